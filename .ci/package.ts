@@ -5,7 +5,7 @@
  */
 import { copyFileSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { bundledFile, bundleFromSource, PAGES } from '../harness/pages/bundle.ts';
+import { bundledFile, bundleFromSource, PAGES } from '../harness/web/pages/bundle.ts';
 import { publishedManifest, type SourceManifest } from './manifest.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -17,6 +17,6 @@ for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) copyFileSync(join(r
 for (const page of PAGES) {
   const bundle = await bundleFromSource(page);
   for (const kind of ['script', 'style'] as const)
-    writeFileSync(join(dist, 'harness', 'pages', bundledFile(page, kind)), bundle[kind]);
+    writeFileSync(join(dist, 'harness', 'web', 'pages', bundledFile(page, kind)), bundle[kind]);
 }
 cpSync(join(root, 'dashboards', 'generated'), join(dist, 'dashboards', 'generated'), { recursive: true });

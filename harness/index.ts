@@ -16,10 +16,10 @@ export type {
   Facts as ChunkEventFacts,
 } from '../node/env/chunk-events.ts';
 export type { AbiValue } from '../node/onchain/codec/abi.ts';
-export type * from './attached/network-input.ts';
 export { HarnessError, type HarnessErrorCode } from './base/errors.ts';
+export type { LogPosition, PartLog } from './base/logs/file-log.ts';
+export type { LogEntry } from './base/logs/log-entry.ts';
 export type { TokenSource } from './base/token.ts';
-export type { ChequebookBooks, Link, NodeBooks } from './books/books.ts';
 export type { Chain, ChainEvent } from './chain/chain.ts';
 export type { Contracts } from './chain/contracts.ts';
 export type { ChainFault } from './chain/faults.ts';
@@ -48,6 +48,8 @@ export type {
   UploadsOptions,
 } from './client/transfers.ts';
 export type * from './client/types.ts';
+export type * from './cluster/attached/network-input.ts';
+export type { ChequebookBooks, Link, NodeBooks } from './cluster/books/books.ts';
 export {
   type AgainOptions,
   type AttachOptions,
@@ -58,6 +60,22 @@ export {
   type WaitLimits,
 } from './cluster/cluster.ts';
 export type { ClusterDocument } from './cluster/cluster-document.ts';
+export type { Effect, Fault, FaultRequest } from './cluster/faults/fault.ts';
+export type { Faults, NodeNames } from './cluster/faults/faults.ts';
+export type { LinkInput } from './cluster/faults/links/link.ts';
+export type { ClusterNode, NodeState } from './cluster/nodes/cluster-node.ts';
+export type { Mesh } from './cluster/nodes/conditions.ts';
+export type { Incident, Membership } from './cluster/nodes/membership.ts';
+export type * from './cluster/plan/definition-input.ts';
+export type { SnapshotHead, SnapshotRecord } from './cluster/snapshots/snapshot.ts';
+export type { StartProgress, StartStep } from './cluster/start/start-context.ts';
+export type {
+  BatchRecord,
+  PreparedRecord,
+  PreparedUpload,
+  RunState,
+  Timings,
+} from './cluster/state/state.ts';
 export type { ChainFlags as ChainConformanceOptions } from './conformance/chain/conformance.ts';
 export { type ConformanceOptions, type ConformanceTarget, checkConformance } from './conformance/check.ts';
 export { writeReport as writeConformanceReport } from './conformance/files.ts';
@@ -71,21 +89,9 @@ export type {
   Verdict as ConformanceVerdict,
 } from './conformance/row.ts';
 export type { WireFlags as WireConformanceOptions } from './conformance/wire/conformance.ts';
-export type { Effect, Fault, FaultRequest } from './faults/fault.ts';
-export type { Faults, NodeNames } from './faults/faults.ts';
-export type { LinkInput } from './faults/links/link.ts';
 export type { FlavourName, NodeMode } from './flavours/flavour.ts';
 export type { NodeOptionsInput } from './flavours/node-options.gen.ts';
 export type { Credit, Profile } from './flavours/profiles.ts';
-export type { LinkProfile } from './links/conditions.ts';
-export type { LogPosition, PartLog } from './logs/file-log.ts';
-export type { LogEntry } from './logs/log-entry.ts';
-export type { ClusterNode, NodeState } from './nodes/cluster-node.ts';
-export type { Mesh } from './nodes/conditions.ts';
-export type { Incident, Membership } from './nodes/membership.ts';
+export type { BehaviourName } from './flavours/tampered/names.ts';
 export type { Capability, DriverName, StartingDriver, Stats } from './places/driver.ts';
-export type * from './plan/definition-input.ts';
-export type { SnapshotHead, SnapshotRecord } from './snapshots/snapshot.ts';
-export type { StartProgress, StartStep } from './start/start-context.ts';
-export type { BatchRecord, PreparedRecord, PreparedUpload, RunState, Timings } from './state/state.ts';
-export type { BehaviourName } from './tampered/names.ts';
+export type { LinkProfile } from './places/links/conditions.ts';

@@ -9,10 +9,10 @@ import { DIGITS, expectHex } from './base/arguments.ts';
 import { HarnessError } from './base/errors.ts';
 import { grouped, plural } from './base/format.ts';
 import { Cluster, type WaitLimits } from './cluster/cluster.ts';
+import { ClusterNode } from './cluster/nodes/cluster-node.ts';
 import { isHonest } from './flavours/flavour.ts';
-import { ClusterNode } from './nodes/cluster-node.ts';
-import { survey } from './trace/content.ts';
-import { type Witness, witnessesOf } from './trace/witnesses.ts';
+import { survey } from './inspect/trace/content.ts';
+import { type Witness, witnessesOf } from './inspect/trace/witnesses.ts';
 
 /** Chunks that a failure names. */
 const CHUNKS_SHOWN = 5;

@@ -23,9 +23,12 @@ export { messageOf } from './base/errors.ts';
 export { formatMs, grouped, plural } from './base/format.ts';
 export { readTree, type TreeFile, tarOf } from './base/tree.ts';
 export { type Probe, type ProbeResult, pause, until, type WaitOptions } from './base/wait.ts';
-export { type Books, type ChainBooks, type LinkGap, linkGaps, violations } from './books/books.ts';
-export { type AccountedNode, readNodeBooks } from './books/node-books.ts';
-export { readBooks } from './books/read-books.ts';
+export { type Books, type ChainBooks, type LinkGap, linkGaps, violations } from './cluster/books/books.ts';
+export { type AccountedNode, readNodeBooks } from './cluster/books/node-books.ts';
+export { readBooks } from './cluster/books/read-books.ts';
+export { effectText, hadEffect } from './cluster/faults/fault.ts';
+export { batchAmount } from './cluster/plan/definition.ts';
+export { readDefinitionFile } from './cluster/plan/document/read.ts';
 export { type BatchRequest, buyBatch } from './cluster/purchase.ts';
 export type {
   Exchange as ConformanceExchange,
@@ -34,8 +37,10 @@ export type {
   Verdict as ConformanceVerdict,
 } from './conformance/row.ts';
 export { wireVerdicts } from './conformance/wire/verdicts.ts';
-export { effectText, hadEffect } from './faults/fault.ts';
 export { isHonest } from './flavours/flavour.ts';
+export { nodeCounts } from './flavours/tampered/control.ts';
+export { BEHAVIOUR_NAMES } from './flavours/tampered/names.ts';
+export { type Counts, type TamperSettings, tamperedOf } from './flavours/tampered/settings.ts';
 export {
   type ExpectedContent,
   expectBytes,
@@ -46,49 +51,12 @@ export {
   type SiteDocuments,
   type StoredAs,
   type TarStoredAs,
-} from './ledger/content.ts';
-export type { ChunkHolder, Ledger, LedgerEntry, LedgerVerdict } from './ledger/ledger.ts';
-export { type Placement, PlacementWatch, rankStorers, type Storer } from './ledger/placement.ts';
-export type {
-  FeedsConfig,
-  ReadPattern,
-  SizeDistribution,
-  SizeRange,
-  StoredObject,
-  TargetNode,
-  UploadRecord,
-} from './load/k6/config.ts';
-export {
-  type LimitLoad,
-  type LimitOptions,
-  type LimitResult,
-  limitText,
-  runLimit,
-} from './load/limit/limit-run.ts';
-export type { Limiter } from './load/limit/limiter.ts';
-export type { Limit, LimitStep, StepOutcome } from './load/limit/search.ts';
-export { runLoadStep } from './load/load-run.ts';
-export { LOAD_PARAMETERS, type LoadParameters, loadPlan } from './load/parameters.ts';
-export type {
-  LoadModel,
-  LoadOptions,
-  LoadPlan,
-  LoadProfile,
-  LoadProgress,
-  LoadStep,
-  LoadUpload,
-  PreparedBatch,
-  PreparedLoad,
-} from './load/plan.ts';
-export { loadContent, prepareLoad, type SignedUpdate, signUpdates } from './load/prepare.ts';
-export { findScript, type LoadScript, type LoadScriptFacts } from './load/scripts.ts';
-export type {
-  Comparison as ThresholdComparison,
-  Figure as ThresholdFigure,
-  Threshold,
-  ThresholdVerdict,
-} from './load/thresholds.ts';
-export { expectedUpload, LEDGER_KINDS } from './load/uploads.ts';
+} from './inspect/ledger/content.ts';
+export type { ChunkHolder, Ledger, LedgerEntry, LedgerVerdict } from './inspect/ledger/ledger.ts';
+export { type Placement, PlacementWatch, rankStorers, type Storer } from './inspect/ledger/placement.ts';
+export { type CongestedNeighbourhood, congestionOf } from './inspect/status/congestion.ts';
+export { explainLosses } from './inspect/trace/losses.ts';
+export type { TracedNode } from './inspect/trace/witnesses.ts';
 export type { LatencySummary, PercentileName } from './metrics/distribution.ts';
 export type {
   FailedOperation,
@@ -99,10 +67,48 @@ export type {
   TimedOperation,
 } from './metrics/recorder.ts';
 export type { OperationTimeline } from './metrics/timeline.ts';
-export { batchAmount } from './plan/definition.ts';
-export { readDefinitionFile } from './plan/document/read.ts';
 export { formatBytes } from './report/console.ts';
 export type { Figure, LedgerResult, Loss } from './report/result.ts';
+export type {
+  FeedsConfig,
+  ReadPattern,
+  SizeDistribution,
+  SizeRange,
+  StoredObject,
+  TargetNode,
+  UploadRecord,
+} from './run/load/k6/config.ts';
+export {
+  type LimitLoad,
+  type LimitOptions,
+  type LimitResult,
+  limitText,
+  runLimit,
+} from './run/load/limit/limit-run.ts';
+export type { Limiter } from './run/load/limit/limiter.ts';
+export type { Limit, LimitStep, StepOutcome } from './run/load/limit/search.ts';
+export { runLoadStep } from './run/load/load-run.ts';
+export { LOAD_PARAMETERS, type LoadParameters, loadPlan } from './run/load/parameters.ts';
+export type {
+  LoadModel,
+  LoadOptions,
+  LoadPlan,
+  LoadProfile,
+  LoadProgress,
+  LoadStep,
+  LoadUpload,
+  PreparedBatch,
+  PreparedLoad,
+} from './run/load/plan.ts';
+export { loadContent, prepareLoad, type SignedUpdate, signUpdates } from './run/load/prepare.ts';
+export { findScript, type LoadScript, type LoadScriptFacts } from './run/load/scripts.ts';
+export type {
+  Comparison as ThresholdComparison,
+  Figure as ThresholdFigure,
+  Threshold,
+  ThresholdVerdict,
+} from './run/load/thresholds.ts';
+export { expectedUpload, LEDGER_KINDS } from './run/load/uploads.ts';
 export {
   defineScenario,
   type ParameterKind,
@@ -116,15 +122,15 @@ export {
   type SeededRandom,
   type StepProgress,
 } from './run/scenario.ts';
-export { parseScheduleDocument } from './schedule/document.ts';
+export { parseScheduleDocument } from './run/schedule/document.ts';
 export {
   DRAWN_FAULTS,
   type DrawBounds,
   drawFaults,
   LINK_WORDS,
   type RandomIntegers,
-} from './schedule/draw.ts';
-export { type Progress, runSchedule, type ScheduleDeps } from './schedule/run-schedule.ts';
+} from './run/schedule/draw.ts';
+export { type Progress, runSchedule, type ScheduleDeps } from './run/schedule/run-schedule.ts';
 export {
   type FaultTrigger,
   type Milestone,
@@ -135,10 +141,4 @@ export {
   type ScheduledOperation,
   type ScheduledUpload,
   writeSchedule,
-} from './schedule/schedule.ts';
-export { type CongestedNeighbourhood, congestionOf } from './status/congestion.ts';
-export { nodeCounts } from './tampered/control.ts';
-export { BEHAVIOUR_NAMES } from './tampered/names.ts';
-export { type Counts, type TamperSettings, tamperedOf } from './tampered/settings.ts';
-export { explainLosses } from './trace/losses.ts';
-export type { TracedNode } from './trace/witnesses.ts';
+} from './run/schedule/schedule.ts';

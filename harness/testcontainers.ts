@@ -15,11 +15,11 @@ import {
 } from 'testcontainers';
 import { HarnessError } from './base/errors.ts';
 import { suggestion } from './base/format.ts';
+import { CONFINEMENT } from './base/machine/confinement.ts';
 import { DIALECT_NAMES, type DialectName } from './client/dialect.ts';
 import type { ClusterDocument } from './cluster/cluster-document.ts';
-import { portsOf, RPC_PORT } from './container/ports.ts';
-import { CONFINEMENT } from './machine/confinement.ts';
-import { NODES_MAX } from './plan/schema.ts';
+import { NODES_MAX } from './cluster/plan/schema.ts';
+import { portsOf, RPC_PORT } from './export/container/ports.ts';
 
 const IMAGE = 'svcnet';
 const NODES_DEFAULT = 5;

@@ -2,9 +2,9 @@
 
 import type { Chain } from '../chain/chain.ts';
 import type { Contracts } from '../chain/contracts.ts';
-import type { ClusterNode } from '../nodes/cluster-node.ts';
-import { seedToJson } from '../plan/seed.ts';
-import type { BatchRecord, PreparedRecord, Timings } from '../state/state.ts';
+import type { ClusterNode } from './nodes/cluster-node.ts';
+import { seedToJson } from './plan/seed.ts';
+import type { BatchRecord, PreparedRecord, Timings } from './state/state.ts';
 
 /** A cluster as `svcnet ps --json` and `cluster.toJSON` describe it. */
 export interface ClusterDocument {

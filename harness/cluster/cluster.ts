@@ -8,29 +8,31 @@
  */
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { findNetwork } from '../attached/network.ts';
-import type { NetworkInput } from '../attached/network-input.ts';
-import { parseNetwork, readNetworkFile } from '../attached/schema.ts';
 import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
 import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
+import type { PartLog } from '../base/logs/file-log.ts';
+import { isAlive } from '../base/machine/processes.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
-import type { NodeBooks } from '../books/books.ts';
-import { probeLinks } from '../books/node-books.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Tag, Uploaded } from '../client/types.ts';
-import { Faults } from '../faults/faults.ts';
 import type { Profile } from '../flavours/profiles.ts';
-import { isMeantToStay, nextSteps, takeAgain } from '../lifecycle/again.ts';
-import { removeAtExit } from '../lifecycle/at-exit.ts';
-import { claimCluster } from '../lifecycle/claim.ts';
-import { driverOf } from '../lifecycle/drivers.ts';
-import { removeLeftovers } from '../lifecycle/leftovers.ts';
-import { tearDown } from '../lifecycle/teardown.ts';
-import type { PartLog } from '../logs/file-log.ts';
-import { isAlive } from '../machine/processes.ts';
-import { awaitBlock } from '../nodes/block-readers.ts';
-import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { type Capability, type Driver, type DriverName, LINK_PROXY } from '../places/driver.ts';
+import { findNetwork } from './attached/network.ts';
+import type { NetworkInput } from './attached/network-input.ts';
+import { parseNetwork, readNetworkFile } from './attached/schema.ts';
+import type { NodeBooks } from './books/books.ts';
+import { probeLinks } from './books/node-books.ts';
+import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
+import { Faults } from './faults/faults.ts';
+import { isMeantToStay, nextSteps, takeAgain } from './lifecycle/again.ts';
+import { removeAtExit } from './lifecycle/at-exit.ts';
+import { claimCluster } from './lifecycle/claim.ts';
+import { driverOf } from './lifecycle/drivers.ts';
+import { removeLeftovers } from './lifecycle/leftovers.ts';
+import { tearDown } from './lifecycle/teardown.ts';
+import { awaitBlock } from './nodes/block-readers.ts';
+import type { ClusterNode } from './nodes/cluster-node.ts';
 import {
   findOwner,
   findTags,
@@ -43,22 +45,21 @@ import {
   probeTag,
   type TagTarget,
   unlistedPeers,
-} from '../nodes/conditions.ts';
-import { Membership } from '../nodes/membership.ts';
-import { openNodes } from '../nodes/open-nodes.ts';
-import { type Capability, type Driver, type DriverName, LINK_PROXY } from '../places/driver.ts';
-import { parseDefinition } from '../plan/definition.ts';
-import type { DefinitionInput } from '../plan/definition-input.ts';
-import type { Definition } from '../plan/schema.ts';
-import { drawSeed } from '../plan/seed.ts';
-import { readDefinition } from '../plan/written.ts';
-import { openSnapshot, placeSnapshot } from '../snapshots/load.ts';
-import { forgetRun } from '../snapshots/one-run.ts';
-import { saveSnapshot } from '../snapshots/save.ts';
-import type { SnapshotRecord } from '../snapshots/snapshot.ts';
-import type { StartProgress } from '../start/start-context.ts';
-import { startCluster } from '../start/startup.ts';
-import { meshTimeoutFor, timeoutFor } from '../start/startup-conditions.ts';
+} from './nodes/conditions.ts';
+import { Membership } from './nodes/membership.ts';
+import { openNodes } from './nodes/open-nodes.ts';
+import { parseDefinition } from './plan/definition.ts';
+import type { DefinitionInput } from './plan/definition-input.ts';
+import type { Definition } from './plan/schema.ts';
+import { drawSeed } from './plan/seed.ts';
+import { readDefinition } from './plan/written.ts';
+import { openSnapshot, placeSnapshot } from './snapshots/load.ts';
+import { forgetRun } from './snapshots/one-run.ts';
+import { saveSnapshot } from './snapshots/save.ts';
+import type { SnapshotRecord } from './snapshots/snapshot.ts';
+import type { StartProgress } from './start/start-context.ts';
+import { startCluster } from './start/startup.ts';
+import { meshTimeoutFor, timeoutFor } from './start/startup-conditions.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -71,9 +72,8 @@ import {
   type Timings,
   writeRecord,
   writeRun,
-} from '../state/state.ts';
-import { defaultStateDir } from '../state/state-folder.ts';
-import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
+} from './state/state.ts';
+import { defaultStateDir } from './state/state-folder.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
 /** Blocks that a node may want after a new batch, with those of its purchase (contracts.md 11.3). */

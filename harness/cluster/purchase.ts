@@ -9,8 +9,8 @@ import { createSigner } from '../../node/crypto/signer.ts';
 import { encodeWord } from '../../node/onchain/codec/abi.ts';
 import { HarnessError } from '../base/errors.ts';
 import { plainHex, prefixed } from '../client/json.ts';
-import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { Cluster } from './cluster.ts';
+import type { ClusterNode } from './nodes/cluster-node.ts';
 
 /** One block per pause: two transactions of a purchase then take a few of them, not seconds. */
 const MINE_PAUSE_MS = 40;

@@ -1,9 +1,9 @@
 /** `svcnet compare A B [C…]`: compare runs, and tell whether one is worse. */
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { type Comparison, compareSides } from '../compare/compare.ts';
-import { readSides, type Side } from '../compare/sides.ts';
-import { renderComparison } from '../compare/table.ts';
-import { TOLERANCE_DEFAULT } from '../compare/verdict.ts';
+import { type Comparison, compareSides } from '../report/compare/compare.ts';
+import { readSides, type Side } from '../report/compare/sides.ts';
+import { renderComparison } from '../report/compare/table.ts';
+import { TOLERANCE_DEFAULT } from '../report/compare/verdict.ts';
 import { type FlavoursFlags, runFlavours } from './compare-flavours.ts';
 import { answer, type CommandContext } from './context.ts';
 

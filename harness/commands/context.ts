@@ -1,6 +1,7 @@
 /** What every command receives, and how it prints its result. */
+
+import type { Terminal } from '../base/terminal/screen.ts';
 import type { ConsoleStyle } from '../report/console.ts';
-import type { Terminal } from '../terminal/screen.ts';
 
 export interface CommandContext {
   readonly stateDir: string;

@@ -3,10 +3,13 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
+import { checkPortsFree, pickFreePorts } from '../base/machine/ports.ts';
+import { ownProcess } from '../base/machine/processes.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { HOST } from '../dashboards/definition.ts';
-import { dashboardFiles, NODE_TARGETS, nodeTargets } from '../dashboards/files.ts';
-import { SERVERS, type ServerName } from '../dashboards/programs.ts';
+import { clusterFolder, findCluster, readRecord } from '../cluster/state/state.ts';
+import { HOST } from '../metrics/dashboards/definition.ts';
+import { dashboardFiles, NODE_TARGETS, nodeTargets } from '../metrics/dashboards/files.ts';
+import { SERVERS, type ServerName } from '../metrics/dashboards/programs.ts';
 import {
   announceTestbed,
   dashboardsFolder,
@@ -16,14 +19,17 @@ import {
   type RunningServer,
   readRunning,
   writeRunning,
-} from '../dashboards/running.ts';
-import { ended, findServer, isRunning, type ServerRequest, startServer } from '../dashboards/servers.ts';
-import { checkPortsFree, pickFreePorts } from '../machine/ports.ts';
-import { ownProcess } from '../machine/processes.ts';
+} from '../metrics/dashboards/running.ts';
+import {
+  ended,
+  findServer,
+  isRunning,
+  type ServerRequest,
+  startServer,
+} from '../metrics/dashboards/servers.ts';
 import { serveTestbed } from '../metrics/endpoint.ts';
 import { Scraper } from '../metrics/scraper.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
-import { clusterFolder, findCluster, readRecord } from '../state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };

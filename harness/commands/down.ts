@@ -2,10 +2,10 @@
 
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
-import { driverOf } from '../lifecycle/drivers.ts';
-import { removeLeftovers } from '../lifecycle/leftovers.ts';
-import { type Teardown, tearDown } from '../lifecycle/teardown.ts';
-import { isAlive } from '../machine/processes.ts';
+import { isAlive } from '../base/machine/processes.ts';
+import { driverOf } from '../cluster/lifecycle/drivers.ts';
+import { removeLeftovers } from '../cluster/lifecycle/leftovers.ts';
+import { type Teardown, tearDown } from '../cluster/lifecycle/teardown.ts';
 import {
   type ClusterRecord,
   findCluster,
@@ -13,7 +13,7 @@ import {
   listClusters,
   readRecord,
   removeCluster,
-} from '../state/state.ts';
+} from '../cluster/state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** `svcnet env`: a cluster as shell variables, for `eval "$(svcnet env)"`. */
 import { Cluster } from '../cluster/cluster.ts';
-import { seedToJson } from '../plan/seed.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { workingNodes } from './working-nodes.ts';
 

@@ -3,6 +3,9 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
+import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
+import { readClusterFile } from '../cluster/plan/document/read.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
 import { exportCompose } from '../export/compose.ts';
 import {
   DEFAULT_SEED,
@@ -15,9 +18,6 @@ import { exportKubernetes } from '../export/kubernetes.ts';
 import { obstacles, type Target } from '../export/obstacles.ts';
 import { nameOf } from '../export/published.ts';
 import { exportStack } from '../export/stack.ts';
-import type { DefinitionInput } from '../plan/definition-input.ts';
-import { readClusterFile } from '../plan/document/read.ts';
-import { seedToJson } from '../plan/seed.ts';
 import { answer, type CommandContext } from './context.ts';
 
 const DEFAULT_NODES = 5;

@@ -1,11 +1,11 @@
 /** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`: inject faults into a cluster, list and heal them. */
 import { Command } from 'commander';
 import { formatMs } from '../base/format.ts';
+import { type Column, renderTable } from '../base/terminal/table.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { effectText, type Fault, type FaultKind, type FaultRequest } from '../faults/fault.ts';
-import { type FaultField, NODE_FIELD } from '../faults/fields.ts';
-import { FAULT_KINDS } from '../faults/table.ts';
-import { type Column, renderTable } from '../terminal/table.ts';
+import { effectText, type Fault, type FaultKind, type FaultRequest } from '../cluster/faults/fault.ts';
+import { type FaultField, NODE_FIELD } from '../cluster/faults/fields.ts';
+import { FAULT_KINDS } from '../cluster/faults/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export interface FaultFlags extends ClusterFlags {

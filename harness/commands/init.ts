@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { typed, typedForOutput } from '../base/typed.ts';
-import { CLUSTER_FILE } from '../plan/editor/cluster-file.ts';
+import { CLUSTER_FILE } from '../cluster/plan/editor/cluster-file.ts';
 import { answer, type CommandContext } from './context.ts';
 
 export interface InitFlags {

@@ -2,10 +2,10 @@
 import { toHex } from '../../node/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/format.ts';
+import { renderTable } from '../base/terminal/table.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { seedToJson, spareAccounts } from '../plan/seed.ts';
+import { seedToJson, spareAccounts } from '../cluster/plan/seed.ts';
 import { paint } from '../report/console.ts';
-import { renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 const COLUMNS = [

@@ -2,11 +2,11 @@
 
 import { HarnessError } from '../base/errors.ts';
 import { typed } from '../base/typed.ts';
-import { findK6 } from '../load/k6/find-k6.ts';
-import { loadPlan } from '../load/parameters.ts';
-import { SCRIPT_NAMES } from '../load/scripts.ts';
-import { parseThreshold } from '../load/thresholds.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
+import { findK6 } from '../run/load/k6/find-k6.ts';
+import { loadPlan } from '../run/load/parameters.ts';
+import { SCRIPT_NAMES } from '../run/load/scripts.ts';
+import { parseThreshold } from '../run/load/thresholds.ts';
 import { planScenarios } from '../run/runner.ts';
 import type { CommandContext } from './context.ts';
 import { runPlanned, titleOf } from './run.ts';

@@ -1,8 +1,9 @@
 /** `svcnet logs`: the log of a node or the chain. */
+
+import { logEntry, logValue } from '../base/logs/log-entry.ts';
+import { clip, wrap } from '../base/terminal/table.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { logEntry, logValue } from '../logs/log-entry.ts';
 import { paint } from '../report/console.ts';
-import { clip, wrap } from '../terminal/table.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
 /** Indentation of wrapped lines. */

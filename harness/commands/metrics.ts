@@ -2,12 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { formatMs, grouped, plural } from '../base/format.ts';
+import { type Column, renderTable } from '../base/terminal/table.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { readSnapshots } from '../metrics/snapshots.ts';
 import { type MetricRow, summarise, type Unit } from '../metrics/summary.ts';
-import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { formatBytes } from '../report/console.ts';
-import { type Column, renderTable } from '../terminal/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 const ANSWER_LIMIT_MS = 5000;

@@ -3,7 +3,7 @@
 import { formatMs } from '../base/format.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { whereItRuns } from '../cluster/cluster-document.ts';
-import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import type { NodeAction } from './node-action-names.ts';
 

@@ -1,9 +1,9 @@
 /** The options that choose the nodes of a cluster: `-n 4 --with bee=2 --bee-binary PATH`. */
 
 import { HarnessError } from '../base/errors.ts';
+import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
-import type { DefinitionInput } from '../plan/definition-input.ts';
-import type { BehaviourName } from '../tampered/names.ts';
+import type { BehaviourName } from '../flavours/tampered/names.ts';
 
 /** Events a node records for `trace`: those of about ten thousand chunks, in about 10 MB. */
 const TRACED_EVENTS = 65_536;

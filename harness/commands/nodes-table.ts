@@ -1,9 +1,9 @@
 /** The table of nodes that `up` and `ps` print, with values to copy. */
 
 import { formatMs } from '../base/format.ts';
+import { type Column, renderLists, renderTable, wrap } from '../base/terminal/table.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { paint } from '../report/console.ts';
-import { type Column, renderLists, renderTable, wrap } from '../terminal/table.ts';
 import type { CommandContext } from './context.ts';
 
 const SHORT_HEX = 8;

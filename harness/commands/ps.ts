@@ -1,11 +1,11 @@
 /** `svcnet ps`: the nodes of a cluster, or all clusters unless there is exactly one. */
 import { HarnessError } from '../base/errors.ts';
+import { renderTable } from '../base/terminal/table.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { downLines } from '../lifecycle/again.ts';
-import { type ClusterState, stateOf } from '../lifecycle/drivers.ts';
-import { seedToJson } from '../plan/seed.ts';
-import { type ClusterRecord, findCluster, listClusters, readableRecord } from '../state/state.ts';
-import { renderTable } from '../terminal/table.ts';
+import { downLines } from '../cluster/lifecycle/again.ts';
+import { type ClusterState, stateOf } from '../cluster/lifecycle/drivers.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
+import { type ClusterRecord, findCluster, listClusters, readableRecord } from '../cluster/state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
 import { clusterHeadline, nodesTable } from './nodes-table.ts';

@@ -2,13 +2,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { minimiseLines, minimise as minimiseRun, progressText } from '../replay/minimise.ts';
-import { ENDING_TEXTS, replayLines, replay as replayRun } from '../replay/replay.ts';
-import { expectTrustedRun } from '../replay/trust.ts';
+import { statePath } from '../cluster/state/state-folder.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import { findRun } from '../report/read-run.ts';
 import { readRecipe } from '../run/recipe.ts';
-import { statePath } from '../state/state-folder.ts';
+import { minimiseLines, minimise as minimiseRun, progressText } from '../run/replay/minimise.ts';
+import { ENDING_TEXTS, replayLines, replay as replayRun } from '../run/replay/replay.ts';
+import { expectTrustedRun } from '../run/replay/trust.ts';
 import { answer, type CommandContext } from './context.ts';
 
 export interface ReplayFlags {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { entriesOf } from '../base/own-folder.ts';
+import { takeTurn } from '../cluster/state/turn.ts';
 import {
   LEDGER_FILE,
   RECIPE_FILE,
@@ -11,7 +12,6 @@ import {
   REPORT_REMEDY,
   SCHEDULE_FILE,
 } from '../report/folder.ts';
-import { takeTurn } from '../state/turn.ts';
 
 /** Each of them makes a folder that of a run, or of several. */
 const SIGNS = [REPORT_FILE, RECIPE_FILE, REPEAT_FILE, SCHEDULE_FILE, LEDGER_FILE];

@@ -1,6 +1,6 @@
 /** `svcnet report RUN`: rewrite the report pages of a run from its folder. */
 import { join } from 'node:path';
-import { openInBrowser } from '../machine/open.ts';
+import { openInBrowser } from '../base/machine/open.ts';
 import { REPORT_PAGE, writePages } from '../report/folder.ts';
 import { findRun, readRun } from '../report/read-run.ts';
 import { answer, type CommandContext } from './context.ts';

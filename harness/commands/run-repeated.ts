@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, EXIT, HarnessError, messageOf } from '../base/errors.ts';
-import { seedToJson } from '../plan/seed.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
 import { renderRepeated, renderRun } from '../report/console.ts';
 import { REPEAT_FILE, REPORT_REMEDY } from '../report/folder.ts';
 import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';

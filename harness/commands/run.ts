@@ -2,9 +2,8 @@
 
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { readDefinitionFile } from '../plan/document/read.ts';
-import { rerun } from '../replay/rerun.ts';
-import { expectTrustedRun } from '../replay/trust.ts';
+import { readDefinitionFile } from '../cluster/plan/document/read.ts';
+import { statePath } from '../cluster/state/state-folder.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import type { RunResult } from '../report/result.ts';
@@ -13,12 +12,13 @@ import { bundledScenarios, loadScenario, scenarioTitle } from '../run/catalogue.
 import { readChecks } from '../run/checks-file.ts';
 import { partsOf, runInParallel } from '../run/parallel.ts';
 import { differences, readRecipeFile } from '../run/recipe.ts';
+import { rerun } from '../run/replay/rerun.ts';
+import { expectTrustedRun } from '../run/replay/trust.ts';
 import { checkNodeParameters, driverNameOf } from '../run/run-clusters.ts';
 import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { planScenarios, runScenarios } from '../run/runner.ts';
 import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } from '../run/suites.ts';
-import { statePath } from '../state/state-folder.ts';
 import { answer, type CommandContext } from './context.ts';
 import { reportFolder } from './report-folder.ts';
 import { chooseClusters, freshFlags, lanesOf, type RunFlags, repeatCommand } from './run-flags.ts';

@@ -1,5 +1,5 @@
 /** `svcnet schema`: the JSON schema of cluster files, for editors. */
-import { definitionSchema } from '../plan/editor/json-schema.ts';
+import { definitionSchema } from '../cluster/plan/editor/json-schema.ts';
 import type { CommandContext } from './context.ts';
 
 export function schema(_flags: Readonly<Record<string, unknown>>, context: CommandContext): Promise<void> {

@@ -1,18 +1,18 @@
 /** `svcnet snapshot save|ls|rm`: save a cluster, to start others from it with `svcnet up --snapshot`. */
 
 import { formatMs, plural } from '../base/format.ts';
+import { renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { seedToJson } from '../plan/seed.ts';
-import { formatBytes } from '../report/console.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
 import {
   listSnapshots,
   removeSnapshot,
   type Snapshot,
   type SnapshotRecord,
   whyUnusable,
-} from '../snapshots/snapshot.ts';
-import { renderTable } from '../terminal/table.ts';
+} from '../cluster/snapshots/snapshot.ts';
+import { formatBytes } from '../report/console.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export async function saveSnapshot(

@@ -4,13 +4,13 @@ import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/format.ts';
 import { plainHex } from '../client/json.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { batchAmount } from '../cluster/plan/definition.ts';
 import {
   type BatchRequest,
   createBatchFor,
   type ForeignBatchRequest,
   whileMining,
 } from '../cluster/purchase.ts';
-import { batchAmount } from '../plan/definition.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { workingNodes } from './working-nodes.ts';
 

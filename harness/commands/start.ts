@@ -1,7 +1,8 @@
 /** `svcnet start` without a node: a whole cluster that has nothing running any more, from its folder. */
+
+import { lineProgress, liveProgress } from '../base/terminal/progress.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { findCluster, type NodeRecord } from '../state/state.ts';
-import { lineProgress, liveProgress } from '../terminal/progress.ts';
+import { findCluster, type NodeRecord } from '../cluster/state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';
 import { headline, stepsFor, tryNext } from './up.ts';

@@ -1,15 +1,15 @@
 /** `svcnet status`: cluster health, debts and problems, once or refreshed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
+import { Screen } from '../base/terminal/screen.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { downLines } from '../lifecycle/again.ts';
-import { stateOf } from '../lifecycle/drivers.ts';
-import { findCluster, readRecord } from '../state/state.ts';
-import { ANSWER_LIMIT_MS, askNodes, replyOf } from '../status/ask.ts';
-import { type StatusDocument, statusDocument } from '../status/document.ts';
-import { isolationOf } from '../status/isolation.ts';
-import { fitted, pageLines, statusPage } from '../status/page.ts';
-import { Screen } from '../terminal/screen.ts';
+import { downLines } from '../cluster/lifecycle/again.ts';
+import { stateOf } from '../cluster/lifecycle/drivers.ts';
+import { findCluster, readRecord } from '../cluster/state/state.ts';
+import { ANSWER_LIMIT_MS, askNodes, replyOf } from '../inspect/status/ask.ts';
+import { type StatusDocument, statusDocument } from '../inspect/status/document.ts';
+import { isolationOf } from '../inspect/status/isolation.ts';
+import { fitted, pageLines, statusPage } from '../inspect/status/page.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
 

@@ -1,8 +1,8 @@
 /** `svcnet trace`: which nodes store a chunk, which should, and the route it took. */
 import { EXIT } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { trace as traced } from '../trace/document.ts';
-import { tracePage } from '../trace/page.ts';
+import { trace as traced } from '../inspect/trace/document.ts';
+import { tracePage } from '../inspect/trace/page.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export interface TraceFlags extends ClusterFlags {

@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { messageOf } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
+import { openInBrowser } from '../base/machine/open.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { openInBrowser } from '../machine/open.ts';
-import { pageBundle } from '../pages/bundle.ts';
-import { findCluster, readRecord } from '../state/state.ts';
-import { pageAssets } from '../ui/assets.ts';
-import { serveUi, type Ui } from '../ui/server.ts';
+import { findCluster, readRecord } from '../cluster/state/state.ts';
+import { pageAssets } from '../inspect/live/assets.ts';
+import { serveUi, type Ui } from '../inspect/live/server.ts';
+import { pageBundle } from '../web/pages/bundle.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
 export interface UiFlags extends ClusterFlags {
@@ -19,7 +19,7 @@ export interface UiFlags extends ClusterFlags {
 export async function ui(flags: UiFlags, context: CommandContext): Promise<void> {
   const { stateDir, signal } = context;
   const { token } = findCluster(stateDir, flags.name);
-  const [cluster, bundle] = await Promise.all([Cluster.attach(flags.name, { stateDir }), pageBundle('ui')]);
+  const [cluster, bundle] = await Promise.all([Cluster.attach(flags.name, { stateDir }), pageBundle('live')]);
   try {
     const isThere = () => readRecord(stateDir, cluster.name)?.token === token;
     const assets = pageAssets(bundle);

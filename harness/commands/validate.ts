@@ -2,10 +2,10 @@
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { firstMistakes, mistakeLines } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
-import { checkDefinition } from '../plan/definition.ts';
-import { readClusterFile } from '../plan/document/read.ts';
-import { creditOf, nodeCount } from '../plan/facts.ts';
-import type { Definition } from '../plan/schema.ts';
+import { checkDefinition } from '../cluster/plan/definition.ts';
+import { readClusterFile } from '../cluster/plan/document/read.ts';
+import { creditOf, nodeCount } from '../cluster/plan/facts.ts';
+import type { Definition } from '../cluster/plan/schema.ts';
 import { answer, type CommandContext } from './context.ts';
 
 /** @returns the exit code: usage when the file has errors */

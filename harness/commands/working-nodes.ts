@@ -1,6 +1,6 @@
 import type { Cluster } from '../cluster/cluster.ts';
+import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { isHonest } from '../flavours/flavour.ts';
-import type { ClusterNode } from '../nodes/cluster-node.ts';
 
 /** Nodes that upload and buy: all except boot nodes, which only introduce the others, and dishonest nodes. A cluster has at least one. */
 export function workingNodes({ nodes }: Cluster): readonly ClusterNode[] {

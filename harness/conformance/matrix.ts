@@ -1,7 +1,7 @@
 /** A report on the terminal: a line per group, then every row that did not hold, and why. */
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
+import { renderTable } from '../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
-import { renderTable } from '../terminal/table.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf, type Verdict } from './row.ts';
 
 export const VERDICTS = ['passed', 'failed', 'error', 'skipped'] as const satisfies readonly Verdict[];

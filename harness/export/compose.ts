@@ -3,9 +3,8 @@
  * definition and the seed, so the seed can still be chosen when the network is started, and the file holds no key.
  */
 import { Document, stringify, type YAMLMap } from 'yaml';
-import { CORS_OF_PROMETHEUS, grafanaEnvironment, HOST } from '../dashboards/definition.ts';
-import { CONFIG } from '../dashboards/files.ts';
-import { SERVERS } from '../dashboards/programs.ts';
+import { CONFINEMENT } from '../base/machine/confinement.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
 import {
   CHAIN_HEALTH_PATH,
   CHAIN_PORTS,
@@ -16,8 +15,9 @@ import {
   USER_ID,
   VOLUMES_FOLDER,
 } from '../flavours/inside-image.ts';
-import { CONFINEMENT } from '../machine/confinement.ts';
-import { seedToJson } from '../plan/seed.ts';
+import { CORS_OF_PROMETHEUS, grafanaEnvironment, HOST } from '../metrics/dashboards/definition.ts';
+import { CONFIG } from '../metrics/dashboards/files.ts';
+import { SERVERS } from '../metrics/dashboards/programs.ts';
 import { CHAIN, CHAIN_FILE, CONFIG_FILE, composeNetwork, DASHBOARDS, volumesOf } from './compose-volumes.ts';
 import type { ContainerNode } from './container-network.ts';
 import {

@@ -7,13 +7,13 @@ import { type Account, createAccount } from '../../chain/account.ts';
 import { chequebookAddress, chequebookSalt } from '../../chain/deployment/chequebooks.ts';
 import { batchId, contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
+import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from '../cluster/plan/plan.ts';
+import type { PlannedNode } from '../cluster/plan/planned-node.ts';
+import type { Definition } from '../cluster/plan/schema.ts';
+import { chainToken } from '../cluster/plan/seed.ts';
 import type { PlannedFile } from '../flavours/flavour.ts';
 import { CHAIN_PORTS, LISTEN, NODE_PORTS } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
-import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from '../plan/plan.ts';
-import type { PlannedNode } from '../plan/planned-node.ts';
-import type { Definition } from '../plan/schema.ts';
-import { chainToken } from '../plan/seed.ts';
 
 const CHAIN = 'chain';
 

@@ -17,7 +17,7 @@ export const GRAFANA_PORT = 3000;
 
 export const NODE_PROGRAM = ['node', ...NODE_FLAGS, 'node/main.ts'] as const;
 export const CHAIN_PROGRAM = ['node', 'chain/main.ts'] as const;
-export const PREPARE_PROGRAM = ['node', 'harness/containers.ts', 'prepare'] as const;
+export const PREPARE_PROGRAM = ['node', 'harness/export/containers.ts', 'prepare'] as const;
 export const nodeArguments = (config: string) => ['start', '--config', config];
 
 /** Path that answers as soon as the process serves requests. */

@@ -1,6 +1,6 @@
-import { parseDefinition } from '../plan/definition.ts';
-import type { DefinitionInput } from '../plan/definition-input.ts';
-import type { Definition } from '../plan/schema.ts';
+import { parseDefinition } from '../cluster/plan/definition.ts';
+import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
+import type { Definition } from '../cluster/plan/schema.ts';
 
 /** Exports are kept and run repeatedly, so the seed is fixed rather than drawn. */
 export const DEFAULT_SEED = 42n;

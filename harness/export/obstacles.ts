@@ -1,5 +1,5 @@
 /** Parts of a definition that only the testbed can provide, not another engine. */
-import type { Definition, NodeGroup } from '../plan/schema.ts';
+import type { Definition, NodeGroup } from '../cluster/plan/schema.ts';
 import { nameOf, type PublishedPorts, publishedPorts } from './published.ts';
 
 export const TARGETS = ['compose', 'stack', 'kubernetes'] as const;

@@ -9,12 +9,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { dashboardFiles } from '../dashboards/files.ts';
+import { runProgram } from '../base/machine/processes.ts';
+import { plainYaml } from '../cluster/plan/document/plain-yaml.ts';
+import { parseSeed } from '../cluster/plan/seed.ts';
 import { NODE_PORTS, VOLUMES_FOLDER } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
-import { runProgram } from '../machine/processes.ts';
-import { plainYaml } from '../plan/document/plain-yaml.ts';
-import { parseSeed } from '../plan/seed.ts';
+import { dashboardFiles } from '../metrics/dashboards/files.ts';
 import { CHAIN, CHAIN_FILE, CONFIG_FILE, composeNetwork, DASHBOARDS, volumesOf } from './compose-volumes.ts';
 import type { ContainerNetwork } from './container-network.ts';
 import { DASHBOARDS_FOLDER, PROMETHEUS_PORT } from './container-programs.ts';

@@ -1,8 +1,8 @@
 /** Where an exported network is reached from outside: each port belongs to one node, on any machine. */
 
+import { fixedPorts, type PortRange } from '../cluster/plan/ports.ts';
+import type { Definition } from '../cluster/plan/schema.ts';
 import { CHAIN_PORTS } from '../flavours/inside-image.ts';
-import { fixedPorts, type PortRange } from '../plan/ports.ts';
-import type { Definition } from '../plan/schema.ts';
 
 /** The first node gets the default ports of a node. */
 const DEFAULT_RANGE: PortRange = { first: 1633, stride: 10, debug: 'range' };

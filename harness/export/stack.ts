@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { Document, type YAMLMap } from 'yaml';
+import { CONFINEMENT } from '../base/machine/confinement.ts';
 import {
   CHAIN_HEALTH_PATH,
   CHAIN_PORTS,
@@ -13,7 +14,6 @@ import {
   probe,
   USER_ID,
 } from '../flavours/inside-image.ts';
-import { CONFINEMENT } from '../machine/confinement.ts';
 import { type ContainerNode, containerNetwork } from './container-network.ts';
 import {
   CHAIN_ENVIRONMENT,

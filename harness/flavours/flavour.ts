@@ -1,11 +1,11 @@
 /** A flavour is one implementation of the node: how it is configured, started and probed, and how it names things. */
 
+import type { Command } from '../base/machine/processes.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { DialectName } from '../client/dialect.ts';
 import type { NodeClient } from '../client/node-client.ts';
-import type { Command } from '../machine/processes.ts';
-import type { TamperSettings } from '../tampered/settings.ts';
 import type { Credit, Profile } from './profiles.ts';
+import type { TamperSettings } from './tampered/settings.ts';
 
 /** Flavours that keep to the rules and can be compared with each other. */
 export const HONEST_FLAVOURS = ['svc', 'bee'] as const;

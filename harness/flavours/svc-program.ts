@@ -1,7 +1,7 @@
 /** How our own node's program is run. Imports almost nothing, because every command loads it. */
 
-import type { Command } from '../machine/processes.ts';
-import { programPath } from '../machine/programs.ts';
+import type { Command } from '../base/machine/processes.ts';
+import { programPath } from '../base/machine/programs.ts';
 import type { ContainerCommand } from './flavour.ts';
 
 /**
@@ -29,7 +29,7 @@ export function svcProgram(...args: string[]): Command {
 
 /** The same node in an environment that can fail, or with behaviour that breaks rules. */
 export function tamperedProgram(...args: string[]): Command {
-  return program('harness/tampered/main', args);
+  return program('harness/flavours/tampered/main', args);
 }
 
 function program(name: string, args: readonly string[]): Command {

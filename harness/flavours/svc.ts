@@ -1,12 +1,12 @@
 /** Our own node: `node/main.ts` in its own process, configured by one file in its data directory. */
 import { createHash } from 'node:crypto';
 import { encryptKey } from '../../node/crypto/keystore.ts';
-import { isTampered, TAMPERED_FILE } from '../tampered/settings.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { NODE_READINESS_PATH, probe } from './inside-image.ts';
 import { multiaddress } from './multiaddress.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
 import { svcContainer, svcProgram, tamperedProgram } from './svc-program.ts';
+import { isTampered, TAMPERED_FILE } from './tampered/settings.ts';
 
 /** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
 const PASSWORD = 'svcnet';

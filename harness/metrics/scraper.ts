@@ -5,7 +5,7 @@
  */
 import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
-import { processUsage } from '../machine/usage.ts';
+import { processUsage } from '../base/machine/usage.ts';
 import { NetworkTotals } from './network-totals.ts';
 import { type Scrape, SeriesNumbers } from './scrape.ts';
 import type { SeriesId } from './series.ts';

@@ -3,10 +3,11 @@
  * does; flavours know that. A running part is identified by a handle that only its driver reads: other
  * processes find it in the state on disk and pass it to their own driver.
  */
+
+import type { PartLog } from '../base/logs/file-log.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
-import type { ProxyOptions } from '../links/proxy/proxy.ts';
-import type { LinkControl } from '../links/rules.ts';
-import type { PartLog } from '../logs/file-log.ts';
+import type { ProxyOptions } from './links/proxy/proxy.ts';
+import type { LinkControl } from './links/rules.ts';
 
 /** Drivers that need nothing but this package. */
 export const LOCAL_DRIVERS = ['process', 'embedded'] as const;

@@ -1,8 +1,8 @@
 /** A link proxy that was just started, wherever it runs, says in its log when it is ready. */
 import { HarnessError } from '../base/errors.ts';
+import type { LogPosition, PartLog } from '../base/logs/file-log.ts';
 import { until } from '../base/wait.ts';
-import type { ProxyLine } from '../links/proxy/proxy.ts';
-import type { LogPosition, PartLog } from '../logs/file-log.ts';
+import type { ProxyLine } from './links/proxy/proxy.ts';
 
 const START_MS = 30_000;
 

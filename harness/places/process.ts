@@ -4,11 +4,9 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import type { NodePorts } from '../flavours/flavour.ts';
-import { remoteLinks } from '../links/proxy/remote.ts';
-import { fileLog } from '../logs/file-log.ts';
-import type { Bundle } from '../machine/bundle.ts';
-import { compile, currentBundle, isSameProgram, type Launch, launchOf } from '../machine/compile.ts';
+import { fileLog } from '../base/logs/file-log.ts';
+import type { Bundle } from '../base/machine/bundle.ts';
+import { compile, currentBundle, isSameProgram, type Launch, launchOf } from '../base/machine/compile.ts';
 import {
   type Command,
   endProcess,
@@ -22,9 +20,10 @@ import {
   spawnProgram,
   stateOf,
   usageOf,
-} from '../machine/processes.ts';
-import { programPath } from '../machine/programs.ts';
-import { flipOnDisk } from '../tampered/flip.ts';
+} from '../base/machine/processes.ts';
+import { programPath } from '../base/machine/programs.ts';
+import type { NodePorts } from '../flavours/flavour.ts';
+import { flipOnDisk } from '../flavours/tampered/flip.ts';
 import {
   type Address,
   type Capability,
@@ -39,6 +38,7 @@ import {
   type Started,
 } from './driver.ts';
 import { proxyPort } from './link-proxy.ts';
+import { remoteLinks } from './links/proxy/remote.ts';
 import type { DriverOptions } from './options.ts';
 
 type ProcessDriverOptions = Pick<
@@ -233,7 +233,7 @@ function commandOf(part: Part): Command {
   if (part.kind === 'link-proxy') {
     return {
       file: process.execPath,
-      args: [programPath('harness/links/proxy/main'), part.optionsFile],
+      args: [programPath('harness/places/links/proxy/main'), part.optionsFile],
       env: {},
     };
   }

@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { excerpt, formatMs, grouped } from '../base/format.ts';
+import { paceText, type StepProgress } from '../base/terminal/pace.ts';
+import { clip, renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
-import { paceText, type StepProgress } from '../terminal/pace.ts';
-import { clip, renderTable } from '../terminal/table.ts';
 import type { Figure, RepeatedRun, RunResult, ScenarioResult } from './result.ts';
 
 export interface ConsoleStyle {

@@ -7,8 +7,8 @@ import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { excerpt } from '../base/format.ts';
+import { type LogEntry, logEntry } from '../base/logs/log-entry.ts';
 import { expectFile } from '../base/own-folder.ts';
-import { type LogEntry, logEntry } from '../logs/log-entry.ts';
 import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
 
 /** Failures with log lines; a run with more than this usually has one cause. */

@@ -4,7 +4,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cannotWrite, messageOf } from '../base/errors.ts';
 import { METRICS_FILE } from '../metrics/series-file.ts';
-import { pageBundle } from '../pages/bundle.ts';
+import { pageBundle } from '../web/pages/bundle.ts';
 import { junitXml } from './junit.ts';
 import { reportMarkdown } from './markdown.ts';
 import { gatherMaterial } from './material.ts';

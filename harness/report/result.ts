@@ -1,8 +1,8 @@
+import type { Incident } from '../cluster/nodes/membership.ts';
 import type { OperationSummary, SlowOperation } from '../metrics/recorder.ts';
 import type { OperationTimeline } from '../metrics/timeline.ts';
-import type { Incident } from '../nodes/membership.ts';
-import type { NetworkPicture } from '../picture/picture.ts';
 import type { DriverName } from '../places/driver.ts';
+import type { NetworkPicture } from '../web/picture/picture.ts';
 
 /** One named condition of a scenario with what was seen. */
 export interface Assertion {

@@ -1,6 +1,6 @@
 /** What a run prints while scenarios run side by side: a line for each that has ended, and what runs now. */
 import { formatMs } from '../base/format.ts';
-import { clip } from '../terminal/table.ts';
+import { clip } from '../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from './console.ts';
 import type { ScenarioOutcome, ScenarioResult } from './result.ts';
 

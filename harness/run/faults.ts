@@ -3,9 +3,9 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import type { ChainFault } from '../chain/faults.ts';
-import { effectText, type Fault, hadEffect } from '../faults/fault.ts';
-import type { Faults } from '../faults/faults.ts';
-import type { ClusterNode, Deed } from '../nodes/cluster-node.ts';
+import { effectText, type Fault, hadEffect } from '../cluster/faults/fault.ts';
+import type { Faults } from '../cluster/faults/faults.ts';
+import type { ClusterNode, Deed } from '../cluster/nodes/cluster-node.ts';
 import { FAULTS_FILE } from '../report/folder.ts';
 import type { RunEvent } from '../report/result.ts';
 

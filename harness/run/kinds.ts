@@ -1,4 +1,4 @@
-import type { GroupInput } from '../plan/definition-input.ts';
+import type { GroupInput } from '../cluster/plan/definition-input.ts';
 import type { PlannedScenario } from './run-options.ts';
 import type { ParametersOf, ParameterTable, Scenario } from './scenario.ts';
 

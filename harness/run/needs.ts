@@ -2,9 +2,9 @@
  * What scenarios need of a cluster: nodes of given flavours and modes, and what the driver can do to them.
  */
 import type { Chain } from '../chain/chain.ts';
+import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { type Capability, type Driver, lacksProxy, lacksTampering } from '../places/driver.ts';
-import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Scenario } from './scenario.ts';
 
 /** What a cluster has, or would have. */

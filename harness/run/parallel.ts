@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { interrupted } from '../base/errors.ts';
 import { typed } from '../base/typed.ts';
-import { seedToJson } from '../plan/seed.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
 import { createReport, partFolder, writeReport } from '../report/folder.ts';
 import { costsOfParts } from '../report/measures.ts';
 import { type RunResult, runPassed } from '../report/result.ts';

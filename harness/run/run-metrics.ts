@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { type Announcement, announceTestbed, hasDashboards } from '../dashboards/running.ts';
+import { type Announcement, announceTestbed, hasDashboards } from '../metrics/dashboards/running.ts';
 import { type MetricsEndpoint, serveTestbed } from '../metrics/endpoint.ts';
 import { Scraper } from '../metrics/scraper.ts';
 import { METRICS_FILE, SeriesFile } from '../metrics/series-file.ts';

@@ -1,4 +1,4 @@
-import type { DefinitionInput } from '../plan/definition-input.ts';
+import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import type { StepDisplay } from '../report/console.ts';
 import type { RunResult, ScenarioResult } from '../report/result.ts';
 import type { Scenario, ScenarioContext } from './scenario.ts';

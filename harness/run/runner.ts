@@ -7,15 +7,15 @@ import { join } from 'node:path';
 import { VERSION } from '../../node/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
+import { sourceCommit } from '../base/machine/source-commit.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { Ledger } from '../ledger/ledger.ts';
-import { sourceCommit } from '../machine/source-commit.ts';
+import { type Incident, incidentText } from '../cluster/nodes/membership.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
+import { Ledger } from '../inspect/ledger/ledger.ts';
+import { takePicture } from '../inspect/status/take-picture.ts';
 import { createRecorder } from '../metrics/recorder.ts';
 import type { TestbedMetrics } from '../metrics/testbed.ts';
-import { type Incident, incidentText } from '../nodes/membership.ts';
-import type { NetworkPicture } from '../picture/picture.ts';
-import { seedToJson } from '../plan/seed.ts';
 import { formatBytes, type StepDisplay } from '../report/console.ts';
 import { createReport, LEDGER_FILE, writeReport } from '../report/folder.ts';
 import { costsOf } from '../report/measures.ts';
@@ -28,7 +28,7 @@ import {
   type ScenarioOutcome,
   type ScenarioResult,
 } from '../report/result.ts';
-import { takePicture } from '../status/take-picture.ts';
+import type { NetworkPicture } from '../web/picture/picture.ts';
 import { begunFaultsOf, chainFaultsOf, faultsOf, mend, withoutBegun } from './faults.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { writeRecipe } from './recipe.ts';

@@ -9,13 +9,13 @@ import { textAs } from '../base/fields.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import type { GroupInput } from '../cluster/plan/definition-input.ts';
 import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../flavours/node-options.gen.ts';
 import type { Credit } from '../flavours/profiles.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import type { Ledger } from '../inspect/ledger/ledger.ts';
 import type { OperationKey, Recorder } from '../metrics/recorder.ts';
 import type { Capability } from '../places/driver.ts';
-import type { GroupInput } from '../plan/definition-input.ts';
 import type { Assertion, Figure } from '../report/result.ts';
 
 /** Kinds of parameters, as written on the command line. */

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../base/errors.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
-import { type Incident, incidentText } from '../nodes/membership.ts';
+import { type Incident, incidentText } from '../cluster/nodes/membership.ts';
 
 /** Members that die together are named together; the requests they broke fail in the meantime. */
 const GATHER_MS = 300;

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { WIRE_ATTACKS } from './attack-wire.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../harness/base/errors.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import { isSynced } from '../../harness/nodes/conditions.ts';
+import { isSynced } from '../../harness/cluster/nodes/conditions.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';
 import type { BenchResult } from './result.ts';

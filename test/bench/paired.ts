@@ -1,4 +1,4 @@
-import { crossoverMean, TRIMMED } from '../../harness/compare/statistics.ts';
+import { crossoverMean, TRIMMED } from '../../harness/report/compare/statistics.ts';
 import type { BenchResult } from './result.ts';
 
 /** One pair of turns: what one cost, of the other. */

@@ -1,5 +1,5 @@
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { createEnds, FIRSTS_MAX } from '../../node/crypto/bmt/ends.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { systemRandom } from '../../node/env/random.ts';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createRecorder } from '../../harness/metrics/recorder.ts';
 import type { SeriesId } from '../../harness/metrics/series.ts';
 import { SeriesFile } from '../../harness/metrics/series-file.ts';
-import type { NetworkPicture, PictureLink } from '../../harness/picture/picture.ts';
 import type { RunEvent, RunResult, ScenarioResult } from '../../harness/report/result.ts';
+import type { NetworkPicture, PictureLink } from '../../harness/web/picture/picture.ts';
 
 const START_MS = Date.UTC(2026, 10, 22, 12);
 

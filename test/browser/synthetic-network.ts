@@ -1,9 +1,10 @@
 /** A network of any size as seen by the server of the live page, without processes: each look finds more work done. */
+
+import type { PartLog } from '../../harness/base/logs/file-log.ts';
 import type { Backlog, ChunkEvents, StatusRecord, Topology } from '../../harness/client/types.ts';
-import type { PartLog } from '../../harness/logs/file-log.ts';
-import type { Incident } from '../../harness/nodes/membership.ts';
-import type { ObservedNode } from '../../harness/ui/network-observer.ts';
-import type { UiDeps } from '../../harness/ui/server.ts';
+import type { Incident } from '../../harness/cluster/nodes/membership.ts';
+import type { ObservedNode } from '../../harness/inspect/live/network-observer.ts';
+import type { UiDeps } from '../../harness/inspect/live/server.ts';
 
 export interface SyntheticNetwork {
   readonly cluster: UiDeps['cluster'];

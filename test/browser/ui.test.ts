@@ -8,9 +8,9 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../harness/base/errors.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import { pageBundle } from '../../harness/pages/bundle.ts';
-import { pageAssets } from '../../harness/ui/assets.ts';
-import { serveUi, type Ui, type UiDeps } from '../../harness/ui/server.ts';
+import { pageAssets } from '../../harness/inspect/live/assets.ts';
+import { serveUi, type Ui, type UiDeps } from '../../harness/inspect/live/server.ts';
+import { pageBundle } from '../../harness/web/pages/bundle.ts';
 import {
   accessibilityProblems,
   type OpenPage,
@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 async function served(cluster: UiDeps['cluster']): Promise<Ui> {
-  const assets = pageAssets(await pageBundle('ui'));
+  const assets = pageAssets(await pageBundle('live'));
   return serveUi({ port: 0 }, { cluster, isThere: () => true, assets });
 }
 

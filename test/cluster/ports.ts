@@ -1,7 +1,7 @@
 /** Ports that a test asks for by their numbers, because its users do: somewhere else where another program listens on one. */
 import { randomInt } from 'node:crypto';
 import { messageOf } from '../../harness/base/errors.ts';
-import { checkPortsFree } from '../../harness/machine/ports.ts';
+import { checkPortsFree } from '../../harness/base/machine/ports.ts';
 
 /** Clusters pick their ports from here on. */
 const PICKED_FROM = 12_000;

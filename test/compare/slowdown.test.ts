@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import type { Comparison } from '../../harness/compare/compare.ts';
+import type { Comparison } from '../../harness/report/compare/compare.ts';
 import { OPERATION, type Pair, runPair } from './paired-runs.ts';
 import { SlowPush } from './slow-push.ts';
 

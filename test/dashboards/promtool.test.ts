@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ALERT_RULES } from '../../dashboards/rules.ts';
-import { dashboardFiles } from '../../harness/dashboards/files.ts';
 import { prepare } from '../../harness/export/prepare.ts';
+import { dashboardFiles } from '../../harness/metrics/dashboards/files.ts';
 import { PROMTOOL } from './prometheus.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-promtool-'));

@@ -1,8 +1,8 @@
 /** A load that moves everything the boards show: cheques, pulls, evictions, restarts, a killed node, a reorganisation. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError } from '../../harness/client/errors.ts';
-import { expectBytes } from '../../harness/ledger/content.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { defineScenario, type ScenarioContext } from '../../harness/run/scenario.ts';
 
 const parameters = {};

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import type { ClusterDocument } from '../../harness/cluster/cluster-document.ts';
-import { deriveNode } from '../../harness/plan/seed.ts';
+import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { buildImage, docker } from './image.ts';
 
 const MB = 1e6;

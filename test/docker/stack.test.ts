@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
-import { deriveNode } from '../../harness/plan/seed.ts';
+import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { portShift } from '../cluster/ports.ts';
 import { buildImage } from './image.ts';
 import { breakOut, CONFINED } from './kit.ts';

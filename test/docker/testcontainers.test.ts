@@ -1,7 +1,7 @@
 /** `svcnet/testcontainers` with the real package. Needs Docker; its reaper's image cannot be pulled everywhere. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { deriveNode } from '../../harness/plan/seed.ts';
+import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { StorageNetworkContainer } from '../../harness/testcontainers.ts';
 import { buildImage, docker } from './image.ts';
 

@@ -4,7 +4,7 @@
  */
 import { parse } from 'yaml';
 import { HarnessError } from '../../harness/base/errors.ts';
-import { parseDefinition } from '../../harness/plan/definition.ts';
+import { parseDefinition } from '../../harness/cluster/plan/definition.ts';
 import { decodeGrantees } from '../../node/act/grantees.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { parseSoc, socParts } from '../../node/chunk/soc.ts';

@@ -4,7 +4,7 @@ import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Uploaded } from '../../harness/client/types.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { nextSecond } from '../../scenarios/steps/steps.ts';

@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
-import { deriveNode } from '../../harness/plan/seed.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 import { cash, chequesWith, mirrored, present, provoke, spend } from './payments.ts';
 

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { type Exposition, parseExposition } from '../../harness/metrics/exposition.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
 import { bytesOf, type HttpReply, http, speakSwarm } from '../cluster/node/kit.ts';
 import { BEES, of, startMixed } from './kit.ts';
 

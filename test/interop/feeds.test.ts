@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../harness/base/wait.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { signSoc, socParts } from '../../node/chunk/soc.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';

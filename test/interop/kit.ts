@@ -4,10 +4,10 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import type { LogEntry } from '../../harness/base/logs/log-entry.ts';
 import { until } from '../../harness/base/wait.ts';
 import { Cluster, type ClusterOptions } from '../../harness/cluster/cluster.ts';
-import type { LogEntry } from '../../harness/logs/log-entry.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 
 /** Pull syncing a reserve takes seconds; a loaded machine gets time. */
 const EVENTUALLY_MS = 120_000;

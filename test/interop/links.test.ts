@@ -1,7 +1,7 @@
 /** Links of real Bees, of ours and between both, through the link proxy. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { BEES, of, startMixed } from './kit.ts';
 
 const LATENCY_MS = 200;

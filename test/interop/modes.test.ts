@@ -1,7 +1,7 @@
 /** Light nodes, reachability and health between our nodes and real Bees. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, sameBytes } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs } from './kit.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Bee, FeedIndex, RedundancyLevel, type UploadResult } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, sameBytes, speakSwarm, stateFolder } from '../cluster/node/kit.ts';
 import { BEES, of, startMixed } from './kit.ts';
 

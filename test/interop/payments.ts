@@ -1,10 +1,10 @@
 /** Debts of mixed clusters: how they are made, what each side reports about their payment, and that nothing is lost. */
 import { expect } from 'vitest';
-import { type Books, violations } from '../../harness/books/books.ts';
-import { readBooks } from '../../harness/books/read-books.ts';
 import type { Cashout } from '../../harness/client/money-types.ts';
+import { type Books, violations } from '../../harness/cluster/books/books.ts';
+import { readBooks } from '../../harness/cluster/books/read-books.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { eventually } from './kit.ts';
 

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';

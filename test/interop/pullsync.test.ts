@@ -1,8 +1,8 @@
 /** Chunks that arrive by pull syncing, between our nodes and real Bees. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import { expectBytes } from '../../harness/ledger/content.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventually, heldBy, http, reserveSize } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 

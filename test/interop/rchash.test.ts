@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { signSoc, socParts } from '../../node/chunk/soc.ts';
 import { toHex } from '../../node/crypto/hex.ts';

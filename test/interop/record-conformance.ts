@@ -6,14 +6,14 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Cluster } from '../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import { spareAccounts } from '../../harness/cluster/plan/seed.ts';
 import { chainConformance } from '../../harness/conformance/chain/conformance.ts';
 import { type Graded, grade } from '../../harness/conformance/grade.ts';
 import { httpConformance } from '../../harness/conformance/http/conformance.ts';
 import { type Column, publishedMatrix } from '../../harness/conformance/published.ts';
 import { totalsOf } from '../../harness/conformance/row.ts';
 import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
-import { spareAccounts } from '../../harness/plan/seed.ts';
 import { toHex } from '../../node/crypto/hex.ts';
 import { sampled } from '../cluster/conformance/sampled.ts';
 import { BEES, of, startMixed } from './kit.ts';

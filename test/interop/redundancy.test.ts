@@ -6,8 +6,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import { expectBytes, expectFile, expectForm, expectTar, formOf } from '../../harness/ledger/content.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import {
+  expectBytes,
+  expectFile,
+  expectForm,
+  expectTar,
+  formOf,
+} from '../../harness/inspect/ledger/content.ts';
 import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';
 import { replicasOf } from '../../node/files/redundancy/replicas.ts';

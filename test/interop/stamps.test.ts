@@ -1,8 +1,8 @@
 /** Stamps made by clients with the key of a batch's owner: both implementations accept and refuse the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
-import { deriveNode } from '../../harness/plan/seed.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import type { Chunk } from '../../node/chunk/chunk.ts';
 import { signSoc, socParts } from '../../node/chunk/soc.ts';

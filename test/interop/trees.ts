@@ -1,5 +1,5 @@
 /** A file's tree as a node serves it, chunk by chunk, so that a test can take parts of it away. */
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { cacFromData } from '../../node/chunk/cac.ts';
 import type { Chunk } from '../../node/chunk/chunk.ts';
 import { parseSoc } from '../../node/chunk/soc.ts';

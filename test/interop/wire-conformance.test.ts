@@ -4,9 +4,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
+import { spareAccounts } from '../../harness/cluster/plan/seed.ts';
 import { grade } from '../../harness/conformance/grade.ts';
 import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
-import { spareAccounts } from '../../harness/plan/seed.ts';
 import { toHex } from '../../node/crypto/hex.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 

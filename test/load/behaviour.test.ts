@@ -6,13 +6,13 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ProcessId, processOf, stateOf } from '../../harness/base/machine/processes.ts';
 import { until } from '../../harness/base/wait.ts';
-import { runLoadStep } from '../../harness/load/load-run.ts';
-import { LOAD_PARAMETERS, loadPlan } from '../../harness/load/parameters.ts';
-import type { LoadPlan, LoadStep, PreparedLoad } from '../../harness/load/plan.ts';
-import { type ProcessId, processOf, stateOf } from '../../harness/machine/processes.ts';
 import { Distribution } from '../../harness/metrics/distribution.ts';
 import type { RunResult } from '../../harness/report/result.ts';
+import { runLoadStep } from '../../harness/run/load/load-run.ts';
+import { LOAD_PARAMETERS, loadPlan } from '../../harness/run/load/parameters.ts';
+import type { LoadPlan, LoadStep, PreparedLoad } from '../../harness/run/load/plan.ts';
 import { LoadKit } from './kit.ts';
 
 const kit = new LoadKit();

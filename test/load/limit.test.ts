@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import { metObjective, runLimit } from '../../harness/load/limit/limit-run.ts';
-import { generatorOf, limitersOf } from '../../harness/load/limit/limiter.ts';
-import { observationBetween, sampleOf } from '../../harness/load/limit/observation.ts';
-import { runLoadStep } from '../../harness/load/load-run.ts';
-import { LOAD_PARAMETERS, loadPlan } from '../../harness/load/parameters.ts';
-import type { LoadPlan } from '../../harness/load/plan.ts';
-import { prepareLoad } from '../../harness/load/prepare.ts';
+import { metObjective, runLimit } from '../../harness/run/load/limit/limit-run.ts';
+import { generatorOf, limitersOf } from '../../harness/run/load/limit/limiter.ts';
+import { observationBetween, sampleOf } from '../../harness/run/load/limit/observation.ts';
+import { runLoadStep } from '../../harness/run/load/load-run.ts';
+import { LOAD_PARAMETERS, loadPlan } from '../../harness/run/load/parameters.ts';
+import type { LoadPlan } from '../../harness/run/load/plan.ts';
+import { prepareLoad } from '../../harness/run/load/prepare.ts';
 
 /** Answers per second of the server that stands in for a network: a known limit on any machine. */
 const CAPACITY = 40;

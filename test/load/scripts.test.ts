@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { LedgerEntry } from '../../harness/ledger/ledger.ts';
+import type { LedgerEntry } from '../../harness/inspect/ledger/ledger.ts';
 import { failed, LoadKit } from './kit.ts';
 
 const kit = new LoadKit();

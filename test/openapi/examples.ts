@@ -1,7 +1,7 @@
 /** Requests that a node takes: content, batches, peers and money that it has, as examples in its OpenAPI document. */
 
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { makeCac } from '../../node/chunk/cac.ts';
 import { signSoc, socParts } from '../../node/chunk/soc.ts';
 import { toHex } from '../../node/crypto/hex.ts';

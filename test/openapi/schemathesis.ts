@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { type Dialect, dialectOf } from '../../node/api/dialect.ts';
 import { ApiError, errorBody, statusOf } from '../../node/api/errors.ts';
 import { requestedFailures } from '../../node/api/route/refusals.ts';

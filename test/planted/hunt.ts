@@ -6,9 +6,9 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { MinimiseDocument } from '../../harness/replay/minimise.ts';
-import type { ReplayDocument } from '../../harness/replay/replay.ts';
 import type { ScenarioResult } from '../../harness/report/result.ts';
+import type { MinimiseDocument } from '../../harness/run/replay/minimise.ts';
+import type { ReplayDocument } from '../../harness/run/replay/replay.ts';
 
 const CLI = join(import.meta.dirname, '../../harness/cli.ts');
 const SCENARIO = join(import.meta.dirname, 'rough.ts');

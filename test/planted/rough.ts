@@ -4,20 +4,20 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../harness/base/errors.ts';
-import { type LinkGap, violations } from '../../harness/books/books.ts';
 import { ClientError } from '../../harness/client/errors.ts';
-import { expectBytes } from '../../harness/ledger/content.ts';
-import { PlacementWatch } from '../../harness/ledger/placement.ts';
-import type { ClusterNode } from '../../harness/nodes/cluster-node.ts';
+import { type LinkGap, violations } from '../../harness/cluster/books/books.ts';
+import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import { expectBytes } from '../../harness/inspect/ledger/content.ts';
+import { PlacementWatch } from '../../harness/inspect/ledger/placement.ts';
 import { defineScenario, parameter, type ScenarioContext } from '../../harness/run/scenario.ts';
-import { runSchedule } from '../../harness/schedule/run-schedule.ts';
+import { runSchedule } from '../../harness/run/schedule/run-schedule.ts';
 import {
   readSchedule,
   type Schedule,
   type ScheduledFault,
   type ScheduledOperation,
   writeSchedule,
-} from '../../harness/schedule/schedule.ts';
+} from '../../harness/run/schedule/schedule.ts';
 import { checkBooks } from '../../scenarios/steps/money.ts';
 import { deedsOf, heldByNobody, storers } from '../../scenarios/steps/presence.ts';
 import { slotsCounted } from '../../scenarios/steps/stamps.ts';

@@ -1,8 +1,12 @@
 /** Every page of `docs/reference`, from the tables that the code itself uses. */
 
+import {
+  definitionSchema,
+  type JsonSchema,
+  keyPaths,
+} from '../../harness/cluster/plan/editor/json-schema.ts';
 import { RESERVED_OPTIONS } from '../../harness/flavours/svc-options.ts';
 import { TestbedMetrics } from '../../harness/metrics/testbed.ts';
-import { definitionSchema, type JsonSchema, keyPaths } from '../../harness/plan/editor/json-schema.ts';
 import { bundledScenarios, loadScenario } from '../../harness/run/catalogue.ts';
 import type { ParameterSpec, Scenario } from '../../harness/run/scenario.ts';
 import { tagsOf } from '../../harness/run/suites.ts';

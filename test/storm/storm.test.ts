@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { SCHEDULE_FILE } from '../../harness/report/folder.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
-import { readSchedule } from '../../harness/schedule/schedule.ts';
+import { readSchedule } from '../../harness/run/schedule/schedule.ts';
 import storm from '../../scenarios/storm.ts';
 
 const TIMEOUT_MS = 900_000;

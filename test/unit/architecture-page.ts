@@ -24,6 +24,13 @@ export function harnessRooms(): Allowance[] {
   return allowances(rowsOf('Room'));
 }
 
+/** Rooms inside the rooms of the harness, lowest first; `*.ts` is all that no other entry covers. */
+export function innerRooms(): { room: string; inside: string[] }[] {
+  return rowsOf('Room')
+    .map((cells) => ({ room: codeIn(cells[0] ?? '')[0] ?? '', inside: codeIn(cells[2] ?? '') }))
+    .filter(({ inside }) => inside.length > 0);
+}
+
 function allowances(rows: readonly string[][]): Allowance[] {
   return rows.map((cells) => ({
     name: codeIn(cells[0] ?? '')[0] ?? '',

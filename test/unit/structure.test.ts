@@ -4,13 +4,13 @@
  */
 import { dirname, posix } from 'node:path';
 import { expect, test } from 'vitest';
-import { harnessRooms, nodeLayers, topLevel } from './architecture-page.ts';
+import { harnessRooms, innerRooms, nodeLayers, topLevel } from './architecture-page.ts';
 import { importCycles, readSources } from './source-tree.ts';
 
 /** Files of one folder: more than that have more than one subject. */
 const FOLDER_FILES_MAX = 15;
 /** Tables whose rows are files. */
-const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands(\/line)?|scenarios)$/;
+const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands(\/options)?|scenarios)$/;
 
 const files = readSources();
 
@@ -76,6 +76,26 @@ test('a room of the harness imports only the rooms above it that its row names, 
   expect(rooms.map(({ name }) => name).sort()).toEqual(entriesOf('harness/'));
 });
 
+test.each(innerRooms())(
+  'inside harness/$room a room imports only from those before it',
+  ({ room, inside }) => {
+    const folder = `harness/${room}`;
+    const placeOf = (path: string) => {
+      const listed = inside.findIndex((name) => covers(name, path.slice(folder.length)));
+      return listed === -1 ? inside.indexOf('*.ts') : listed;
+    };
+    const within = files.filter(({ path }) => path.startsWith(folder));
+    const places = new Set(within.map(({ path }) => placeOf(path)));
+    expect([...places].sort((a, b) => a - b)).toEqual(inside.map((_, place) => place));
+    const wrong = within.flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => target.startsWith(folder) && placeOf(target) > placeOf(path))
+        .map((target) => `${path} imports ${target}`),
+    );
+    expect(wrong).toEqual([]);
+  },
+);
+
 test('inside the node a layer imports only from layers below it', () => {
   const layers = nodeLayers();
   const layerOf = (path: string) =>
@@ -133,7 +153,8 @@ test('only the driver that embeds nodes, and the code that tampers with them, im
   const wrong = files
     .filter(
       ({ path }) =>
-        /^(chain|harness|scenarios)\//.test(path) && !/^harness\/(places\/embedded|tampered)\//.test(path),
+        /^(chain|harness|scenarios)\//.test(path) &&
+        !/^harness\/(places\/embedded|flavours\/tampered)\//.test(path),
     )
     .flatMap(({ path, imports }) =>
       imports

@@ -2,9 +2,10 @@
  * Container specifications for the engine: what runs, where its data is, which ports are published, how much
  * it may use.
  */
+
+import { CONFINEMENT } from '../../base/machine/confinement.ts';
 import type { ContainerCommand, NodePlan } from '../../flavours/flavour.ts';
 import { DATA_FOLDER, USER_ID } from '../../flavours/inside-image.ts';
-import { CONFINEMENT } from '../../machine/confinement.ts';
 import type { ContainerSpec, HostConfig } from './engine/documents.ts';
 import { labelsOf, networkName, type Owner, partName } from './names.ts';
 

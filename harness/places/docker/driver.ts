@@ -8,6 +8,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
 import { HarnessError, messageOf } from '../../base/errors.ts';
+import { pickFreePorts } from '../../base/machine/ports.ts';
+import { programPath } from '../../base/machine/programs.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
 import {
   CHAIN_HEALTH_PATH,
@@ -17,9 +19,6 @@ import {
   NODE_PORTS,
   probe,
 } from '../../flavours/inside-image.ts';
-import { remoteLinks } from '../../links/proxy/remote.ts';
-import { pickFreePorts } from '../../machine/ports.ts';
-import { programPath } from '../../machine/programs.ts';
 import {
   type Capability,
   type ChainPart,
@@ -34,6 +33,7 @@ import {
   type Started,
 } from '../driver.ts';
 import { proxyPort } from '../link-proxy.ts';
+import { remoteLinks } from '../links/proxy/remote.ts';
 import type { DriverOptions } from '../options.ts';
 import { archiveOf } from './archive.ts';
 import { CONFINED, containerSpec, UNPRIVILEGED } from './container.ts';

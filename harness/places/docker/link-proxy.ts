@@ -1,7 +1,7 @@
 /** The link proxy as a container of the cluster's network: nodes find it by name, and it finds them by theirs. */
 import type { ContainerCommand } from '../../flavours/flavour.ts';
 import { DATA_FOLDER, LISTEN } from '../../flavours/inside-image.ts';
-import type { ProxyOptions } from '../../links/proxy/proxy.ts';
+import type { ProxyOptions } from '../links/proxy/proxy.ts';
 
 const FOLDER = 'link-proxy';
 const OPTIONS_FILE = 'options.json';
@@ -26,7 +26,7 @@ export function proxyContainer(
   };
   return {
     command: {
-      entrypoint: ['node', 'harness/links/proxy/main.ts'],
+      entrypoint: ['node', 'harness/places/links/proxy/main.ts'],
       args: [`${DATA_FOLDER}/${FOLDER}/${OPTIONS_FILE}`],
       env: { SVCNET_LABEL: token },
       health: listens(control),

@@ -3,7 +3,7 @@
  * ended.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PartLog } from '../../logs/file-log.ts';
+import type { PartLog } from '../../base/logs/file-log.ts';
 import type { LogRange } from './engine/documents.ts';
 import { type Engine, statusOf } from './engine/engine.ts';
 

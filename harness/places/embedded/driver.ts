@@ -13,12 +13,11 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
+import { fileLog } from '../../base/logs/file-log.ts';
+import { isAlive, ownProcess, type ProcessId, spawnProgram, stateOf } from '../../base/machine/processes.ts';
 import { until } from '../../base/wait.ts';
 import { holderProgram } from '../../flavours/svc-program.ts';
-import type { LinkControl } from '../../links/rules.ts';
-import { fileLog } from '../../logs/file-log.ts';
-import { isAlive, ownProcess, type ProcessId, spawnProgram, stateOf } from '../../machine/processes.ts';
-import { writeTampered } from '../../tampered/settings.ts';
+import { writeTampered } from '../../flavours/tampered/settings.ts';
 import {
   type Capability,
   capabilitiesWith,
@@ -28,6 +27,7 @@ import {
   type Observed,
   type Started,
 } from '../driver.ts';
+import type { LinkControl } from '../links/rules.ts';
 import type { DriverOptions } from '../options.ts';
 import { createProcessDriver } from '../process.ts';
 import { createNodeHost, type NodeHost } from './host.ts';

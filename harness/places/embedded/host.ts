@@ -11,11 +11,11 @@ import type { NodeOptions } from '../../../node/options.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
-import type { LinkEffect, LinkRule } from '../../links/rules.ts';
-import { openLog } from '../../machine/processes.ts';
-import { tamperedOf } from '../../tampered/settings.ts';
-import type { TamperedPlatform } from '../../tampered/tamper.ts';
+import { openLog } from '../../base/machine/processes.ts';
+import { tamperedOf } from '../../flavours/tampered/settings.ts';
+import type { TamperedPlatform } from '../../flavours/tampered/tamper.ts';
 import type { Exit, Observed } from '../driver.ts';
+import type { LinkEffect, LinkRule } from '../links/rules.ts';
 import { MemoryLinks } from './memory-links.ts';
 import { readEmbedded } from './node-file.ts';
 import { watchLoop } from './watchdog.ts';
@@ -279,7 +279,9 @@ export function createNodeHost(cluster: string): NodeHost {
 
     async damage(name, chunks) {
       const disk = disks.get(name);
-      return disk === undefined ? 0 : (await import('../../tampered/flip.ts')).flipInMemory(disk, chunks);
+      return disk === undefined
+        ? 0
+        : (await import('../../flavours/tampered/flip.ts')).flipInMemory(disk, chunks);
     },
 
     async close() {
@@ -322,7 +324,7 @@ async function tamperedWith(
 ): Promise<TamperedPlatform | undefined> {
   const tampered = tamperedOf(dataDir);
   if (tampered === undefined) return undefined;
-  const { tamper } = await import('../../tampered/tamper.ts');
+  const { tamper } = await import('../../flavours/tampered/tamper.ts');
   return tamper(platform, { dataDir, tampered, options: options() });
 }
 

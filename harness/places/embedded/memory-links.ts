@@ -5,7 +5,7 @@
 import type { Clock } from '../../../node/env/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
-import { Line, type Sent } from '../../links/line.ts';
+import { Line, type Sent } from '../links/line.ts';
 import {
   type ActiveRule,
   changed,
@@ -15,7 +15,7 @@ import {
   type LinkEffect,
   type LinkRule,
   Rules,
-} from '../../links/rules.ts';
+} from '../links/rules.ts';
 
 /** Bytes in transit in one direction, as on a connection through the proxy: above this, writers wait. */
 const QUEUE_FULL_BYTES = 4 * 2 ** 20;

@@ -1,8 +1,8 @@
 /** What a page says about a scenario's network: its nodes, their work, what is stored, and who paid whom. */
 import { plural } from '../../base/format.ts';
-import type { NetworkPicture, PictureNode } from '../../picture/picture.ts';
 import { byteSize, digits, groupedDigits, quantity } from '../../web/base/format.ts';
 import { networkSummary, stateText } from '../../web/network/layout.ts';
+import type { NetworkPicture, PictureNode } from '../../web/picture/picture.ts';
 import { RING_ATTRIBUTE } from '../../web/report/page-data.ts';
 import { fairness, sum } from '../measures.ts';
 import type { ScenarioResult } from '../result.ts';

@@ -2,7 +2,7 @@
  * `report.html`: one self-contained file, in the order of `scenarios.md` 9. All text is already markup; the
  * script only draws the charts and the ring, from the embedded JSON. It may load nothing.
  */
-import type { PageBundle } from '../../pages/bundle.ts';
+import type { PageBundle } from '../../web/pages/bundle.ts';
 import { DATA_ID, type ReportPageData } from '../../web/report/page-data.ts';
 import type { ReportMaterial } from '../material.ts';
 import { type Headline, headlines, usageHeadlines } from '../measures.ts';

@@ -1,6 +1,7 @@
 /** What a page says about the run as a whole: its verdict, what failed, and where it ran. */
-import type { NetworkPicture } from '../../picture/picture.ts';
+
 import { clock, duration } from '../../web/base/format.ts';
+import type { NetworkPicture } from '../../web/picture/picture.ts';
 import type { Failure, LogLine } from '../failures.ts';
 import type { RunResult, ScenarioResult } from '../result.ts';
 import { type Html, html, table } from './html.ts';

@@ -2,7 +2,7 @@
  * Positions of the address space on a ring: addresses ascend clockwise from the top. No DOM, so that it can
  * be tested.
  */
-import type { NetworkPicture, PictureNode } from '../../picture/picture.ts';
+import type { NetworkPicture, PictureNode } from '../picture/picture.ts';
 
 const TURN = 2 * Math.PI;
 /** Digits of an overlay that decide its place: more than a screen can tell apart. */

@@ -2,8 +2,9 @@
  * The network as a ring of addresses: nodes at their overlays, neighbourhoods as arcs around them, links
  * across. Drawn for its actual width, so that its text is as large as the rest of the page's.
  */
-import type { NetworkPicture, PictureLink, PictureNode } from '../../picture/picture.ts';
+
 import { element, svg } from '../base/dom.ts';
+import type { NetworkPicture, PictureLink, PictureNode } from '../picture/picture.ts';
 import {
   NEIGHBOURHOODS_NAMED_MAX,
   neighbourhoods,

@@ -1,6 +1,7 @@
 /** The JSON in `report.html`: data of what is drawn when the page is opened. */
-import type { NetworkPicture } from '../../picture/picture.ts';
+
 import type { ChartFrame, TimeChartData } from '../chart/chart-data.ts';
+import type { NetworkPicture } from '../picture/picture.ts';
 
 export interface ReportPageData {
   readonly scenarios: readonly ScenarioDrawings[];

@@ -1,12 +1,12 @@
 /** Chunks of new content over a stream, one acknowledgement each. */
-import { payloadsOf } from '../../../harness/load/k6/pieces.ts';
+import { payloadsOf } from '../../../harness/run/load/k6/pieces.ts';
 import { config } from './config.js';
 import { operation } from './operations.js';
 import { ask, named } from './requests.js';
 import { Socket } from './socket.js';
 import { nextUploader, uniqueContent } from './uploads.js';
 
-/** @import { TargetNode } from '../../../harness/load/k6/config.ts' */
+/** @import { TargetNode } from '../../../harness/run/load/k6/config.ts' */
 
 const SPAN_SIZE = 8;
 /** Chunks sent ahead of their acknowledgements: enough for both directions to be busy. */

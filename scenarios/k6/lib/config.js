@@ -1,7 +1,7 @@
 /** What `svcnet load` hands to a script: the nodes, their batches, and how to load them. */
 import { SharedArray } from 'k6/data';
 
-/** @import { LoadConfig, LoadData, TargetNode } from '../../../harness/load/k6/config.ts' */
+/** @import { LoadConfig, LoadData, TargetNode } from '../../../harness/run/load/k6/config.ts' */
 
 const path = __ENV['SVCNET_LOAD'];
 if (path === undefined) {

@@ -8,7 +8,7 @@ import { chooser } from './reads.js';
 import { ask, named } from './requests.js';
 import { uniqueIndex } from './uploads.js';
 
-/** @import { StoredObject, TargetNode } from '../../../harness/load/k6/config.ts' */
+/** @import { StoredObject, TargetNode } from '../../../harness/run/load/k6/config.ts' */
 /** @import { Done } from './operations.js' */
 
 const choose = objects.length === 0 ? undefined : chooser(config.reads, objects.length);

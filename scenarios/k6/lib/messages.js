@@ -6,7 +6,7 @@ import { ask, named } from './requests.js';
 import { Socket } from './socket.js';
 import { nextUploader, uniqueContent } from './uploads.js';
 
-/** @import { TargetNode } from '../../../harness/load/k6/config.ts' */
+/** @import { TargetNode } from '../../../harness/run/load/k6/config.ts' */
 
 const MESSAGE_SIZE = 64;
 /** Digits of a prefix of the receiver's overlay: one byte costs the sender some 256 hashes. */

@@ -6,7 +6,7 @@ import exec from 'k6/execution';
 import { Counter, Rate, Trend } from 'k6/metrics';
 import { intendedStartMs } from './arrivals.js';
 
-/** @import { FailureRecord, OperationRecord, UploadRecord } from '../../../harness/load/k6/config.ts' */
+/** @import { FailureRecord, OperationRecord, UploadRecord } from '../../../harness/run/load/k6/config.ts' */
 
 /** Name of the k6 scenario whose operations are in no figure. */
 export const WARMUP = 'svcnet_warmup';

@@ -1,6 +1,6 @@
 /** Chooses which thing is read next. Runs in k6 and in Node.js. */
 
-/** @import { ReadPattern } from '../../../harness/load/k6/config.ts' */
+/** @import { ReadPattern } from '../../../harness/run/load/k6/config.ts' */
 
 /**
  * @param {ReadPattern} reads

@@ -3,7 +3,7 @@ import http from 'k6/http';
 import { authorization, config } from './config.js';
 import { OperationError } from './operations.js';
 
-/** @import { TargetNode } from '../../../harness/load/k6/config.ts' */
+/** @import { TargetNode } from '../../../harness/run/load/k6/config.ts' */
 /** @import { RefinedResponse, RequestBody, ResponseType } from 'k6/http' */
 
 const TIMEOUT = '60s';

@@ -8,7 +8,7 @@ import { WebSocket } from 'k6/websockets';
 import { authorization } from './config.js';
 import { OperationError } from './operations.js';
 
-/** @import { FailureRecord, TargetNode } from '../../../harness/load/k6/config.ts' */
+/** @import { FailureRecord, TargetNode } from '../../../harness/run/load/k6/config.ts' */
 
 const TIMEOUT_MS = 60_000;
 

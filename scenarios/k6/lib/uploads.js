@@ -1,13 +1,13 @@
 /** Uploads whose content the harness can recreate: it verifies them, and looks for every chunk. */
 import exec from 'k6/execution';
-import { filesOf, sizeOf } from '../../../harness/load/k6/pieces.ts';
+import { filesOf, sizeOf } from '../../../harness/run/load/k6/pieces.ts';
 import { config, inTurn, uploaders } from './config.js';
 import { contentOf, drawsOf } from './content.js';
 import { iterationStart, operation } from './operations.js';
 import { answered, ask, uploadHeaders } from './requests.js';
 import { tarOf } from './tar.js';
 
-/** @import { TargetNode } from '../../../harness/load/k6/config.ts' */
+/** @import { TargetNode } from '../../../harness/run/load/k6/config.ts' */
 /** @import { Done } from './operations.js' */
 
 /**

@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
-import { deriveNode } from '../../../harness/plan/seed.ts';
+import { deriveNode } from '../../../harness/cluster/plan/seed.ts';
+import { readRecord } from '../../../harness/cluster/state/state.ts';
 import type { ScenarioResult } from '../../../harness/report/result.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts';
-import { readRecord } from '../../../harness/state/state.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { startSvcnet } from '../svcnet.ts';
 

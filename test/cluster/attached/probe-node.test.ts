@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { probeNode } from '../../../harness/attached/probe-node.ts';
+import { probeNode } from '../../../harness/cluster/attached/probe-node.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 
 type Answers = Readonly<Record<string, unknown>>;

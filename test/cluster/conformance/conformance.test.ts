@@ -1,13 +1,13 @@
 /** Our node and our contracts have no red row, on the wire and on the chain; wrong contracts have their red rows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { spareAccounts } from '../../../harness/cluster/plan/seed.ts';
 import { chainConformance } from '../../../harness/conformance/chain/conformance.ts';
 import { CHAIN_ROWS } from '../../../harness/conformance/chain/rows.ts';
 import { grade } from '../../../harness/conformance/grade.ts';
 import type { ConformanceReport, Verdict } from '../../../harness/conformance/row.ts';
 import { wireConformance } from '../../../harness/conformance/wire/conformance.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { spareAccounts } from '../../../harness/plan/seed.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { WRONG_CHAINS } from './wrong-chains.ts';
 

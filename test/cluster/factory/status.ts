@@ -1,6 +1,6 @@
 import { JsonRpcProvider, Wallet } from 'ethers';
 import { describe, expect, test } from 'vitest';
-import { PRESET_ACCOUNT_KEYS } from '../../../harness/plan/presets/presets.ts';
+import { PRESET_ACCOUNT_KEYS } from '../../../harness/cluster/plan/presets/presets.ts';
 import { eventually } from '../node/kit.ts';
 import { bees, chainPort, queen, started } from './kit.ts';
 

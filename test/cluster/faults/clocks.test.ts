@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { askNodes } from '../../../harness/status/ask.ts';
-import { isolationOf } from '../../../harness/status/isolation.ts';
+import { askNodes } from '../../../harness/inspect/status/ask.ts';
+import { isolationOf } from '../../../harness/inspect/status/isolation.ts';
 
 const soon = { timeout: 30_000, interval: 200 };
 const signal = new AbortController().signal;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WRONG_ANSWERS } from '../../../chain/gate/wrong-answers.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { Fault, FaultRequest } from '../../../harness/faults/fault.ts';
-import { hadEffect } from '../../../harness/faults/fault.ts';
+import type { Fault, FaultRequest } from '../../../harness/cluster/faults/fault.ts';
+import { hadEffect } from '../../../harness/cluster/faults/fault.ts';
 import { startSvcnet } from '../svcnet.ts';
 import { everyKindMeasured } from './measured.ts';
 

@@ -1,7 +1,7 @@
 /** Every kind of fault has a test that measures its effect: the file by layer, and whether it was measured. */
 import { expect } from 'vitest';
-import { type Fault, type FaultLayer, hadEffect } from '../../../harness/faults/fault.ts';
-import { FAULT_KINDS } from '../../../harness/faults/table.ts';
+import { type Fault, type FaultLayer, hadEffect } from '../../../harness/cluster/faults/fault.ts';
+import { FAULT_KINDS } from '../../../harness/cluster/faults/table.ts';
 
 /** Each of these files calls `everyKindMeasured` for its layers. */
 export const MEASURED_IN: Readonly<Record<FaultLayer, string>> = {

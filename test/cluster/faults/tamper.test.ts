@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { endNodeFault } from '../../../harness/tampered/control.ts';
-import { writeFault, writeTampered } from '../../../harness/tampered/settings.ts';
-import { tamper } from '../../../harness/tampered/tamper.ts';
+import { endNodeFault } from '../../../harness/flavours/tampered/control.ts';
+import { writeFault, writeTampered } from '../../../harness/flavours/tampered/settings.ts';
+import { tamper } from '../../../harness/flavours/tampered/tamper.ts';
 import type { NodeOptions } from '../../../node/options.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
 

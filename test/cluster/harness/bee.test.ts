@@ -9,10 +9,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { HarnessError } from '../../../harness/base/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { deriveNode } from '../../../harness/cluster/plan/seed.ts';
 import { beeFlavour } from '../../../harness/flavours/bee.ts';
 import { p256Identity } from '../../../harness/flavours/bee-keys.ts';
 import type { NodePlan } from '../../../harness/flavours/flavour.ts';
-import { deriveNode } from '../../../harness/plan/seed.ts';
 import { decryptKey } from '../../../node/crypto/keystore.ts';
 
 let folder: string;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { batchAmount } from '../../../harness/plan/definition.ts';
+import { batchAmount } from '../../../harness/cluster/plan/definition.ts';
 
 const PRICE = 48_000;
 const HOUR_MS = 3_600_000;

@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CLUSTER_FILE } from '../../../harness/plan/editor/cluster-file.ts';
-import { definitionSchema } from '../../../harness/plan/editor/json-schema.ts';
+import { CLUSTER_FILE } from '../../../harness/cluster/plan/editor/cluster-file.ts';
+import { definitionSchema } from '../../../harness/cluster/plan/editor/json-schema.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let folder: string;

@@ -7,14 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
+import { isAlive, labelled, type ProcessId } from '../../../harness/base/machine/processes.ts';
 import { until } from '../../../harness/base/wait.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { claimCluster } from '../../../harness/lifecycle/claim.ts';
-import { isAlive, labelled, type ProcessId } from '../../../harness/machine/processes.ts';
+import { claimCluster } from '../../../harness/cluster/lifecycle/claim.ts';
+import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
+import { readRecord, readRun, removeCluster } from '../../../harness/cluster/state/state.ts';
 import { LOCAL_DRIVERS } from '../../../harness/places/driver.ts';
-import { parseDefinition } from '../../../harness/plan/definition.ts';
-import { readRecord, readRun, removeCluster } from '../../../harness/state/state.ts';
 
 let stateDir: string;
 beforeAll(() => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { DefinitionInput } from '../../../harness/plan/definition-input.ts';
+import type { DefinitionInput } from '../../../harness/cluster/plan/definition-input.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let stateDir: string;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { startChain } from '../../../harness/cluster/start/chain-start.ts';
 import { createProcessDriver } from '../../../harness/places/process.ts';
-import { startChain } from '../../../harness/start/chain-start.ts';
 
 let folder: string;
 beforeAll(() => {

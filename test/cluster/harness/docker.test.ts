@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { DefinitionInput } from '../../../harness/plan/definition-input.ts';
+import type { DefinitionInput } from '../../../harness/cluster/plan/definition-input.ts';
 
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-no-docker-'));
 afterAll(() => rmSync(stateDir, { recursive: true, force: true }));

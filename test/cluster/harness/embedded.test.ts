@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import secp256k1 from 'secp256k1';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { isAlive, labelled, type ProcessId, processOf } from '../../../harness/base/machine/processes.ts';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { isAlive, labelled, type ProcessId, processOf } from '../../../harness/machine/processes.ts';
-import type { Incident } from '../../../harness/nodes/membership.ts';
-import { readRecord } from '../../../harness/state/state.ts';
+import type { Incident } from '../../../harness/cluster/nodes/membership.ts';
+import { readRecord } from '../../../harness/cluster/state/state.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const LIBRARY = join(import.meta.dirname, '../../../harness/index.ts');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { Definition } from '../../../harness/plan/schema.ts';
+import type { Definition } from '../../../harness/cluster/plan/schema.ts';
 
 /** An address of this machine at which listeners on 127.0.0.1 are not reached. */
 const OTHER = '127.0.0.2';

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { portHolder } from '../../../harness/machine/port-holder.ts';
-import { checkPortsFree } from '../../../harness/machine/ports.ts';
+import { portHolder } from '../../../harness/base/machine/port-holder.ts';
+import { checkPortsFree } from '../../../harness/base/machine/ports.ts';
 
 async function listening(host: string): Promise<{ port: number } & AsyncDisposable> {
   const server = createServer();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { StartProgress } from '../../../harness/start/start-context.ts';
+import type { StartProgress } from '../../../harness/cluster/start/start-context.ts';
 
 const SIZE = 50_000;
 const HEIGHT = 200;

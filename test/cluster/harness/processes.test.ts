@@ -15,14 +15,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { until } from '../../../harness/base/wait.ts';
-import { DIALECTS } from '../../../harness/client/dialect.ts';
-import type { Flavour } from '../../../harness/flavours/flavour.ts';
-import { svcFlavour } from '../../../harness/flavours/svc.ts';
-import { follow, tail } from '../../../harness/logs/logs.ts';
-import { compile, currentBundle } from '../../../harness/machine/compile.ts';
-import { claimPort, isClaimed } from '../../../harness/machine/port-claims.ts';
-import { checkPortsFree, pickFreePorts } from '../../../harness/machine/ports.ts';
+import { follow, tail } from '../../../harness/base/logs/logs.ts';
+import { compile, currentBundle } from '../../../harness/base/machine/compile.ts';
+import { claimPort, isClaimed } from '../../../harness/base/machine/port-claims.ts';
+import { checkPortsFree, pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import {
   endProcess,
   isAlive,
@@ -34,7 +30,11 @@ import {
   signalGroup,
   spawnProgram,
   stateOf,
-} from '../../../harness/machine/processes.ts';
+} from '../../../harness/base/machine/processes.ts';
+import { until } from '../../../harness/base/wait.ts';
+import { DIALECTS } from '../../../harness/client/dialect.ts';
+import type { Flavour } from '../../../harness/flavours/flavour.ts';
+import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import type { Driver, Handle } from '../../../harness/places/driver.ts';
 import { createProcessDriver } from '../../../harness/places/process.ts';
 

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { buyBatch } from '../../../harness/cluster/purchase.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { listSnapshots } from '../../../harness/snapshots/snapshot.ts';
+import { listSnapshots } from '../../../harness/cluster/snapshots/snapshot.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const data = (size: number, fill: number) => new Uint8Array(size).fill(fill);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { StatusDocument } from '../../../harness/status/document.ts';
+import type { StatusDocument } from '../../../harness/inspect/status/document.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let stateDir: string;

@@ -1,9 +1,9 @@
 /** `trace` on a network whose links force every push through several nodes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { TraceDocument } from '../../../harness/trace/document.ts';
-import { waysOfLost } from '../../../harness/trace/losses.ts';
-import type { Hop } from '../../../harness/trace/story.ts';
+import type { TraceDocument } from '../../../harness/inspect/trace/document.ts';
+import { waysOfLost } from '../../../harness/inspect/trace/losses.ts';
+import type { Hop } from '../../../harness/inspect/trace/story.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';

@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { expectBytes } from '../../../harness/ledger/content.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventually, http, openFiles, pidOf, residentBytes, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ClientError } from '../../../harness/client/errors.ts';
 import type { Uploaded } from '../../../harness/client/types.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

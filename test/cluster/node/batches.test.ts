@@ -1,8 +1,8 @@
 /** The life of a batch on real nodes: topped up, diluted, repriced, full, expired. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { expectBytes } from '../../../harness/ledger/content.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventually, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 import { caughtUp, mining, setPrice, usableBatch } from './onchain.ts';
 

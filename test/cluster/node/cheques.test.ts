@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { encodeCall, selectorOf } from '../../../node/onchain/codec/abi.ts';
 import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { expectBytes, expectTar } from '../../../harness/ledger/content.ts';
-import { Ledger } from '../../../harness/ledger/ledger.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { expectBytes, expectTar } from '../../../harness/inspect/ledger/content.ts';
+import { Ledger } from '../../../harness/inspect/ledger/ledger.ts';
 import vectors from '../../vectors/file-tree.json' with { type: 'json' };
 import { bytesOf, holders, http, sameBytes, stateFolder } from './kit.ts';
 

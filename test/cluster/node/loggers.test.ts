@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { logEntry } from '../../../harness/base/logs/log-entry.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { logEntry } from '../../../harness/logs/log-entry.ts';
 import { eventually, http, stateFolder } from './kit.ts';
 
 const folder = stateFolder();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { Subscription } from '../../../harness/client/messages.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import { type Chunk } from '../../../node/chunk/chunk.ts';
 import { signSoc, socAddress, socParts } from '../../../node/chunk/soc.ts';

@@ -4,10 +4,10 @@
  * are swept by test/unit/protocols/swap/crash.test.ts and test/cluster/onchain/kill.test.ts.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Books, type LinkGap, violations } from '../../../harness/books/books.ts';
-import { readBooks } from '../../../harness/books/read-books.ts';
+import { type Books, type LinkGap, violations } from '../../../harness/cluster/books/books.ts';
+import { readBooks } from '../../../harness/cluster/books/read-books.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 import { sent } from './onchain.ts';
 

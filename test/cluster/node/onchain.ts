@@ -1,6 +1,6 @@
 /** Operations that wait for the chain, on a chain whose blocks are mined only by the tests. */
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { eventually, type HttpReply, http } from './kit.ts';
 
 type Asked = Parameters<typeof http>[2];

@@ -1,7 +1,7 @@
 /** Purchases and batches while nodes are killed, the endpoint fails, and the chain replaces its blocks. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, eventually, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 import { caughtUp, mining, sent, setPrice, usableBatch } from './onchain.ts';
 

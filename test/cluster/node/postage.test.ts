@@ -1,8 +1,8 @@
 /** Batches as seen by a client of the API: bought, young, usable, filling up. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { expectBytes } from '../../../harness/ledger/content.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventually, type HttpReply, http, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { toHex } from '../../../node/crypto/hex.ts';
 import { systemRandom } from '../../../node/env/random.ts';

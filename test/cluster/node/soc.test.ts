@@ -1,8 +1,8 @@
 /** Single-owner chunks and stamps made by clients: made on one node, used on another. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { deriveNode } from '../../../harness/plan/seed.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { deriveNode } from '../../../harness/cluster/plan/seed.ts';
 import { makeCac } from '../../../node/chunk/cac.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import { signSoc, socParts } from '../../../node/chunk/soc.ts';

@@ -1,7 +1,7 @@
 /** Traffic never stalls: debts grow and are forgiven over time, and both ends of each link agree. */
 import { describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { bytesOf, eventually, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

@@ -1,7 +1,7 @@
 /** Transactions and the wallet of a running node, as seen by a client of its API, on a failing chain. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { eventually, type HttpReply, http, stateFolder } from './kit.ts';
 
 const TO = `0x${'a1'.repeat(20)}`;

@@ -1,8 +1,8 @@
 /** A node whose uploads are hashed and signed in worker threads. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { expectBytes } from '../../../harness/ledger/content.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
 import { bytesOf, eventually, metric, sameBytes, stateFolder } from './kit.ts';
 
 /** Long enough for a thread to start, and to do most of the rest. */

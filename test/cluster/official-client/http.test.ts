@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { Bee, FeedIndex, Identifier, MerkleTree, RedundancyLevel, Stamper, Topic } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { deriveNode } from '../../../harness/cluster/plan/seed.ts';
 import { buyBatch } from '../../../harness/cluster/purchase.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
-import { deriveNode } from '../../../harness/plan/seed.ts';
 import { bytesOf, eventually, sameBytes, speakSwarm, stateFolder } from '../node/kit.ts';
 
 const KEY = '05'.repeat(32);

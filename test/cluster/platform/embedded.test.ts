@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
-import { pickFreePorts } from '../../../harness/machine/ports.ts';
+import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import { startNode } from '../../../node/compose.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
 import { type MemoryOptions, memoryPlatform } from '../../../node/platform/memory.ts';

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pickFreePorts } from '../../../harness/machine/ports.ts';
+import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { batchOf, embedded, peersOf, surroundings, upload } from './embedded-node.ts';
 

@@ -3,11 +3,11 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { readJson } from '../../../harness/base/json-file.ts';
-import { minimise, minimiseLines, type Progress } from '../../../harness/replay/minimise.ts';
-import { replay, replayLines } from '../../../harness/replay/replay.ts';
-import { rerun } from '../../../harness/replay/rerun.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { type Recipe, readRecipe, readRecipeFile } from '../../../harness/run/recipe.ts';
+import { minimise, minimiseLines, type Progress } from '../../../harness/run/replay/minimise.ts';
+import { replay, replayLines } from '../../../harness/run/replay/replay.ts';
+import { rerun } from '../../../harness/run/replay/rerun.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { stateFolder } from '../node/kit.ts';
 import { startSvcnet } from '../svcnet.ts';

@@ -1,6 +1,7 @@
 /** The event stream of the live page, read as by the page. */
-import type { Delta, Snapshot } from '../../../harness/picture/live.ts';
-import { Model } from '../../../harness/web/ui/model.ts';
+
+import { Model } from '../../../harness/web/live/model.ts';
+import type { Delta, Snapshot } from '../../../harness/web/picture/live.ts';
 
 const LIMIT_MS = 60_000;
 

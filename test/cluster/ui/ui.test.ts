@@ -11,9 +11,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { type LogAnswer } from '../../../harness/picture/live.ts';
-import { readRecord } from '../../../harness/state/state.ts';
-import { serveUi, type Ui } from '../../../harness/ui/server.ts';
+import { readRecord } from '../../../harness/cluster/state/state.ts';
+import { serveUi, type Ui } from '../../../harness/inspect/live/server.ts';
+import { type LogAnswer } from '../../../harness/web/picture/live.ts';
 import { EventReader } from './event-reader.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');

@@ -1,7 +1,7 @@
 /** A matcher that cannot see what it is asked about fails with `.not` too. */
 import { expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import '../../../harness/vitest.ts';
 
 const REFERENCE = 'ab'.repeat(32);

@@ -1,5 +1,5 @@
 /** Memory hosts with everything they need, for the tests of the p2p layer and of what stands on it. */
-import { memoryRecords } from '../../../harness/tampered/conduct/memory-records.ts';
+import { memoryRecords } from '../../../harness/flavours/tampered/conduct/memory-records.ts';
 import { createSigner } from '../../../node/crypto/signer.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { systemClock } from '../../../node/env/clock.ts';

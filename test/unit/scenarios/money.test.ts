@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { Link, LinkGap, NodeBooks } from '../../../harness/books/books.ts';
+import type { Link, LinkGap, NodeBooks } from '../../../harness/cluster/books/books.ts';
 import { booksAfterWork, grown, underWay } from '../../../scenarios/steps/money.ts';
 
 function gapOf(gap: bigint, what: LinkGap['what'] = 'balance'): LinkGap {

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import type { ScenarioContext } from '../../../harness/run/scenario.ts';
 import { countsOnceActed } from '../../../scenarios/steps/behaviours.ts';
 import { heldByNobody } from '../../../scenarios/steps/presence.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FaultRequest } from '../../../harness/faults/fault.ts';
+import type { FaultRequest } from '../../../harness/cluster/faults/fault.ts';
 import { plannedKills } from '../../../scenarios/steps/storm/drawn.ts';
 import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ClusterNode } from '../../../harness/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import type { ScenarioContext } from '../../../harness/run/scenario.ts';
 import { expectSuccess, type Sample } from '../../../scenarios/steps/traffic.ts';
 

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { badDisk } from '../../../harness/tampered/disk.ts';
-import type { DiskFault } from '../../../harness/tampered/settings.ts';
-import type { Active } from '../../../harness/tampered/surroundings.ts';
+import { badDisk } from '../../../harness/flavours/tampered/disk.ts';
+import type { DiskFault } from '../../../harness/flavours/tampered/settings.ts';
+import type { Active } from '../../../harness/flavours/tampered/surroundings.ts';
 import type { Chunk } from '../../../node/chunk/chunk.ts';
 import type { Stamp } from '../../../node/chunk/stamp.ts';
 import { keccak256 } from '../../../node/crypto/keccak.ts';

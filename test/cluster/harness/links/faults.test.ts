@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
-import type { Fault } from '../../../../harness/faults/fault.ts';
+import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
+import { readRun } from '../../../../harness/cluster/state/state.ts';
 import { LINK_PROXY } from '../../../../harness/places/driver.ts';
-import { readRun } from '../../../../harness/state/state.ts';
 import { everyKindMeasured } from '../../faults/measured.ts';
 import { pingMs } from './ping.ts';
 

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { LinkConditions } from '../../../../harness/links/conditions.ts';
-import { LinkProxy } from '../../../../harness/links/proxy/proxy.ts';
-import type { LinkEffect } from '../../../../harness/links/rules.ts';
-import { pickFreePorts } from '../../../../harness/machine/ports.ts';
+import { pickFreePorts } from '../../../../harness/base/machine/ports.ts';
+import type { LinkConditions } from '../../../../harness/places/links/conditions.ts';
+import { LinkProxy } from '../../../../harness/places/links/proxy/proxy.ts';
+import type { LinkEffect } from '../../../../harness/places/links/rules.ts';
 
 const HOST = '127.0.0.1';
 /** Longer than data takes without the stall. */

@@ -4,8 +4,8 @@ import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { StampsClient, TagsClient } from '../../../../harness/client/sessions.ts';
 import { BytesClient, ChunksClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
-import { Faults } from '../../../../harness/faults/faults.ts';
-import { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { Faults } from '../../../../harness/cluster/faults/faults.ts';
+import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 import {
   after,
   all,

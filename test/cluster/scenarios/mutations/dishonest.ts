@@ -1,7 +1,7 @@
 /** Honest nodes among a dishonest one: what each check is shown so that it turns red. */
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { BytesClient } from '../../../../harness/client/transfers.ts';
-import { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 import { after, all, answers, changes, fails, impatience, type Lie, type Mutation, refusal } from './lies.ts';
 
 const ROUND = { rounds: '1', size: '100000' };

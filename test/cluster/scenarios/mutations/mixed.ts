@@ -3,7 +3,7 @@ import { ChequebookClient } from '../../../../harness/client/money.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { BytesClient, ChunksClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
-import { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 import { after, all, answers, changes, impatience, type Mutation, waits } from './lies.ts';
 
 const SMALL = { sizes: '5000', chunks: '1', files: '2', sample: '20' };

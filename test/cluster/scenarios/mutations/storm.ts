@@ -5,9 +5,9 @@ import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { StampsClient, TagsClient } from '../../../../harness/client/sessions.ts';
 import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
-import type { Fault } from '../../../../harness/faults/fault.ts';
-import { Faults } from '../../../../harness/faults/faults.ts';
-import { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
+import { Faults } from '../../../../harness/cluster/faults/faults.ts';
+import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 import {
   all,
   answers,

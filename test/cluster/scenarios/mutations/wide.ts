@@ -6,8 +6,8 @@ import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { StampsClient, TagsClient } from '../../../../harness/client/sessions.ts';
 import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
-import { Ledger } from '../../../../harness/ledger/ledger.ts';
-import { ClusterNode } from '../../../../harness/nodes/cluster-node.ts';
+import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
+import { Ledger } from '../../../../harness/inspect/ledger/ledger.ts';
 import { all, answers, changes, type Lie, type Mutation, refusal } from './lies.ts';
 
 const nobody: Lie = () => void vi.spyOn(NodeClient.prototype, 'peers').mockResolvedValue([]);

@@ -52,7 +52,7 @@ test('the runtime itself goes to the proxy, even with what is for loopback', asy
 
 test('calls to the link proxy, to the host of embedded nodes and to a node do not', async () => {
   const script = `
-    import { remoteLinks } from ${JSON.stringify(source('links/proxy/remote.ts'))};
+    import { remoteLinks } from ${JSON.stringify(source('places/links/proxy/remote.ts'))};
     import { remoteHost } from ${JSON.stringify(source('places/embedded/wire.ts'))};
     import { NodeClient } from ${JSON.stringify(source('client/node-client.ts'))};
     await remoteLinks(url, { token: 'x', knowsDiallers: true }).effect('f');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addConformance } from '../../../../harness/commands/line/conformance.ts';
+import { addConformance } from '../../../../harness/commands/options/conformance.ts';
 import { flagsOf } from './kit.ts';
 
 const flags = (...args: readonly string[]) => flagsOf(addConformance, 'conformance', ...args);

@@ -1,7 +1,7 @@
 /** Input of commands in tests, what they have printed, and the flags that they get for a command line. */
 import { Command } from 'commander';
 import type { CommandContext } from '../../../../harness/commands/context.ts';
-import type { RunCommand } from '../../../../harness/commands/line/values.ts';
+import type { RunCommand } from '../../../../harness/commands/options/values.ts';
 
 export function contextOf(
   stateDir: string,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { addReplay } from '../../../../harness/commands/line/replay.ts';
-import { addUp } from '../../../../harness/commands/line/up.ts';
+import { addReplay } from '../../../../harness/commands/options/replay.ts';
+import { addUp } from '../../../../harness/commands/options/up.ts';
 import { flagsOf } from './kit.ts';
 
 // A runtime's timer of more than 24.8 days fires at once: `--timeout 30d` would give up before the start.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addLoad } from '../../../../harness/commands/line/load.ts';
+import { addLoad } from '../../../../harness/commands/options/load.ts';
 import { flagsOf } from './kit.ts';
 
 const flags = (...args: readonly string[]) => flagsOf(addLoad, 'load', 'upload', ...args);

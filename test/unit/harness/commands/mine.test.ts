@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';
+import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
+import { type NodeRecord, writeRecord } from '../../../../harness/cluster/state/state.ts';
 import { mine } from '../../../../harness/commands/mine.ts';
-import { claimCluster } from '../../../../harness/lifecycle/claim.ts';
-import { parseDefinition } from '../../../../harness/plan/definition.ts';
-import { type NodeRecord, writeRecord } from '../../../../harness/state/state.ts';
 import { contextOf } from './kit.ts';
 
 let stateDir: string;

@@ -3,11 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { addRun } from '../../../../harness/commands/line/run.ts';
+import { ownProcess, processOf } from '../../../../harness/base/machine/processes.ts';
+import { addRun } from '../../../../harness/commands/options/run.ts';
 import { reportFolder } from '../../../../harness/commands/report-folder.ts';
 import { run } from '../../../../harness/commands/run.ts';
 import type { RunFlags } from '../../../../harness/commands/run-flags.ts';
-import { ownProcess, processOf } from '../../../../harness/machine/processes.ts';
 import { contextOf, flagsOf } from './kit.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'svcnet-report-folder-'));

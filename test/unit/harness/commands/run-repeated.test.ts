@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { type Repetition, runRepeated } from '../../../../harness/commands/run-repeated.ts';
 import type { RepeatedRun } from '../../../../harness/report/result.ts';
-import { madeRun } from '../compare/made-runs.ts';
+import { madeRun } from '../report/compare/made-runs.ts';
 import { contextOf } from './kit.ts';
 
 let folder = '';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeJson } from '../../../../harness/base/json-file.ts';
+import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
+import { writtenDefinition } from '../../../../harness/cluster/plan/written.ts';
+import { currentHead, inside, type SnapshotRecord } from '../../../../harness/cluster/snapshots/snapshot.ts';
 import { stepsOf, type UpFlags, up } from '../../../../harness/commands/up.ts';
-import { parseDefinition } from '../../../../harness/plan/definition.ts';
-import { writtenDefinition } from '../../../../harness/plan/written.ts';
-import { currentHead, inside, type SnapshotRecord } from '../../../../harness/snapshots/snapshot.ts';
 import { contextOf } from './kit.ts';
 
 const NOTHING: UpFlags = { with: [], cors: [], batches: true };

@@ -1,5 +1,5 @@
+import type { DefinitionInput } from '../../../../harness/cluster/plan/definition-input.ts';
 import { type ExportRequest, parseExported } from '../../../../harness/export/export-request.ts';
-import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 
 export function requestFor(input: DefinitionInput, more: Partial<ExportRequest> = {}): ExportRequest {
   return {

@@ -2,8 +2,8 @@
 import * as kubernetes from '@kubernetes/client-node';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import type { DefinitionInput } from '../../../../harness/cluster/plan/definition-input.ts';
 import { exportKubernetes } from '../../../../harness/export/kubernetes.ts';
-import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { MIXED, requestFor } from './kit.ts';
 
 type Labels = Record<string, string>;

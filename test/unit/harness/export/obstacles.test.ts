@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { DefinitionInput } from '../../../../harness/cluster/plan/definition-input.ts';
 import { parseExported } from '../../../../harness/export/export-request.ts';
 import { obstacles, TARGETS, type Target } from '../../../../harness/export/obstacles.ts';
-import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 
 const found = (input: DefinitionInput, target: Target = 'compose') =>
   obstacles(parseExported(input, 'options'), target);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import type { DefinitionInput } from '../../../../harness/cluster/plan/definition-input.ts';
 import type { Machine } from '../../../../harness/export/export-request.ts';
 import { exportStack } from '../../../../harness/export/stack.ts';
-import type { DefinitionInput } from '../../../../harness/plan/definition-input.ts';
 import { MIXED, requestFor } from './kit.ts';
 
 interface Mount {

@@ -8,7 +8,9 @@ const DOCKERFILE = readFileSync(new URL('../../../../node/Dockerfile', import.me
 test('the image compiles the node with the flags of its containers: code compiled with other flags is not used', () => {
   expect(svcContainer('start').entrypoint).toEqual(['node', ...NODE_FLAGS, 'node/main.ts']);
   expect(DOCKERFILE).toContain(`\nRUN node ${NODE_FLAGS.join(' ')} node/main.ts compile\n`);
-  const entrypoint = ['node', ...NODE_FLAGS, 'harness/containers.ts'].map((word) => JSON.stringify(word));
+  const entrypoint = ['node', ...NODE_FLAGS, 'harness/export/containers.ts'].map((word) =>
+    JSON.stringify(word),
+  );
   expect(DOCKERFILE).toContain(`\nENTRYPOINT [${entrypoint.join(', ')}]\n`);
 });
 

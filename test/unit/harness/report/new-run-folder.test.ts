@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { addRun } from '../../../../harness/commands/line/run.ts';
+import { addRun } from '../../../../harness/commands/options/run.ts';
 import { run } from '../../../../harness/commands/run.ts';
 import type { RunFlags } from '../../../../harness/commands/run-flags.ts';
 import { newRunFolder } from '../../../../harness/report/new-run-folder.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readDefinitionFile } from '../../../../harness/plan/document/read.ts';
+import { readDefinitionFile } from '../../../../harness/cluster/plan/document/read.ts';
 import { readChecks } from '../../../../harness/run/checks-file.ts';
 
 const read = (checks: unknown) => readChecks({ checks }, 'checks.yaml');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ChainFaults } from '../../../../harness/chain/faults.ts';
-import type { Fault } from '../../../../harness/faults/fault.ts';
+import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
 import { FAULTS_FILE } from '../../../../harness/report/folder.ts';
 import {
   begunFaultsOf,

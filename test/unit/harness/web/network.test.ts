@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import type { NetworkPicture, PictureNode } from '../../../../harness/picture/picture.ts';
 import {
   neighbourhoods,
   networkSummary,
@@ -7,6 +6,7 @@ import {
   shareOf,
   spreadLabels,
 } from '../../../../harness/web/network/layout.ts';
+import type { NetworkPicture, PictureNode } from '../../../../harness/web/picture/picture.ts';
 
 function node(name: string, overlay: string, more: Partial<PictureNode> = {}): PictureNode {
   return {

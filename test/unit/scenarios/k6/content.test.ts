@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { tarOf as referenceTar } from '../../../../harness/base/tree.ts';
-import { expectTar } from '../../../../harness/ledger/content.ts';
-import { filesOf } from '../../../../harness/load/k6/pieces.ts';
-import { loadContent } from '../../../../harness/load/prepare.ts';
+import { expectTar } from '../../../../harness/inspect/ledger/content.ts';
+import { filesOf } from '../../../../harness/run/load/k6/pieces.ts';
+import { loadContent } from '../../../../harness/run/load/prepare.ts';
 import { contentOf, drawsOf } from '../../../../scenarios/k6/lib/content.js';
 import { tarOf } from '../../../../scenarios/k6/lib/tar.js';
 

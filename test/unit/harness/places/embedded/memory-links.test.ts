@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { LinkConditions } from '../../../../../harness/links/conditions.ts';
 import { MemoryLinks } from '../../../../../harness/places/embedded/memory-links.ts';
+import type { LinkConditions } from '../../../../../harness/places/links/conditions.ts';
 import type { MemoryFrame } from '../../../../../node/p2p/memory-link.ts';
 import { VirtualTime } from '../../../platform/simulation.ts';
 

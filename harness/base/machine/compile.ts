@@ -1,0 +1,115 @@
+/**
+ * Code that all nodes read, produced once: their program as a bundle, compiled by a run that loads all of it
+ * and ends.
+ */
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { SingleFlight } from '../../../node/env/turns/single-flight.ts';
+import { readJson, writeJson } from '../json-file.ts';
+import { areUnchanged, type Bundle, bundleProgram } from './bundle.ts';
+import { type Command, runProgram } from './processes.ts';
+
+/**
+ * It takes a second on an idle machine, many on a loaded one; without it the nodes still start, but more
+ * slowly.
+ */
+const TIMEOUT_MS = 60_000;
+/**
+ * Written when everything is there. The folder also looks full while being filled, and after a killed run.
+ */
+const RECORD = 'compiled.json';
+/** Running nodes load rarely used parts of their bundle only when they need them. */
+const BUNDLES_KEPT = 4;
+
+interface CompiledRecord {
+  /** Version of the runtime, which reads only its own compiled code. */
+  readonly version: string;
+  /** The command's arguments up to and including the program: code compiled under other flags is not used. */
+  readonly args: readonly string[];
+  readonly bundle: Bundle;
+}
+
+/**
+ * A command as it is run: from the bundle if there is a current one, else from the sources without compiled
+ * code.
+ */
+export interface Launch {
+  readonly command: Command;
+  readonly compileCache: string | undefined;
+}
+
+/** Bundles being made, by folder. */
+const making = new SingleFlight<boolean>();
+
+export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
+  if (bundle === undefined) return { command, compileCache: undefined };
+  const source = programArgs(command).at(-1);
+  const args = command.args.map((arg) => (arg === source ? bundle.main : arg));
+  return { command: { ...command, args }, compileCache: join(bundle.folder, 'compiled') };
+}
+
+/**
+ * Checks every source file.
+ * @param folder of the bundles
+ * @returns undefined if there is none, or sources have changed since
+ */
+export function currentBundle(command: Command, folder: string): Bundle | undefined {
+  const record = readRecord(folder);
+  if (record === undefined || record.version !== process.version) return undefined;
+  if (record.args.join('\n') !== programArgs(command).join('\n')) return undefined;
+  return areUnchanged(record.bundle.inputs) ? record.bundle : undefined;
+}
+
+/**
+ * Makes the bundle if it is missing or out of date. Concurrent callers in this process share one run; another
+ * process does its own. The run ends early when no caller waits for it any more.
+ * @returns whether it could be made, never an error: only start-up time depends on it
+ */
+export async function compile(command: Command, folder: string, signal?: AbortSignal): Promise<boolean> {
+  if (currentBundle(command, folder) !== undefined) return true;
+  try {
+    return await making.join(folder, signal, (shared) => make(command, folder, shared));
+  } catch {
+    // A folder that cannot be written, a system without room for another process: the nodes' starts will
+    // report it.
+    return false;
+  }
+}
+
+async function make(command: Command, folder: string, signal: AbortSignal): Promise<boolean> {
+  const args = programArgs(command);
+  const bundle = await bundleProgram(args.at(-1) ?? '', folder);
+  const launch = launchOf(command, bundle);
+  if (!(await runProgram(launch.command, { ...launch, timeoutMs: TIMEOUT_MS, signal }))) return false;
+  writeJson(join(folder, RECORD), { version: process.version, args, bundle } satisfies CompiledRecord);
+  removeOld(folder);
+  return true;
+}
+
+/** Whether both run the same program with the same flags. */
+export function isSameProgram(one: Command, other: Command): boolean {
+  return programArgs(one).join('\n') === programArgs(other).join('\n');
+}
+
+/** The runtime's flags and the program, which is the first argument that is not a flag. */
+function programArgs({ args }: Command): readonly string[] {
+  return args.slice(0, args.findIndex((arg) => !arg.startsWith('-')) + 1);
+}
+
+/** An unreadable record counts as none. */
+function readRecord(folder: string): CompiledRecord | undefined {
+  try {
+    return readJson(join(folder, RECORD)) as CompiledRecord | undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function removeOld(folder: string): void {
+  const bundles = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(folder, name))
+    .map((path) => ({ path, changedAt: statSync(path).mtimeMs }))
+    .toSorted((a, b) => b.changedAt - a.changedAt);
+  for (const { path } of bundles.slice(BUNDLES_KEPT)) rmSync(path, { recursive: true, force: true });
+}

@@ -1,0 +1,132 @@
+/**
+ * Free ports for processes that must know them before they listen. They are picked below the range that
+ * systems use for outgoing connections (Linux 32768, others 49152), so that a node that is down for a while
+ * finds its ports free again; binding reveals ports that are taken anyway.
+ */
+import { randomInt } from 'node:crypto';
+import { createServer, type Server } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { HarnessError } from '../errors.ts';
+import { claimPort, isClaimed } from './port-claims.ts';
+import { portHolder } from './port-holder.ts';
+
+const LOOPBACK = '127.0.0.1';
+const LOWEST_PORT = 12_000;
+const PORTS_END = 32_000;
+/** With a range this wide, this many failures in a row mean that something else is wrong. */
+const TRIES_PER_PORT = 50;
+
+interface PickOptions {
+  /** Address to listen on. */
+  readonly host?: string;
+  /** Path that is there as long as the cluster that keeps the ports, absolute; absent: they are only used now. */
+  readonly keeper?: string;
+}
+
+/**
+ * @returns `count` different ports of the address, none of them in use now or kept by a cluster whose node is down. All
+ * are held until all are found.
+ */
+export async function pickFreePorts(
+  count: number,
+  { host = LOOPBACK, keeper }: PickOptions = {},
+): Promise<number[]> {
+  const held: Server[] = [];
+  try {
+    while (held.length < count) held.push(await holdAny(host, keeper));
+    return held.map((server) => portOf(server));
+  } finally {
+    await Promise.all(held.map((server) => release(server)));
+  }
+}
+
+/**
+ * Takes ports again that a cluster had before.
+ * @returns those that it cannot have: something listens on them, or another cluster has picked them meanwhile
+ */
+export async function takenPorts(
+  wanted: Iterable<number>,
+  { host = LOOPBACK, keeper }: PickOptions = {},
+): Promise<ReadonlySet<number>> {
+  const taken = new Set<number>();
+  for (const port of new Set(wanted)) {
+    const server = await hold(port, host);
+    if (server === undefined || (keeper !== undefined && !claimPort(port, keeper))) taken.add(port);
+    if (server !== undefined) await release(server);
+  }
+  return taken;
+}
+
+/**
+ * @throws HarnessError `DEFINITION_INVALID` when the address is not one of this machine; `PORT_IN_USE` naming
+ * the first port that something else listens on, the part that wants it, and the process that has it
+ */
+export async function checkPortsFree(
+  wanted: readonly { readonly port: number; readonly by: string }[],
+  host: string = LOOPBACK,
+  hint = 'Choose another range with --port, or with ports and chain.port of the definition, or free ports.',
+): Promise<void> {
+  const any = await hold(0, host);
+  if (any !== undefined) await release(any);
+  for (const { port, by } of wanted) {
+    const server = await hold(port, host);
+    if (server === undefined) {
+      const holder = portHolder(port);
+      const held =
+        holder === undefined ? '' : `, process ${holder.pid} has it (${holder.command || 'no command'})`;
+      throw new HarnessError('PORT_IN_USE', `port ${port} of ${host} is in use: ${by} wants it${held}`, {
+        hint,
+      });
+    }
+    await release(server);
+  }
+}
+
+async function holdAny(host: string, keeper: string | undefined): Promise<Server> {
+  for (let attempt = 0; attempt < TRIES_PER_PORT; attempt++) {
+    const port = randomInt(LOWEST_PORT, PORTS_END);
+    const server = await hold(port, host);
+    if (server === undefined) continue;
+    let isOurs = false;
+    try {
+      isOurs = keeper === undefined ? !isClaimed(port) : claimPort(port, keeper);
+    } finally {
+      if (!isOurs) await release(server);
+    }
+    if (isOurs) return server;
+  }
+  throw new HarnessError('PORT_IN_USE', `no free port found between ${LOWEST_PORT} and ${PORTS_END}`);
+}
+
+function hold(port: number, host: string): Promise<Server | undefined> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE' || error.code === 'EACCES') resolve(undefined);
+      else if (error.code === 'EADDRNOTAVAIL') reject(foreignAddress(host));
+      else reject(error);
+    });
+    server.listen({ port, host, exclusive: true }, () => resolve(server));
+  });
+}
+
+function foreignAddress(host: string): HarnessError {
+  const own = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .filter(({ family }) => family === 'IPv4')
+    .map(({ address }) => address);
+  return new HarnessError(
+    'DEFINITION_INVALID',
+    `listen: got '${host}', expected an address of this machine: ${own.join(', ')}, or 0.0.0.0 for all of them`,
+  );
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  return address.port;
+}
+
+function release(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}

@@ -1,0 +1,21 @@
+/** The commit of this repository that is running, if it is a repository. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const ROOT = join(import.meta.dirname, '../..', '..');
+const TIMEOUT_MS = 5000;
+
+/**
+ * @returns its first digits, followed by `+changes` if files differ from it; undefined in a package, or
+ * without git
+ */
+export async function sourceCommit(): Promise<string | undefined> {
+  if (!existsSync(join(ROOT, '.git'))) return undefined;
+  const arguments_ = ['describe', '--always', '--dirty=+changes', '--abbrev=12', '--exclude=*'];
+  const [described] = await Promise.allSettled([
+    promisify(execFile)('git', arguments_, { cwd: ROOT, timeout: TIMEOUT_MS }),
+  ]);
+  return described.status === 'fulfilled' ? described.value.stdout.trim() : undefined;
+}

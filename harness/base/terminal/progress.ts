@@ -1,0 +1,99 @@
+/**
+ * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds
+ * one per step in progress.
+ */
+import { inLine } from '../foreign-text.ts';
+import { formatMs } from '../format.ts';
+
+const NAME_WIDTH = 10;
+const DETAIL_WIDTH = 36;
+/** Often enough to show progress, rarely enough for a log. */
+const TELL_MS = 5000;
+
+/** What has become of one step so far. */
+export interface StepNews {
+  readonly step: string;
+  readonly done: boolean;
+  readonly detail: string;
+  /** Duration of the step, when it is done. */
+  readonly ms?: number;
+}
+
+export interface ProgressView {
+  update(news: StepNews): void;
+  /** Leaves the lines as they are. */
+  end(): Promise<void>;
+}
+
+/** `✔ nodes     5 of 5 ready      1.3 s`, without the mark. */
+function progressLine(progress: StepNews): string {
+  const time = progress.ms === undefined ? '' : formatMs(progress.ms).padStart(8);
+  return `${progress.step.padEnd(NAME_WIDTH)}${inLine(progress.detail).padEnd(DETAIL_WIDTH)}${time}`.trimEnd();
+}
+
+export function lineProgress(write: (text: string) => void): ProgressView {
+  const underWay = new Map<string, { news: StepNews; sinceMs: number }>();
+  const timer = setInterval(() => {
+    const nowMs = performance.now();
+    for (const { news, sinceMs } of underWay.values())
+      write(`  … ${progressLine({ ...news, ms: nowMs - sinceMs })}\n`);
+  }, TELL_MS);
+  timer.unref();
+  return {
+    update(news) {
+      const sinceMs = underWay.get(news.step)?.sinceMs ?? performance.now();
+      if (!news.done) {
+        underWay.set(news.step, { news, sinceMs });
+        return;
+      }
+      underWay.delete(news.step);
+      write(`  ✔ ${progressLine(news)}\n`);
+    },
+    end: () => Promise.resolve(clearInterval(timer)),
+  };
+}
+
+/** Steps that a start goes through; without batches there is nothing to wait for. */
+export async function liveProgress(steps: readonly string[]): Promise<ProgressView> {
+  const { Listr } = await import('listr2');
+  const finished = new Map(steps.map((step) => [step, Promise.withResolvers<void>()]));
+  // The list awaits the steps one after the other: nobody else does when it ends before it has reached one.
+  for (const { promise } of finished.values()) void promise.catch(() => 'told elsewhere');
+  const shown = new Map<string, { title: string }>();
+  const latest = new Map<string, StepNews>();
+  const list = new Listr(
+    steps.map((step) => ({
+      title: step,
+      task: async (_context: unknown, task: { title: string }) => {
+        shown.set(step, task);
+        show(step);
+        await finished.get(step)?.promise;
+      },
+    })),
+    {
+      exitOnError: true,
+      registerSignalListeners: false,
+      rendererOptions: { formatOutput: 'truncate', indentation: 2, showErrorMessage: false },
+    },
+  );
+  const running = list.run();
+
+  function show(step: string): void {
+    const task = shown.get(step);
+    const progress = latest.get(step);
+    if (task !== undefined && progress !== undefined) task.title = progressLine(progress);
+  }
+
+  return {
+    update(progress) {
+      latest.set(progress.step, progress);
+      show(progress.step);
+      if (progress.done) finished.get(progress.step)?.resolve();
+    },
+    async end() {
+      // Steps not done by now never will be; the list marks them so. The error itself is reported elsewhere.
+      for (const { reject } of finished.values()) reject(new Error('not finished'));
+      await running.catch(() => 'told elsewhere');
+    },
+  };
+}

@@ -1,0 +1,172 @@
+/** What an endpoint reports about itself when first asked: whether it is a storage node, and which. */
+import { messageOf } from '../../base/errors.ts';
+import type { TokenSource } from '../../base/token.ts';
+import { DIALECTS, type DialectName } from '../../client/dialect.ts';
+import { ClientError } from '../../client/errors.ts';
+import { HttpClient } from '../../client/http.ts';
+import { plainHex } from '../../client/json.ts';
+import type { Wallet } from '../../client/money-types.ts';
+import { NodeClient } from '../../client/node-client.ts';
+import type { Addresses, ChainState, Stamp } from '../../client/types.ts';
+import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import type { NetworkFile } from './schema.ts';
+
+/** For all requests to a node; one that takes longer is of no use for scenarios either. */
+const ANSWER_LIMIT_MS = 15_000;
+/** An address with the peer id of an Ed25519 key, as our own nodes have; a Bee's keys are on other curves. */
+const ED25519_PEER = /\/p2p\/12D3Koo\w+$/;
+/**
+ * Modes as reported by nodes; a Bee has further names for nodes that store nothing for others or run without
+ * a network.
+ */
+const MODES: Readonly<Record<string, NodeMode>> = {
+  full: 'full',
+  dev: 'full',
+  light: 'light',
+  'ultra-light': 'light',
+  boot: 'boot',
+};
+
+export interface ProbedNode {
+  readonly flavour: FlavourName;
+  readonly dialect: DialectName;
+  readonly mode: NodeMode;
+  /** 64 lower-case hex digits. */
+  readonly overlay: string;
+  /** 40 lower-case hex digits. */
+  readonly ethereum: string;
+  /** The multiaddress that others dial; empty when it reports none. */
+  readonly p2p: string;
+  /** Overlays of its peers. */
+  readonly peers: readonly string[];
+  /** What it knows about its chain; undefined: it has none. */
+  readonly chain: NodeChain | undefined;
+  /** Batches that it may stamp with now. */
+  readonly batches: readonly Stamp[];
+}
+
+export interface NodeChain {
+  readonly wallet: Wallet;
+  readonly state: ChainState;
+  /** 40 hex digits; undefined: it has none. */
+  readonly chequebook: string | undefined;
+}
+
+/** @returns what it is, or what is wrong with it */
+export async function probeNode(
+  { name, api, debug, token, tokenFile }: NetworkFile['nodes'][number],
+  interruption?: AbortSignal,
+): Promise<ProbedNode | { readonly mistake: string }> {
+  const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
+  const signal = interruption === undefined ? limit : AbortSignal.any([limit, interruption]);
+  try {
+    const source = { token, tokenFile, foreign: true };
+    const dialect = await dialectOf({ node: name, base: debug, ...source }, signal);
+    if (dialect === 'locked') return { mistake: mistakenToken(source) };
+    if (dialect === undefined)
+      return { mistake: await mistakenEndpoint({ node: name, base: debug, foreign: true }, signal) };
+    await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect], ...source });
+    if (debug !== api) await client.health(signal);
+    return await probeWith(client, dialect, signal);
+  } catch (error) {
+    if (interruption?.aborted === true) throw error;
+    return { mistake: limit.aborted ? `did not answer within ${ANSWER_LIMIT_MS / 1000} s` : inWords(error) };
+  }
+}
+
+async function probeWith(client: NodeClient, dialect: DialectName, signal: AbortSignal): Promise<ProbedNode> {
+  const [{ mode }, addresses, peers, chain] = await Promise.all([
+    client.node(signal),
+    client.addresses(signal),
+    client.peers(signal),
+    chainOf(client, signal),
+  ]);
+  const batches = chain === undefined ? [] : await client.stamps.list(signal);
+  return {
+    dialect,
+    flavour: dialect === 'svc' || isOurs(addresses) ? 'svc' : 'bee',
+    mode: MODES[mode] ?? 'full',
+    overlay: addresses.overlay.toLowerCase(),
+    ethereum: plainHex(addresses.ethereum),
+    p2p: addresses.underlay[0] ?? '',
+    peers: peers.map(({ address }) => address),
+    chain,
+    // The first is the default: the one that lasts longest.
+    batches: batches.filter(({ usable }) => usable).toSorted((a, b) => b.batchTTL - a.batchTTL),
+  };
+}
+
+/** Our own nodes speak either dialect. */
+function isOurs({ underlay }: Addresses): boolean {
+  return underlay.some((address) => ED25519_PEER.test(address));
+}
+
+function mistakenToken({ token, tokenFile }: TokenSource): string {
+  return token === undefined && tokenFile === undefined
+    ? 'requires a token: set token or tokenFile'
+    : 'rejected the token';
+}
+
+async function mistakenEndpoint(
+  about: ConstructorParameters<typeof HttpClient>[0],
+  signal: AbortSignal,
+): Promise<string> {
+  await using http = new HttpClient(about);
+  const answer = await http.attempt({ method: 'GET', path: '/readiness', signal });
+  return answer.status === 200 && fieldsOf(await answer.text()).includes('apiVersion')
+    ? 'serves only data there: name its debug API with debug'
+    : 'answers, but is not a storage node: GET /node returns no mode';
+}
+
+async function dialectOf(
+  about: ConstructorParameters<typeof HttpClient>[0],
+  signal: AbortSignal,
+): Promise<DialectName | 'locked' | undefined> {
+  await using http = new HttpClient(about);
+  const answer = await http.attempt({ method: 'GET', path: '/node', signal });
+  const body = await answer.text();
+  if (answer.status === 401) return 'locked';
+  if (answer.status !== 200) return undefined;
+  const fields = fieldsOf(body);
+  return Object.values(DIALECTS).find(({ modeField }) => fields.includes(modeField))?.name;
+}
+
+/** @returns none for what is no JSON object */
+function fieldsOf(body: string): string[] {
+  try {
+    return Object.keys((JSON.parse(body) ?? {}) as object);
+  } catch (error) {
+    if (error instanceof SyntaxError) return [];
+    throw error;
+  }
+}
+
+/** Nodes without a chain refuse these requests. */
+async function chainOf(client: NodeClient, signal: AbortSignal): Promise<NodeChain | undefined> {
+  try {
+    const [wallet, state] = await Promise.all([client.wallet.balances(signal), client.chainState(signal)]);
+    return { wallet, state, chequebook: await chequebookOf(client, signal) };
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+async function chequebookOf(client: NodeClient, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const address = await client.chequebook.address(signal);
+    return BigInt(`0x${address}`) === 0n ? undefined : address;
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof ClientError && error.status !== undefined;
+}
+
+/** The message without the node's name, which the caller prepends. */
+function inWords(error: unknown): string {
+  return messageOf(error).replace(/^[\w.-]+: /, '');
+}

@@ -1,0 +1,114 @@
+/** Reads the books of a cluster: from its nodes over their API, and from the chain, all of one block. */
+import { createAccount } from '../../../chain/account.ts';
+import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
+import { toHex } from '../../../node/crypto/hex.ts';
+import { readWords } from '../../../node/onchain/codec/abi.ts';
+import type { Chain } from '../../chain/chain.ts';
+import { plainHex, prefixed } from '../../client/json.ts';
+import { spareAccounts } from '../plan/seed.ts';
+import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
+import { type AccountedNode, readNodeBooks } from './node-books.ts';
+
+/** Word of `stakes(address)` with what the contract owes to the owner. */
+const POTENTIAL_STAKE = 2;
+
+/**
+ * The chain's part is read where all accounts are known: on networks that svcnet has started.
+ * @param others accounts besides the nodes' that received tokens, 40 hex digits each
+ */
+export async function readBooks(
+  cluster: {
+    readonly nodes: readonly AccountedNode[];
+    readonly chain: Chain;
+    readonly seed: bigint | undefined;
+  },
+  others: readonly string[] = [],
+  signal?: AbortSignal,
+): Promise<Books> {
+  const running = cluster.nodes.filter((node) => node.running);
+  const nodes = await Promise.all(running.map((node) => readNodeBooks(node, signal)));
+  if (cluster.seed === undefined) return { nodes };
+  const accounts = [...cluster.nodes, ...spareAccounts(cluster.seed)].map(({ ethereum }) => ethereum);
+  return { nodes, chain: await readChainBooks(cluster.chain, [...accounts, ...others]) };
+}
+
+async function readChainBooks(chain: Chain, accounts: readonly string[]): Promise<ChainBooks> {
+  const { token, stakeRegistry, postageStamp } = chain.contracts;
+  const block = await chain.height();
+  const holding = (address: string) => chain.view(token, 'balanceOf(address)', [prefixed(address)], block);
+  const each = async (list: Iterable<string>, read: (address: string) => Promise<bigint>) =>
+    new Map(await Promise.all([...list].map(async (address) => [address, await read(address)] as const)));
+  const deployer = plainHex(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey).address);
+  const stakeOf = async (account: string) =>
+    (await chain.words(stakeRegistry, 'stakes(address)', [prefixed(account)], block))[POTENTIAL_STAKE] ?? 0n;
+  const [supply, wallets, chequebooks, staked, stakes, postage, pot, batches, dilutions] = await Promise.all([
+    chain.view(token, 'totalSupply()', [], block),
+    each(new Set([...accounts, deployer]), holding),
+    readChequebooks(chain, block),
+    holding(stakeRegistry),
+    each(accounts, stakeOf),
+    holding(postageStamp),
+    chain.view(postageStamp, 'totalPot()', [], block),
+    readBatches(chain, block),
+    chain.events('BatchDepthIncrease(bytes32,uint8,uint256)', { contract: postageStamp, to: block }),
+  ]);
+  return {
+    block,
+    supply,
+    wallets,
+    chequebooks,
+    staked,
+    stakes,
+    postage,
+    pot,
+    batches,
+    dilutions: dilutions.map(({ data }) => Number(readWords(data, 'BatchDepthIncrease').uint(0))),
+  };
+}
+
+/** Every chequebook that the factory has deployed. */
+async function readChequebooks(chain: Chain, block: number): Promise<ChequebookBooks[]> {
+  const { token, chequebookFactory } = chain.contracts;
+  const [deployed, cashed] = await Promise.all([
+    chain.events('SimpleSwapDeployed(address)', { contract: chequebookFactory, to: block }),
+    chain.events('ChequeCashed(address,address,address,uint256,uint256,uint256)', { to: block }),
+  ]);
+  return Promise.all(
+    deployed.map(async ({ data }): Promise<ChequebookBooks> => {
+      const address = addressOf(data);
+      const own = cashed.filter((event) => plainHex(event.address) === address);
+      const beneficiaries = new Set(own.map(({ topics }) => addressOf(topics[1] ?? '')));
+      const view = (signature: string, ...values: string[]) => chain.view(address, signature, values, block);
+      const paidOut = [...beneficiaries].map(
+        async (account) => [account, await view('paidOut(address)', prefixed(account))] as const,
+      );
+      return {
+        address,
+        balance: await chain.view(token, 'balanceOf(address)', [prefixed(address)], block),
+        totalPaidOut: await view('totalPaidOut()'),
+        paidOut: new Map(await Promise.all(paidOut)),
+      };
+    }),
+  );
+}
+
+/** Every batch that has not expired. */
+async function readBatches(chain: Chain, block: number): Promise<ChainBooks['batches']> {
+  const { postageStamp } = chain.contracts;
+  const created = await chain.events('BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)', {
+    contract: postageStamp,
+    to: block,
+  });
+  const read = async (id: string) => {
+    const view = (signature: string) => chain.view(postageStamp, signature, [id], block);
+    if ((await view('batchOwner(bytes32)')) === 0n) return [];
+    const depth = Number(await view('batchDepth(bytes32)'));
+    return [{ id, depth, remaining: await view('remainingBalance(bytes32)') }];
+  };
+  return (await Promise.all(created.map(({ topics }) => read(topics[1] ?? '')))).flat();
+}
+
+/** Of the first word. */
+function addressOf(data: string): string {
+  return toHex(readWords(data, 'address').address(0));
+}

@@ -1,0 +1,114 @@
+/**
+ * Faults of a cluster on disk: one file per active fault, so that concurrent processes need no lock, and a
+ * journal with a line for each fault that begins or ends.
+ */
+import { randomUUID } from 'node:crypto';
+import { appendFileSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { clusterGone } from '../../base/errors.ts';
+import { readJson, writeJson } from '../../base/json-file.ts';
+import type { Handle } from '../../places/driver.ts';
+import type { Fault } from './fault.ts';
+
+/** Each line of it is a `FaultLine`. */
+export const FAULT_JOURNAL = 'faults.jsonl';
+
+export interface FaultLine extends Fault {
+  readonly event: 'begin' | 'end';
+}
+
+/** A fault without its effect, which changes. */
+export interface ActiveFault extends Omit<Fault, 'effect' | 'endAt'> {
+  /** Absent: the fault is still beginning, or its process died meanwhile. */
+  readonly handle?: Handle;
+}
+
+export class ActiveFaults {
+  readonly #cluster: string;
+  readonly #folder: string;
+  readonly #journal: string;
+
+  /** @param cluster its folder */
+  constructor(cluster: string) {
+    this.#cluster = cluster;
+    this.#folder = join(cluster, 'faults');
+    this.#journal = join(cluster, FAULT_JOURNAL);
+  }
+
+  /** Takes the next free id. @throws HarnessError `CLUSTER_GONE` */
+  claim(fault: Omit<ActiveFault, 'id'>): ActiveFault {
+    this.expectCluster();
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    for (let number = this.#highest() + 1; ; number++) {
+      const claimed = { id: `f${number}`, ...fault };
+      // Complete from the first moment, for processes that list faults meanwhile.
+      const written = join(this.#folder, `${randomUUID()}.tmp`);
+      writeFileSync(written, JSON.stringify(claimed), { mode: 0o600 });
+      try {
+        linkSync(written, this.#path(claimed.id));
+        return claimed;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      } finally {
+        rmSync(written);
+      }
+    }
+  }
+
+  /** @throws HarnessError `CLUSTER_GONE` */
+  write(fault: ActiveFault): void {
+    this.expectCluster();
+    writeJson(this.#path(fault.id), fault);
+  }
+
+  remove({ id }: Pick<ActiveFault, 'id'>): void {
+    rmSync(this.#path(id), { force: true });
+  }
+
+  /** In the order in which they began. */
+  list(): ActiveFault[] {
+    return this.#numbers()
+      .toSorted((a, b) => a - b)
+      .flatMap((number) => (readJson(this.#path(`f${number}`)) as ActiveFault | undefined) ?? []);
+  }
+
+  /** @throws HarnessError `CLUSTER_GONE` */
+  note(line: FaultLine): void {
+    this.expectCluster();
+    appendFileSync(this.#journal, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+  }
+
+  /** Whether its folder has been removed: then nothing is left to undo. */
+  get clusterGone(): boolean {
+    return !existsSync(this.#cluster);
+  }
+
+  /**
+   * A folder that has been removed must not be there again because of a fault.
+   * @throws HarnessError `CLUSTER_GONE`
+   */
+  expectCluster(): void {
+    if (!this.clusterGone) return;
+    throw clusterGone(basename(this.#cluster));
+  }
+
+  #path(id: string): string {
+    return join(this.#folder, `${id}.json`);
+  }
+
+  #highest(): number {
+    return Math.max(0, ...this.#numbers());
+  }
+
+  #numbers(): number[] {
+    try {
+      return readdirSync(this.#folder).flatMap((file) => {
+        const [, number] = /^f(\d+)\.json$/.exec(file) ?? [];
+        return number === undefined ? [] : [Number(number)];
+      });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * What can be broken, and what is: plain data, because one process begins a fault and another lists or heals
+ * it, and because a run is replayed from its folder.
+ */
+import type { z } from 'zod';
+import type { Chain } from '../../chain/chain.ts';
+import type { Capability, Driver, Handle } from '../../places/driver.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { FaultField } from './fields.ts';
+
+const FAULT_LAYERS = ['link', 'machine', 'disk', 'clock', 'memory', 'chain'] as const;
+export type FaultLayer = (typeof FAULT_LAYERS)[number];
+
+/** Counters by name, such as `{ 'bytes delayed': 4096 }`; all zero: the fault has changed nothing. */
+export type Effect = Readonly<Record<string, number>>;
+
+/** The cluster that faults are done to. */
+export interface FaultContext {
+  readonly name: string;
+  /** Folder of logs, keys and data. */
+  readonly folder: string;
+  /** Decimal; absent when nothing follows from a seed. */
+  readonly seed?: string | undefined;
+  readonly nodes: readonly ClusterNode[];
+  readonly chain: Chain;
+  readonly driver: Driver;
+  /** Where the link proxy runs; undefined: there is none. */
+  linkProxy(): Handle | undefined;
+  /** @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
+  node(name: string): ClusterNode;
+}
+
+/** What `begin` of a fault receives. */
+export interface FaultStart {
+  /**
+   * Aborts when the beginning must stop half-way: `begin` then throws, and `end` undoes what `hold` recorded.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Records what `end` needs to undo the next step. Call it before the damage, so that the damage can be
+   * undone even when this process dies meanwhile.
+   */
+  readonly hold: (handle: Handle) => void;
+}
+
+/**
+ * A kind of fault. Its methods keep nothing in memory: what they need from an earlier call is in the handle.
+ * @typeParam R request, without its kind
+ */
+export interface FaultKind<R = unknown> {
+  /** Kebab case, as on the command line. */
+  readonly name: string;
+  readonly layer: FaultLayer;
+  /** What `svcnet fault` does, in the imperative. */
+  readonly about: string;
+  /** What the driver must be able to do. */
+  readonly capability?: Capability;
+  /** Of the request. Nothing is drawn later: the same request is the same fault. */
+  readonly schema: z.ZodType<R>;
+  /** How `svcnet fault` asks for it. Default: one argument, the node. */
+  readonly fields?: readonly FaultField[];
+  /** What it cannot do on this cluster, in words; undefined: it can do everything. */
+  note?(context: FaultContext): string | undefined;
+  /**
+   * What it sets as a whole, such as `the pace of the chain`: of the faults that set the same, one at a time is
+   * active.
+   */
+  sets?(request: R): string;
+  /**
+   * `end` starts nodes: they become ready only when nothing keeps them from the chain or from their peers any
+   * more, so faults that start none end before.
+   */
+  readonly startsNodes?: true;
+  /** Over as soon as it has begun, such as a reorganisation. */
+  readonly momentary?: true;
+  /** What it does: `kills node-3`. */
+  text(request: R): string;
+  /** Names of the nodes that it affects; `chain` when it affects the chain. */
+  targets(request: R): readonly string[];
+  /** @returns what the other methods need, as JSON @throws HarnessError */
+  begin(context: FaultContext, request: R, start: FaultStart): Promise<Handle>;
+  /** So far; called for the last time after `end`. */
+  effect(context: FaultContext, handle: Handle): Promise<Effect>;
+  /** Undoes it, even in a cluster with half of its nodes dead. */
+  end(context: FaultContext, handle: Handle): Promise<void>;
+  /** What `end` cannot undo, such as `the data of node-2 is gone`; undefined: nothing. */
+  stays?(handle: Handle): string | undefined;
+}
+
+/** `{ kind: 'kill', node: 'node-3' }`: the kind's name, and what its schema asks for. */
+export interface FaultRequest {
+  readonly kind: string;
+  readonly [field: string]: unknown;
+}
+
+/** A fault that has begun. */
+export interface Fault {
+  /** `f1`, `f2`: unique in its cluster while it is active. */
+  readonly id: string;
+  readonly kind: string;
+  readonly request: FaultRequest;
+  readonly text: string;
+  readonly targets: readonly string[];
+  /** What it could not do on this cluster. */
+  readonly note?: string;
+  /** Ms since the epoch. */
+  readonly at: number;
+  /** Absent: it is active. */
+  readonly endAt?: number;
+  readonly effect: Effect;
+}
+
+/** Whether a fault has changed anything. */
+export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
+  return Object.values(effect).some((count) => count > 0);
+}
+
+/** `4,096 bytes delayed, 2 connections cut`; `no effect` */
+export function effectText(effect: Effect): string {
+  const counted = Object.entries(effect).filter(([, count]) => count > 0);
+  if (counted.length === 0) return 'no effect';
+  return counted.map(([what, count]) => `${count.toLocaleString('en-US')} ${what}`).join(', ');
+}

@@ -1,0 +1,402 @@
+/** Breaks a cluster on purpose, says what is broken, and mends it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from 'zod';
+import { allAtMost } from '../../base/all-at-most.ts';
+import { valueText } from '../../base/arguments.ts';
+import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
+import { inLine, LONG_LINE_MAX } from '../../base/foreign-text.ts';
+import { suggestion } from '../../base/format.ts';
+import { lacksProxy, lacksTampering } from '../../places/driver.ts';
+import { type ActiveFault, ActiveFaults } from './active.ts';
+import type { Effect, Fault, FaultContext, FaultKind, FaultRequest, FaultStart } from './fault.ts';
+import { LINK, type LinkInput } from './links/link.ts';
+import { ISOLATE, PARTITION } from './links/partition.ts';
+import { FAULT_KINDS } from './table.ts';
+
+/** Ended faults remembered for the run that made them. */
+const HISTORY_MAX = 10_000;
+/** How long `healOwn` waits for faults that are just beginning; they are told to stop half-way. */
+const BEGIN_WAIT_MS = 10_000;
+/** Most of them start a node, which keeps a core busy for a moment. */
+const ENDED_AT_ONCE = 8;
+
+/** The faults of a cluster: `cluster.faults`. */
+export class Faults {
+  readonly #context: FaultContext;
+  readonly #active: ActiveFaults;
+  readonly #kinds: readonly FaultKind[];
+  #history: readonly Fault[] = [];
+  readonly #beginning = new Map<Promise<Fault>, AbortController>();
+  readonly #ending = new Map<string, Promise<Fault>>();
+  readonly #abandoned = new AbortController();
+
+  /** @param kinds default: all kinds @internal */
+  constructor(context: FaultContext, kinds: readonly FaultKind[] = FAULT_KINDS) {
+    this.#context = context;
+    this.#active = new ActiveFaults(context.folder);
+    this.#kinds = kinds;
+  }
+
+  /** Faults begun by this process, oldest first, with the effect at their end or when last observed. */
+  get history(): readonly Fault[] {
+    return this.#history;
+  }
+
+  /**
+   * Breaks something, until `heal`.
+   * @param options.signal undoes what was done up to then: a rolling restart brings back the node it took
+   * away
+   * @throws HarnessError `ARGUMENT_INVALID` naming what was wrong with the request, `FAULT_REFUSED` when it cannot be done
+   * to this cluster, `INTERRUPTED` saying what could not be undone, `CLUSTER_GONE` when it is removed meanwhile
+   */
+  async begin(request: FaultRequest, { signal }: { signal?: AbortSignal } = {}): Promise<Fault> {
+    this.#abandoned.signal.throwIfAborted();
+    const stop = new AbortController();
+    const work = this.#begin(request, { signal, stop: stop.signal });
+    this.#beginning.set(work, stop);
+    try {
+      return await work;
+    } finally {
+      this.#beginning.delete(work);
+    }
+  }
+
+  /**
+   * @param given.signal the caller's, which wants all of the fault or none of it; `stop`: all faults are
+   * being healed, or abandoned
+   */
+  async #begin(
+    request: FaultRequest,
+    given: { readonly signal: AbortSignal | undefined; readonly stop: AbortSignal },
+  ): Promise<Fault> {
+    const signal = given.signal === undefined ? given.stop : AbortSignal.any([given.stop, given.signal]);
+    const { kind, asked } = this.#parse(request);
+    const complete = { kind: kind.name, ...(asked as object) };
+    const targets = kind.targets(asked);
+    for (const target of targets) if (target !== 'chain') this.#context.node(target);
+    this.#expectCapability(kind);
+    const note = kind.note?.(this.#context);
+    const about = {
+      kind: kind.name,
+      request: complete,
+      text: kind.text(asked),
+      targets,
+      ...(note === undefined ? {} : { note }),
+      at: Date.now(),
+    };
+    const claimed = this.#active.claim(about);
+    this.#expectUnset(kind, claimed);
+    let active: ActiveFault = claimed;
+    const start: FaultStart = {
+      signal,
+      hold: (handle) => {
+        active = { ...claimed, handle };
+        this.#active.write(active);
+      },
+    };
+    try {
+      start.hold(await kind.begin(this.#context, asked, start));
+      if (kind.momentary !== true) given.signal?.throwIfAborted();
+    } catch (error) {
+      throw await this.#givenUp(kind, active, signal.aborted ? interrupted(signal) : error);
+    }
+    const fault = { ...claimed, effect: await this.#effectOf(active) };
+    this.#active.note({ event: 'begin', ...fault });
+    this.#remember(fault);
+    return kind.momentary === true ? this.#end(active) : fault;
+  }
+
+  /**
+   * Undoes what the beginning of a fault did before it failed.
+   * @param why it failed @returns the same, with what is left of the fault, as an error to throw
+   */
+  async #givenUp(kind: FaultKind, active: ActiveFault, why: unknown): Promise<unknown> {
+    const { handle, ...claimed } = active;
+    if (handle === undefined) {
+      this.#active.remove(active);
+      return why;
+    }
+    if (this.#abandoned.signal.aborted) return why;
+    const code = why instanceof HarnessError ? why.code : 'FAULT_REFUSED';
+    try {
+      this.#active.note({ event: 'begin', ...claimed, effect: await this.#effectOf(active) });
+      await this.#end(active);
+    } catch (error) {
+      if (this.#active.clusterGone) return why;
+      this.#remember({ ...claimed, effect: await this.#effectOf(active) });
+      const message = `${messageOf(why)}; ${active.id} (${active.text}) is not undone: ${messageOf(error)}`;
+      const hint = `Undo it with: svcnet heal ${active.id} --name ${this.#context.name}`;
+      return new HarnessError(code, message, { cause: why, hint });
+    }
+    const stays = kind.stays?.(handle);
+    const undone = `${active.id} (${active.text}) is undone${stays === undefined ? '' : `, but ${stays}`}`;
+    const hint = why instanceof HarnessError ? why.hint : undefined;
+    return new HarnessError(code, `${messageOf(why)}; ${undone}`, {
+      cause: why,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+
+  /**
+   * Makes links between nodes bad, until `heal`.
+   * @param from,to names of nodes, or `all` @param conditions durations in milliseconds or as text such as `200ms`
+   * @throws HarnessError as `begin`
+   */
+  link(from: NodeNames, to: NodeNames, conditions: LinkInput): Promise<Fault> {
+    return this.begin({ kind: LINK.name, from: asList(from), to: asList(to), ...conditions });
+  }
+
+  /**
+   * Separates groups of nodes. @param options.mode `reset` breaks connections at once; default: `drop`,
+   * connections stall
+   */
+  partition(
+    groups: readonly NodeNames[],
+    options: { oneWay?: true; mode?: 'drop' | 'reset' } = {},
+  ): Promise<Fault> {
+    return this.begin({ kind: PARTITION.name, groups: groups.map(asList), ...options });
+  }
+
+  /** Separates a node from all others. @throws HarnessError `NODE_NOT_FOUND`, `FAULT_REFUSED` */
+  isolate(node: string, options: { mode?: 'drop' | 'reset' } = {}): Promise<Fault> {
+    return this.begin({ kind: ISOLATE.name, node, ...options });
+  }
+
+  /** All active faults, from any process, with their effect so far. */
+  async list(): Promise<Fault[]> {
+    return Promise.all(
+      this.#active.list().map(async (active) => {
+        const fault = { ...withoutHandle(active), effect: await this.#effectOf(active) };
+        if (this.#history.some(isSame(fault))) this.#remember(fault);
+        return fault;
+      }),
+    );
+  }
+
+  /** The same without their effect, from disk alone. */
+  get active(): readonly Omit<Fault, 'effect'>[] {
+    return this.#active.list().map(withoutHandle);
+  }
+
+  /**
+   * Ends one fault, or all: side by side, but those of one node the latest first, and those that start nodes
+   * after all others. One that cannot be ended does not keep the others from ending.
+   * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
+   * `FAULT_REFUSED` naming what could not be ended, `CLUSTER_GONE`
+   */
+  async heal(id?: string): Promise<Fault[]> {
+    const all = this.#active.list();
+    const meant = id === undefined ? all.toReversed() : all.filter((fault) => fault.id === id);
+    if (id !== undefined && meant.length === 0) {
+      const known = all.length === 0 ? 'none is' : `active: ${all.map((fault) => fault.id).join(', ')}`;
+      throw new HarnessError('ARGUMENT_INVALID', `no fault '${id}' is active (${known})`);
+    }
+    return this.#endAll(meant);
+  }
+
+  async #endAll(meant: readonly ActiveFault[]): Promise<Fault[]> {
+    const starting = new Set(this.#kinds.filter(({ startsNodes }) => startsNodes).map(({ name }) => name));
+    const failures: string[] = [];
+    const others = await this.#endTogether(
+      meant.filter(({ kind }) => !starting.has(kind)),
+      failures,
+    );
+    const started = await this.#endTogether(
+      meant.filter(({ kind }) => starting.has(kind)),
+      failures,
+    );
+    if (failures.length === 0) return [...others, ...started];
+    this.#active.expectCluster();
+    throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
+  }
+
+  /**
+   * Side by side, as a node may take its time to start; those of one target one after the other, as given.
+   * @param failures receives what could not be ended, and why
+   */
+  async #endTogether(meant: readonly ActiveFault[], failures: string[]): Promise<Fault[]> {
+    const endAfter = async (active: ActiveFault, earlier: readonly unknown[]): Promise<Fault[]> => {
+      await Promise.all(earlier);
+      try {
+        return [await this.#end(active)];
+      } catch (error) {
+        failures.push(`${active.id} (${active.text}): ${messageOf(error)}`);
+        return [];
+      }
+    };
+    const lastOf = new Map<string, Promise<Fault[]>>();
+    const endings = meant.map((active) => () => {
+      const ending = endAfter(
+        active,
+        active.targets.map((target) => lastOf.get(target)),
+      );
+      for (const target of active.targets) lastOf.set(target, ending);
+      return ending;
+    });
+    return (await allAtMost(ENDED_AT_ONCE, endings)).flat();
+  }
+
+  /**
+   * Ends the faults that this process began and nothing else has ended since, as `heal` does. A fault that is
+   * just beginning is stopped half-way and undone.
+   * @throws HarnessError `FAULT_REFUSED` naming what could not be ended
+   */
+  async healOwn(): Promise<Fault[]> {
+    this.#stopBeginning(new HarnessError('INTERRUPTED', 'all faults of this process are being healed'));
+    await Promise.race([
+      Promise.allSettled(this.#beginning.keys()),
+      sleep(BEGIN_WAIT_MS, undefined, { ref: false }),
+    ]);
+    const own = this.#active.list().filter((fault) => this.#history.some(isSame(fault)));
+    return this.#endAll(own.toReversed());
+  }
+
+  /**
+   * Before the cluster is removed: faults that are just beginning are stopped half-way, so that nothing waits for
+   * them, and none begins any more. Undoes nothing. @internal
+   */
+  abandon(): void {
+    const why = new HarnessError('INTERRUPTED', `cluster '${this.#context.name}' is being removed`);
+    this.#abandoned.abort(why);
+    this.#stopBeginning(why);
+  }
+
+  #stopBeginning(why: HarnessError): void {
+    for (const stop of this.#beginning.values()) stop.abort(why);
+  }
+
+  /** Ends it once for all simultaneous callers, such as a schedule and the end of its scenario. */
+  #end(active: ActiveFault): Promise<Fault> {
+    const key = `${active.id} ${active.at}`;
+    const known = this.#ending.get(key);
+    if (known !== undefined) return known;
+    const ending = this.#endOnce(active).finally(() => this.#ending.delete(key));
+    this.#ending.set(key, ending);
+    return ending;
+  }
+
+  async #endOnce(active: ActiveFault): Promise<Fault> {
+    const before = await this.#effectOf(active);
+    if (active.handle !== undefined) await this.#kind(active.kind).end(this.#context, active.handle);
+    const effect = atLeast(before, await this.#effectOf(active));
+    const fault = { ...withoutHandle(active), endAt: Date.now(), effect };
+    this.#active.note({ event: 'end', ...fault });
+    this.#active.remove(active);
+    this.#remember(fault);
+    return fault;
+  }
+
+  /**
+   * So far. When it cannot be determined, as after the death of the link proxy, the last known effect: a
+   * fault must be listed and healed all the same.
+   */
+  async #effectOf(active: ActiveFault): Promise<Effect> {
+    const { kind, handle } = active;
+    if (handle === undefined) return {};
+    try {
+      return await this.#kind(kind).effect(this.#context, handle);
+    } catch {
+      return this.#history.find(isSame(active))?.effect ?? {};
+    }
+  }
+
+  #remember(fault: Fault): void {
+    const others = this.#history.filter((other) => !isSame(fault)(other));
+    this.#history = [...others, fault].toSorted((a, b) => a.at - b.at).slice(-HISTORY_MAX);
+  }
+
+  #parse({ kind: name, ...fields }: FaultRequest): { kind: FaultKind; asked: unknown } {
+    const kind = this.#kind(name);
+    const parsed = kind.schema.safeParse(fields);
+    if (parsed.success) return { kind, asked: parsed.data };
+    const mistakes = parsed.error.issues.map((issue) => mistakeText(issue, fields));
+    throw new HarnessError(
+      'ARGUMENT_INVALID',
+      `fault ${name}: ${inLine(mistakes.join('; '), LONG_LINE_MAX)}`,
+    );
+  }
+
+  #kind(name: string): FaultKind {
+    const found = this.#kinds.find((kind) => kind.name === name);
+    if (found !== undefined) return found;
+    const known = this.#kinds.map((kind) => kind.name);
+    throw new HarnessError(
+      'ARGUMENT_INVALID',
+      `no fault '${name}'${suggestion(name, known)} (known: ${known.join(', ')})`,
+    );
+  }
+
+  /** Asked once the fault is claimed: of two that begin at once, the earlier one goes on. */
+  #expectUnset(kind: FaultKind, claimed: ActiveFault): void {
+    const set = kind.sets?.(claimed.request);
+    if (set === undefined) return;
+    const all = this.#active.list();
+    const before = all.slice(
+      0,
+      all.findIndex(({ id }) => id === claimed.id),
+    );
+    const other = before.find((fault) => this.#kind(fault.kind).sets?.(fault.request) === set);
+    if (other === undefined) return;
+    this.#active.remove(claimed);
+    throw new HarnessError(
+      'FAULT_REFUSED',
+      `fault ${kind.name}: ${other.id} (${other.text}) has already changed ${set}`,
+      {
+        hint: `End it first: svcnet heal ${other.id} --name ${this.#context.name}`,
+      },
+    );
+  }
+
+  #expectCapability({ name, capability }: FaultKind): void {
+    const { driver } = this.#context;
+    if (capability === undefined || driver.capabilities.has(capability)) return;
+    if (lacksProxy(driver.name, capability)) {
+      const why = `fault ${name}: cluster '${this.#context.name}' was started without link faults`;
+      throw new HarnessError('FAULT_REFUSED', why, { hint: 'Start one with them: svcnet up --link-faults' });
+    }
+    if (lacksTampering(driver.name, capability)) {
+      const why = `fault ${name}: cluster '${this.#context.name}' was started without machine faults`;
+      throw new HarnessError('FAULT_REFUSED', why, {
+        hint: 'Start one with them: svcnet up --machine-faults',
+      });
+    }
+    throw new HarnessError('FAULT_REFUSED', `fault ${name}: the ${driver.name} driver cannot do that`);
+  }
+}
+
+/** Counts seen before the end are kept: a restarted node has forgotten them. */
+function atLeast(before: Effect, after: Effect): Effect {
+  const counted = Object.entries(before).map(([what, count]) => [what, Math.max(count, after[what] ?? 0)]);
+  return { ...after, ...Object.fromEntries(counted) };
+}
+
+/** @param issue its message says what is expected, except for unknown fields */
+function mistakeText(
+  { code, message, path }: z.core.$ZodIssue,
+  fields: Readonly<Record<string, unknown>>,
+): string {
+  if (code === 'unrecognized_keys') return message;
+  if (path.length === 0) return `expected ${message}`;
+  const given = path.reduce<unknown>(
+    (value, key) => (value as Readonly<Record<PropertyKey, unknown>> | undefined)?.[key],
+    fields,
+  );
+  return `${path.join('.')}: got ${given === undefined ? 'nothing' : valueText(given)}, expected ${message}`;
+}
+
+/** One name, or several. */
+export type NodeNames = string | readonly string[];
+
+function asList(names: NodeNames): readonly string[] {
+  return typeof names === 'string' ? [names] : names;
+}
+
+/** Ids are reused once a fault has ended. */
+function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault, 'id' | 'at'>) => boolean {
+  return (other) => other.id === id && other.at === at;
+}
+
+function withoutHandle(active: ActiveFault): Omit<ActiveFault, 'handle'> {
+  const { handle: _handle, ...fault } = active;
+  return fault;
+}

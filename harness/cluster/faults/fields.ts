@@ -1,0 +1,80 @@
+/** Fields of requests, as a schema reads them and as a command line writes them. */
+import { z } from 'zod';
+import {
+  parseSizeBytes,
+  parseWaitMs,
+  SIZE_EXPECTED,
+  SIZE_UNITS,
+  TIMER_MAX_MS,
+  WAIT_EXPECTED,
+} from '../../../node/units.ts';
+import { textAs } from '../../base/fields.ts';
+import { parsePercent } from '../../base/format.ts';
+
+/** A field of a request on the command line of `svcnet fault`. */
+export interface FaultField {
+  /** Name in the request. */
+  readonly field: string;
+  /** An argument, `<node>`, `[to]`, `<groups...>`, or an option, `--latency <duration>`, `--one-way`. */
+  readonly flag: string;
+  /** Noun phrase for the help. */
+  readonly about: string;
+  /** Turns the words, joined by blanks, into schema input. Default: the text; true for a bare option. */
+  readonly parse?: (text: string) => unknown;
+}
+
+/** For kinds that affect one node. */
+export const NODE_FIELD: FaultField = { field: 'node', flag: '<node>', about: 'name of the node' };
+
+export const nodeName = z.string({ error: 'the name of a node' }).min(1, { error: 'the name of a node' });
+
+const FAULT_TIME_EXPECTED = `${WAIT_EXPECTED}, or milliseconds`;
+
+/** Text such as `200ms`, or milliseconds; becomes milliseconds. */
+export const duration = textOr(FAULT_TIME_EXPECTED, parseWaitMs).refine((value) => value <= TIMER_MAX_MS, {
+  error: FAULT_TIME_EXPECTED,
+});
+
+/** Of faults that are nothing else than slow. */
+export const delay = duration.refine((value) => value > 0, { error: `${FAULT_TIME_EXPECTED}, above 0` });
+
+/** Text such as `64KiB`, or bytes; becomes bytes. */
+export const size = textOr(SIZE_EXPECTED, parseSizeBytes);
+
+/** Text such as `10%`, or a number from 0 to 1; becomes that number. */
+export const share = textOr('a share such as 10%, or a number from 0 to 1', parsePercent).refine(
+  (value) => value <= 1,
+  { error: 'a share such as 10%, or a number from 0 to 1' },
+);
+
+const RATE_UNITS: Readonly<Record<string, number>> = {
+  ...SIZE_UNITS,
+  kbit: 125,
+  Mbit: 125_000,
+  Gbit: 125_000_000,
+};
+
+/** Text such as `1MB/s` or `2Mbit/s`, or bytes per second; becomes bytes per second. */
+export const bandwidth = textOr('a rate such as 1MB/s or 2Mbit/s, or bytes per second', (text) => {
+  const [, count, unit = 'B'] = /^(\d+(?:\.\d+)?)(\w+)\/s$/.exec(text) ?? [];
+  const bytes = RATE_UNITS[unit];
+  return count === undefined || bytes === undefined ? undefined : Number(count) * bytes;
+}).refine((value) => value > 0, { error: 'a rate above 0' });
+
+/** `node-0,node-1` */
+export function parseNames(text: string): string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+/** A number, or text that becomes one; never below zero. */
+function textOr(expected: string, parse: (text: string) => number | undefined) {
+  return signedTextOr(expected, parse).refine((value) => value >= 0, { error: expected });
+}
+
+/** A number, or text that becomes one. */
+export function signedTextOr(expected: string, parse: (text: string) => number | undefined) {
+  return z.union([z.number(), textAs(expected, parse)], { error: expected });
+}

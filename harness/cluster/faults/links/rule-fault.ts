@@ -1,0 +1,47 @@
+/**
+ * What all link faults share: a rule that the cluster's links follow from the fault's beginning to its end.
+ */
+import { randomUUID } from 'node:crypto';
+import { HarnessError } from '../../../base/errors.ts';
+import type { LinkControl, LinkRule } from '../../../places/links/rules.ts';
+import type { FaultContext, FaultKind } from '../fault.ts';
+
+type Shared<R> = Pick<FaultKind<R>, 'layer' | 'capability' | 'note' | 'begin' | 'effect' | 'end'>;
+
+/** @param ruleOf rule of a request, except its seed @returns the part of a kind that all of them share */
+export function ruleFault<R>(
+  ruleOf: (request: R, context: FaultContext) => Omit<LinkRule, 'seed'>,
+): Shared<R> {
+  return {
+    layer: 'link',
+    capability: 'linkFaults',
+    note: (context) => (linksOf(context).knowsDiallers ? undefined : UNKNOWN_DIALLERS),
+    async begin(context, request, { hold }) {
+      const rule = randomUUID();
+      // The rule may be in force even if no answer comes in time.
+      hold({ rule });
+      await linksOf(context).begin(rule, { ...ruleOf(request, context), seed: context.seed ?? '0' });
+      return { rule };
+    },
+    effect: (context, { rule }) => linksOf(context).effect(String(rule)),
+    end: (context, { rule }) => linksOf(context).end(String(rule)),
+  };
+}
+
+const UNKNOWN_DIALLERS =
+  'it is not known here which node opened a connection: a fault of a link may affect all links of its nodes';
+
+function linksOf(context: FaultContext): LinkControl {
+  const { driver } = context;
+  const links = driver.links?.(context.linkProxy());
+  if (links !== undefined) return links;
+  throw new HarnessError('FAULT_REFUSED', `the ${driver.name} driver has no links that can be made bad`);
+}
+
+/** Names of nodes, with `all` expanded. */
+export function named(names: readonly string[], { nodes }: FaultContext): readonly string[] {
+  return names.includes(ALL) ? nodes.map(({ name }) => name) : names;
+}
+
+/** Stands for every node. */
+export const ALL = 'all';

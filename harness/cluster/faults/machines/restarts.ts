@@ -1,0 +1,179 @@
+/** Nodes that leave and come back, cleanly or not, with or without their data. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { plural } from '../../../base/format.ts';
+import type { Handle } from '../../../places/driver.ts';
+import type { ClusterNode } from '../../nodes/cluster-node.ts';
+import type { Effect, FaultContext, FaultKind, FaultStart } from '../fault.ts';
+import { duration, NODE_FIELD, nodeName, parseNames } from '../fields.ts';
+import { AWAY_FIELDS, away, type OneNode, oneNode, SOME_NODES, whole } from './fields.ts';
+
+const ROUNDS_MAX = 1_000;
+const AWAY_MS = 2_000;
+
+export const STOP: FaultKind<OneNode> = {
+  name: 'stop',
+  layer: 'machine',
+  about: 'stop a node cleanly; it starts again on its data when healed',
+  schema: oneNode,
+  startsNodes: true,
+  text: ({ node }) => `stops ${node}`,
+  targets: ({ node }) => [node],
+  async begin(context, { node }, { hold }) {
+    if (await isUp(context.node(node))) hold({ node, seen: 1 });
+    await context.node(node).stop();
+    return { node, seen: Number((await context.node(node).observe()).state === 'stopped') };
+  },
+  effect: (_context, { seen }) => Promise.resolve({ 'nodes stopped': Number(seen) }),
+  end: (context, { node }) => startAgain(context, String(node)),
+};
+
+/** What all kinds that take nodes away for a moment share. */
+const RESTARTED: Pick<FaultKind, 'startsNodes' | 'effect' | 'end' | 'stays'> = {
+  startsNodes: true,
+  effect: restartEffect,
+  // For a fault that was stopped half-way.
+  end: (context, { away = '' }) => (away === '' ? Promise.resolve() : startAgain(context, String(away))),
+  stays: ({ lost = '' }) => (lost === '' ? undefined : `the data of ${lost} is gone`),
+};
+
+const restart = z.strictObject({ node: nodeName, ...away });
+
+export const RESTART: FaultKind<z.infer<typeof restart>> = {
+  name: 'restart',
+  layer: 'machine',
+  about: 'stop a node and start it again; with --wipe it loses everything stored except its keys',
+  schema: restart,
+  fields: [NODE_FIELD, ...AWAY_FIELDS],
+  momentary: true,
+  text: ({ node, wipe }) => `restarts ${node}${wipe ? ' without its data' : ''}`,
+  targets: ({ node }) => [node],
+  begin: (context, { node, ...how }, start) =>
+    restartAll([context.node(node)], { ...how, end: 'stop' }, start),
+  ...RESTARTED,
+};
+
+const rolling = z.strictObject({
+  nodes: z.array(nodeName, { error: 'names of nodes' }).default([]),
+  ...away,
+});
+
+export const ROLLING_RESTART: FaultKind<z.infer<typeof rolling>> = {
+  name: 'rolling-restart',
+  layer: 'machine',
+  about: 'restart nodes one after the other, each when the one before is ready; without names, all that run',
+  schema: rolling,
+  fields: [SOME_NODES, ...AWAY_FIELDS],
+  momentary: true,
+  text: ({ nodes, wipe }) =>
+    `restarts ${nodes.length === 0 ? 'all nodes' : nodes.join(', ')} one after the other${wipe ? ' without their data' : ''}`,
+  targets: ({ nodes }) => nodes,
+  begin: (context, { nodes, ...how }, start) =>
+    restartAll(nodesNamed(context, nodes), { ...how, end: 'stop' }, start),
+  ...RESTARTED,
+};
+
+const churn = z.strictObject({
+  nodes: z.array(nodeName, { error: 'names of nodes' }).min(1, { error: 'names of nodes' }),
+  rounds: whole(1, ROUNDS_MAX, 'rounds').default(1),
+  down: duration.default(AWAY_MS),
+});
+
+export const CHURN: FaultKind<z.infer<typeof churn>> = {
+  name: 'churn',
+  layer: 'machine',
+  about: 'kill nodes and start them again, one after the other, round after round',
+  capability: 'kill',
+  schema: churn,
+  fields: [
+    { field: 'nodes', flag: '<nodes>', about: 'comma-separated names', parse: parseNames },
+    { field: 'rounds', flag: '--rounds <count>', about: 'number of times that each leaves (default: 1)' },
+    { field: 'down', flag: '--down <duration>', about: 'how long each is away (default: 2s)' },
+  ],
+  momentary: true,
+  text: ({ nodes, rounds }) => `lets ${nodes.join(', ')} leave and come back, ${plural(rounds, 'time')} each`,
+  targets: ({ nodes }) => nodes,
+  begin(context, { nodes, rounds, down }, start) {
+    const all = Array.from({ length: rounds }, () => nodesNamed(context, nodes)).flat();
+    return restartAll(all, { down, wipe: false, end: 'kill' }, start);
+  },
+  ...RESTARTED,
+};
+
+function nodesNamed(context: FaultContext, names: readonly string[]): readonly ClusterNode[] {
+  return names.length === 0
+    ? context.nodes.filter((node) => node.running)
+    : names.map((name) => context.node(name));
+}
+
+interface Restart {
+  readonly end: 'stop' | 'kill';
+  readonly wipe: boolean;
+  /** Milliseconds. */
+  readonly down: number;
+}
+
+async function restartAll(
+  nodes: readonly ClusterNode[],
+  { end, wipe, down }: Restart,
+  { signal, hold }: FaultStart,
+): Promise<Handle> {
+  let [gone, back] = [0, 0];
+  const wiped = new Set<string>();
+  const soFar = (away: string): Handle => ({
+    away,
+    gone,
+    back,
+    wiped: wiped.size,
+    lost: [...wiped].join(', '),
+  });
+  for (const node of nodes) expectReturn(node);
+  for (const node of nodes) {
+    signal.throwIfAborted();
+    // A node that something else has taken away is refused, and not brought back.
+    if (await isUp(node)) hold(soFar(node.name));
+    await node[end]();
+    if ((await node.observe()).state !== 'running') gone++;
+    if (wipe) {
+      signal.throwIfAborted();
+      wiped.add(node.name);
+      hold(soFar(node.name));
+      await node.wipe();
+    }
+    hold(soFar(node.name));
+    await sleep(down, undefined, { signal });
+    // Unless this fault was healed meanwhile.
+    if ((await node.observe()).state !== 'running') await node.start({ ...START, signal });
+    if ((await node.observe()).state === 'running') back++;
+  }
+  return soFar('');
+}
+
+/** Before a node is taken away for a moment. @throws HarnessError when this process could not restart it */
+export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>): void {
+  if (startRefusal !== undefined) throw startRefusal;
+}
+
+/** Whether it can be stopped or killed. */
+export async function isUp(node: ClusterNode): Promise<boolean> {
+  const { state } = await node.observe();
+  return state === 'running' || state === 'paused';
+}
+
+/** Of starts by faults. A node with much data on a busy machine takes longer than one that is new. */
+export const START = { timeoutMs: 120_000 } as const;
+
+/** Starts it again, unless something else already has. */
+export async function startAgain(context: FaultContext, name: string): Promise<void> {
+  const node = context.node(name);
+  const { state } = await node.observe();
+  if (state === 'stopped' || state === 'killed') await node.start(START);
+}
+
+function restartEffect(_context: FaultContext, { gone, back, wiped }: Handle): Promise<Effect> {
+  return Promise.resolve({
+    'nodes that left': Number(gone),
+    'nodes that came back': Number(back),
+    'nodes that lost their data': Number(wiped),
+  });
+}

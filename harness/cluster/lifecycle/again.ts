@@ -1,0 +1,136 @@
+/**
+ * Clusters that were left to stay and have nothing running any more: the machine was switched off, or somebody has
+ * ended their processes. They start again from their folders, and only `down` removes them.
+ */
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { HarnessError } from '../../base/errors.ts';
+import { isAlive, ownProcess } from '../../base/machine/processes.ts';
+import { LOCAL_DRIVERS } from '../../places/driver.ts';
+import { haltAll } from '../../places/halt.ts';
+import { storeOf } from '../plan/facts.ts';
+import { readDefinition } from '../plan/written.ts';
+import { type ClusterRecord, clusterFolder, findCluster, isOwnCluster, writeRecord } from '../state/state.ts';
+import { namesIn } from '../state/state-folder.ts';
+import { takeTurn } from '../state/turn.ts';
+import { driverOf, partsOf } from './drivers.ts';
+
+/** For nodes that still run when their chain is gone: they flush what they have. */
+const GRACE_MS = 1500;
+
+/** Whether it ran once and belongs to no process: nothing but `down` may remove it. */
+export function isMeantToStay({ ephemeral, timings, driver }: ClusterRecord): boolean {
+  return !ephemeral && timings !== undefined && driver !== 'attached';
+}
+
+/** Why a cluster that was meant to stay cannot be started from its folder; undefined: nothing is known to be missing. */
+export function whyNotAgain(stateDir: string, record: ClusterRecord): string | undefined {
+  const { name, driver, nodes, definition } = record;
+  if (!isOwnCluster(stateDir, name)) return 'its files were not made here, so nothing that they name is run';
+  // What containers hold, only their engine knows.
+  if (!LOCAL_DRIVERS.some((local) => local === driver)) return undefined;
+  if (storeOf(readDefinition(definition)) === 'memory') {
+    return 'its nodes kept their data in memory, which has gone with their process';
+  }
+  const folder = clusterFolder(stateDir, name);
+  const chain = join(folder.chainState(), 'state.json');
+  if (!existsSync(chain)) return `the state of its chain is missing: ${chain}`;
+  const missing = nodes.find((node) => !existsSync(folder.dataDir(node.name)));
+  return missing === undefined
+    ? undefined
+    : `the data of ${missing.name} is missing: ${folder.dataDir(missing.name)}`;
+}
+
+/** When something of the cluster has last written into its folder; undefined: its parts write elsewhere. */
+export function lastWritten(stateDir: string, name: string): Date | undefined {
+  const folder = clusterFolder(stateDir, name);
+  const times = [folder.chainState(), join(folder.path, 'logs')].flatMap((path) =>
+    namesIn(path).map((file) => statSync(join(path, file), { throwIfNoEntry: false })?.mtimeMs ?? 0),
+  );
+  return times.length === 0 ? undefined : new Date(Math.max(...times));
+}
+
+/** What to do about a cluster with nothing running, in a line for each choice. */
+export function nextSteps(stateDir: string, record: ClusterRecord): string {
+  const { name } = record;
+  const why = whyNotAgain(stateDir, record);
+  const start =
+    why === undefined
+      ? `Start it again with: svcnet start --name ${name}`
+      : `It cannot be started again: ${why}.`;
+  return `${start}\nRemove it with: svcnet down --name ${name}`;
+}
+
+/** `since 2026-05-04 12:34:56`, in the time of this machine's clock in UTC; empty when unknown. */
+export function sinceText(stateDir: string, name: string): string {
+  const at = lastWritten(stateDir, name)?.toISOString().slice(0, 19).replace('T', ' ');
+  return at === undefined ? '' : ` since ${at} UTC`;
+}
+
+/** For people who look at a cluster with nothing running. */
+export function downLines(stateDir: string, record: ClusterRecord): string[] {
+  return [
+    `nothing of it has run${sinceText(stateDir, record.name)}`,
+    ...nextSteps(stateDir, record).split('\n'),
+  ].map((line) => `  ${line}`);
+}
+
+export interface TakenAgain {
+  /** As it was: what to write when it cannot be started. */
+  readonly before: ClusterRecord;
+  /** Says that this process starts it. */
+  readonly record: ClusterRecord;
+}
+
+/**
+ * Takes a cluster with nothing running, so that this process alone starts it.
+ * @param name may be left out when there is only one
+ * @throws HarnessError `CLUSTER_NOT_FOUND`, `CLUSTER_EXISTS` when it runs or is being started, `STATE_INVALID` when it
+ * cannot be started again
+ */
+export async function takeAgain(stateDir: string, name: string | undefined): Promise<TakenAgain> {
+  const { name: found } = findCluster(stateDir, name);
+  using _turn = takeTurn(clusterFolder(stateDir, found).path, 'starting', (owner) =>
+    beingStarted(found, owner.pid),
+  );
+  const before = findCluster(stateDir, found);
+  await expectDown(stateDir, before);
+  const why = isMeantToStay(before) ? whyNotAgain(stateDir, before) : 'it has never started completely';
+  if (why !== undefined) {
+    throw new HarnessError('STATE_INVALID', `cluster '${found}' cannot be started again: ${why}`, {
+      hint: `Remove it with: svcnet down --name ${found}`,
+    });
+  }
+  const record: ClusterRecord = { ...before, phase: 'starting', owner: ownProcess() };
+  writeRecord(stateDir, record);
+  return { before: { ...before, phase: 'running' }, record };
+}
+
+/** Nodes without their chain, or without the proxy between them, do not count as a cluster that runs: they are stopped. */
+async function expectDown(stateDir: string, record: ClusterRecord): Promise<void> {
+  const { name, phase, owner } = record;
+  if (record.driver === 'attached') {
+    throw new HarnessError('NODE_STATE', `cannot start cluster '${name}': it was not started by svcnet`);
+  }
+  if (phase === 'starting' && isAlive(owner)) throw beingStarted(name, owner.pid);
+  const driver = driverOf(stateDir, record, { stopWithParent: false, isAgain: true });
+  const cluster = partsOf(stateDir, record);
+  const seen = await Promise.all(
+    cluster.parts.map(async (part) => ({ ...part, ...(await driver.observe(part.handle)) })),
+  );
+  if (seen.every(({ state }) => state === 'gone')) return;
+  const isNode = new Set(record.nodes.map((node) => node.name));
+  if (seen.some((part) => part.state === 'gone' && !isNode.has(part.name))) {
+    await haltAll(driver, cluster, GRACE_MS);
+    return;
+  }
+  throw new HarnessError('CLUSTER_EXISTS', `cluster '${name}' runs already, or a part of it`, {
+    hint: `Name the node to start, as in: svcnet start node-0 --name ${name}`,
+  });
+}
+
+function beingStarted(name: string, pid: number): HarnessError {
+  return new HarnessError('CLUSTER_EXISTS', `cluster '${name}' is being started by process ${pid}`, {
+    hint: 'Try again when it has started.',
+  });
+}

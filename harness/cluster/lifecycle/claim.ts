@@ -1,0 +1,125 @@
+/**
+ * Taking the name of a cluster. A prepared folder is moved to the name's place, which exactly one process can
+ * do. What is left of one that belonged to a process is moved aside first; one that was left to stay keeps its name.
+ */
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { HarnessError } from '../../base/errors.ts';
+import { plural } from '../../base/format.ts';
+import { readJson } from '../../base/json-file.ts';
+import { ownProcess } from '../../base/machine/processes.ts';
+import { writtenDefinition } from '../plan/written.ts';
+import { moveInto, removeFolder } from '../state/move.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  clustersDir,
+  isOwnCluster,
+  RECORD_VERSION,
+  readRecord,
+  setAside,
+  writeFirstRecord,
+} from '../state/state.ts';
+import { isMeantToStay, nextSteps, sinceText } from './again.ts';
+import { driverOf, isInUse, partsOf } from './drivers.ts';
+
+/**
+ * Takes a name. What is left of a cluster of that name that has never started, or that belonged to a process which is
+ * gone, is removed.
+ * @throws HarnessError `CLUSTER_EXISTS` when a cluster of that name runs, is being started, or was left to stay
+ */
+export async function claimCluster(
+  stateDir: string,
+  options: Pick<ClusterRecord, 'name' | 'ephemeral'> & {
+    /** Absent: nothing in it follows from a seed. */
+    readonly seed?: bigint;
+    readonly definition: Pick<ClusterRecord, 'driver' | 'profile'>;
+  },
+): Promise<ClusterRecord> {
+  const { name, ephemeral, definition, seed } = options;
+  const record: ClusterRecord = {
+    version: RECORD_VERSION,
+    token: randomUUID(),
+    name,
+    ...(seed === undefined ? {} : { seed: seed.toString() }),
+    driver: definition.driver,
+    profile: definition.profile,
+    createdAt: Date.now(),
+    phase: 'starting',
+    owner: ownProcess(),
+    ephemeral,
+    definition: writtenDefinition(definition),
+    nodes: [],
+    batches: [],
+  };
+  const { path } = clusterFolder(stateDir, name);
+  const prepared = join(clustersDir(stateDir), `.${record.token}`);
+  writeFirstRecord(prepared, record);
+  try {
+    if (!moveInto(prepared, path)) {
+      await removeAbandoned(stateDir, name);
+      if (!moveInto(prepared, path)) throw takenError(stateDir, name);
+    }
+  } finally {
+    rmSync(prepared, { recursive: true, force: true });
+  }
+  return record;
+}
+
+async function removeAbandoned(stateDir: string, name: string): Promise<void> {
+  const { path } = clusterFolder(stateDir, name);
+  const before = readRecord(stateDir, name);
+  if (before !== undefined && (await isInUse(stateDir, before))) throw takenError(stateDir, name);
+  if (before !== undefined && isMeantToStay(before)) throw stayingError(stateDir, before);
+  // Its folder is the last record of it: containers survive switching off the machine.
+  if (before !== undefined && isOwnCluster(stateDir, name)) await disposeOf(stateDir, before);
+  const aside = setAside(stateDir, name);
+  // Another process removed it between our check and our move.
+  if (aside === undefined) return;
+  const moved = readJson(join(aside, 'cluster.json')) as ClusterRecord | undefined;
+  if (moved?.token !== before?.token) {
+    // Another process took the name in between: leave it to that one.
+    moveInto(aside, path);
+    throw takenError(stateDir, name);
+  }
+  removeFolder(aside);
+}
+
+/** Removes everything of a cluster, including what its record does not name. */
+async function disposeOf(stateDir: string, record: ClusterRecord): Promise<void> {
+  const driver = driverOf(stateDir, record, { stopWithParent: false });
+  try {
+    await driver.dispose(partsOf(stateDir, record), 0);
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    const { code, hint } = error;
+    throw new HarnessError(
+      code,
+      `what is left of an earlier cluster named '${record.name}' cannot be removed: ${error.message}`,
+      { cause: error, ...(hint === undefined ? {} : { hint }) },
+    );
+  } finally {
+    await driver.close();
+  }
+}
+
+function stayingError(stateDir: string, record: ClusterRecord): HarnessError {
+  const { name, nodes } = record;
+  return new HarnessError(
+    'CLUSTER_EXISTS',
+    `cluster '${name}' is there, with the data of ${plural(nodes.length, 'node')}: it was left to run, and nothing of it has run${sinceText(stateDir, name)}`,
+    { hint: `${nextSteps(stateDir, record)}\nOr choose another name with --name.` },
+  );
+}
+
+function takenError(stateDir: string, name: string): HarnessError {
+  const record = readRecord(stateDir, name);
+  const what =
+    record?.phase === 'starting'
+      ? `a cluster named '${name}' is being started by process ${record.owner.pid}`
+      : `a cluster named '${name}' is running already`;
+  return new HarnessError('CLUSTER_EXISTS', what, {
+    hint: `Choose another name with --name, or remove it with: svcnet down --name ${name}`,
+  });
+}

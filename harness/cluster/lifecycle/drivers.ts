@@ -1,0 +1,90 @@
+/** The driver of a recorded cluster: to start, observe or remove it. */
+import { isAlive } from '../../base/machine/processes.ts';
+import { createAttachedDriver } from '../../places/attached.ts';
+import type { ClusterParts, Driver, Observed } from '../../places/driver.ts';
+import { createDriver } from '../../places/table.ts';
+import { isEmbeddable, storeOf } from '../plan/facts.ts';
+import type { Definition } from '../plan/schema.ts';
+import { compileCacheDir } from '../state/compile-cache.ts';
+import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../state/state.ts';
+
+/**
+ * @param stopWithParent whether what it starts ends with this process
+ * @param isAgain the cluster starts again, with what it has
+ */
+export function driverOf(
+  stateDir: string,
+  { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
+  { stopWithParent, isAgain = false }: { stopWithParent: boolean; isAgain?: boolean },
+): Driver {
+  if (driver === 'attached') return createAttachedDriver();
+  const compileCache = {
+    nodes: compileCacheDir(stateDir, 'nodes'),
+    embedded: compileCacheDir(stateDir, 'embedded'),
+    tools: compileCacheDir(stateDir, 'tools'),
+  };
+  // Written from a parsed definition, by this version.
+  const planned = definition as Definition;
+  return createDriver(driver, {
+    token,
+    name,
+    stopWithParent,
+    isAgain,
+    listen: planned.listen,
+    machineFaults: planned.machineFaults,
+    linkFaults: planned.linkFaults,
+    compileCache,
+    folder: clusterFolder(stateDir, name).path,
+    embedded: {
+      transport: isEmbeddable(planned) ? 'memory' : 'tcp',
+      store: storeOf(planned),
+      shareResults: planned.shareResults,
+    },
+  });
+}
+
+/** The recorded parts of this cluster, not of a later one with the same name. */
+export function partsOf(
+  stateDir: string,
+  { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
+): ClusterParts {
+  const isIts = readRecord(stateDir, name)?.token === token;
+  return { token, parts: isIts ? runRecords(stateDir, name) : [] };
+}
+
+/**
+ * Whether a part of the cluster, or the process that starts it, is running; an attached network is in use
+ * until it is forgotten.
+ */
+export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
+  if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
+  if (record.driver === 'attached') return record.phase === 'running';
+  return (await statesOf(stateDir, record)).some((state) => state !== 'gone');
+}
+
+/** `gone`: nothing of it is running. `silent`: it is attached, and none of its nodes answers. */
+export type ClusterState = ClusterRecord['phase'] | 'gone' | 'silent';
+
+export async function stateOf(stateDir: string, record: ClusterRecord): Promise<ClusterState> {
+  if (!(await isInUse(stateDir, record))) return 'gone';
+  if (record.driver !== 'attached' || record.phase !== 'running') return record.phase;
+  const names = new Set(record.nodes.map(({ name }) => name));
+  const states = await statesOf(stateDir, record, (part) => names.has(part));
+  return states.every((state) => state === 'silent') ? 'silent' : record.phase;
+}
+
+/** @param isMeant by name; default: all parts */
+async function statesOf(
+  stateDir: string,
+  record: ClusterRecord,
+  isMeant: (part: string) => boolean = () => true,
+): Promise<Observed['state'][]> {
+  const driver = driverOf(stateDir, record, { stopWithParent: false });
+  try {
+    const parts = runRecords(stateDir, record.name).filter(({ name }) => isMeant(name));
+    const observed = await Promise.all(parts.map(({ handle }) => driver.observe(handle)));
+    return observed.map(({ state }) => state);
+  } finally {
+    await driver.close();
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Clusters whose owner died before it could stop them. The next start in the same state folder removes them.
+ */
+import { join } from 'node:path';
+import { messageOf } from '../../base/errors.ts';
+import { readJson } from '../../base/json-file.ts';
+import { isAlive } from '../../base/machine/processes.ts';
+import { removeFolder } from '../state/move.ts';
+import { asideFolders, type ClusterRecord, listClusters, readableRecord } from '../state/state.ts';
+import { isMeantToStay } from './again.ts';
+import { driverOf } from './drivers.ts';
+import { tearDown } from './teardown.ts';
+
+/** Clusters tied to a process that is gone, and those whose start was never finished. */
+function leftovers(stateDir: string): ClusterRecord[] {
+  return listClusters(stateDir)
+    .map((name) => readableRecord(stateDir, name, leftAlone))
+    .filter((record) => record !== undefined)
+    .filter((record) => (record.ephemeral || record.phase === 'starting') && !isMeantToStay(record))
+    .filter(({ owner }) => !isAlive(owner));
+}
+
+/** Records of other versions. */
+const leftAlone = () => undefined;
+
+/** Removes folders that were being removed or claimed when their process was killed. */
+function removeAside(stateDir: string): void {
+  for (const path of asideFolders(stateDir)) {
+    const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
+    if (record?.owner !== undefined && !isAlive(record.owner)) removeFolder(path);
+  }
+}
+
+function whyRemoved({ ephemeral, owner }: ClusterRecord): string {
+  return ephemeral
+    ? `process ${owner.pid}, which it belonged to, has ended`
+    : `process ${owner.pid} ended before it had started it`;
+}
+
+/** @returns names of the removed clusters, each of which standard error has a line about */
+export async function removeLeftovers(stateDir: string): Promise<string[]> {
+  const records = leftovers(stateDir);
+  const removed: string[] = [];
+  for (const record of records) {
+    const driver = driverOf(stateDir, record, { stopWithParent: false });
+    try {
+      await tearDown(stateDir, record, driver);
+      removed.push(record.name);
+      process.stderr.write(`svcnet: removed cluster '${record.name}': ${whyRemoved(record)}\n`);
+    } catch (error) {
+      // A cluster that cannot be removed, such as another user's, must not prevent a start.
+      process.emitWarning(
+        `cluster '${record.name}', whose owner is gone, could not be removed: ${messageOf(error)}`,
+      );
+    } finally {
+      await driver.close();
+    }
+  }
+  removeAside(stateDir);
+  return removed;
+}

@@ -1,0 +1,47 @@
+/**
+ * Stops a cluster and removes what it made, using only its records, so that half a cluster can be removed
+ * too.
+ */
+
+import { FLAVOURS } from '../../flavours/table.ts';
+import { endDashboards } from '../../metrics/dashboards/running.ts';
+import type { Disposed, Driver } from '../../places/driver.ts';
+import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
+import { partsOf } from './drivers.ts';
+
+/**
+ * The chain and our nodes stop in some ten milliseconds, and `down` promises two seconds in total. Parts that
+ * take longer have nothing to save: their data is removed.
+ */
+const GRACE_MS = 1500;
+/** Flavours that may take longer make no promise. */
+const PROMISED_STOP_MS = 10_000;
+
+export interface Teardown {
+  /** Nodes that ran. */
+  readonly stopped: readonly string[];
+  /** Of those, the ones that did not stop when asked, although they promise to. */
+  readonly forced: readonly string[];
+}
+
+/** Asks all parts to stop at once; removes the folder when nothing writes into it any more. */
+export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
+  // A copy has the token of the cluster that it was made from, whose processes must run on.
+  if (!isOwnCluster(stateDir, record.name)) {
+    removeCluster(stateDir, record);
+    return { stopped: [], forced: [] };
+  }
+  // They write into the folder too.
+  await endDashboards(clusterFolder(stateDir, record.name).path);
+  const disposed = await driver.dispose(partsOf(stateDir, record), GRACE_MS);
+  removeCluster(stateDir, record);
+  return nodesOf(record, disposed);
+}
+
+function nodesOf({ nodes }: ClusterRecord, { stopped, forced }: Disposed): Teardown {
+  const flavours = new Map(nodes.map(({ name, flavour }) => [name, FLAVOURS[flavour]]));
+  return {
+    stopped: stopped.filter((name) => flavours.has(name)),
+    forced: forced.filter((name) => (flavours.get(name)?.stopGraceMs ?? Infinity) <= PROMISED_STOP_MS),
+  };
+}

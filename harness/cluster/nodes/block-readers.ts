@@ -1,0 +1,52 @@
+/** Waiting until nodes have read a block of the chain. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClientError } from '../../client/errors.ts';
+import type { ClusterNode } from './cluster-node.ts';
+
+/** Nodes look at the chain ten times a second, production nodes every few seconds. */
+const WAIT_MS = 15_000;
+const PAUSE_MS = 25;
+/** A node that has seen the head and reads no further for so long leaves more blocks unread than others. */
+const SETTLED_MS = 2000;
+
+/**
+ * Nodes that are stopped, frozen or without a chain are not waited for, nor are those that do not answer.
+ * @param lag blocks that nodes leave unread behind the head, at most
+ * @param isCutOff nodes whose endpoint fails on purpose
+ * @returns names of those that have not read it within 15 s
+ */
+export async function awaitBlock(
+  nodes: readonly ClusterNode[],
+  { height, lag, isCutOff }: { height: number; lag: number; isCutOff: (node: string) => boolean },
+): Promise<readonly string[]> {
+  const deadline = AbortSignal.timeout(WAIT_MS);
+  const behind = await Promise.all(
+    nodes.map(async (node) => {
+      const reading = { block: -1, since: performance.now() };
+      while (node.running && !isCutOff(node.name)) {
+        if (deadline.aborted) return [node.name];
+        const seen = await positionOf(node, deadline);
+        if (seen === undefined || seen.block >= height - lag) return [];
+        if (seen.block !== reading.block)
+          Object.assign(reading, { block: seen.block, since: performance.now() });
+        if (seen.chainTip >= height && performance.now() - reading.since >= SETTLED_MS) return [];
+        await sleep(PAUSE_MS);
+      }
+      return [];
+    }),
+  );
+  return behind.flat();
+}
+
+/** @returns undefined: it cannot say */
+async function positionOf(
+  node: ClusterNode,
+  signal: AbortSignal,
+): Promise<{ readonly block: number; readonly chainTip: number } | undefined> {
+  try {
+    return await node.client.chainState(signal);
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error;
+    return signal.aborted ? { block: -1, chainTip: -1 } : undefined;
+  }
+}

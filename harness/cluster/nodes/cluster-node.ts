@@ -1,0 +1,580 @@
+/** One node of a cluster: its name and addresses, its client, and the operations on its process. */
+
+import { HarnessError } from '../../base/errors.ts';
+import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
+import { type LogEntry, logEntry } from '../../base/logs/log-entry.ts';
+import { type ProbeResult, until } from '../../base/wait.ts';
+import { DIALECTS, type DialectName } from '../../client/dialect.ts';
+import { NodeClient } from '../../client/node-client.ts';
+import type { Uploaded } from '../../client/types.ts';
+import type { Flavour, FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import {
+  type Capability,
+  type Driver,
+  type Exit,
+  exitText,
+  type Handle,
+  type NodePart,
+  type Observed,
+  type Stats,
+  type StoredPart,
+} from '../../places/driver.ts';
+import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
+import { introduce, introducers } from './introductions.ts';
+
+const READY_TIMEOUT_MS = 60_000;
+/** Time limit of one request to a node that does not answer yet. */
+const READINESS_REQUEST_MS = 2000;
+const LOG_LINES_DEFAULT = 200;
+const LOG_LINES_SHOWN = 15;
+const DEEDS_MAX = 1000;
+
+/** `crashed`: it should run, but does not. `silent`: svcnet did not start it, and it does not answer. */
+export type NodeState = RunState | 'crashed' | 'silent' | 'new';
+
+/** A node as last observed. */
+export interface NodeSight {
+  readonly state: NodeState;
+  /** Identifies the current start; undefined before the first. */
+  readonly handle: Handle | undefined;
+  /** Process on this machine that it runs in. */
+  readonly pid: number | undefined;
+  /** How it ended; known only to the process that started it. */
+  readonly exit: Exit | undefined;
+  /** Why it is silent. */
+  readonly silence?: string | undefined;
+}
+
+const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
+
+/** A state change that this process has made to a node. */
+export interface Deed {
+  readonly state: RunState;
+  /** Ms since the epoch. */
+  readonly at: number;
+}
+
+export interface ClusterNodeDeps {
+  readonly driver: Driver;
+  readonly stateDir: string;
+  readonly cluster: string;
+  /** Default batch of uploads. */
+  readonly batch: () => string | undefined;
+  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+  /** All nodes of the cluster. */
+  readonly all: () => readonly ClusterNode[];
+  /** Whether the cluster still exists, rather than another one of the same name. */
+  readonly exists: () => boolean;
+  /** Removes what a launch has left behind after the cluster has gone. */
+  readonly removed: () => void;
+  /** Why this process must not start nodes, if so. */
+  readonly mayStart: () => HarnessError | undefined;
+  /** Why nobody may change what stopped nodes have stored, if so. */
+  readonly mayChange: () => HarnessError | undefined;
+}
+
+/**
+ * A node of a cluster: its addresses, its API, and the operations on its process. From `cluster.nodes` or
+ * `cluster.node`.
+ */
+export class ClusterNode {
+  /** Place among the nodes, from 0. */
+  readonly index: number;
+  readonly name: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  /** Names and values of its API. */
+  readonly dialect: DialectName;
+  /** Path of its program, for flavours that need one. */
+  readonly binary: string | undefined;
+  /** Image of its container, unless it is this package's own. */
+  readonly image: string | undefined;
+  /** 64 hex digits. */
+  readonly overlay: string;
+  /** 40 hex digits. */
+  readonly ethereum: string;
+  /** Key of its account, 64 hex digits; undefined: unknown. */
+  readonly privateKey: string | undefined;
+  /** URLs. */
+  readonly api: string;
+  readonly debug: string;
+  /** Multiaddress with peer id; empty when it reports none. */
+  readonly p2p: string;
+  /** The multiaddress that other nodes dial. */
+  readonly underlay: string;
+  /** Name of its container, if it has one. */
+  readonly container: string | undefined;
+  /** As the node sees it; empty if svcnet did not start it. */
+  readonly dataDir: string;
+  /** Path of the log file, or the command that prints it. */
+  readonly log: string;
+  /** Names of the only peers it may have; undefined: any. */
+  readonly peers: readonly string[] | undefined;
+  readonly client: NodeClient;
+  readonly #deps: ClusterNodeDeps;
+  readonly #flavour: Flavour;
+  #sight: NodeSight = NEVER_STARTED;
+  /** The state this process put it into; if the observed state differs, something else changed it. */
+  #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
+  #deeds: readonly Deed[] = [];
+  #changing = 0;
+  #retired = false;
+  /** Where its log ended at its last launch. */
+  #launchedAt: LogPosition | undefined;
+
+  /** @internal */
+  constructor(index: number, record: NodeRecord, deps: ClusterNodeDeps) {
+    this.index = index;
+    this.name = record.name;
+    this.flavour = record.flavour;
+    this.mode = record.mode;
+    this.dialect = record.dialect;
+    this.binary = record.binary;
+    this.image = record.image;
+    this.overlay = record.overlay;
+    this.ethereum = record.ethereum;
+    this.privateKey = record.privateKey;
+    this.api = record.api;
+    this.debug = record.debug;
+    this.p2p = record.p2p;
+    this.underlay = record.underlay ?? record.p2p;
+    this.container = record.container;
+    this.dataDir = record.dataDir;
+    this.log = record.log;
+    this.peers = record.peers;
+    this.#deps = deps;
+    this.#flavour = FLAVOURS[record.flavour];
+    this.client = new NodeClient({
+      node: record.name,
+      api: this.api,
+      debug: this.debug,
+      token: record.token,
+      tokenFile: record.tokenFile,
+      foreign: record.foreign,
+      dialect: DIALECTS[this.dialect],
+      defaultBatch: deps.batch,
+      onUploaded: (uploaded) => deps.onUploaded(this, uploaded),
+    });
+  }
+
+  get bytes(): NodeClient['bytes'] {
+    return this.client.bytes;
+  }
+  get chunks(): NodeClient['chunks'] {
+    return this.client.chunks;
+  }
+  get files(): NodeClient['files'] {
+    return this.client.files;
+  }
+  get soc(): NodeClient['soc'] {
+    return this.client.soc;
+  }
+  get feeds(): NodeClient['feeds'] {
+    return this.client.feeds;
+  }
+  get messages(): NodeClient['messages'] {
+    return this.client.messages;
+  }
+  get grantees(): NodeClient['grantees'] {
+    return this.client.grantees;
+  }
+  get stamps(): NodeClient['stamps'] {
+    return this.client.stamps;
+  }
+  get tags(): NodeClient['tags'] {
+    return this.client.tags;
+  }
+  get pins(): NodeClient['pins'] {
+    return this.client.pins;
+  }
+  get stewardship(): NodeClient['stewardship'] {
+    return this.client.stewardship;
+  }
+  get chequebook(): NodeClient['chequebook'] {
+    return this.client.chequebook;
+  }
+  get wallet(): NodeClient['wallet'] {
+    return this.client.wallet;
+  }
+  get stake(): NodeClient['stake'] {
+    return this.client.stake;
+  }
+  get redistribution(): NodeClient['redistribution'] {
+    return this.client.redistribution;
+  }
+  get transactions(): NodeClient['transactions'] {
+    return this.client.transactions;
+  }
+  /** Its default batch: the first one it got. */
+  get batch(): string | undefined {
+    return this.#deps.batch();
+  }
+
+  /** Process on this machine that it runs in, as last seen; undefined when it runs in none. */
+  get pid(): number | undefined {
+    return this.#sight.pid;
+  }
+
+  /** As last seen: after every action on it, and several times a second by the cluster. */
+  get state(): NodeState {
+    return this.#sight.state;
+  }
+
+  /** Whether it takes part in the network, as last seen. */
+  get running(): boolean {
+    return this.state === 'running';
+  }
+
+  /** Observes it now. @internal */
+  async observe(): Promise<NodeSight> {
+    const run = this.#run();
+    this.#sight =
+      run === undefined ? NEVER_STARTED : sightOf(run, await this.#deps.driver.observe(run.handle));
+    return this.#sight;
+  }
+
+  /**
+   * The state this process wants it in, which differs from the observed one if something else changed it;
+   * undefined while this process changes it, and before anything is known.
+   * @internal
+   */
+  get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
+    return this.#changing > 0 ? undefined : this.#wanted;
+  }
+
+  /** The latest changes that this process made to it, oldest first. @internal */
+  get deeds(): readonly Deed[] {
+    return this.#deeds;
+  }
+
+  /** Accepts its present state: only later changes are reported. @internal */
+  accept({ state, handle }: NodeSight): void {
+    this.#wanted = { state, handle };
+  }
+
+  /** Refuses all further starts: the cluster is being stopped. @internal */
+  retire(): void {
+    this.#retired = true;
+  }
+
+  /** Marks it as stopped for good: its cluster has been torn down. @internal */
+  tornDown(): void {
+    this.#sight = { ...this.#sight, state: 'stopped', pid: undefined };
+  }
+
+  /** Whether its driver has that capability. */
+  can(capability: Capability): boolean {
+    return this.#deps.driver.capabilities.has(capability);
+  }
+
+  /** Its resource usage since it started; values the driver cannot determine are absent. */
+  stats(): Promise<Stats> {
+    const run = this.#run();
+    return run === undefined ? Promise.resolve({}) : this.#deps.driver.stats(run.handle);
+  }
+
+  /** Why this process could not start it again once stopped; undefined: it could. */
+  get startRefusal(): HarnessError | undefined {
+    return this.#deps.mayStart();
+  }
+
+  /**
+   * Starts it with the data it has, and waits until it is ready.
+   * @throws HarnessError `NODE_STATE`, `PROCESS_FAILED`, `PORT_IN_USE`, `WAIT_TIMEOUT`
+   */
+  start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
+    return this.#change(async () => {
+      this.#expectOurs('start');
+      const refused = this.#deps.mayStart();
+      if (refused !== undefined) throw refused;
+      if (isThere(await this.observe())) throw this.#wrongState('start', 'it runs already');
+      await this.launch();
+      await this.ready(options);
+      await until<true>(`${this.name} takes no part`, (signal) => this.#participation(signal), {
+        timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
+        signal: options.signal,
+      });
+    });
+  }
+
+  /** What a node with peers still lacks before it can serve; undefined when nothing. @internal */
+  lacking(signal: AbortSignal): Promise<string | undefined> {
+    return this.#flavour.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
+  }
+
+  /** Starts it and returns its handle; `ready` waits for the rest. @internal */
+  launch(): Promise<Handle> {
+    return this.#change(async () => {
+      if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
+      this.#launchedAt = await this.output.end();
+      const { handle } = await this.#deps.driver.start(this.#part());
+      // A process without a record could never be found again.
+      if (this.#retired || !this.#deps.exists()) {
+        await this.#deps.driver.kill(handle);
+        this.#deps.removed();
+        throw this.#wrongState('start', `cluster '${this.#deps.cluster}' has been removed meanwhile`);
+      }
+      await this.#write({ handle, state: 'running' });
+      return handle;
+    });
+  }
+
+  /**
+   * @throws HarnessError `PROCESS_FAILED` when it ended, `PORT_IN_USE` when that was the reason,
+   * `WAIT_TIMEOUT`
+   */
+  async ready(options: { timeoutMs?: number; signal?: AbortSignal | undefined } = {}): Promise<void> {
+    await until<true>(`${this.name} is not ready`, (signal) => this.#readiness(signal), {
+      timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
+      signal: options.signal,
+    });
+  }
+
+  /** Why it has no process, with the end of its log; undefined: it has one. @internal */
+  async whyEnded(): Promise<HarnessError | undefined> {
+    return isThere(await this.observe()) ? undefined : this.#ended();
+  }
+
+  /**
+   * Asks it to stop and waits until it has.
+   * @returns whether it had to be ended by force @throws HarnessError `NODE_STATE`
+   */
+  stop(): Promise<{ forced: boolean }> {
+    return this.#change(async () => {
+      const { handle } = await this.#requireRunning('stop');
+      this.#intend({ handle, state: 'stopped' });
+      const ended = await this.#deps.driver.stop(handle, this.#flavour.stopGraceMs);
+      await this.#write({ handle, state: 'stopped' });
+      return ended;
+    });
+  }
+
+  /**
+   * Ends it at once, as a power cut would: nothing is flushed and no peer is notified.
+   * @throws HarnessError `NODE_STATE`
+   */
+  kill(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#requireRunning('kill', 'kill');
+      this.#intend({ handle, state: 'killed' });
+      await this.#deps.driver.kill(handle);
+      await this.#write({ handle, state: 'killed' });
+    });
+  }
+
+  /** Freezes it: connections stay open and nothing answers. @throws HarnessError `NODE_STATE` */
+  pause(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#requireRunning('pause', 'pause');
+      await this.#deps.driver.pause(handle);
+      await this.#write({ handle, state: 'paused' });
+    });
+  }
+
+  /** Lets it go on where it was paused. @throws HarnessError `NODE_STATE` */
+  resume(): Promise<void> {
+    return this.#change(async () => {
+      const { handle } = await this.#requireRunning('resume', 'pause');
+      await this.#deps.driver.resume(handle);
+      await this.#write({ handle, state: 'running' });
+    });
+  }
+
+  /** Removes everything that the stopped node has stored; its keys stay. @throws HarnessError `NODE_STATE` */
+  async wipe(): Promise<void> {
+    const stored = await this.#stored('wipe');
+    await this.#deps.driver.wipe?.(stored);
+  }
+
+  /**
+   * Flips a bit in this many stored chunks of the stopped node.
+   * @returns how many chunks were damaged @throws HarnessError `NODE_STATE`
+   */
+  async damage(chunks: number): Promise<number> {
+    const stored = await this.#stored('damage');
+    return (await this.#deps.driver.damage?.(stored, chunks)) ?? 0;
+  }
+
+  /**
+   * Works even while it is not running.
+   * @param bytes that it may use from now on @returns its previous limit @throws HarnessError `NODE_STATE`
+   */
+  async limitMemory(bytes: number): Promise<number> {
+    const action = 'limit the memory of';
+    this.#expectCan(action, 'memory');
+    const run = this.#run();
+    if (run === undefined) throw this.#wrongState(action, 'it has never run');
+    return (await this.#deps.driver.limitMemory?.(run.handle, bytes)) ?? 0;
+  }
+
+  /** Its log, read from where `log` says it is. */
+  get output(): PartLog {
+    return this.#deps.driver.logs(this);
+  }
+
+  /** The last lines of its log, oldest first. @param options.lines how many; default: 200 */
+  logs(options: { lines?: number } = {}): Promise<string[]> {
+    return this.output.tail(options.lines ?? LOG_LINES_DEFAULT);
+  }
+
+  /** Errors it has logged since the position `since` (`said.end()`); by default all. */
+  async loggedErrors(since?: LogPosition): Promise<LogEntry[]> {
+    return (await this.output.since(since)).flatMap((line) => {
+      const entry = logEntry(line);
+      return entry?.level === 'error' ? [entry] : [];
+    });
+  }
+
+  async #readiness(signal: AbortSignal): Promise<ProbeResult<true>> {
+    const { state } = await this.observe();
+    if (state === 'paused') return { missing: `${this.name} is paused` };
+    if (state !== 'running') throw await this.#ended();
+    try {
+      await this.client.readiness(AbortSignal.any([signal, AbortSignal.timeout(READINESS_REQUEST_MS)]));
+      return { done: true };
+    } catch (error) {
+      return { missing: error instanceof Error ? error.message : String(error) };
+    }
+  }
+
+  /** A node without others to join has nothing to wait for. */
+  async #participation(signal: AbortSignal): Promise<ProbeResult<true>> {
+    const { state } = await this.observe();
+    if (state === 'paused') return { missing: `${this.name} is paused` };
+    if (state !== 'running') throw await this.#ended();
+    const all = this.#deps.all();
+    if (introducers(this, all).length === 0) return { done: true };
+    const introduced = await introduce(this, all, signal);
+    if ('missing' in introduced) return introduced;
+    const lacking = await this.lacking(signal);
+    return lacking === undefined ? { done: true } : { missing: `${this.name} ${lacking}` };
+  }
+
+  async #ended(): Promise<HarnessError> {
+    const unwritten = this.output.failure();
+    if (unwritten !== undefined) return unwritten;
+    const lines = await this.logs({ lines: LOG_LINES_SHOWN });
+    const { exit } = this.#sight;
+    const how = exit === undefined ? '' : ` (${exitText(exit)})`;
+    const latest = await this.output.since(this.#launchedAt);
+    const inUse = latest.some((line) => line.includes('address already in use'));
+    return new HarnessError(
+      inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',
+      `${this.name}${this.#programText()} has ended${how}`,
+      {
+        hint: [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
+      },
+    );
+  }
+
+  #programText(): string {
+    const program = this.binary ?? this.image;
+    return program === undefined ? '' : ` (${this.flavour}, ${program})`;
+  }
+
+  /** The record of its running process. @throws HarnessError `NODE_STATE` */
+  async #requireRunning(action: string, needed?: Capability): Promise<RunRecord> {
+    this.#expectCan(action, needed);
+    const sight = await this.observe();
+    const run = this.#run();
+    if (run === undefined || !isThere(sight)) throw this.#wrongState(action, `it is ${sight.state}`);
+    return run;
+  }
+
+  async #stored(action: string): Promise<StoredPart> {
+    this.#expectCan(action, 'data');
+    const sight = await this.observe();
+    const run = this.#run();
+    if (run === undefined || isThere(sight))
+      throw this.#wrongState(action, `it is ${sight.state}, expected it to be stopped`);
+    const refused = this.#deps.mayChange();
+    if (refused !== undefined) throw refused;
+    const { name, dataDir } = this;
+    return { name, dataDir, flavour: this.#flavour, handle: run.handle };
+  }
+
+  /** @throws HarnessError `NODE_STATE` */
+  #expectCan(action: string, needed?: Capability): void {
+    this.#expectOurs(action);
+    if (needed !== undefined && !this.can(needed)) {
+      throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
+    }
+  }
+
+  /** @throws HarnessError `NODE_STATE` */
+  #expectOurs(action: string): void {
+    if (this.#deps.driver.name === 'attached') throw this.#wrongState(action, 'it was not started by svcnet');
+  }
+
+  /** State changes observed meanwhile are our own doing. */
+  async #change<T>(work: () => Promise<T>): Promise<T> {
+    this.#changing++;
+    try {
+      return await work();
+    } finally {
+      this.#changing--;
+    }
+  }
+
+  #part(): NodePart {
+    const { name, binary, dataDir, log } = this;
+    return { kind: 'node', name, flavour: this.#flavour, binary, dataDir, log };
+  }
+
+  #wrongState(action: string, why: string): HarnessError {
+    return new HarnessError('NODE_STATE', `cannot ${action} ${this.name}: ${why}`);
+  }
+
+  #run(): RunRecord | undefined {
+    return readRun(this.#deps.stateDir, this.#deps.cluster, this.name);
+  }
+
+  /**
+   * Recorded before it happens: another process looking meanwhile must not conclude that the node died by
+   * itself.
+   */
+  #intend(run: RunRecord): void {
+    this.#record(run);
+    this.#done(run.state);
+  }
+
+  /** Recorded for other processes; from here on also the state this process wants. */
+  async #write(run: RunRecord): Promise<void> {
+    this.#record(run);
+    this.#wanted = run;
+    this.#done(run.state);
+    await this.observe();
+  }
+
+  /**
+   * Writes nothing of a cluster that is gone: its folder would be there again, or is another cluster's.
+   * @throws HarnessError `NODE_STATE`
+   */
+  #record(run: RunRecord): void {
+    const { stateDir, cluster, exists } = this.#deps;
+    if (!exists()) {
+      throw new HarnessError(
+        'NODE_STATE',
+        `${this.name} is gone: cluster '${cluster}' has been removed meanwhile`,
+      );
+    }
+    writeRun(stateDir, cluster, this.name, run);
+  }
+
+  #done(state: RunState): void {
+    if (this.#deeds.at(-1)?.state === state) return;
+    this.#deeds = [...this.#deeds.slice(1 - DEEDS_MAX), { state, at: Date.now() }];
+  }
+}
+
+/** Whether its process exists, running or paused. */
+function isThere({ state }: NodeSight): boolean {
+  return state === 'running' || state === 'paused';
+}
+
+function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, silence }: Observed): NodeSight {
+  const expected = recorded === 'running' || recorded === 'paused';
+  const seen = state === 'gone' ? (expected ? 'crashed' : recorded) : state;
+  return { state: seen, handle, pid, exit, silence };
+}

@@ -1,0 +1,71 @@
+/**
+ * Nodes that know no bootnodes are connected over their API. One link each is enough: gossip makes the
+ * others, and a second connect while gossip is at work would only find an existing connection.
+ */
+
+import { messageOf } from '../../base/errors.ts';
+import type { ProbeResult } from '../../base/wait.ts';
+import type { NodeClient } from '../../client/node-client.ts';
+import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+
+/** The properties of a node that determine which nodes it can be introduced to. */
+export interface Acquaintance {
+  readonly name: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  /** Path of its program, for flavours that need one. */
+  readonly binary: string | undefined;
+  /** Image that has its program, for containers. */
+  readonly image: string | undefined;
+  readonly running: boolean;
+  /** Multiaddress. */
+  readonly underlay: string;
+  readonly client: Pick<NodeClient, 'connect' | 'peers'>;
+}
+
+/** Whether two nodes of the cluster can talk to each other: programs of one flavour may be too far apart. */
+function understand(one: Acquaintance, other: Acquaintance): boolean {
+  return one.flavour !== other.flavour || (one.binary === other.binary && one.image === other.image);
+}
+
+/** Running full nodes that the node can talk to; those with bootnodes of their own come first. */
+export function introducers<N extends Acquaintance>(node: Acquaintance, others: readonly N[]): N[] {
+  const own = ({ flavour }: Acquaintance) => Number(FLAVOURS[flavour].bootstraps);
+  return others
+    .filter((other) => other !== node && other.running && other.mode === 'full' && understand(node, other))
+    .toSorted((a, b) => own(b) - own(a));
+}
+
+/** Gives the node a first peer, unless it has one, finds peers by itself, or there is no candidate. */
+export async function introduce(
+  node: Acquaintance,
+  others: readonly Acquaintance[],
+  signal: AbortSignal,
+): Promise<ProbeResult<true>> {
+  const candidates = introducers(node, others);
+  if (findsPeers(node, others) || candidates.length === 0) return { done: true };
+  const refusals: string[] = [];
+  for (const candidate of candidates) {
+    if (await hasFullPeer(node, signal)) return { done: true };
+    try {
+      await node.client.connect(candidate.underlay, signal);
+      return { done: true };
+    } catch (error) {
+      if (signal.aborted) throw error;
+      refusals.push(messageOf(error));
+    }
+  }
+  return { missing: `${node.name} could be introduced to nobody: ${refusals[0]}` };
+}
+
+/** It knows bootnodes, or nodes that do will dial it; no node dials a light node. */
+function findsPeers(node: Acquaintance, others: readonly Acquaintance[]): boolean {
+  const bootstraps = ({ flavour }: Acquaintance) => FLAVOURS[flavour].bootstraps;
+  if (node.mode !== 'light') return bootstraps(node);
+  return bootstraps(node) && others.some((other) => other.mode !== 'light' && bootstraps(other));
+}
+
+async function hasFullPeer(node: Acquaintance, signal: AbortSignal): Promise<boolean> {
+  return (await node.client.peers(signal)).some(({ fullNode }) => fullNode);
+}

@@ -1,0 +1,96 @@
+/** Makes `ClusterNode` objects from records, for a cluster being started and for one already running. */
+
+import { HarnessError } from '../../base/errors.ts';
+import type { Uploaded } from '../../client/types.ts';
+import type { Driver } from '../../places/driver.ts';
+import { savingProcess } from '../state/saving.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  clusterFolder,
+  isOwnCluster,
+  type NodeRecord,
+  readRecord,
+  removeCluster,
+} from '../state/state.ts';
+import { ClusterNode } from './cluster-node.ts';
+
+export interface OpenContext {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly driver: Driver;
+  readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+}
+
+export function openNodes(
+  context: OpenContext,
+  records: readonly NodeRecord[],
+  batches: readonly BatchRecord[],
+): readonly ClusterNode[] {
+  const nodes: readonly ClusterNode[] = records.map((record, index) =>
+    openNode(context, { record, index, batches, all: () => nodes }),
+  );
+  return nodes;
+}
+
+function openNode(
+  context: OpenContext,
+  {
+    record,
+    index,
+    batches,
+    all,
+  }: {
+    record: NodeRecord;
+    index: number;
+    batches: readonly BatchRecord[];
+    all: () => readonly ClusterNode[];
+  },
+): ClusterNode {
+  const batch = batches.find(({ node }) => node === record.name)?.id;
+  const { name, token } = context.record;
+  return new ClusterNode(index, record, {
+    driver: context.driver,
+    stateDir: context.stateDir,
+    cluster: name,
+    batch: () => batch,
+    onUploaded: context.onUploaded,
+    all,
+    exists: () => readRecord(context.stateDir, name)?.token === token,
+    removed: () => removeCluster(context.stateDir, context.record),
+    mayStart: () => whyNotStarted(context),
+    mayChange: () => whySaved(context),
+  });
+}
+
+/** Why this process must not start nodes now, if so. */
+function whyNotStarted(context: OpenContext): HarnessError | undefined {
+  const { name, owner, ephemeral } = context.record;
+  if (ephemeral && owner.pid !== process.pid) {
+    return new HarnessError(
+      'NODE_STATE',
+      `cluster '${name}' lives and dies with process ${owner.pid}, which alone can start its nodes`,
+    );
+  }
+  if (!isOwnCluster(context.stateDir, name)) {
+    return new HarnessError(
+      'NODE_STATE',
+      `the files of cluster '${name}' were not made here, so nothing that they name is run`,
+      {
+        hint: 'They have been copied, or came with a repository. Start a cluster of your own with: svcnet up',
+      },
+    );
+  }
+  return whySaved(context);
+}
+
+/** Why the nodes are left as they are while their data is copied, if it is. */
+function whySaved({ stateDir, record: { name } }: OpenContext): HarnessError | undefined {
+  const saving = savingProcess(clusterFolder(stateDir, name).path);
+  if (saving === undefined) return undefined;
+  return new HarnessError(
+    'NODE_STATE',
+    `cluster '${name}' is being saved by process ${saving.pid}, which starts the nodes it has stopped when their data is copied`,
+    { hint: 'Try again when it has been saved.' },
+  );
+}

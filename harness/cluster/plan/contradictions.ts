@@ -1,0 +1,211 @@
+/** Values that each key of a definition allows by itself, but not in combination with others. */
+import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
+import { plural } from '../../base/format.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import { BEHAVIOUR_NAMES } from '../../flavours/tampered/names.ts';
+import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
+import { wantedPorts } from './ports.ts';
+import { preparationContradictions } from './prepare-rules.ts';
+import { type Definition, NODES_MAX, type NodeGroup } from './schema.ts';
+import { expectedTries } from './seed.ts';
+import { topologyMistakes } from './topology.ts';
+
+const PORT_MAX = 65_535;
+/** API, p2p and debug API. */
+const PORTS_WITH_DEBUG = 3;
+/** Keys that mining a cluster's overlays may take on average: about ten seconds. */
+const MINED_KEYS_MAX = 200_000;
+
+/** @returns a line for each, with key, value and what was expected */
+export function contradictions(definition: Definition): string[] {
+  return [
+    ...definition.nodes.flatMap((entry, index) =>
+      [...groupContradictions(entry), ...programContradictions(entry, definition)].map(
+        (text) => `nodes[${index}]${text}`,
+      ),
+    ),
+    ...nodesContradictions(definition),
+    ...keyContradictions(definition),
+    ...neighbourhoodContradictions(definition),
+    ...topologyContradictions(definition),
+    ...storeContradictions(definition),
+    ...tamperingContradictions(definition),
+    ...portContradictions(definition),
+    ...publicContradictions(definition),
+    ...preparationContradictions(definition),
+  ];
+}
+
+function storeContradictions({ driver, store }: Definition): string[] {
+  return store === 'memory' && driver !== 'embedded'
+    ? [
+        `store: got 'memory' with driver ${driver}, expected disk: only embedded nodes keep their data in memory`,
+      ]
+    : [];
+}
+
+/** The image lacks the program of tampered nodes. */
+function tamperingContradictions({ driver, machineFaults, nodes }: Definition): string[] {
+  if (driver !== 'docker') return [];
+  const lines = nodes.flatMap(({ flavour }, index) =>
+    flavour === 'dishonest'
+      ? [`nodes[${index}].flavour: got dishonest with driver docker, expected driver process or embedded`]
+      : [],
+  );
+  return machineFaults
+    ? [...lines, 'machineFaults: got true with driver docker, expected driver process or embedded']
+    : lines;
+}
+
+function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGroup): string[] {
+  const flavour = FLAVOURS[name];
+  const lines = Object.keys(options)
+    .filter((option) => flavour.reserved.includes(option))
+    .map((option) => `.options: '${option}' is set by the testbed and cannot be chosen`);
+  lines.push(...(flavour.optionMistakes?.(options) ?? []));
+  if (!flavour.modes.includes(mode)) {
+    lines.push(`.mode: got '${mode}', flavour ${name} can be ${flavour.modes.join(', ')}`);
+  }
+  if (name === 'dishonest' && dishonest === undefined) {
+    lines.push(`.dishonest: expected what the nodes do: one or more of ${BEHAVIOUR_NAMES.join(', ')}`);
+  }
+  if (name === 'bee' && dishonest !== undefined) {
+    lines.push('.dishonest: expected none for flavour bee: only nodes of our own can be made dishonest');
+  }
+  return lines;
+}
+
+/** Containers run images; the other drivers run programs on this machine. */
+function programContradictions(entry: NodeGroup, { driver }: Definition): string[] {
+  const { flavour: name, binary, image, resources } = entry;
+  const variable = FLAVOURS[name].binaryVariable;
+  const lines = [];
+  if (driver === 'docker') {
+    if (binary !== undefined) {
+      lines.push(
+        `.binary: got '${binary}' with driver docker, expected none: a container cannot run a program of this machine; name an image instead`,
+      );
+    }
+    if (variable !== undefined && image === undefined) {
+      lines.push(`.image: flavour ${name} needs the image of its program with driver docker`);
+    }
+    return lines;
+  }
+  if (image !== undefined) {
+    lines.push(`.image: got '${image}' with driver ${driver}, expected none: only driver docker has images`);
+  }
+  if (resources !== undefined) {
+    lines.push(
+      `.resources: expected none with driver ${driver}: only containers have limits (driver docker)`,
+    );
+  }
+  if (variable === undefined && binary !== undefined) lines.push(`.binary: flavour ${name} needs none`);
+  if (variable !== undefined && binary === undefined) {
+    lines.push(
+      `.binary: flavour ${name} needs the path of its program: binary, --${name}-binary or ${variable}`,
+    );
+  }
+  return lines;
+}
+
+function nodesContradictions(definition: Definition): string[] {
+  const count = nodeCount(definition);
+  const lines = [];
+  if (count > NODES_MAX) lines.push(`nodes: got ${count} in all groups, expected at most ${NODES_MAX}`);
+  if (definition.nodes.every(({ mode }) => mode !== 'full')) {
+    const given = definition.nodes.map(({ mode, count: of }) => plural(of, `${mode} node`)).join(' and ');
+    lines.push(
+      `nodes: got ${given}, expected at least one of mode full: only full nodes store what others upload`,
+    );
+  }
+  return lines;
+}
+
+/** Only the last digits of private keys are shown: they may control funds elsewhere. */
+function keyContradictions({ nodes }: Definition): string[] {
+  const seen = new Map([[DEPLOYER_KEY.slice(2), 'the account that deploys the contracts']]);
+  return nodes.flatMap(({ keys, count }, index) => {
+    if (keys === undefined) return [];
+    const at = `nodes[${index}].keys`;
+    const lines =
+      keys.length === count ? [] : [`${at}: got ${keys.length}, expected ${count}: one for each node`];
+    for (const [place, key] of keys.entries()) {
+      const other = seen.get(key);
+      if (other !== undefined)
+        lines.push(`${at}[${place}]: got the key of ${other} (…${key.slice(-4)}), expected one of its own`);
+      else seen.set(key, `${at}[${place}]`);
+    }
+    return lines;
+  });
+}
+
+function neighbourhoodContradictions({ nodes }: Definition): string[] {
+  const lines = nodes.flatMap(({ neighbourhoods, keys, count }, index) => {
+    const at = `nodes[${index}].neighbourhoods`;
+    if (neighbourhoods !== undefined && keys !== undefined)
+      return [`${at}: got it beside keys, expected one of them: an overlay follows from the key`];
+    return typeof neighbourhoods === 'object' && neighbourhoods.length !== count
+      ? [`${at}: got ${neighbourhoods.length}, expected ${count}: one for each node, or one text for all`]
+      : [];
+  });
+  const tries = nodes
+    .flatMap(({ neighbourhoods = [], count }) =>
+      typeof neighbourhoods === 'string'
+        ? Array.from({ length: count }, () => neighbourhoods)
+        : neighbourhoods,
+    )
+    .reduce((sum, prefix) => sum + expectedTries(prefix), 0);
+  if (tries > MINED_KEYS_MAX)
+    lines.push(
+      `nodes: neighbourhoods of so many bits take about ${tries} keys to find, expected at most ${MINED_KEYS_MAX} for all nodes: each bit less halves them`,
+    );
+  return lines;
+}
+
+function topologyContradictions(definition: Definition): string[] {
+  const { topology, nodes } = definition;
+  const modes = nodes.flatMap(({ mode, count }) => Array.from({ length: count }, () => mode));
+  const lines = topologyMistakes(topology, modes);
+  const free = nodes.findIndex(({ flavour }) => !FLAVOURS[flavour].takesLinks);
+  if (topology !== 'mesh' && free !== -1)
+    lines.push(
+      `got nodes of flavour ${nodes[free]?.flavour} beside it, expected mesh: they cannot be told whom to connect to`,
+    );
+  return lines.map((line) => `topology: ${line}`);
+}
+
+function portContradictions(definition: Definition): string[] {
+  const wanted = wantedPorts(definition);
+  const highest = Math.max(0, ...wanted.map(({ port }) => port));
+  const lines = [];
+  const { ports } = definition;
+  if (highest > PORT_MAX && ports !== 'free') {
+    lines.push(
+      `ports: got ${ports.first}, expected at most ${ports.first - (highest - PORT_MAX)}: the range of ${plural(nodeCount(definition), 'node')} ends at ${highest}`,
+    );
+  }
+  if (ports !== 'free' && ports.debug === 'range' && ports.stride < PORTS_WITH_DEBUG) {
+    lines.push(
+      `ports.stride: got ${ports.stride}, expected at least ${PORTS_WITH_DEBUG}, or debug: free: a node has an API, a p2p listener and a debug API`,
+    );
+  }
+  const [ofChain, ...others] = wanted;
+  const taken = others.find(({ port }) => port === ofChain?.port);
+  if (taken !== undefined) {
+    lines.push(`chain.port: got ${taken.port}, expected another port than that of ${taken.by}`);
+  }
+  return lines;
+}
+
+function publicContradictions(definition: Definition): string[] {
+  if (!hasPublicNode(definition)) return [];
+  const { blockTime } = definition.chain;
+  const lines = [];
+  if (blockTime < 1000 || blockTime % 1000 !== 0) {
+    lines.push(`chain.blockTime: got ${blockTime}ms, expected whole seconds: a Bee knows no others`);
+  }
+  if (creditOf(definition) !== 'network') {
+    lines.push(`credit: got '${definition.credit}', expected network: a Bee refuses other limits`);
+  }
+  return lines;
+}

@@ -1,0 +1,162 @@
+/**
+ * The definition of a cluster: what `svcnet up -f cluster.yaml` reads and what `Cluster.start` accepts. Every
+ * mistake is reported with the key, the value, what was expected and the nearest known word.
+ */
+
+import { resolve } from 'node:path';
+import type { z } from 'zod';
+import { shownUrl, withShownUrls } from '../../../node/shown-url.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { type Mistake, mistakeLines } from '../../base/foreign-text.ts';
+import { suggestion } from '../../base/format.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import { contradictions } from './contradictions.ts';
+import { withPreset } from './presets/presets.ts';
+import { type Definition, keysAt, type NodeGroup, schema } from './schema.ts';
+
+/** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
+export function parseDefinition(input: unknown, source: string): Definition {
+  const checked = checkDefinition(input);
+  if ('definition' in checked) return checked.definition;
+  throw new HarnessError('DEFINITION_INVALID', mistakeLines(checked.mistakes, source));
+}
+
+/** The definition, or all its mistakes. @param given with or without a preset */
+export function checkDefinition(
+  given: unknown,
+): { readonly definition: Definition } | { readonly mistakes: readonly Mistake[] } {
+  const input = withPreset(given);
+  const parsed = schema.safeParse(input ?? {});
+  if (parsed.success) {
+    const definition = withPrograms(parsed.data);
+    const mistakes = contradictions(definition);
+    return mistakes.length === 0 ? { definition } : { mistakes };
+  }
+  const mistakes = parsed.error.issues.flatMap((issue) => explain(issue, input));
+  const rest = schema.safeParse(withoutMistakes(input, parsed.error.issues));
+  return { mistakes: [...mistakes, ...(rest.success ? contradictions(withPrograms(rest.data)) : [])] };
+}
+
+/** The keys that the schema accepts: contradictions among them are reported at the same time. */
+function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<string, unknown> {
+  if (input === null || typeof input !== 'object') return {};
+  const wrong = new Set(
+    issues.flatMap((issue) =>
+      issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [issue.path[0]],
+    ),
+  );
+  return Object.fromEntries(Object.entries(input).filter(([key]) => !wrong.has(key)));
+}
+
+/**
+ * Fills in programs that the definition leaves to the environment: the first in the flavour's variable.
+ * Containers run none of this machine's programs.
+ */
+function withPrograms(definition: Definition): Definition {
+  const nodes = definition.nodes.map((entry): NodeGroup => {
+    const variable = definition.driver === 'docker' ? undefined : FLAVOURS[entry.flavour].binaryVariable;
+    const fallback = variable === undefined ? undefined : process.env[variable]?.split(',')[0]?.trim();
+    const binary = entry.binary ?? (fallback === '' ? undefined : fallback);
+    return binary === undefined ? entry : { ...entry, binary: resolve(binary) };
+  });
+  return { ...definition, nodes };
+}
+
+/**
+ * Amount per chunk with which a batch lasts `ttlMs` at an unchanged price.
+ * @param chain.storagePrice of one chunk and block, token units
+ */
+export function batchAmount(
+  ttlMs: number,
+  chain: { readonly blockTimeMs: number; readonly storagePrice: bigint },
+): bigint {
+  const blocks = Math.ceil(ttlMs / Math.max(chain.blockTimeMs, 1));
+  return chain.storagePrice * BigInt(blocks);
+}
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * The mistakes of an issue: their texts are made when they are told, which of a hundred thousand few are.
+ * @param known the keys allowed at a path of the document
+ */
+export function explain(issue: Issue, input: unknown, known = keysAt): Mistake[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => () => {
+      const keys = known(issue.path);
+      const at = pathText([...issue.path, key]);
+      return `unknown key '${at}'${suggestion(key, keys)} (known: ${keys.join(', ')})`;
+    });
+  }
+  if (issue.code === 'invalid_union') {
+    const meant = meantBranch(issue);
+    if (meant.length > 0) {
+      return meant.flatMap((inner) =>
+        explain({ ...inner, path: [...issue.path, ...inner.path] }, input, known),
+      );
+    }
+  }
+  return [() => got(issue, input)];
+}
+
+function got(issue: Issue, input: unknown): string {
+  const at = pathText(issue.path);
+  const value = valueAt(input, issue.path);
+  const words = issue.code === 'invalid_value' ? issue.values.map(String) : [];
+  const near = typeof value === 'string' ? suggestion(value, words) : '';
+  const isUrl = URL_KEYS.has(issue.path.at(-1) ?? '') && typeof value === 'string';
+  const given = isSecret(issue.path) ? 'another value' : shown(isUrl ? shownUrl(value) : value);
+  return `${at === '' ? 'document' : at}: got ${given}, expected ${issue.message}${near}`;
+}
+
+/** Keys whose values appear in no message. */
+const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'password']);
+
+/** Keys whose values are URLs, or texts that were meant to be one. */
+const URL_KEYS: ReadonlySet<PropertyKey> = new Set(['rpc', 'control', 'api', 'debug', 'otlp']);
+
+/** The exception: one of the contracts is called `token`. */
+function isSecret(path: readonly PropertyKey[]): boolean {
+  return path.some((part) => SECRETS.has(part)) && !path.includes('contracts');
+}
+
+/**
+ * The intended branch of a union: a list that is too long, or the one that got further into the value than its type,
+ * rather without a key that only another branch knows.
+ */
+function meantBranch(issue: z.core.$ZodIssueInvalidUnion): Issue[] {
+  const isLong = (inner: Issue) => inner.code === 'too_big' && inner.origin === 'array';
+  const isForeign = (inner: Issue) => inner.path.length === 0 && inner.code === 'unrecognized_keys';
+  const inside = issue.errors.filter((branch) =>
+    branch.some((inner) => inner.path.length > 0 || isForeign(inner) || isLong(inner)),
+  );
+  const meant =
+    inside.find((branch) => branch.some(isLong)) ?? inside.find((branch) => !branch.some(isForeign));
+  return meant ?? inside[0] ?? [];
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    return text === '' ? String(part) : `${text}.${String(part)}`;
+  }, '');
+}
+
+function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      value === null || typeof value !== 'object' ? undefined : (value as Record<PropertyKey, unknown>)[key],
+    input,
+  );
+}
+
+/** Letters of a value in a message, and of what URLs in it are looked for in: they become shorter. */
+const SHOWN_MAX = 60;
+const SHOWN_URL_MAX = 1000;
+
+function shown(value: unknown): string {
+  if (typeof value === 'bigint') return value.toString();
+  const whole = typeof value === 'string' ? `'${value}'` : (JSON.stringify(value) ?? 'nothing');
+  const text = withShownUrls(whole.slice(0, SHOWN_URL_MAX));
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX - 3)}...` : text;
+}

@@ -1,0 +1,106 @@
+/**
+ * YAML as plain values. The parser's own way to them compares every key of a map with all others and fills in aliases
+ * one within the other: a small text of another person's would take minutes. Here each takes its time once.
+ */
+import type { Alias, Document, Node } from 'yaml';
+import { HarnessError } from '../../../base/errors.ts';
+import { grouped } from '../../../base/format.ts';
+
+/** Most values that a document has once its aliases are filled in: a text of the longest allowed length has fewer. */
+const VALUES_MAX = 1_000_000;
+/** No document of ours has more than eight levels. */
+const DEPTH_MAX = 100;
+const TOO_DEEP = `more than ${DEPTH_MAX} levels`;
+
+/**
+ * @param source names the text in messages @param scalars `failsafe`: all are texts, even what looks like a number
+ * @throws HarnessError `DEFINITION_INVALID` with the line
+ */
+export async function plainYaml(
+  text: string,
+  { source, scalars = 'core' }: { readonly source: string; readonly scalars?: 'core' | 'failsafe' },
+): Promise<unknown> {
+  const yaml = await import('yaml');
+  const document: Document.Parsed = yaml.parseDocument(text, { schema: scalars, uniqueKeys: false });
+  const [error] = document.errors;
+  if (error !== undefined) {
+    // The first line says what is wrong and where. The lines below quote the text there, which may be a key or a token.
+    const [first = ''] = error.message.trim().split('\n', 1);
+    // The parser calls itself for each level.
+    const what = first.startsWith('Maximum call stack') ? TOO_DEEP : first;
+    throw new HarnessError('DEFINITION_INVALID', `${source}: ${what.replace(/:$/, '')}`);
+  }
+  return new PlainValues(yaml, text, source).of(document.contents);
+}
+
+class PlainValues {
+  readonly #yaml: typeof import('yaml');
+  readonly #text: string;
+  readonly #source: string;
+  /** The last node of each anchor, and what each alias stood for where it is written. */
+  readonly #anchors = new Map<string, Node>();
+  readonly #targets = new Map<Alias, Node>();
+  /** Those that contain the one under way. */
+  readonly #around = new Set<Node>();
+  #values = 0;
+
+  constructor(yaml: typeof import('yaml'), text: string, source: string) {
+    this.#yaml = yaml;
+    this.#text = text;
+    this.#source = source;
+  }
+
+  /** @param inAlias what is below an alias has been read where it is written */
+  of(node: Node | null, inAlias = false): unknown {
+    if (node === null) return null;
+    if (++this.#values > VALUES_MAX)
+      throw this.#mistake(node, `more than ${grouped(VALUES_MAX)} values, aliases filled in`);
+    if (this.#yaml.isAlias(node)) return this.of(this.#targetOf(node), true);
+    if (!inAlias && 'anchor' in node && typeof node.anchor === 'string') this.#anchors.set(node.anchor, node);
+    if (this.#yaml.isScalar(node)) return node.value;
+    if (this.#around.size === DEPTH_MAX) throw this.#mistake(node, TOO_DEEP);
+    this.#around.add(node);
+    const value = this.#collection(node, inAlias);
+    this.#around.delete(node);
+    return value;
+  }
+
+  #collection(node: Node, inAlias: boolean): unknown {
+    if (this.#yaml.isSeq<Node | null>(node)) return node.items.map((item) => this.of(item, inAlias));
+    const entries = new Map<string, unknown>();
+    if (!this.#yaml.isMap<Node, Node | null>(node))
+      throw this.#mistake(node, 'neither a value, a list nor a map');
+    for (const { key, value } of node.items) {
+      const name = this.#yaml.isAlias(key) ? this.#targetOf(key) : key;
+      if (!this.#yaml.isScalar(name)) throw this.#mistake(key ?? node, 'expected a text as key');
+      if (!inAlias && name.anchor !== undefined) this.#anchors.set(name.anchor, name);
+      const text = keyText(name.value);
+      if (entries.has(text)) throw this.#mistake(key, `key '${text}' again, expected each key once`);
+      entries.set(text, this.of(value, inAlias));
+    }
+    return Object.fromEntries(entries);
+  }
+
+  #targetOf(alias: Alias): Node {
+    const target = this.#targets.get(alias) ?? this.#anchors.get(alias.source);
+    if (target === undefined)
+      throw this.#mistake(alias, `alias *${alias.source} before its anchor &${alias.source}`);
+    if (this.#around.has(target)) throw this.#mistake(alias, `alias *${alias.source} within itself`);
+    this.#targets.set(alias, target);
+    return target;
+  }
+
+  #mistake(node: Node, what: string): HarnessError {
+    const line = this.#text.slice(0, node.range?.[0] ?? 0).split('\n').length;
+    return new HarnessError('DEFINITION_INVALID', `${this.#source}: line ${line}: ${what}`);
+  }
+}
+
+/** A scalar as the key of a map: an empty one is an empty text. */
+function keyText(value: unknown): string {
+  return typeof value === 'string'
+    ? value
+    : value === null || value === undefined
+      ? ''
+      : JSON.stringify(value);
+}

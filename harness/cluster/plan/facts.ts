@@ -1,0 +1,42 @@
+/** What follows from a definition as a whole. */
+
+import type { Credit } from '../../flavours/profiles.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import type { Definition, NodeGroup } from './schema.ts';
+
+/** What the definition says, or else what suits its profile, its nodes and the cheques it asks for. */
+export function creditOf(definition: Definition): Credit {
+  const { credit, profile, prepare } = definition;
+  const asOnTheNetwork = profile === 'production' || hasPublicNode(definition) || prepare.cheques.length > 0;
+  return credit ?? (asOnTheNetwork ? 'network' : 'high');
+}
+
+/**
+ * Whether a node with the public network's constants takes part: the chain then runs in real time, and all
+ * nodes use its credit limits.
+ */
+export function hasPublicNode(definition: Definition): boolean {
+  return definition.nodes.some(({ flavour }) => FLAVOURS[flavour].public);
+}
+
+export function nodeCount(definition: Definition): number {
+  return definition.nodes.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** What the definition says, or else what suits its driver. */
+export function storeOf({ driver, store }: Pick<Definition, 'driver' | 'store'>): 'memory' | 'disk' {
+  return store ?? (driver === 'embedded' ? 'memory' : 'disk');
+}
+
+/** Whether all nodes could share one process, and thus an in-memory network. */
+export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
+  return nodes.every(({ flavour }) => FLAVOURS[flavour].embedded !== undefined);
+}
+
+/** Batches that a node, or each node of a group, starts with; a boot node uploads nothing. */
+export function batchesOf(
+  definition: Pick<Definition, 'batches'>,
+  { mode, batches }: Pick<NodeGroup, 'mode' | 'batches'>,
+): Definition['batches'] {
+  return mode === 'boot' ? [] : (batches ?? definition.batches);
+}

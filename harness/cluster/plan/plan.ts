@@ -1,0 +1,195 @@
+/**
+ * The plan of a cluster: everything that follows from its definition and its seed, before anything runs. The
+ * caller chooses where nodes listen and keep their data; facts about the chain come from the running chain.
+ */
+
+import { isIPv4 } from 'node:net';
+import { HarnessError } from '../../base/errors.ts';
+import type { Contracts } from '../../chain/contracts.ts';
+import type { ChainOptions } from '../../chain/record.ts';
+import { isHonest, type NodePlan, type NodePorts } from '../../flavours/flavour.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import type { TamperSettings } from '../../flavours/tampered/settings.ts';
+import { chainOptions } from './chain-options.ts';
+import { creditOf } from './facts.ts';
+import type { PlannedNode } from './planned-node.ts';
+import { chequeLinkContradictions } from './prepare-rules.ts';
+import type { Definition, NodeGroup } from './schema.ts';
+import { deriveNode } from './seed.ts';
+import { type Link, linksOf } from './topology.ts';
+
+/** New nodes ask these first; three are enough for gossip to reach all others. */
+const BOOTNODES_MAX = 3;
+
+export interface ClusterPlan {
+  readonly definition: Definition;
+  readonly nodes: readonly PlannedNode[];
+  /** Accounts, batches and chequebooks of all nodes are part of it. */
+  readonly chain: ChainOptions;
+}
+
+/**
+ * @param seed 64 bits; all keys follow from it
+ * @throws HarnessError `DEFINITION_INVALID` when links drawn from the seed lack one that the definition needs
+ */
+export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
+  const [mistake] = chequeLinkContradictions(definition, seed);
+  if (mistake !== undefined) {
+    throw new HarnessError('DEFINITION_INVALID', mistake, {
+      hint: 'Name a seed that connects them, or the links themselves: topology: { links: [[node-0, node-1]] }',
+    });
+  }
+  const { networkId } = definition.chain;
+  const origins = definition.nodes.flatMap(({ count, keys, neighbourhoods }) =>
+    Array.from({ length: count }, (_, place) => ({
+      privateKey: keys?.[place],
+      neighbourhood: typeof neighbourhoods === 'object' ? neighbourhoods[place] : neighbourhoods,
+    })),
+  );
+  const links = linksOf(definition.topology, origins.length, seed);
+  const nodes = plannedMembers(definition).map(
+    (member, index): PlannedNode => ({
+      ...member,
+      identity: deriveNode({ seed, index, networkId, ...origins[index] }),
+      peers: links === undefined ? undefined : peersOf(index, links),
+    }),
+  );
+  return { definition, nodes, chain: chainOptions(definition, seed, nodes) };
+}
+
+/** The nodes of a definition, without what follows from the seed, which may take a while to mine. */
+export function plannedMembers(definition: Definition): Omit<PlannedNode, 'identity' | 'peers'>[] {
+  const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
+  return members.map(({ flavour, mode, binary, image, options, batches, resources, dishonest }, index) => ({
+    name: nodeName(index),
+    flavour,
+    mode,
+    dialect: FLAVOURS[flavour].dialect ?? definition.dialect,
+    binary,
+    image,
+    options,
+    batches,
+    resources,
+    tampered: tamperedIn(definition, { flavour, dishonest }),
+  }));
+}
+
+/** Only our own nodes can be tampered with. */
+function tamperedIn(
+  { machineFaults }: Definition,
+  { flavour, dishonest: behaviours = [] }: Pick<NodeGroup, 'flavour' | 'dishonest'>,
+): TamperSettings | undefined {
+  return flavour === 'dishonest' || (machineFaults && flavour === 'svc') ? { behaviours } : undefined;
+}
+
+function peersOf(index: number, links: readonly Link[]): string[] {
+  return links
+    .filter((link) => link.includes(index))
+    .map(([one, other]) => nodeName(one === index ? other : one));
+}
+
+function nodeName(index: number): string {
+  return `node-${index}`;
+}
+
+/** Where a node is, as the caller has chosen. */
+export interface NodePlace {
+  readonly ports: NodePorts;
+  /** IPv4 address or name, and port, that its peers dial. */
+  readonly reached: { readonly host: string; readonly port: number };
+  /** Address that it listens on. */
+  readonly listen: string;
+  /** Host names in requests to its API; absent: addresses only. */
+  readonly hosts?: readonly string[];
+  readonly dataDir: string;
+}
+
+/** What nodes have to know about their chain. */
+export interface ChainFacts {
+  readonly contracts: Contracts;
+  readonly startBlock: number;
+  /** Endpoint of a node, by the node's name. */
+  rpcOf(node: string): string;
+  /** Address of the chequebook that was deployed for a node. */
+  chequebookOf(node: PlannedNode): string | undefined;
+}
+
+/** A node that is ready to be created, and the multiaddress under which its peers will dial it. */
+export interface PlacedNode {
+  readonly plan: NodePlan;
+  readonly underlay: string;
+}
+
+/**
+ * @param places one for each node of the plan, in its order
+ * @param facts.peerRecords path of a file with the address records that nodes start with
+ */
+export function placeNodes(
+  { definition, nodes, chain }: ClusterPlan,
+  places: readonly NodePlace[],
+  facts: ChainFacts & { readonly peerRecords?: string | undefined },
+): PlacedNode[] {
+  const placed = nodes.map((node, index) => {
+    const place = places[index];
+    if (place === undefined) throw new RangeError(`no place for ${node.name}: ${places.length} are given`);
+    const { identity } = node;
+    const underlay = FLAVOURS[node.flavour].underlay({ identity, ...place.reached });
+    return { node, place, underlay };
+  });
+  const bootnodes = bootnodesOf(placed.map(({ node, underlay }) => ({ ...node, underlay })));
+  const underlays = new Map(placed.map(({ node, underlay }) => [node.name, underlay]));
+  return placed.map(({ node, place, underlay }) => ({
+    underlay,
+    plan: {
+      name: node.name,
+      mode: node.mode,
+      dialect: node.dialect,
+      binary: node.binary,
+      image: node.image,
+      resources: node.resources,
+      identity: node.identity,
+      ports: place.ports,
+      listen: place.listen,
+      advertised: advertisedAt(place),
+      profile: definition.profile,
+      allowedHosts: [...(place.hosts ?? []), ...definition.allowedHosts],
+      cors: definition.cors,
+      otlp: definition.otlp,
+      options: node.options,
+      dataDir: place.dataDir,
+      tampered: node.tampered,
+      chequebook: facts.chequebookOf(node),
+      network: {
+        networkId: chain.networkId,
+        rpc: facts.rpcOf(node.name),
+        contracts: facts.contracts,
+        startBlock: facts.startBlock,
+        blockTimeMs: chain.blockTimeMs,
+        bootnodes: node.peers === undefined ? bootnodes.filter((bootnode) => bootnode !== underlay) : [],
+        peerRecords: FLAVOURS[node.flavour].takesRecords ? facts.peerRecords : undefined,
+        onlyPeers: node.peers?.map((name) => underlays.get(name) as string),
+        dedicatedBootnodes: nodes.some(({ mode }) => mode === 'boot'),
+        credit: creditOf(definition),
+        swap: definition.swap,
+      },
+    },
+  }));
+}
+
+/**
+ * A name outlives the addresses it resolves to, which change whenever a container is recreated. A port that
+ * is not the node's own is a proxy's.
+ */
+function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | undefined {
+  return isIPv4(host) && port === ports.p2p ? undefined : `${host}:${port}`;
+}
+
+/** The boot nodes, or else the first full nodes: all other nodes ask these for more peers. */
+function bootnodesOf(nodes: readonly (PlannedNode & { readonly underlay: string })[]): string[] {
+  const boot = nodes.filter(({ mode }) => mode === 'boot');
+  const full = nodes.filter(
+    ({ mode, flavour }) => mode === 'full' && FLAVOURS[flavour].bootstraps && isHonest({ flavour }),
+  );
+  const chosen = boot.length > 0 ? boot : full;
+  return chosen.slice(0, BOOTNODES_MAX).map(({ underlay }) => underlay);
+}

@@ -1,0 +1,28 @@
+import type { DialectName } from '../../client/dialect.ts';
+import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import type { TamperSettings } from '../../flavours/tampered/settings.ts';
+import type { NodeGroup } from './schema.ts';
+import type { NodeIdentity } from './seed.ts';
+
+/** One node of a cluster, wherever it will run. */
+export interface PlannedNode {
+  readonly name: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  readonly dialect: DialectName;
+  /** Path of its program, for flavours that need one. */
+  readonly binary: string | undefined;
+  /** Name of a container's image; absent: the one that this package builds. */
+  readonly image: string | undefined;
+  /** Node options of its group. */
+  readonly options: NodeGroup['options'];
+  /** The batches it owns at the start, if they differ from those of the cluster. */
+  readonly batches: NodeGroup['batches'];
+  /** Limits of its container. */
+  readonly resources: NodeGroup['resources'];
+  /** Its surroundings can fail, or it breaks rules; undefined: neither. */
+  readonly tampered: TamperSettings | undefined;
+  readonly identity: NodeIdentity;
+  /** Names of the only peers it may have; undefined: any. */
+  readonly peers: readonly string[] | undefined;
+}

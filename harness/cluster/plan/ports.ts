@@ -1,0 +1,54 @@
+/**
+ * Ports of a cluster with a fixed range: by default ten for each node, which uses the first three. The last
+ * port of the first ten is that of the chain's JSON-RPC endpoint, so that it does not depend on the number of
+ * nodes.
+ */
+import type { NodePorts } from '../../flavours/flavour.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import type { Definition } from './schema.ts';
+
+/** Offset in the first node's range, if it is that wide. */
+const CHAIN_PORT_OFFSET = 9;
+
+export type PortRange = Exclude<Definition['ports'], 'free'>;
+
+/** A port and the part of a cluster that wants it, in words: `the API of node-0`. */
+export interface WantedPort {
+  readonly port: number;
+  readonly by: string;
+}
+
+/**
+ * Ports of a node in a fixed range; 0 for a debug API outside the range. Nodes without a debug API use their
+ * API's port instead.
+ */
+export function fixedPorts({ first, stride, debug }: PortRange, index: number): NodePorts {
+  const api = first + index * stride;
+  return { api, p2p: api + 1, debug: debug === 'range' ? api + 2 : 0 };
+}
+
+/** @returns 0: any free port */
+export function chainPort({ chain, ports }: Definition): number {
+  if (chain.port !== 0 || ports === 'free') return chain.port;
+  return ports.stride > CHAIN_PORT_OFFSET ? ports.first + CHAIN_PORT_OFFSET : 0;
+}
+
+/** Every port known before the start, in the order in which to name them. */
+export function wantedPorts(definition: Definition): WantedPort[] {
+  const { ports, nodes } = definition;
+  const port = chainPort(definition);
+  const ofChain = port === 0 ? [] : [{ port, by: 'the RPC endpoint of the chain' }];
+  if (ports === 'free') return ofChain;
+  const flavours = nodes.flatMap(({ flavour, count }) => Array.from({ length: count }, () => flavour));
+  const ofNodes = flavours.flatMap((flavour, index): WantedPort[] => {
+    const { api, p2p, debug } = fixedPorts(ports, index);
+    return [
+      { port: api, by: `the API of node-${index}` },
+      { port: p2p, by: `the p2p listener of node-${index}` },
+      ...(debug !== 0 && FLAVOURS[flavour].debugApi
+        ? [{ port: debug, by: `the debug API of node-${index}` }]
+        : []),
+    ];
+  });
+  return [...ofChain, ...ofNodes];
+}

@@ -1,0 +1,178 @@
+/**
+ * Everything in a cluster that looks random is derived from one 64-bit seed: key files, which determine
+ * accounts, overlays and peer ids, and batch nonces, which determine batch ids. The chain's deployer is the
+ * standard development account, so contract addresses are the same for every seed.
+ */
+import { createCipheriv, createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
+import { toBase58 } from '../../../node/crypto/base58.ts';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { overlayAddress } from '../../../node/crypto/overlay.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { HarnessError } from '../../base/errors.ts';
+
+/** Bound for `randomInt`; such a seed is short to type and exact as a JSON number. */
+const DRAWN_SEED_BOUND = 2 ** 32;
+const SEED_BITS = 64n;
+/** Nonce of every overlay: overlays are mined by varying the key, which nodes of every flavour accept. */
+export const OVERLAY_NONCE = new Uint8Array(32);
+/** All tries fail with a probability of e^-40. */
+const TRIES_PER_EXPECTED = 40;
+
+/** Keys and addresses of one node. */
+export interface NodeIdentity {
+  readonly keys: { readonly swarm: Uint8Array; readonly pss: Uint8Array; readonly libp2p: Uint8Array };
+  /** 40 lower-case hex digits. */
+  readonly ethereum: string;
+  /** 64 lower-case hex digits. */
+  readonly overlay: string;
+  /** Base58 libp2p identity of a node with an Ed25519 key. */
+  readonly peerId: string;
+}
+
+export function drawSeed(): bigint {
+  return BigInt(randomInt(DRAWN_SEED_BOUND));
+}
+
+/**
+ * @param text decimal, or hex with `0x`, below 2^64 @param where it was given, for messages
+ * @throws HarnessError `USAGE`
+ */
+export function parseSeed(text: string, where = '--seed'): bigint {
+  const seed = /^(\d+|0x[0-9a-fA-F]+)$/.test(text) ? BigInt(text) : undefined;
+  if (seed === undefined || seed >> SEED_BITS !== 0n) {
+    throw new HarnessError('USAGE', `${where}: got '${text}', expected a whole number from 0 to 2^64 - 1`);
+  }
+  return seed;
+}
+
+/** Seeds that JSON numbers hold exactly are numbers, larger ones decimal strings; `null` stands for none. */
+export function seedToJson(seed: bigint): number | string;
+export function seedToJson(seed: bigint | undefined): number | string | null;
+export function seedToJson(seed: bigint | undefined): number | string | null {
+  if (seed === undefined) return null;
+  return seed <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(seed) : seed.toString();
+}
+
+/**
+ * 32 bytes for one purpose: SHA-256 of a tag, the seed (8 bytes big-endian) and the labels.
+ * Different labels give independent values, so adding a use never changes another.
+ */
+export function derive(seed: bigint, ...labels: readonly (string | number)[]): Uint8Array {
+  const seedBytes = Buffer.alloc(8);
+  seedBytes.writeBigUInt64BE(seed);
+  const hash = createHash('sha256').update('svcnet seed').update(seedBytes);
+  for (const label of labels) hash.update(`\0${label}`);
+  return new Uint8Array(hash.digest());
+}
+
+/** As many bytes as wanted for one purpose: a key stream of AES-256 in counter mode. */
+export function seededBytes(
+  length: number,
+  seed: bigint,
+  ...labels: readonly (string | number)[]
+): Uint8Array {
+  const stream = createCipheriv('aes-256-ctr', derive(seed, ...labels), Buffer.alloc(16));
+  return new Uint8Array(stream.update(Buffer.alloc(length)));
+}
+
+/** Token of the chain of an exported network: who has the seed has all its keys, too. */
+export function chainToken(seed: bigint): string {
+  return toHex(derive(seed, 'chain token'));
+}
+
+export interface NodeOrigin {
+  readonly seed: bigint;
+  readonly index: number;
+  readonly networkId: number;
+  /** Private key of its account, 64 hex digits, instead of the one that follows from the seed. */
+  readonly privateKey?: string | undefined;
+  /** First bits of its overlay, at most 16. */
+  readonly neighbourhood?: string | undefined;
+}
+
+/** A hash is a valid secp256k1 scalar except with a probability of 2^-128. */
+export function deriveNode(origin: NodeOrigin): NodeIdentity {
+  const key = (kind: string) => derive(origin.seed, 'node', origin.index, kind);
+  const account =
+    origin.privateKey === undefined ? minedAccount(origin) : accountOf(fromHex(origin.privateKey), origin);
+  const keys = { swarm: account.key, pss: key('pss'), libp2p: key('libp2p') };
+  return {
+    keys,
+    ethereum: toHex(account.address),
+    overlay: toHex(account.overlay),
+    peerId: ed25519PeerId(keys.libp2p),
+  };
+}
+
+interface NodeAccount {
+  readonly key: Uint8Array;
+  readonly address: Uint8Array;
+  readonly overlay: Uint8Array;
+}
+
+function accountOf(key: Uint8Array, { networkId }: NodeOrigin): NodeAccount {
+  const { address } = createSigner(key);
+  return { key, address, overlay: overlayAddress(address, BigInt(networkId), OVERLAY_NONCE) };
+}
+
+/** The first key whose overlay is in the neighbourhood; without a neighbourhood, the first key. */
+function minedAccount(origin: NodeOrigin): NodeAccount {
+  const { seed, index, neighbourhood = '' } = origin;
+  const triesMax = TRIES_PER_EXPECTED * expectedTries(neighbourhood);
+  for (let attempt = 0; attempt < triesMax; attempt++) {
+    const labels = attempt === 0 ? [] : [attempt];
+    const account = accountOf(derive(seed, 'node', index, 'swarm', ...labels), origin);
+    if (isInside(account.overlay, neighbourhood)) return account;
+  }
+  throw new HarnessError(
+    'DEFINITION_INVALID',
+    `node-${index}: none of ${triesMax} keys that follow from seed ${seed} gives an overlay that begins with ${neighbourhood}`,
+    { hint: 'Choose another seed, or fewer bits.' },
+  );
+}
+
+/** Keys to try, on average, until an overlay begins with these bits; about 50 µs each. */
+export function expectedTries(neighbourhood: string): number {
+  return 2 ** neighbourhood.length;
+}
+
+function isInside([first = 0, second = 0]: Uint8Array, neighbourhood: string): boolean {
+  const bits = ((first << 8) | second).toString(2).padStart(16, '0');
+  return bits.startsWith(neighbourhood);
+}
+
+/** An account that belongs to no node, for applications and people. */
+export interface SpareAccount {
+  readonly name: string;
+  readonly key: Uint8Array;
+  /** 40 lower-case hex digits. */
+  readonly ethereum: string;
+}
+
+/** Enough for an application with two parties and a payer. */
+const SPARE_ACCOUNTS = 3;
+
+/** Accounts funded on every chain with this seed. */
+export function spareAccounts(seed: bigint): SpareAccount[] {
+  return Array.from({ length: SPARE_ACCOUNTS }, (_, index) => {
+    const key = derive(seed, 'account', index);
+    return { name: `account-${index}`, key, ethereum: toHex(createSigner(key).address) };
+  });
+}
+
+/** `0x` and 64 hex digits: the nonce with which `up` creates a batch. */
+export function batchNonce(seed: bigint, node: number, batch: number): string {
+  return `0x${toHex(derive(seed, 'batch', node, batch))}`;
+}
+
+/** PKCS #8 wrapping of a raw Ed25519 seed: everything before its 32 bytes. */
+const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
+/** Multihash "identity" of 36 bytes, holding a protobuf key: type Ed25519, 32 bytes. */
+const PEER_ID_PREFIX = Buffer.from('002408011220', 'hex');
+
+function ed25519PeerId(seed: Uint8Array): string {
+  const der = Buffer.concat([PKCS8_ED25519, seed]);
+  const publicKey = createPublicKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }));
+  const spki = publicKey.export({ format: 'der', type: 'spki' });
+  return toBase58(Buffer.concat([PEER_ID_PREFIX, spki.subarray(-32)]));
+}

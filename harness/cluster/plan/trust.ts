@@ -1,0 +1,71 @@
+/** Programs and files that a file from elsewhere names: they run, and are sent, only where a person has said so. */
+import { resolve } from 'node:path';
+import { HarnessError } from '../../base/errors.ts';
+import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+
+/** Option of the commands that read such files. */
+export const TRUST = '--trust';
+
+/**
+ * Paths of programs in groups of nodes, but for those that this machine's environment names too.
+ * @param groups as a file has them, not checked yet
+ */
+export function programsIn(groups: unknown): string[] {
+  const list: readonly unknown[] = Array.isArray(groups) ? groups : [groups];
+  const programs = list.flatMap((group) =>
+    typeof group === 'object' && group !== null && 'binary' in group ? [String(group.binary)] : [],
+  );
+  const own = new Set(ownPrograms());
+  return [...new Set(programs)].filter((program) => !own.has(resolve(program)));
+}
+
+/** Paths that a definition uploads, as a recipe has it, not checked yet. */
+export function uploadsIn(definition: Readonly<Record<string, unknown>>): string[] {
+  const { prepare } = definition as { prepare?: { uploads?: unknown } | null };
+  const uploads: readonly unknown[] = Array.isArray(prepare?.uploads) ? prepare.uploads : [];
+  return uploads.flatMap((upload) =>
+    typeof upload === 'object' && upload !== null && 'path' in upload ? [String(upload.path)] : [],
+  );
+}
+
+function ownPrograms(): string[] {
+  return FLAVOUR_NAMES.flatMap((name) => {
+    const variable = FLAVOURS[name].binaryVariable;
+    const value = variable === undefined ? undefined : process.env[variable];
+    return (value ?? '').split(',').map((path) => path.trim());
+  })
+    .filter((path) => path !== '')
+    .map((path) => resolve(path));
+}
+
+/**
+ * @param runs what the file would run, in words @param source of it, for messages
+ * @param uploads paths that it would upload
+ * @throws HarnessError `NOT_TRUSTED`
+ */
+export function expectTrusted(
+  runs: readonly string[],
+  {
+    source,
+    trust,
+    uploads = [],
+  }: { readonly source: string; readonly trust: boolean | undefined; readonly uploads?: readonly string[] },
+): void {
+  const deeds = [
+    ...(runs.length === 0 ? [] : [`run ${someOf(runs)}`]),
+    ...(uploads.length === 0 ? [] : [`upload ${someOf(uploads)}`]),
+  ];
+  if (trust === true || deeds.length === 0) return;
+  throw new HarnessError('NOT_TRUSTED', `${source} would ${deeds.join(' and ')}`, {
+    hint: `If you know what that does, repeat the command with ${TRUST}.`,
+  });
+}
+
+/** Most that are named: a file may name any number. */
+const NAMED_MAX = 10;
+
+function someOf(names: readonly string[]): string {
+  const more = names.length - NAMED_MAX;
+  return [...names.slice(0, NAMED_MAX), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+}

@@ -1,0 +1,288 @@
+/**
+ * Saves a running cluster. Nodes and chain have to be saved at one moment, so the nodes are stopped cleanly,
+ * then the state of the chain and the data of the nodes are copied, then the stopped nodes are restarted,
+ * whatever has happened meanwhile.
+ */
+
+import { existsSync } from 'node:fs';
+import { awaitAll } from '../../base/await-all.ts';
+import { HarnessError, interrupted, messageOf, throwIfInterrupted } from '../../base/errors.ts';
+import { runProgram } from '../../base/machine/processes.ts';
+import { typed } from '../../base/typed.ts';
+import type { Chain } from '../../chain/chain.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import type { Driver } from '../../places/driver.ts';
+import type { ClusterNode, NodeSight } from '../nodes/cluster-node.ts';
+import { clusterName } from '../plan/fields.ts';
+import { compileCacheDir } from '../state/compile-cache.ts';
+import { removeFolder } from '../state/move.ts';
+import { beginSaving } from '../state/saving.ts';
+import { type ClusterRecord, readRecord, readRun } from '../state/state.ts';
+import { copyFolder, sizeOf } from './copy.ts';
+import {
+  beginSnapshot,
+  currentHead,
+  existsError,
+  finishSnapshot,
+  inside,
+  listSnapshots,
+  type Snapshot,
+  type SnapshotRecord,
+} from './snapshot.ts';
+
+/** A loaded machine is slow to start even a small program. */
+const FORGET_TIMEOUT_MS = 60_000;
+
+export interface SaveContext {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly nodes: readonly ClusterNode[];
+  readonly chain: Chain;
+  readonly driver: Driver;
+  readonly signal?: AbortSignal | undefined;
+  /** Receives progress messages. */
+  readonly onProgress: (text: string) => void;
+  /** Waits until the nodes serve again; only then may the cluster be saved by another process. */
+  readonly restarted: () => Promise<void>;
+}
+
+/**
+ * @param options.force replaces a snapshot of that name
+ * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `CLUSTER_GONE` before anything is stopped; `NODE_STATE`
+ * when nodes could not be restarted, or something else started them during the copy; `INTERRUPTED`, with a hint that
+ * names nodes that could not be restarted
+ */
+export async function saveSnapshot(
+  context: SaveContext,
+  name: string,
+  { force }: { force: boolean },
+): Promise<Snapshot> {
+  checkName(context.stateDir, name, force);
+  checkCluster(context);
+  const { stateDir, record } = context;
+  using _saving = beginSaving(stateDir, record);
+  const snapshot = await save(context, name, { force });
+  await context.restarted();
+  return snapshot;
+}
+
+async function save(context: SaveContext, name: string, { force }: { force: boolean }): Promise<Snapshot> {
+  const path = beginSnapshot(context.stateDir);
+  let copying: Promise<number> | undefined;
+  try {
+    // Before anything stops: a chain that does not answer has nothing to save.
+    await context.chain.height(context.signal);
+    const height = await whileStopped(context, () => (copying = copyAll(context, path)));
+    const { record, stateDir } = context;
+    const { seed, prepared } = record;
+    if (seed === undefined) throw new TypeError('a cluster that can be copied has a seed');
+    const saved: SnapshotRecord = {
+      ...currentHead(),
+      name,
+      savedAt: Date.now(),
+      cluster: record.name,
+      seed,
+      driver: record.driver,
+      definition: record.definition,
+      // Another process may have bought one since.
+      batches: (readRecord(stateDir, record.name) ?? record).batches,
+      ...(prepared === undefined ? {} : { prepared }),
+      height,
+      sizeBytes: sizeOf(path),
+      nodes: context.nodes.map(({ name: node, flavour, mode }) => ({ name: node, flavour, mode })),
+    };
+    return finishSnapshot(stateDir, path, { record: saved, force });
+  } catch (error) {
+    // It says itself which nodes could not be restarted.
+    if (!(error instanceof HarnessError && error.code === 'INTERRUPTED')) throwIfInterrupted(context.signal);
+    throw error;
+  } finally {
+    // After an interruption a file may still be being copied.
+    await Promise.allSettled([copying]);
+    // After success nothing is left here: the folder has been renamed.
+    removeFolder(path);
+  }
+}
+
+function checkName(stateDir: string, name: string, force: boolean): void {
+  const parsed = clusterName.safeParse(name);
+  if (!parsed.success) {
+    throw new HarnessError(
+      'USAGE',
+      `snapshot save: got '${name}', expected ${parsed.error.issues[0]?.message ?? ''}`,
+    );
+  }
+  if (!force && listSnapshots(stateDir).some(({ record }) => record.name === name)) {
+    throw existsError(name);
+  }
+}
+
+function checkCluster({ record, nodes, driver }: SaveContext): void {
+  if (!driver.capabilities.has('copy')) {
+    throw new HarnessError(
+      'SNAPSHOT_REFUSED',
+      `cluster '${record.name}' cannot be saved: the ${driver.name} driver cannot copy the data of its nodes`,
+      { hint: 'Save a cluster of the process or embedded driver.' },
+    );
+  }
+  const foreign = nodes.find(({ flavour }) => FLAVOURS[flavour].forgetPeers === undefined);
+  if (foreign !== undefined) {
+    throw new HarnessError(
+      'SNAPSHOT_REFUSED',
+      `cluster '${record.name}' cannot be saved: ${foreign.name} is a ${foreign.flavour}, whose stored peer addresses cannot be removed, so a copy would connect to the nodes of this cluster`,
+      { hint: 'Save a cluster of svc nodes only.' },
+    );
+  }
+  if (record.ephemeral && record.owner.pid !== process.pid) {
+    throw new HarnessError(
+      'SNAPSHOT_REFUSED',
+      `cluster '${record.name}' belongs to process ${record.owner.pid}, the only one that can stop and start its nodes`,
+      { hint: 'Save it there with cluster.saveSnapshot(name), or start one with: svcnet up' },
+    );
+  }
+}
+
+/** Stops running and paused nodes, and restores their states at the end. */
+async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Promise<T> {
+  const { nodes, onProgress, signal, record } = context;
+  const sights = await Promise.all(nodes.map((node) => node.observe()));
+  const there = nodes.filter((_, index) => sights[index]?.pid !== undefined);
+  const paused = new Set(there.filter((node) => node.state === 'paused'));
+  onProgress(`stopping ${namesOf(there)} during the copy`);
+  const stopped: ClusterNode[] = [];
+  using _cutOff = tellAtExit(record, stopped);
+  const [outcome] = await Promise.allSettled([
+    (async () => {
+      throwIfInterrupted(signal);
+      await awaitAll(
+        there.map(async (node) => {
+          if (paused.has(node)) await node.resume();
+          await stopFor(stopped, node);
+        }),
+      );
+      // The nodes run again at once after an interruption, however long the rest of the copy takes.
+      const done = await unlessInterrupted(work(), signal);
+      await expectStopped(nodes, sights);
+      return done;
+    })(),
+  ]);
+  onProgress('restarting the nodes');
+  const failures = await Promise.allSettled(
+    stopped.map(async (node) => {
+      if ((await node.observe()).pid === undefined) await node.launch();
+      if (paused.has(node)) await node.pause();
+    }),
+  );
+  const failed = stopped.filter((_, index) => failures[index]?.status === 'rejected');
+  if (failed.length > 0) {
+    const error = notStarted(failed, failures, outcome);
+    if (signal?.aborted !== true) throw error;
+    const hint = [error.message, error.hint].join('\n');
+    throw new HarnessError('INTERRUPTED', interrupted(signal).message, { cause: error, hint });
+  }
+  if (outcome.status === 'rejected') throw outcome.reason;
+  return outcome.value;
+}
+
+/** Adds the node to those that are to be restarted, unless something else has stopped it meanwhile. */
+async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void> {
+  const [outcome] = await Promise.allSettled([node.stop()]);
+  if (outcome.status === 'fulfilled') return void stopped.push(node);
+  const { reason } = outcome;
+  if (!(reason instanceof HarnessError && reason.code === 'NODE_STATE')) stopped.push(node);
+  throw reason;
+}
+
+/** @param before as they were before they were stopped @throws HarnessError `NODE_STATE` */
+async function expectStopped(nodes: readonly ClusterNode[], before: readonly NodeSight[]): Promise<void> {
+  const after = await Promise.all(nodes.map((node) => node.observe()));
+  const started = nodes.filter((_, index) => {
+    const [was, is] = [before[index], after[index]];
+    return is?.pid !== undefined || JSON.stringify(is?.handle) !== JSON.stringify(was?.handle);
+  });
+  if (started.length === 0) return;
+  const was = started.length === 1 ? 'was' : 'were';
+  throw new HarnessError('NODE_STATE', `${namesOf(started)} ${was} started while the data was copied`, {
+    hint: 'The copy is of no use. Save again while nothing else starts nodes.',
+  });
+}
+
+async function unlessInterrupted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(interrupted(signal));
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** A process that is ended before it has restarted the nodes says so; those of an ephemeral cluster end with it. */
+function tellAtExit({ name, ephemeral }: ClusterRecord, stopped: readonly ClusterNode[]): Disposable {
+  const tell = () => {
+    if (ephemeral || stopped.length === 0) return;
+    const start = typed(`start NODE --name ${name}`);
+    process.stderr.write(
+      `the save was cut off: ${namesOf(stopped)} may stay stopped; start each with: ${start}\n`,
+    );
+  };
+  process.once('exit', tell);
+  return { [Symbol.dispose]: () => void process.off('exit', tell) };
+}
+
+function notStarted(
+  failed: readonly ClusterNode[],
+  outcomes: readonly PromiseSettledResult<void>[],
+  saved: PromiseSettledResult<unknown>,
+): HarnessError {
+  const reasons = outcomes.flatMap((outcome) =>
+    outcome.status === 'rejected' ? [messageOf(outcome.reason)] : [],
+  );
+  const before = saved.status === 'rejected' ? [`Before: ${messageOf(saved.reason)}`] : [];
+  return new HarnessError('NODE_STATE', `${namesOf(failed)} could not be restarted`, {
+    hint: [...reasons, ...before, `Try again with: svcnet start ${failed[0]?.name ?? ''}`].join('\n'),
+  });
+}
+
+/** @returns height of the chain */
+async function copyAll(context: SaveContext, path: string): Promise<number> {
+  const { chain, driver, nodes, record, stateDir, signal, onProgress } = context;
+  onProgress('copying chain and data');
+  await chain.save(inside.chain(path));
+  const height = await chain.height(signal);
+  for (const node of nodes) {
+    throwIfInterrupted(signal);
+    const copy = inside.node(path, node.name);
+    await copyFolder(node.dataDir, copy, signal);
+    const run = readRun(stateDir, record.name, node.name);
+    if (run !== undefined) await driver.completeCopy?.(run.handle, copy);
+  }
+  await forgetPeers(context, path);
+  return height;
+}
+
+/** Copies that know the addresses of this cluster's nodes would connect to them. */
+async function forgetPeers({ nodes, stateDir, signal }: SaveContext, path: string): Promise<void> {
+  for (const flavour of new Set(nodes.map((node) => node.flavour))) {
+    const copies = nodes
+      .filter((node) => node.flavour === flavour)
+      .map(({ name }) => inside.node(path, name))
+      .filter((copy) => existsSync(copy));
+    const command = FLAVOURS[flavour].forgetPeers?.(copies);
+    if (command === undefined || copies.length === 0) continue;
+    const compileCache = compileCacheDir(stateDir, 'nodes');
+    if (await runProgram(command, { compileCache, timeoutMs: FORGET_TIMEOUT_MS, signal })) continue;
+    throwIfInterrupted(signal);
+    throw new HarnessError('PROCESS_FAILED', `the program of ${flavour} could not prepare the copied data`, {
+      hint: `It was run as: ${[command.file, ...command.args].join(' ')}`,
+    });
+  }
+}
+
+function namesOf(nodes: readonly ClusterNode[]): string {
+  const names = nodes.map(({ name }) => name);
+  return names.length > 3 ? `${names.length} nodes` : names.join(', ');
+}

@@ -1,0 +1,44 @@
+/** What a start does otherwise when the cluster ran before, and starts again from its own folder. */
+
+import { takenPorts } from '../../base/machine/ports.ts';
+import type { Chain } from '../../chain/chain.ts';
+import { prefixed } from '../../client/json.ts';
+import type { ClusterPlan } from '../plan/plan.ts';
+import type { BatchRecord } from '../state/state.ts';
+import { portOf } from './node-setup.ts';
+import type { StartContext } from './start-context.ts';
+
+/** Whether its parts can only have the ports that they were made with. */
+export function isFixed({ before, driver }: Pick<StartContext, 'before' | 'driver'>): boolean {
+  return before !== undefined && driver.halt !== undefined;
+}
+
+/** The chain's port of before, if it may have any and this one is still free. */
+export async function chainPortAgain(
+  { before, driver, definition }: StartContext,
+  { chain: { port } }: ClusterPlan,
+): Promise<{ readonly port?: number }> {
+  if (before?.chain === undefined || port !== 0 || isFixed({ before, driver })) return {};
+  const had = portOf(before.chain.rpc);
+  const taken = await takenPorts([had], { host: definition.listen });
+  return taken.has(had) ? {} : { port: had };
+}
+
+/** A batch that has expired will never be usable again, and nobody waits for it. */
+export async function livingBatches(
+  { before }: StartContext,
+  chain: Chain,
+  batches: readonly BatchRecord[],
+): Promise<readonly BatchRecord[]> {
+  if (before === undefined) return batches;
+  const living = await Promise.all(batches.map(({ id }) => isLiving(chain, id)));
+  return batches.filter((_, index) => living[index]);
+}
+
+/** @param id of a batch */
+async function isLiving(chain: Chain, id: string): Promise<boolean> {
+  const { postageStamp } = chain.contracts;
+  const view = (signature: string) => chain.view(postageStamp, signature, [prefixed(id)]);
+  if ((await view('batchOwner(bytes32)')) === 0n) return false;
+  return (await view('remainingBalance(bytes32)')) > 0n;
+}

@@ -1,0 +1,205 @@
+/** Before nodes can start: their ports, and what each of them needs on disk. */
+
+import { toHex } from '../../../node/crypto/hex.ts';
+import { awaitAll } from '../../base/await-all.ts';
+import { checkPortsFree, pickFreePorts, takenPorts } from '../../base/machine/ports.ts';
+import { plainHex } from '../../client/json.ts';
+import type { NodePorts } from '../../flavours/flavour.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import type { Driver, Place } from '../../places/driver.ts';
+import type { Route } from '../../places/links/proxy/proxy.ts';
+import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
+import type { PlannedNode } from '../plan/planned-node.ts';
+import { fixedPorts, wantedPorts } from '../plan/ports.ts';
+import type { Definition } from '../plan/schema.ts';
+import { portKeeper } from '../state/port-keeper.ts';
+import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
+import type { StartedChain } from './chain-start.ts';
+import { sharesRecords, writePeerRecords } from './peer-records.ts';
+
+export interface NodeSetup {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly driver: Driver;
+  /** The cluster as it ran before: its nodes keep their ports where these are free. */
+  readonly before?: ClusterRecord | undefined;
+}
+
+export interface CreatedNodes {
+  readonly records: readonly NodeRecord[];
+  /** From the ports that others dial to where the nodes listen; empty: no proxy stands before them. */
+  readonly routes: readonly Route[];
+}
+
+/** Chooses ports, and writes the key files and configuration of every node. */
+export async function createNodes(
+  { stateDir, record, driver, before }: NodeSetup,
+  started: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>,
+  plan: ClusterPlan,
+): Promise<CreatedNodes> {
+  const folder = clusterFolder(stateDir, record.name);
+  const proxied = driver.proxied === true;
+  const { ports, behind } = await choosePorts(plan.definition, {
+    count: plan.nodes.length,
+    proxied,
+    keeper: portKeeper(stateDir, record),
+    before: before?.nodes.map(portsOf),
+    // What containers publish is fixed.
+    isFixed: driver.halt !== undefined,
+  });
+  const places = plan.nodes.map(({ name, flavour }, index) => {
+    const all = at(ports, index);
+    const own = FLAVOURS[flavour].debugApi ? all : { ...all, debug: all.api };
+    const place = driver.place({
+      name,
+      ports: own,
+      ...(proxied ? { behind: at(behind, index) } : {}),
+      dataDir: folder.dataDir(name),
+    });
+    return { ...place, reached: place.peers, here: own };
+  });
+  const peerRecords = sharesRecords(plan.definition, driver.name) ? folder.peerRecords() : undefined;
+  const placed = placeNodes(plan, places, { ...chainFacts(started), peerRecords });
+  if (peerRecords !== undefined) writePeerRecords(peerRecords, { planned: plan.nodes, placed }, Date.now());
+  // A container created after a failure would have no owner.
+  const records = await awaitAll(
+    placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
+      const { flavour, identity, peers } = at(plan.nodes, index);
+      const { api, debug, p2p, container, here } = at(places, index);
+      await driver.create(node, FLAVOURS[flavour], here);
+      const multiaddress = FLAVOURS[flavour].underlay({ identity, ...p2p });
+      return {
+        name: node.name,
+        flavour,
+        mode: node.mode,
+        dialect: node.dialect,
+        ...(node.binary === undefined ? {} : { binary: node.binary }),
+        ...(node.image === undefined ? {} : { image: node.image }),
+        api,
+        debug,
+        p2p: multiaddress,
+        ...(multiaddress === underlay ? {} : { underlay }),
+        overlay: identity.overlay,
+        ethereum: identity.ethereum,
+        privateKey: toHex(identity.keys.swarm),
+        ...(container === undefined ? {} : { container }),
+        dataDir: node.dataDir,
+        log: driver.logs({ name: node.name, log: folder.log(node.name) }).where,
+        ...(peers === undefined ? {} : { peers }),
+      };
+    }),
+  );
+  const routes = plan.nodes.map((node, index) => routeOf(node, at(places, index)));
+  return { records, routes: routes.filter((route) => route !== undefined) };
+}
+
+/** @returns undefined when no proxy stands before the node */
+function routeOf(
+  { name, flavour, identity }: PlannedNode,
+  { api, behind, here }: Place & { readonly here: NodePorts },
+): Route | undefined {
+  if (behind === undefined) return undefined;
+  return {
+    node: name,
+    overlay: identity.overlay,
+    ...(FLAVOURS[flavour].learnsListeners ? { passerApi: api } : {}),
+    port: here.p2p,
+    host: behind.host,
+    nodePort: behind.port,
+  };
+}
+
+function chainFacts({
+  record,
+  nodesUrls,
+  chequebooks,
+}: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>): ChainFacts {
+  const { contracts, startBlock } = record;
+  const { rpc, gate } = nodesUrls;
+  return {
+    contracts,
+    startBlock,
+    rpcOf: (node) => (gate === undefined ? rpc : `${gate}/${node}`),
+    chequebookOf: ({ identity }) =>
+      chequebooks.find(({ issuer }) => plainHex(issuer) === identity.ethereum)?.address,
+  };
+}
+
+/** Where a node listened; one without a debug API has its API's port there. */
+function portsOf({ api, debug, p2p }: NodeRecord): NodePorts {
+  return { api: portOf(api), debug: portOf(debug), p2p: Number(/\/tcp\/(\d+)/.exec(p2p)?.[1]) };
+}
+
+export function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
+/**
+ * All are picked together: a second call might find the same ports again.
+ * @returns `behind`: p2p ports of the nodes if a proxy holds those of `ports`; else none
+ */
+async function choosePorts(
+  { ports, listen }: Definition,
+  {
+    count,
+    proxied,
+    keeper,
+    before,
+    isFixed,
+  }: {
+    readonly count: number;
+    readonly proxied: boolean;
+    readonly keeper: string;
+    /** Of the nodes when they ran before. */
+    readonly before: readonly NodePorts[] | undefined;
+    /** They cannot have others. */
+    readonly isFixed: boolean;
+  },
+): Promise<{ ports: NodePorts[]; behind: number[] }> {
+  if (before !== undefined) {
+    const options = { host: listen, keeper };
+    const taken = isFixed
+      ? new Set<number>()
+      : await takenPorts(
+          before.flatMap((each) => Object.values(each)),
+          options,
+        );
+    const kept = before.map((each) =>
+      Object.values(each).some((port) => taken.has(port)) ? undefined : each,
+    );
+    const fresh = await pickFreePorts(
+      kept.filter((each) => each === undefined).length * 3 + (proxied ? count : 0),
+      options,
+    );
+    const next = () => fresh.shift() ?? 0;
+    return {
+      ports: kept.map((each) => each ?? { api: next(), p2p: next(), debug: next() }),
+      behind: fresh,
+    };
+  }
+  const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
+  const free = await pickFreePorts(outside + (proxied ? count : 0), { host: listen, keeper });
+  const chosen = Array.from({ length: count }, (_, index) => {
+    if (ports === 'free') {
+      return { api: at(free, index * 3), p2p: at(free, index * 3 + 1), debug: at(free, index * 3 + 2) };
+    }
+    const fixed = fixedPorts(ports, index);
+    return ports.debug === 'free' ? { ...fixed, debug: at(free, index) } : fixed;
+  });
+  return { ports: chosen, behind: free.slice(outside) };
+}
+
+/**
+ * Before anything starts: a conflict over a fixed port should not surface only when a node fails.
+ * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
+ */
+export async function checkPorts({ definition }: ClusterPlan, isAgain: boolean): Promise<void> {
+  const hint = isAgain ? 'The definition of the cluster names this port: end what has it.' : undefined;
+  await checkPortsFree(wantedPorts(definition), definition.listen, hint);
+}
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new RangeError(`nothing at ${index} of ${list.length}`);
+  return item;
+}

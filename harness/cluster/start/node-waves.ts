@@ -1,0 +1,88 @@
+/**
+ * The start of all nodes of a cluster: as many at once as keep the processors busy, the next whenever one is
+ * ready. If there are many nodes, the first ones show whether the machine can cope.
+ */
+import { availableParallelism } from 'node:os';
+import { HarnessError } from '../../base/errors.ts';
+import { formatMs, plural } from '../../base/format.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { atOnce, pilotCount, type Start, tooSlow } from './pace.ts';
+import type { StartContext } from './start-context.ts';
+import { stopwatch } from './startup-conditions.ts';
+
+/** Names shown of the nodes that a start waits for. */
+const NAMES_SHOWN = 3;
+
+export interface WaveDeps {
+  /** For all nodes to be ready. */
+  readonly limitMs: number;
+  readonly launch: (node: ClusterNode) => Promise<void>;
+  readonly onReady: (node: ClusterNode) => void;
+  readonly onProgress: StartContext['onProgress'];
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Returns or throws only once it is known for every node whether it has a process.
+ * @throws HarnessError `START_TIMEOUT` when at the pace of the first nodes not all can start in time; what a
+ * launch throws
+ */
+export async function startInWaves(
+  nodes: readonly ClusterNode[],
+  { limitMs, launch, onReady, onProgress, signal }: WaveDeps,
+): Promise<void> {
+  const processors = availableParallelism();
+  const pilots = pilotCount(nodes.length, processors);
+  const waiting = new Set(nodes.map(({ name }) => name));
+  const clock = stopwatch();
+  // All other nodes start by contacting boot nodes, or else full nodes.
+  const next = (['boot', 'full', 'light'] as const)
+    .flatMap((mode) => nodes.filter((node) => node.mode === mode))
+    .values();
+  const failed = new AbortController();
+  const ending = signal === undefined ? failed.signal : AbortSignal.any([signal, failed.signal]);
+  const failures: unknown[] = [];
+  const startOneByOne = async () => {
+    try {
+      // One iterator shared by all: each takes the next free node.
+      for (const node of next) {
+        await launch(node);
+        ending.throwIfAborted();
+        await node.ready({ timeoutMs: limitMs, signal: ending });
+        onReady(node);
+        waiting.delete(node.name);
+        const ready = nodes.length - waiting.size;
+        const detail = `${ready} of ${nodes.length} ready`;
+        onProgress({ step: 'nodes', done: false, detail, ...missing(waiting) });
+        if (ready === pilots) checkPace({ nodes: nodes.length, pilots, limitMs }, clock.total());
+      }
+    } catch (error) {
+      failures.push(error);
+      failed.abort(error);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce(nodes.length, processors) }, startOneByOne));
+  if (failures.length > 0) throw failures[0];
+}
+
+function checkPace(start: Start, pilotMs: number): void {
+  const pace = tooSlow(start, pilotMs);
+  if (pace === undefined) return;
+  const { nodes, pilots, limitMs } = start;
+  throw new HarnessError(
+    'START_TIMEOUT',
+    `${plural(nodes, 'node')} would take about ${formatMs(pace.expectedMs)} to start on this machine, the limit is ` +
+      `${formatMs(limitMs)}: the first ${pilots} took ${formatMs(pilotMs)}, ${formatMs(pace.msPerNode)} each`,
+    {
+      hint: `About ${plural(pace.fits, 'node')} would fit: start fewer, or give them more time with --timeout.`,
+    },
+  );
+}
+
+function missing(waiting: ReadonlySet<string>): { missing?: string } {
+  if (waiting.size === 0) return {};
+  const names = [...waiting];
+  const more = names.length - NAMES_SHOWN;
+  const text = names.slice(0, NAMES_SHOWN).join(', ');
+  return { missing: `waiting for ${text}${more > 0 ? ` and ${more} more` : ''}` };
+}

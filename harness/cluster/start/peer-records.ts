@@ -1,0 +1,53 @@
+/**
+ * What the nodes of a fresh cluster know of each other from the start: the testbed has all keys and
+ * addresses, so it writes their signed address records into one file, just as a restarted node has them in
+ * its address book. Left out are nodes of other flavours, light nodes, and those whose advertised address is
+ * not known yet.
+ */
+import { writeFileSync } from 'node:fs';
+import { fromHex } from '../../../node/crypto/hex.ts';
+import { createSigner } from '../../../node/crypto/signer.ts';
+import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
+import { formatRecords } from '../../../node/p2p/address/record-file.ts';
+import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import { type DriverName, LOCAL_DRIVERS } from '../../places/driver.ts';
+import type { PlacedNode } from '../plan/plan.ts';
+import type { PlannedNode } from '../plan/planned-node.ts';
+import type { Definition } from '../plan/schema.ts';
+import { OVERLAY_NONCE } from '../plan/seed.ts';
+
+/** Whether nodes get them: only where all find each other by gossip and can read files on this machine. */
+export function sharesRecords({ coldGossip, topology, nodes }: Definition, driver: DriverName): boolean {
+  const introduces = nodes.some(({ mode }) => mode === 'boot');
+  const isLocal = LOCAL_DRIVERS.some((local) => local === driver);
+  return !coldGossip && topology === 'mesh' && !introduces && isLocal;
+}
+
+/** @param nodes both lists in the same order @param nowMs when the records become valid */
+export function writePeerRecords(
+  file: string,
+  nodes: { readonly planned: readonly PlannedNode[]; readonly placed: readonly PlacedNode[] },
+  nowMs: number,
+): void {
+  const timestamp = BigInt(Math.floor(nowMs / 1000));
+  const told = nodes.placed.filter(
+    ({ plan, underlay }, index) =>
+      FLAVOURS[nodes.planned[index]?.flavour ?? 'svc'].takesRecords &&
+      plan.mode === 'full' &&
+      underlay.startsWith(`/ip4/${plan.listen}/`),
+  );
+  const records = told.map(({ plan, underlay }) =>
+    mintRecord(
+      {
+        underlay: encodeUnderlays([underlay]),
+        nonce: OVERLAY_NONCE,
+        timestamp,
+        chequebook:
+          plan.chequebook === undefined ? NO_CHEQUEBOOK : fromHex(plan.chequebook.replace(/^0x/, '')),
+      },
+      { signer: createSigner(plan.identity.keys.swarm), networkId: BigInt(plan.network.networkId) },
+    ),
+  );
+  writeFileSync(file, formatRecords(records));
+}

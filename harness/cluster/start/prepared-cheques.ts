@@ -1,0 +1,121 @@
+/**
+ * A cheque that one node has sent to another because it owed for chunks. A payer cannot be told to pay: it is
+ * put in debt, by pushing chunks to which the payee is the closest node, until the debt exceeds the
+ * time-based allowance and is paid by cheque. A payer without a batch uses another node's stamps.
+ */
+import { closerTo } from '../../../node/chunk/address.ts';
+import { makeCac } from '../../../node/chunk/cac.ts';
+import type { Chunk } from '../../../node/chunk/chunk.ts';
+import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { plural } from '../../base/format.ts';
+import { until } from '../../base/wait.ts';
+import type { PeerAccount } from '../../client/money-types.ts';
+import { probeLinks } from '../books/node-books.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { seededBytes } from '../plan/seed.ts';
+import type { StartContext } from './start-context.ts';
+import { timeoutFor } from './startup-conditions.ts';
+
+/**
+ * At the public network's limits a peer wants to be paid for some twenty chunks; the first time a second pays
+ * for fifteen of them, and the same amount again is paid by cheque.
+ */
+const CHUNKS_AT_ONCE = 64;
+/** The price of a chunk does not depend on its length. */
+const PAYLOAD_SIZE = 32;
+
+interface Pair {
+  readonly from: ClusterNode;
+  readonly to: ClusterNode;
+  /** All nodes of the cluster. */
+  readonly nodes: readonly ClusterNode[];
+}
+
+/**
+ * Pairs that can be worked on at once, in the order given: the two directions of one link follow each other,
+ * because their debts would cancel out.
+ */
+export function independentRounds<T extends Record<'from' | 'to', { readonly name: string }>>(
+  pairs: readonly T[],
+): T[][] {
+  const lines = new Map<string, T[]>();
+  for (const pair of pairs) {
+    const link = [pair.from.name, pair.to.name].toSorted().join();
+    lines.set(link, [...(lines.get(link) ?? []), pair]);
+  }
+  return [...lines.values()];
+}
+
+/** Pushes until there is a cheque. @throws HarnessError `WAIT_TIMEOUT`, ClientError */
+export async function provokeCheque(context: StartContext, pair: Pair): Promise<void> {
+  const { from, to, nodes } = pair;
+  const chunks = chunksFor(context.seed, pair);
+  await until(
+    `${from.name} has sent no cheque to ${to.name}`,
+    async (signal) => {
+      if (await hasSent(pair, signal)) return { done: true };
+      const next = Array.from({ length: CHUNKS_AT_ONCE }, () => chunks.next().value);
+      await push(pair, next, signal);
+      return { missing: `it has pushed ${CHUNKS_AT_ONCE} chunks more` };
+    },
+    { timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length), signal: context.signal },
+  );
+}
+
+async function push({ from, nodes }: Pair, chunks: readonly Chunk[], signal: AbortSignal): Promise<void> {
+  if (from.batch !== undefined) {
+    await from.chunks.stream(
+      chunks.map(({ data }) => data),
+      { signal },
+    );
+    return;
+  }
+  const stamper = nodes.find(({ batch }) => batch !== undefined);
+  if (stamper === undefined) throw new RangeError(`no batch among ${nodes.length} nodes`);
+  await Promise.all(
+    chunks.map(async ({ address, data }) => {
+      const stamp = await stamper.chunks.stamp(toHex(address), { signal });
+      await from.chunks.upload(data, { stamp, signal });
+    }),
+  );
+}
+
+/**
+ * Waits until nothing is in progress and both ends of every link agree: some of the last chunks pushed are
+ * still being paid for after the first cheque.
+ * @throws HarnessError `WAIT_TIMEOUT`
+ */
+export async function settled(context: StartContext, nodes: readonly ClusterNode[]): Promise<void> {
+  const { timeoutMs = timeoutFor(nodes.length), signal } = context;
+  await until(
+    'the nodes have not settled',
+    async (aborted) => {
+      for (const { name, client } of nodes) {
+        const open = (await client.accounting(aborted)).filter(isOpen).length;
+        if (open > 0) return { missing: `${name} has something under way with ${plural(open, 'peer')}` };
+      }
+      return probeLinks(nodes, aborted);
+    },
+    { timeoutMs, signal },
+  );
+}
+
+function isOpen({ reservedBalance, shadowReservedBalance }: PeerAccount): boolean {
+  return reservedBalance !== 0n || shadowReservedBalance !== 0n;
+}
+
+async function hasSent({ from, to }: Pair, signal: AbortSignal): Promise<boolean> {
+  const cheques = await from.chequebook.cheques(signal);
+  return cheques.some(({ peer, sent }) => peer === to.overlay && sent !== undefined);
+}
+
+/** Chunks to which no other node is as close as the payee. */
+function* chunksFor(seed: bigint, { from, to, nodes }: Pair): Generator<Chunk, never> {
+  const payee = fromHex(to.overlay);
+  const others = nodes.filter((node) => node !== from && node !== to).map(({ overlay }) => fromHex(overlay));
+  for (let index = 0; ; index++) {
+    const payload = seededBytes(PAYLOAD_SIZE, seed, 'chunk between', from.name, to.name, index);
+    const chunk = makeCac(BigInt(PAYLOAD_SIZE), payload);
+    if (others.every((other) => closerTo(chunk.address, payee, other) < 0)) yield chunk;
+  }
+}

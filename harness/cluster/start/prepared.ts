@@ -1,0 +1,203 @@
+/**
+ * The state that a definition asks for under `prepare`: uploads that the network holds, cheques that nodes
+ * have exchanged, a chain of some height. All of it is produced as in normal use: through the nodes' APIs,
+ * their own accounting, and real blocks.
+ */
+import { readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { contentTypeOfName } from '../../../node/files/collection/content-type.ts';
+import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
+import { plural } from '../../base/format.ts';
+import { readTree, TREE_BYTES_MAX, tarOf } from '../../base/tree.ts';
+import { until } from '../../base/wait.ts';
+import type { Chain } from '../../chain/chain.ts';
+import type { Uploaded } from '../../client/types.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { probeTag } from '../nodes/conditions.ts';
+import type { Definition } from '../plan/schema.ts';
+import { seededBytes } from '../plan/seed.ts';
+import type { PreparedRecord, PreparedUpload } from '../state/state.ts';
+import { independentRounds, provokeCheque, settled } from './prepared-cheques.ts';
+import type { StartContext } from './start-context.ts';
+import { stopwatch, timeoutFor } from './startup-conditions.ts';
+
+/** Pushing is bounded by the slowest neighbourhood. */
+const SYNCED_TIMEOUT_MS = 300_000;
+/** Blocks that the chain mines in one call. */
+const MINED_AT_ONCE = 5000;
+/** Blocks that nodes may read behind the head. */
+const BEHIND_BLOCKS_MAX = 20;
+const SECOND_MS = 1000;
+const DEFAULT_TYPE = 'application/octet-stream';
+
+type UploadPlan = Definition['prepare']['uploads'][number];
+
+interface Running {
+  readonly chain: Chain;
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** @throws HarnessError `PREPARE_FAILED` with the entry and the reason, `INTERRUPTED` */
+export async function prepareState(
+  context: StartContext,
+  { chain, nodes }: Running,
+): Promise<{ prepared: PreparedRecord; ms: number }> {
+  const { uploads, cheques, height } = context.definition.prepare;
+  const { onProgress, signal } = context;
+  const clock = stopwatch();
+  const done = countOf(context);
+  const pairs = cheques.map(({ from, to }, index) => ({
+    from: named(nodes, from),
+    to: named(nodes, to),
+    nodes,
+    index,
+  }));
+  const [uploaded] = await Promise.all([
+    Promise.all(
+      uploads.map(async (plan, index) => {
+        const work = () => upload(context, named(nodes, plan.node), { plan, index });
+        const made = await explained(`prepare.uploads[${index}]`, work, signal);
+        done('uploads');
+        return made;
+      }),
+    ),
+    Promise.all(
+      independentRounds(pairs).map(async (ofLink) => {
+        for (const pair of ofLink) {
+          await explained(`prepare.cheques[${pair.index}]`, () => provokeCheque(context, pair), signal);
+          done('cheques');
+        }
+      }),
+    ),
+  ]);
+  if (pairs.length > 0) await explained('prepare.cheques', () => settled(context, nodes), signal);
+  if (height !== undefined) {
+    await explained('prepare.height', () => raise(height, context, { chain, nodes }), signal);
+  }
+  const ms = clock.total();
+  const parts = [
+    ...(uploads.length === 0 ? [] : [plural(uploads.length, 'upload')]),
+    ...(cheques.length === 0 ? [] : [plural(cheques.length, 'cheque')]),
+    ...(height === undefined ? [] : [`block ${await chain.height(signal)}`]),
+  ];
+  onProgress({ step: 'state', done: true, detail: parts.join(', '), ms });
+  return { prepared: { uploads: uploaded }, ms };
+}
+
+/** @returns reports one more as done */
+function countOf({ definition, onProgress }: StartContext): (kind: 'uploads' | 'cheques') => void {
+  const { uploads, cheques } = definition.prepare;
+  const done = { uploads: 0, cheques: 0 };
+  const tell = () => {
+    const ofUploads = `${done.uploads} of ${plural(uploads.length, 'upload')}`;
+    const ofCheques = `${done.cheques} of ${plural(cheques.length, 'cheque')}`;
+    onProgress({ step: 'state', done: false, detail: `${ofUploads}, ${ofCheques}` });
+  };
+  tell();
+  return (kind) => {
+    done[kind]++;
+    tell();
+  };
+}
+
+/** Whether a definition asks for any preparation. */
+export function hasPreparation({ prepare }: Pick<Definition, 'prepare'>): boolean {
+  const { uploads, cheques, height } = prepare;
+  return uploads.length > 0 || cheques.length > 0 || height !== undefined;
+}
+
+async function upload(
+  context: StartContext,
+  node: ClusterNode,
+  { plan, index }: { plan: UploadPlan; index: number },
+): Promise<PreparedUpload> {
+  const { signal } = context;
+  const options = signal === undefined ? {} : { signal };
+  const uploaded = await ('size' in plan
+    ? node.bytes.upload(seededBytes(plan.size, context.seed, 'prepared upload', index), options)
+    : uploadPath(node, plan.path, options));
+  const { tag, reference } = uploaded;
+  if (tag !== undefined) {
+    await until('the upload is not synced', (aborted) => probeTag({ node, tag }, aborted), {
+      timeoutMs: context.timeoutMs ?? SYNCED_TIMEOUT_MS,
+      signal,
+    });
+  }
+  return { ...plan, reference };
+}
+
+async function uploadPath(
+  node: ClusterNode,
+  path: string,
+  options: { signal?: AbortSignal },
+): Promise<Uploaded> {
+  const info = await stat(path);
+  if (info.isDirectory()) {
+    return node.files.uploadTar(await tarOf(await readTree(path)), options);
+  }
+  if (info.size > TREE_BYTES_MAX)
+    throw new HarnessError('PREPARE_FAILED', `${path} holds more than ${TREE_BYTES_MAX / 2 ** 20} MiB`);
+  const name = basename(path);
+  const contentType = contentTypeOfName(name);
+  return node.files.upload(await readFile(path), {
+    ...options,
+    name,
+    contentType: contentType === '' ? DEFAULT_TYPE : contentType,
+  });
+}
+
+/**
+ * Mines up to a height, and waits until every node has read the chain that far. A chain that never mines on demand
+ * has been there since before its nodes ran.
+ */
+async function raise(height: number, context: StartContext, { chain, nodes }: Running): Promise<void> {
+  const { definition, signal, timeoutMs, onProgress } = context;
+  onProgress({ step: 'state', done: false, detail: `mining up to block ${height}` });
+  // Block times are whole seconds. Blocks mined within the second of the last stamp would all be older than
+  // it.
+  await sleep(SECOND_MS - (Date.now() % SECOND_MS), undefined, { signal });
+  for (;;) {
+    const missing = height - (await chain.height(signal));
+    if (missing <= 0) break;
+    await chain.mine(Math.min(missing, MINED_AT_ONCE), { wait: false });
+  }
+  await until(
+    `not every node has read block ${height}`,
+    async (aborted) => {
+      const states = await Promise.all(nodes.map((node) => node.client.chainState(aborted)));
+      const behind = states.findIndex(({ block }) => block < height);
+      return behind < 0
+        ? { done: true }
+        : { missing: `${nodes[behind]?.name} has read block ${states[behind]?.block}` };
+    },
+    {
+      timeoutMs: timeoutMs ?? timeoutFor(nodes.length) + BEHIND_BLOCKS_MAX * definition.chain.blockTime,
+      signal,
+    },
+  );
+}
+
+function named(nodes: readonly ClusterNode[], name: string): ClusterNode {
+  const node = nodes.find((one) => one.name === name);
+  if (node === undefined) throw new RangeError(`no ${name} among ${nodes.length} nodes`);
+  return node;
+}
+
+/** Says which entry of the definition could not be made. */
+async function explained<T>(
+  where: string,
+  work: () => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (signal?.aborted === true) throw interrupted(signal);
+    const hint = error instanceof HarnessError ? error.hint : undefined;
+    throw new HarnessError('PREPARE_FAILED', `${where}: ${messageOf(error)}`, {
+      cause: error,
+      ...(hint === undefined ? {} : { hint }),
+    });
+  }
+}

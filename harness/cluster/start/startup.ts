@@ -1,0 +1,326 @@
+/**
+ * Starting a cluster: a name, a chain, nodes, links, batches, the requested state, in this order. Whatever
+ * goes wrong, a failed start leaves nothing running.
+ */
+
+import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
+import { Chain } from '../../chain/chain.ts';
+import { plainHex } from '../../client/json.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import { haltAll } from '../../places/halt.ts';
+import { ClusterNode } from '../nodes/cluster-node.ts';
+import { openNodes } from '../nodes/open-nodes.ts';
+import { storeOf } from '../plan/facts.ts';
+import { type ClusterPlan, planCluster } from '../plan/plan.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  clusterFolder,
+  keepFailed,
+  type NodeRecord,
+  removeCluster,
+  type Timings,
+  writeRecord,
+  writeRun,
+} from '../state/state.ts';
+import { chainPortAgain, isFixed, livingBatches } from './again.ts';
+import { type StartedChain, startChain } from './chain-start.ts';
+import type { Launched } from './launched.ts';
+import { startLinkProxy } from './link-proxy.ts';
+import { checkPorts, createNodes } from './node-setup.ts';
+import { startInWaves } from './node-waves.ts';
+import { PartWatch } from './part-watch.ts';
+import { hasPreparation, prepareState } from './prepared.ts';
+import type { StartContext } from './start-context.ts';
+import { startDeadline } from './start-deadline.ts';
+import { awaitBatches, awaitMesh, checkReachable, stopwatch, timeoutFor } from './startup-conditions.ts';
+
+/**
+ * Mined before the nodes run, on chains that never mine on demand: a real node may stamp with a batch once it
+ * has read ten blocks after it, in steps of five, four blocks behind the head (contracts.md 11.3). A prepared height
+ * is reached here, too.
+ */
+const HEAD_START_BLOCKS = 20;
+/** Another process may take a picked port before the node does; twice in a row it is no accident. */
+const PORT_ATTEMPTS = 3;
+/** For parts of a failed start. */
+const GRACE_MS = 500;
+
+export interface StartedCluster {
+  readonly record: ClusterRecord;
+  readonly chain: Chain;
+  readonly nodes: readonly ClusterNode[];
+}
+
+/** @throws HarnessError; the name is free again and no process is left */
+export async function startCluster(context: StartContext): Promise<StartedCluster> {
+  const watch = new PartWatch();
+  const launched: Launched = { begun: false, parts: [], watch, open: [] };
+  const failed = new AbortController();
+  const deadline = startDeadline(context);
+  const signals = [
+    failed.signal,
+    deadline.signal,
+    watch.signal,
+    ...(context.signal === undefined ? [] : [context.signal]),
+  ];
+  const { onProgress } = deadline;
+  try {
+    return await startParts({ ...context, signal: AbortSignal.any(signals), onProgress }, launched);
+  } catch (error) {
+    const isInterrupted = context.signal?.aborted === true;
+    const expired = deadline.signal.aborted && !isInterrupted;
+    deadline.end();
+    // Before anything is ended here.
+    const lost = isInterrupted ? undefined : await watch.reason();
+    watch.end();
+    // The waits still running have nothing left to wait for.
+    failed.abort();
+    const reason = lost ?? (expired ? deadline.signal.reason : error);
+    if (!launched.begun) {
+      if (context.before === undefined) removeCluster(context.stateDir, context.record);
+      throw reason;
+    }
+    await Promise.all(launched.open.map((connection) => connection.close()));
+    const parts = { token: context.record.token, parts: launched.parts };
+    if (context.before !== undefined) {
+      await haltAll(context.driver, parts, GRACE_MS);
+      throw reason;
+    }
+    if (launched.parts.length > 0) await gatherLogs(context);
+    await context.driver.dispose(parts, GRACE_MS);
+    throw withEvidence(reason, context);
+  } finally {
+    deadline.end();
+    watch.end();
+  }
+}
+
+async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
+  const { definition, seed, signal, before } = context;
+  const clock = stopwatch();
+  // Containers that exist have theirs.
+  if (before === undefined) await awaitImages(context);
+  clock.lap();
+  await checkPrograms(context);
+  const plan = planCluster(definition, seed);
+  if (!isFixed(context)) await checkPorts(plan, before !== undefined);
+
+  launched.begun = true;
+  context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
+  // In parallel with the chain, whose start leaves a processor mostly idle.
+  const prepared = prepare(context);
+  // A start that fails before this is awaited reports its own reason.
+  void Promise.allSettled([prepared]);
+  const started = await startChainOf(context, plan, launched);
+  launched.watch.add(started.whyEnded);
+  const chain = new Chain(started.record);
+  launched.open.push(chain);
+  if (chain.steady && !context.continued) {
+    const { height = 0 } = context.definition.prepare;
+    const missing = height - (await chain.height(context.signal));
+    await chain.mine(Math.max(HEAD_START_BLOCKS, missing), { force: true });
+  }
+  const chainMs = clock.lap();
+  context.onProgress({
+    step: 'chain',
+    done: true,
+    detail: `anvil on ${new URL(started.record.rpc).host}, 7 contracts`,
+    ms: chainMs,
+  });
+
+  context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plan.nodes.length} ready` });
+  const batches = context.continued ? context.record.batches : batchesOf(started, plan);
+  await prepared;
+  const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
+  const nodesMs = clock.lap();
+  context.onProgress({
+    step: 'nodes',
+    done: true,
+    detail: `${nodes.length} of ${nodes.length} ready`,
+    ms: nodesMs,
+  });
+
+  const living = await livingBatches(context, chain, batches);
+  const [meshedMs, batchUsableMs] = await Promise.all([
+    awaitMesh(context, nodes),
+    awaitBatches(context, nodes, living),
+  ]);
+  await checkReachable(nodes, signal);
+  const state =
+    hasPreparation(definition) && !context.continued
+      ? await prepareState(context, { chain, nodes })
+      : undefined;
+  // What has ended only just now ends the start, too.
+  await launched.watch.reason();
+  throwIfInterrupted(signal);
+  const timings: Timings = {
+    chainMs,
+    nodesMs,
+    meshedMs,
+    batchUsableMs,
+    ...(state === undefined ? {} : { preparedMs: state.ms }),
+    totalMs: clock.total(),
+  };
+  const record: ClusterRecord = {
+    ...context.record,
+    phase: 'running',
+    chain: started.record,
+    nodes: records,
+    batches,
+    ...(state === undefined ? {} : { prepared: state.prepared }),
+    timings,
+  };
+  writeRecord(context.stateDir, record);
+  return { record, chain, nodes };
+}
+
+/** Logs of a failed start; if they cannot be read either, that must not hide the failure. */
+async function gatherLogs({ driver }: StartContext): Promise<void> {
+  const [outcome] = await Promise.allSettled([driver.gatherLogs()]);
+  if (outcome.status === 'rejected') process.emitWarning(`logs are lost: ${messageOf(outcome.reason)}`);
+}
+
+/**
+ * A failed start's output is kept under its own name; an interrupted start is not a failure.
+ * @returns the error, with a hint that names the folder
+ */
+function withEvidence(error: unknown, { stateDir, record }: StartContext): unknown {
+  if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') {
+    removeCluster(stateDir, record);
+    return error;
+  }
+  const kept = keepFailed(stateDir, record.name);
+  if (kept === undefined) return error;
+  const before = clusterFolder(stateDir, record.name).path;
+  const hint = [error.hint?.replaceAll(before, kept), `Logs and state of this start: ${kept}`].filter(
+    (text) => text !== undefined,
+  );
+  return new HarnessError(error.code, error.message, { cause: error, hint: hint.join('\n') });
+}
+
+/** Before anything runs: a program that cannot be started must not cost a chain. */
+async function checkPrograms({ definition, driver }: StartContext): Promise<void> {
+  for (const [index, { flavour, binary, image, options }] of definition.nodes.entries()) {
+    const runImage = driver.runImage?.bind(driver);
+    await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, image, options, runImage });
+  }
+}
+
+/** Containers need their images, and an image may take minutes to build: hence a separate step. */
+async function awaitImages({ driver, definition, signal, onProgress }: StartContext): Promise<void> {
+  if (driver.images === undefined) return;
+  const clock = stopwatch();
+  const step = 'image';
+  onProgress({ step, done: false, detail: 'asking the engine' });
+  const named = definition.nodes.map(({ image }) => image).filter((image) => image !== undefined);
+  const detail = await driver.images([...new Set(named)], {
+    signal,
+    onProgress: (text) => onProgress({ step, done: false, detail: text }),
+  });
+  onProgress({ step, done: true, detail, ms: clock.total() });
+}
+
+async function prepare({ driver, definition, signal }: StartContext): Promise<void> {
+  const flavours = new Set(definition.nodes.map(({ flavour }) => flavour));
+  await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
+}
+
+async function startChainOf(
+  context: StartContext,
+  plan: ClusterPlan,
+  launched: Launched,
+): Promise<StartedChain> {
+  const { stateDir, record, signal, continued, before, definition } = context;
+  const folder = clusterFolder(stateDir, record.name);
+  const keepsState = continued || (!context.ephemeral && storeOf(definition) === 'disk');
+  return startChain({
+    driver: context.driver,
+    options: {
+      ...plan.chain,
+      ...(keepsState ? { stateFolder: folder.chainState() } : {}),
+      ...(await chainPortAgain(context, plan)),
+    },
+    isAgain: before !== undefined,
+    token: record.token,
+    optionsFile: folder.chainOptions(),
+    log: folder.log('chain'),
+    stopWithParent: context.ephemeral,
+    signal,
+    onStarted({ handle }) {
+      launched.parts.push({ name: 'chain', handle });
+      writeRun(stateDir, record.name, 'chain', { handle, state: 'running' });
+    },
+  });
+}
+
+function batchesOf(started: StartedChain, { nodes }: ClusterPlan): BatchRecord[] {
+  return started.batches.flatMap(({ id, owner, depth }) =>
+    nodes
+      .filter(({ identity }) => identity.ethereum === plainHex(owner))
+      .map(({ name }) => ({ id: plainHex(id), node: name, depth })),
+  );
+}
+
+interface NodeParts {
+  readonly started: StartedChain;
+  readonly plan: ClusterPlan;
+  readonly batches: readonly BatchRecord[];
+  readonly launched: Launched;
+}
+
+async function startNodes(
+  context: StartContext,
+  parts: NodeParts,
+): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+  for (let attempt = 1; ; attempt++) {
+    const watched = new DisposableStack();
+    try {
+      return await startNodesOnce(context, parts, (node) => {
+        watched.use(parts.launched.watch.add(() => node.whyEnded()));
+      });
+    } catch (error) {
+      const again =
+        error instanceof HarnessError &&
+        error.code === 'PORT_IN_USE' &&
+        context.signal?.aborted !== true &&
+        context.definition.ports === 'free' &&
+        attempt < PORT_ATTEMPTS;
+      if (!again) throw error;
+      // The chain stays; the nodes start anew on other ports.
+      watched.dispose();
+      const nodes = parts.launched.parts.filter(({ name }) => name !== 'chain');
+      parts.launched.parts.splice(
+        0,
+        Infinity,
+        ...parts.launched.parts.filter(({ name }) => name === 'chain'),
+      );
+      await Promise.all(nodes.map(({ handle }) => context.driver.kill(handle)));
+    }
+  }
+}
+
+async function startNodesOnce(
+  context: StartContext,
+  { started, plan, batches, launched }: NodeParts,
+  onReady: (node: ClusterNode) => void,
+): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+  const { signal, stateDir } = context;
+  const { records, routes } = await createNodes(context, started, plan);
+  // From here on another process knows what to stop, even if this one is killed.
+  writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
+  const nodes = openNodes(context, records, batches);
+  launched.open.push(...nodes.map(({ client }) => client));
+  if (routes.length > 0) await startLinkProxy(context, routes, launched);
+  await startInWaves(nodes, {
+    limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
+    async launch(node) {
+      throwIfInterrupted(signal);
+      launched.parts.push({ name: node.name, handle: await node.launch() });
+    },
+    onReady,
+    onProgress: context.onProgress,
+    signal,
+  });
+  return { nodes, records };
+}

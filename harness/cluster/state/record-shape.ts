@@ -1,0 +1,66 @@
+/** What a cluster's record must be like to be used: it may be damaged, or have come from elsewhere. */
+import { z } from 'zod';
+import { HarnessError } from '../../base/errors.ts';
+import { NAME_PATTERN } from '../../base/own-folder.ts';
+import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
+import { DRIVER_NAMES } from '../../places/driver.ts';
+
+/** Names of nodes are names of files and folders. */
+const nodeName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'the name of a node' });
+const text = z.string({ error: 'text' });
+
+/** Of an API; empty: it has none. */
+const url = text.refine((value) => value === '' || (/^https?:/.test(value) && URL.canParse(value)), {
+  error: 'an HTTP address',
+});
+const flavour = z.enum(FLAVOUR_NAMES, { error: `one of ${FLAVOUR_NAMES.join(', ')}` });
+
+const node = z.looseObject(
+  {
+    name: nodeName,
+    flavour,
+    api: url,
+    debug: url.optional(),
+    dataDir: text,
+    log: text,
+    binary: text.optional(),
+  },
+  { error: 'a node' },
+);
+
+const shape = z.looseObject({
+  name: z.string({ error: 'text' }).regex(NAME_PATTERN, { error: 'the name of a cluster' }),
+  /** Part of the names of files. */
+  token: z.string({ error: 'text' }).regex(/^[\w-]{1,64}$/, { error: 'letters, digits and hyphens' }),
+  driver: z.enum([...DRIVER_NAMES, 'attached'], {
+    error: `one of ${[...DRIVER_NAMES, 'attached'].join(', ')}`,
+  }),
+  phase: z.enum(['starting', 'running'], { error: 'starting or running' }).optional(),
+  createdAt: z.number({ error: 'milliseconds' }).optional(),
+  owner: z.looseObject({ pid: z.int({ error: 'a process id' }), startedAt: text }, { error: 'a process' }),
+  /** Only what its driver reads; what svcnet has not started has other nodes. */
+  definition: z
+    .looseObject(
+      { nodes: z.array(z.looseObject({ flavour: flavour.optional() }), { error: 'a list of groups' }) },
+      { error: 'a definition' },
+    )
+    .optional(),
+  nodes: z.array(node, { error: 'a list of nodes' }).max(1000, { error: 'at most 1000 nodes' }).optional(),
+  batches: z.array(z.looseObject({ id: text, node: text }), { error: 'a list of batches' }).optional(),
+});
+
+/** @param name of its folder @throws HarnessError `STATE_INVALID` naming the key */
+export function expectRecord(record: object, name: string, file: string): void {
+  const parsed = shape.safeParse(record);
+  const issue = parsed.error?.issues[0];
+  if (issue !== undefined) throw invalid(file, `${issue.path.join('.')}: expected ${issue.message}`);
+  if (parsed.data?.name !== name) {
+    throw invalid(file, `name: got '${parsed.data?.name}', expected '${name}', the name of its folder`);
+  }
+}
+
+function invalid(file: string, what: string): HarnessError {
+  return new HarnessError('STATE_INVALID', `${file}: ${what}`, {
+    hint: 'It is damaged, or svcnet has not written it. Remove its folder by hand once none of its processes runs.',
+  });
+}

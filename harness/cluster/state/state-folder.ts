@@ -1,0 +1,54 @@
+/** The folder of all state: where it is, whose it is, and that its parts lie in it. */
+import { join, resolve } from 'node:path';
+import { HarnessError } from '../../base/errors.ts';
+import { entriesOf, expectInside, expectOwn, statusOf } from '../../base/own-folder.ts';
+
+const DEFAULT = '.svcnet';
+const NOT_OURS = 'Choose another folder with SVCNET_STATE, or give this one to yourself with chown.';
+
+/** Default folder of all state: in the current directory, unless `SVCNET_STATE` names another. */
+export function defaultStateDir(): string {
+  return resolve(namedStateDir() ?? DEFAULT);
+}
+
+function namedStateDir(): string | undefined {
+  const named = process.env['SVCNET_STATE'] ?? '';
+  return named === '' ? undefined : named;
+}
+
+/** A part of the state. */
+export type StatePart = 'clusters' | 'snapshots' | 'failed' | 'runs' | 'cache';
+
+/**
+ * @returns its path; there may be nothing yet
+ * @throws HarnessError `STATE_INVALID` when the folder is another user's, or a link leads out of it; `CANNOT_READ`
+ */
+export function statePath(stateDir: string, part: StatePart): string {
+  const isLink = statusOf(stateDir)?.isSymbolicLink() === true;
+  // A repository may hold one; what a person has named is what that person means.
+  if (isLink && namedStateDir() === undefined && resolve(stateDir) === resolve(DEFAULT)) {
+    throw new HarnessError('STATE_INVALID', `${stateDir} is a link, expected a folder`, {
+      hint: 'If it leads where you want the state to be, name that folder with SVCNET_STATE; otherwise remove the link.',
+    });
+  }
+  expectOwn(stateDir, NOT_OURS);
+  const path = join(stateDir, part);
+  expectInside(stateDir, path);
+  return path;
+}
+
+/**
+ * Names in a folder. None for a folder that does not exist, no longer exists or cannot exist.
+ * @throws HarnessError `CANNOT_READ`
+ */
+export function namesIn(folder: string): string[] {
+  return entriesOf(folder).map(({ name }) => name);
+}
+
+/** Names of the folders in a folder, sorted; links are none. @throws HarnessError `CANNOT_READ` */
+export function foldersIn(folder: string): string[] {
+  return entriesOf(folder)
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .toSorted();
+}

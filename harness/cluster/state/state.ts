@@ -1,0 +1,408 @@
+/**
+ * What is on disk about a cluster, so that any process can attach to it, look at it and remove it:
+ *
+ *   <state>/clusters/<name>/cluster.json   what does not change while it runs, written when a phase is reached
+ *                          /run/<part>.json where a node or the chain runs, one file each
+ *                          /nodes/<node>/   data directories        /logs/<part>.log
+ *                          /chain/          options of the chain
+ *                          /saving-<pid>.json  processes that save it, see `saving.ts`
+ *                          /starting-<pid>.json  the one that starts it again, see `turn.ts`
+ *                          /ports-<token>   see `port-keeper.ts`
+ *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
+ *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts
+ *   <state>/cache/                           compiled code, shared by all clusters
+ *
+ * Files are replaced as a whole.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync, lstatSync, mkdirSync, renameSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { Whose } from '../../base/direct.ts';
+import { cannotWrite, HarnessError } from '../../base/errors.ts';
+import { suggestion } from '../../base/format.ts';
+import { readJson, writeJson } from '../../base/json-file.ts';
+import type { ProcessId } from '../../base/machine/processes.ts';
+import { expectInside, expectNoLinks, identityOf, NAME_PATTERN } from '../../base/own-folder.ts';
+import type { ChainRecord } from '../../chain/record.ts';
+import type { DialectName } from '../../client/dialect.ts';
+import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import type { Profile } from '../../flavours/profiles.ts';
+import { type DriverName, type Handle, LOCAL_DRIVERS } from '../../places/driver.ts';
+import { removeFolder } from './move.ts';
+import { expectRecord } from './record-shape.ts';
+import { foldersIn, namesIn, statePath } from './state-folder.ts';
+
+/** Raised when records of an older version can no longer be read. */
+export const RECORD_VERSION = 3;
+const RECORD_FILE = 'cluster.json';
+/** Failed starts that are kept. */
+const FAILED_KEPT = 5;
+
+export interface NodeRecord extends Whose {
+  readonly name: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  readonly dialect: DialectName;
+  /** Path of its program, for flavours that need one. */
+  readonly binary?: string;
+  /** Image of its container, unless it is this package's own. */
+  readonly image?: string;
+  /** URLs. */
+  readonly api: string;
+  readonly debug: string;
+  /** Multiaddress for this machine; empty when it reports none. */
+  readonly p2p: string;
+  /** The multiaddress that other nodes dial, if different. */
+  readonly underlay?: string;
+  readonly overlay: string;
+  readonly ethereum: string;
+  /** Key of its account, 64 hex digits; absent: unknown. */
+  readonly privateKey?: string;
+  /** The token its API requires, or the path of a file that holds it; both absent: none. */
+  readonly token?: string;
+  readonly tokenFile?: string;
+  /** Name of its container, if it has one. */
+  readonly container?: string;
+  /** As the node sees it; empty if svcnet did not start it. */
+  readonly dataDir: string;
+  /** Path of its log, or the command that prints it. */
+  readonly log: string;
+  /** Names of the only peers it may have; absent: any. */
+  readonly peers?: readonly string[];
+}
+
+/** A batch that a node of the cluster owns. */
+export interface BatchRecord {
+  readonly id: string;
+  readonly node: string;
+  /** It stamps 2^depth chunks. */
+  readonly depth: number;
+}
+
+/** What the start has prepared because the definition asks for it. */
+export interface PreparedRecord {
+  readonly uploads: readonly PreparedUpload[];
+}
+
+/** An upload that is synced: data of some bytes under `/bytes`, or the file or folder of a path under the dialect's files. */
+export interface PreparedUpload {
+  readonly node: string;
+  readonly reference: string;
+  /** Bytes; absent for a file or folder. */
+  readonly size?: number;
+  readonly path?: string;
+}
+
+/** Durations of the phases of a start, real milliseconds. */
+export interface Timings {
+  /** The chain and its contracts. */
+  readonly chainMs: number;
+  /** The nodes, until all were ready. */
+  readonly nodesMs: number;
+  /** Until every node had its peers; beside the batches. */
+  readonly meshedMs: number;
+  /** Until every batch could be used; beside the peers. */
+  readonly batchUsableMs: number;
+  /** Absent when nothing was prepared. */
+  readonly preparedMs?: number;
+  /** The whole start. */
+  readonly totalMs: number;
+}
+
+export interface ClusterRecord {
+  readonly version: number;
+  /** Tells one cluster from a later one of the same name. */
+  readonly token: string;
+  readonly name: string;
+  /** Decimal; absent when nothing in it follows from a seed. */
+  readonly seed?: string;
+  readonly driver: DriverName;
+  readonly profile: Profile;
+  /** Unix milliseconds. */
+  readonly createdAt: number;
+  readonly phase: 'starting' | 'running';
+  /** The process that starts it; an ephemeral cluster lives no longer than that process. */
+  readonly owner: ProcessId;
+  readonly ephemeral: boolean;
+  readonly definition: unknown;
+  readonly chain?: ChainRecord;
+  readonly nodes: readonly NodeRecord[];
+  readonly batches: readonly BatchRecord[];
+  readonly prepared?: PreparedRecord;
+  readonly timings?: Timings;
+}
+
+/**
+ * `stopped`, `killed` and `paused` are what was asked for; a node that is `running` here may still have
+ * crashed.
+ */
+export type RunState = 'running' | 'paused' | 'stopped' | 'killed';
+export interface RunRecord {
+  /** For the cluster's driver. */
+  readonly handle: Handle;
+  readonly state: RunState;
+}
+
+/** Paths of one cluster. */
+export interface ClusterFolder {
+  readonly path: string;
+  dataDir(node: string): string;
+  log(part: string): string;
+  /** What the nodes know of each other from the start. */
+  peerRecords(): string;
+  chainOptions(): string;
+  linkProxyOptions(): string;
+  /** State of a chain that started from another one's. */
+  chainState(): string;
+}
+
+/** @throws HarnessError `STATE_INVALID` for a name that is none, or when a link leads elsewhere */
+export function clusterFolder(stateDir: string, name: string): ClusterFolder {
+  if (!NAME_PATTERN.test(name)) {
+    throw new HarnessError('STATE_INVALID', `got '${name}', expected the name of a cluster`);
+  }
+  const clusters = clustersDir(stateDir);
+  const path = join(clusters, name);
+  expectInside(clusters, path);
+  return {
+    path,
+    dataDir: (node) => join(path, 'nodes', node),
+    log: (part) => join(path, 'logs', `${part}.log`),
+    peerRecords: () => join(path, 'peer-records'),
+    chainOptions: () => join(path, 'chain', 'options.json'),
+    linkProxyOptions: () => join(path, 'link-proxy.json'),
+    chainState: () => join(path, 'chain', 'state'),
+  };
+}
+
+/** Names of all clusters that have a record, running or not. */
+export function listClusters(stateDir: string): string[] {
+  return foldersOf(stateDir).filter((name) => hasRecord(stateDir, name));
+}
+
+/** Names of folders that only look like a cluster: something has written into them after its end. */
+export function foldersWithoutRecord(stateDir: string): string[] {
+  return foldersOf(stateDir).filter((name) => !hasRecord(stateDir, name));
+}
+
+/** Folders that could be a cluster's; others have not been made by this program. */
+function foldersOf(stateDir: string): string[] {
+  return foldersIn(clustersDir(stateDir)).filter((name) => NAME_PATTERN.test(name));
+}
+
+/** A folder that cannot be looked into counts as one that has: reading its record says why it cannot be. */
+function hasRecord(stateDir: string, name: string): boolean {
+  try {
+    return lstatSync(recordFile(stateDir, name), { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
+/** Folders that have been moved aside, or are not yet in their place. */
+export function asideFolders(stateDir: string): string[] {
+  const path = clustersDir(stateDir);
+  return namesIn(path)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => join(path, name));
+}
+
+/** @returns undefined when there is no such cluster @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
+export function readRecord(stateDir: string, name: string): ClusterRecord | undefined {
+  const file = recordFile(stateDir, name);
+  const written = readJson(file) as Written | null | undefined;
+  if (written === undefined) return undefined;
+  if (written?.version !== RECORD_VERSION) {
+    throw new HarnessError(
+      'STATE_INVALID',
+      `${file}: version ${String(written?.version)}, expected ${RECORD_VERSION}`,
+      {
+        hint: `Remove the folder by hand once none of its processes runs: ${dirname(file)}`,
+      },
+    );
+  }
+  expectRecord(written, name, file);
+  return readAsOwn(written, clusterFolder(stateDir, name));
+}
+
+/** A record on disk. */
+type Written = ClusterRecord & {
+  /** Of its folder, where and when it was made. */
+  readonly madeAs?: string;
+};
+
+function readAsOwn({ madeAs, ...record }: Written, folder: ClusterFolder): ClusterRecord {
+  const isOwn = madeAs !== undefined && madeAs === identityOf(folder.path);
+  if (!isOwn) for (const path of [folder.path, join(folder.path, 'nodes')]) expectNoLinks(path);
+  const isLocal = LOCAL_DRIVERS.some((driver) => driver === record.driver);
+  const nodes = (record.nodes ?? []).map(({ tokenFile, ...node }) => ({
+    ...node,
+    // The content of the file would be sent to the node.
+    ...(isOwn && tokenFile !== undefined ? { tokenFile } : {}),
+    // What nodes of this machine keep lies in the cluster's folder, wherever that has been moved.
+    ...(isLocal ? { dataDir: folder.dataDir(node.name), log: folder.log(node.name) } : {}),
+  }));
+  return { ...record, nodes, batches: record.batches ?? [] };
+}
+
+/** Identities of folders that were found to be own, by path. */
+const own = new Map<string, string>();
+
+/**
+ * Whether this program has made the cluster on this machine. Of one that came with a repository, or is a copy, nothing
+ * that its files name is run, asked or ended.
+ */
+export function isOwnCluster(stateDir: string, name: string): boolean {
+  const { path } = clusterFolder(stateDir, name);
+  const identity = identityOf(path);
+  if (identity === undefined) return false;
+  if (own.get(path) === identity) return true;
+  const written = readJson(recordFile(stateDir, name)) as Written | null | undefined;
+  if (written?.madeAs !== identity) return false;
+  own.set(path, identity);
+  return true;
+}
+
+/** The same where one record must not hide the others. @param onInvalid gets the reason why it cannot be read */
+export function readableRecord(
+  stateDir: string,
+  name: string,
+  onInvalid: (reason: HarnessError) => void,
+): ClusterRecord | undefined {
+  try {
+    return readRecord(stateDir, name);
+  } catch (error) {
+    if (!(error instanceof HarnessError) || !['STATE_INVALID', 'CANNOT_READ'].includes(error.code))
+      throw error;
+    onInvalid(error);
+    return undefined;
+  }
+}
+
+/**
+ * The cluster that a command refers to: the named one, else the only one.
+ * @throws HarnessError `CLUSTER_NOT_FOUND` naming those that exist
+ */
+export function findCluster(stateDir: string, name: string | undefined): ClusterRecord {
+  const names = listClusters(stateDir);
+  const wanted = name ?? (names.length === 1 ? names[0] : undefined);
+  const record = wanted === undefined ? undefined : readRecord(stateDir, wanted);
+  if (record !== undefined) return record;
+  if (names.length === 0) {
+    throw new HarnessError('CLUSTER_NOT_FOUND', `no cluster in ${stateDir}`, {
+      hint: 'Start one with: svcnet up',
+    });
+  }
+  const known = `known: ${names.join(', ')}`;
+  throw new HarnessError(
+    'CLUSTER_NOT_FOUND',
+    name === undefined
+      ? `several clusters exist, choose one with --name (${known})`
+      : `--name: no cluster '${name}'${suggestion(name, names)} (${known})`,
+  );
+}
+
+export function writeRecord(stateDir: string, record: ClusterRecord): void {
+  const { path } = clusterFolder(stateDir, record.name);
+  if (!existsSync(path)) writeFirstRecord(path, record);
+  else if (isOwnCluster(stateDir, record.name)) writeOwn(path, record);
+  else writeJson(recordFile(stateDir, record.name), record);
+}
+
+/** @param folder of a cluster that is being made, and need not have its name yet */
+export function writeFirstRecord(folder: string, record: ClusterRecord): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  writeOwn(folder, record);
+}
+
+function writeOwn(folder: string, record: ClusterRecord): void {
+  const written: Written = { ...record, madeAs: identityOf(folder) ?? '' };
+  writeJson(join(folder, RECORD_FILE), written);
+}
+
+export function writeRun(stateDir: string, cluster: string, part: string, run: RunRecord): void {
+  try {
+    writeJson(runFile(stateDir, cluster, part), run);
+  } catch (error) {
+    throw cannotWrite(stateDir, error);
+  }
+}
+
+export function readRun(stateDir: string, cluster: string, part: string): RunRecord | undefined {
+  if (!isOwnCluster(stateDir, cluster)) return undefined;
+  return readJson(runFile(stateDir, cluster, part)) as RunRecord | undefined;
+}
+
+/** Every part of the cluster that was ever started, the chain among them. */
+export function runRecords(stateDir: string, cluster: string): (RunRecord & { readonly name: string })[] {
+  if (!isOwnCluster(stateDir, cluster)) return [];
+  const folder = join(clusterFolder(stateDir, cluster).path, 'run');
+  return namesIn(folder)
+    .filter((file) => file.endsWith('.json'))
+    .flatMap((file) => {
+      const run = readJson(join(folder, file)) as RunRecord | undefined;
+      return run === undefined ? [] : [{ ...run, name: file.slice(0, -'.json'.length) }];
+    });
+}
+
+/**
+ * Removes what the cluster left on disk, but nothing of another one that has its name now. The folder is
+ * first moved aside, so that the name is free at once.
+ */
+export function removeCluster(
+  stateDir: string,
+  { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
+): void {
+  if (!isTheirs(clusterFolder(stateDir, name).path, token)) return;
+  const aside = setAside(stateDir, name);
+  if (aside === undefined) return;
+  if (isTheirs(aside, token)) removeFolder(aside);
+  // Another cluster took the name between the check and the move.
+  else renameSync(aside, clusterFolder(stateDir, name).path);
+}
+
+/** Whether a folder belongs to this cluster, or to none. */
+function isTheirs(path: string, token: string): boolean {
+  const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
+  return record === undefined || record.token === token;
+}
+
+/** Moves the cluster's folder aside. @returns where it is now; undefined when there is none */
+export function setAside(stateDir: string, name: string): string | undefined {
+  const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
+  try {
+    renameSync(clusterFolder(stateDir, name).path, aside);
+    return aside;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Moves the remains of a failed start out of the way, so that the name is free and the logs can be read.
+ * @returns where it is now; undefined when there is nothing
+ */
+export function keepFailed(stateDir: string, name: string): string | undefined {
+  const aside = setAside(stateDir, name);
+  if (aside === undefined) return undefined;
+  const folder = statePath(stateDir, 'failed');
+  const time = new Date().toISOString().slice(0, 19).replace(/:/g, '-');
+  const kept = join(folder, `${time}-${name}-${basename(aside).slice(1, 9)}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  renameSync(aside, kept);
+  for (const old of namesIn(folder).toSorted().slice(0, -FAILED_KEPT)) removeFolder(join(folder, old));
+  return kept;
+}
+
+export function clustersDir(stateDir: string): string {
+  return statePath(stateDir, 'clusters');
+}
+
+function recordFile(stateDir: string, cluster: string): string {
+  return join(clusterFolder(stateDir, cluster).path, RECORD_FILE);
+}
+
+function runFile(stateDir: string, cluster: string, part: string): string {
+  return join(clusterFolder(stateDir, cluster).path, 'run', `${part}.json`);
+}

@@ -1,0 +1,53 @@
+/**
+ * Whose turn it is to do something to a cluster, or to write a report. Each process that wants it has a file of its own in that
+ * folder; that of a process which is gone does not count. No two have it at once: each writes its file before it looks
+ * for others.
+ */
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { readJson, replaceJson } from '../../base/json-file.ts';
+import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
+
+/** What the turn is for, in the names of the files. */
+export type Purpose = 'saving' | 'starting' | 'reporting';
+
+/**
+ * @param folder of the cluster or the report @param taken what to throw when a process has it, another one or this one
+ * @returns ends it @throws the system's Error, `ENOENT` without the folder
+ */
+export function takeTurn(folder: string, purpose: Purpose, taken: (owner: ProcessId) => Error): Disposable {
+  const expectNobody = (owner: ProcessId | undefined) => {
+    if (owner !== undefined) throw taken(owner);
+  };
+  // Its own file would be replaced.
+  expectNobody(whoseTurn(folder, purpose));
+  const own = join(folder, `${purpose}-${process.pid}.json`);
+  replaceJson(own, ownProcess());
+  const remove = () => rmSync(own, { force: true });
+  try {
+    expectNobody(whoseTurn(folder, purpose, own));
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  return { [Symbol.dispose]: remove };
+}
+
+/** The process whose turn it is now, if any. @param except path of a file that does not count */
+export function whoseTurn(folder: string, purpose: Purpose, except?: string): ProcessId | undefined {
+  return filesIn(folder, purpose)
+    .filter((path) => path !== except)
+    .map((path) => readJson(path) as ProcessId | undefined)
+    .find((owner) => owner !== undefined && isAlive(owner));
+}
+
+function filesIn(folder: string, purpose: Purpose): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.startsWith(`${purpose}-`) && /^\w+-\d+\.json$/.test(name))
+      .map((name) => join(folder, name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}

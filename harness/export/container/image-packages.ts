@@ -1,0 +1,74 @@
+/**
+ * Removes from `node_modules` what the image never loads; the build of the image runs this
+ * (`node/Dockerfile`): `node harness/export/container/image-packages.ts [FOLDER]`, the folder with package.json, its
+ * lock file and node_modules.
+ */
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** Needed only for other runtimes, for types, or to compile what is already compiled. */
+const NEVER_LOADED = /^(bare-.*|@types\/.*|node-addon-api|nan)$/;
+/** Folders and files of a package that are not code, below any folder; licences stay. */
+const ASIDE =
+  /(^|\/)(tests?|docs|examples?|benchmarks?|\.github)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
+/** Compiled for other systems, or other versions of Node.js than 24. */
+const FOREIGN = /\/prebuilds\/(?!linux-)[^/]+$|\/node\.abi[^/]*$|\.musl\.node$/;
+
+interface LockFile {
+  readonly packages: Readonly<
+    Record<
+      string,
+      {
+        readonly dependencies?: Readonly<Record<string, string>>;
+        readonly optionalDependencies?: Readonly<Record<string, string>>;
+      }
+    >
+  >;
+}
+
+/** @returns paths such as `node_modules/zod` of the lock file's packages that the image needs */
+export function neededPackages({ packages }: LockFile): Set<string> {
+  const needed = new Set<string>();
+  const waiting = [''];
+  for (const path of waiting) {
+    const { dependencies, optionalDependencies } = packages[path] ?? {};
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      if (NEVER_LOADED.test(name)) continue;
+      const found = resolvedFrom(path, name, packages);
+      // A package for another platform is optional and not installed.
+      if (found === undefined || needed.has(found)) continue;
+      needed.add(found);
+      waiting.push(found);
+    }
+  }
+  return needed;
+}
+
+/** The nearest one in a parent folder, as Node.js resolves it. */
+function resolvedFrom(path: string, name: string, packages: LockFile['packages']): string | undefined {
+  for (let folder = path; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
+    const candidate = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;
+    if (candidate in packages) return candidate;
+    if (folder === '') return undefined;
+  }
+}
+
+/** @param path below `node_modules` */
+export function isLeftOut(path: string): boolean {
+  return ASIDE.test(path) || FOREIGN.test(path);
+}
+
+function prune(root: string): void {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as LockFile;
+  const needed = neededPackages(lock);
+  for (const path of Object.keys(lock.packages)) {
+    if (path !== '' && !needed.has(path)) rmSync(join(root, path), { recursive: true, force: true });
+  }
+  const modules = join(root, 'node_modules');
+  for (const path of readdirSync(modules, { recursive: true, encoding: 'utf8' })) {
+    if (isLeftOut(path)) rmSync(join(modules, path), { recursive: true, force: true });
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) prune(process.argv[2] ?? '.');

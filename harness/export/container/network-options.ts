@@ -1,0 +1,133 @@
+/**
+ * The definition of a network in one container, from its command line, its environment and a mounted file.
+ */
+import { Command, CommanderError } from 'commander';
+import { HarnessError } from '../../base/errors.ts';
+import { suggestion } from '../../base/format.ts';
+import { DIALECT_NAMES } from '../../client/dialect.ts';
+import type { DefinitionInput } from '../../cluster/plan/definition-input.ts';
+import { readClusterFile } from '../../cluster/plan/document/read.ts';
+import { oneOf, seed, whole } from '../../cluster/plan/fields.ts';
+import { NODES_MAX } from '../../cluster/plan/schema.ts';
+import { expectTrusted, programsIn } from '../../cluster/plan/trust.ts';
+import type { StartingDriver } from '../../places/driver.ts';
+import { PORT_RANGE, RPC_PORT } from './ports.ts';
+
+/** Neither containers inside a container, nor attached nodes. */
+const DRIVERS: readonly StartingDriver[] = ['embedded', 'process'];
+
+export const NETWORK_HELP = `A whole storage network in one container.
+
+usage: docker run -p 1633:1633 -p 8545:8545 svcnet network [--nodes 5] [--seed S] [--dialect svc] [-f FILE]
+
+  --nodes N      number of nodes, 1 to ${NODES_MAX} (SVCNET_NODES, default 5)
+  --seed S       keys, overlays, contracts and batches follow from it (SVCNET_SEED, default: drawn)
+  --dialect D    names and values on HTTP: ${DIALECT_NAMES.join(', ')} (SVCNET_DIALECT, default svc)
+  --allowed-hosts NAMES   host names, separated by commas, that the APIs answer to beside addresses and localhost
+                 (SVCNET_ALLOWED_HOSTS); * for all
+  -f FILE        cluster file (YAML) of a volume; flags and variables win over it
+  --trust        run programs that this file names
+
+The API of node i is at port 1633 + 10 i, the chain's JSON-RPC endpoint at 8545. When the network is usable the container
+is healthy, and its document is the only line on standard output and in /data/network.json.
+`;
+
+/** How each key is given, and what is valid. */
+const KEYS = {
+  nodes: { flag: '--nodes', variable: 'SVCNET_NODES', kind: whole(1, NODES_MAX), number: true },
+  seed: { flag: '--seed', variable: 'SVCNET_SEED', kind: seed, number: false },
+  dialect: { flag: '--dialect', variable: 'SVCNET_DIALECT', kind: oneOf(DIALECT_NAMES), number: false },
+} as const;
+
+type Key = keyof typeof KEYS;
+type Flags = { readonly [key in Key]?: string } & {
+  readonly file?: string;
+  readonly allowedHosts?: string;
+  readonly trust?: true;
+};
+
+/** @returns undefined when help was asked for @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
+export async function networkDefinition(
+  argv: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<{ readonly input: DefinitionInput; readonly source: string } | undefined> {
+  const flags = parse(argv);
+  if (flags === undefined) return undefined;
+  const file = flags.file === undefined ? {} : await readClusterFile(flags.file, '-f');
+  expectTrusted(programsIn(file['nodes']), { source: flags.file ?? 'network', trust: flags.trust });
+  const given = Object.keys(KEYS).map((key) => [key, valueOf(key as Key, flags, environment)] as const);
+  const hosts = hostNames(flags, environment);
+  const input = {
+    name: 'network',
+    listen: '0.0.0.0',
+    ports: PORT_RANGE,
+    ...file,
+    chain: { port: RPC_PORT, ...(file['chain'] as object | undefined) },
+    ...(hosts === undefined ? {} : { allowedHosts: hosts }),
+    ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+  };
+  const wanted = file['driver'] ?? 'embedded';
+  const driver = DRIVERS.find((known) => known === wanted);
+  if (driver === undefined) {
+    throw new HarnessError(
+      'DEFINITION_INVALID',
+      `${flags.file}: driver: got ${JSON.stringify(wanted)}, expected ${DRIVERS.join(' or ')}: all of the network is in this container`,
+    );
+  }
+  return { input: { ...input, driver }, source: flags.file ?? 'network' };
+}
+
+function parse(argv: readonly string[]): Flags | undefined {
+  const command = new Command('network')
+    .helpOption(false)
+    .allowExcessArguments(false)
+    .option('--nodes <count>')
+    .option('--seed <number>')
+    .option('--dialect <name>')
+    .option('--allowed-hosts <names>')
+    .option('-f, --file <path>')
+    .option('--trust')
+    .option('-h, --help')
+    .configureOutput({ writeErr: () => undefined })
+    .exitOverride();
+  try {
+    const { help, ...flags } = command.parse([...argv], { from: 'user' }).opts<Flags & { help?: true }>();
+    return help === true ? undefined : flags;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    throw new HarnessError('USAGE', error.message.replace(/^error: /, ''), {
+      cause: error,
+      hint: 'All flags: docker run --rm svcnet network --help',
+    });
+  }
+}
+
+/** The check of the definition reports mistakes in them. */
+function hostNames(
+  { allowedHosts }: Flags,
+  environment: Readonly<Record<string, string | undefined>>,
+): string[] | undefined {
+  const text = allowedHosts ?? environment['SVCNET_ALLOWED_HOSTS'];
+  if (text === undefined || text === '') return undefined;
+  return text.split(',').map((name) => name.trim());
+}
+
+/** A flag wins over the variable; an empty variable is none. */
+function valueOf(
+  key: Key,
+  flags: Flags,
+  environment: Readonly<Record<string, string | undefined>>,
+): number | bigint | string | undefined {
+  const { flag, variable, kind, number } = KEYS[key];
+  const fallback = environment[variable] === '' ? undefined : environment[variable];
+  const text = flags[key] ?? fallback;
+  if (text === undefined) return undefined;
+  const parsed = kind.safeParse(number && /^\d{1,9}$/.test(text) ? Number(text) : text);
+  if (parsed.success) return parsed.data;
+  const name = flags[key] === undefined ? variable : flag;
+  const near = key === 'dialect' ? suggestion(text, DIALECT_NAMES) : '';
+  throw new HarnessError(
+    'USAGE',
+    `${name}: got '${text}', expected ${parsed.error.issues[0]?.message ?? 'another value'}${near}`,
+  );
+}

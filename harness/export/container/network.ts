@@ -1,0 +1,105 @@
+/**
+ * A whole network in one container, as its main process: the nodes live in this process, the chain is its
+ * child. It ends when asked to, and when the network is no longer whole, so that the container does not
+ * appear healthy.
+ */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cannotWrite, EXIT, exitCodeOf, HarnessError, messageOf } from '../../base/errors.ts';
+import { forTerminal } from '../../base/foreign-text.ts';
+import { formatMs } from '../../base/format.ts';
+import { lineProgress } from '../../base/terminal/progress.ts';
+import { Cluster, type ClusterOptions } from '../../cluster/cluster.ts';
+import { type Incident, incidentText } from '../../cluster/nodes/membership.ts';
+import { trimHolder } from '../../places/embedded/rest.ts';
+import { type Health, serveHealth } from './health.ts';
+import { NETWORK_HELP, networkDefinition } from './network-options.ts';
+
+const FOLDER = '/data';
+const LOG_LINES_SHOWN = 15;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** @returns the exit code: 0 when it was asked to stop */
+export async function network(argv: readonly string[], environment: Environment): Promise<number> {
+  const stopping = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => stopping.abort(new HarnessError('INTERRUPTED', `stopped by ${signal}`)));
+  }
+  try {
+    return await run(argv, environment, stopping.signal);
+  } catch (error) {
+    // Asked to stop before it was up, it did so.
+    if (stopping.signal.aborted) return EXIT.success;
+    say(messageOf(error));
+    if (error instanceof HarnessError && error.hint !== undefined) say(error.hint);
+    return exitCodeOf(error);
+  }
+}
+
+async function run(argv: readonly string[], environment: Environment, signal: AbortSignal): Promise<number> {
+  const definition = await networkDefinition(argv, environment);
+  if (definition === undefined) {
+    process.stdout.write(NETWORK_HELP);
+    return EXIT.success;
+  }
+  const folder = environment['SVCNET_STATE'] || FOLDER;
+  const documentFile = forgotten(folder);
+  const health = await serveHealth();
+  const cluster = await startShown({
+    ...definition.input,
+    source: definition.source,
+    stateDir: folder,
+    signal,
+  });
+  using _trimming = trimHolder();
+  const document = JSON.stringify(cluster);
+  writeFileSync(documentFile, `${document}\n`);
+  process.stdout.write(`${document}\n`);
+  say(`usable after ${formatMs(cluster.timings.totalMs)}`);
+  health.usable(cluster);
+  return serve(cluster, health, signal);
+}
+
+async function startShown(options: ClusterOptions): Promise<Cluster> {
+  const view = lineProgress((text) => process.stderr.write(text));
+  try {
+    return await Cluster.start({ ...options, onProgress: (progress) => view.update(progress) });
+  } finally {
+    await view.end();
+  }
+}
+
+/** Runs until it is asked to stop, or a part of the network is gone. */
+async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<Incident | undefined>();
+  cluster.membership.onIncident((incident) => {
+    say(incidentText(incident));
+    if (incident.what !== 'was paused' && incident.what !== 'was resumed') resolve(incident);
+  });
+  signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  if (signal.aborted) resolve(undefined);
+  const incident = await promise;
+  if (incident !== undefined) {
+    for (const line of await cluster.logOf(incident.part).tail(LOG_LINES_SHOWN)) say(`  ${line}`);
+    say('the network is not whole any more: it ends');
+  }
+  await cluster.stop();
+  await health.close();
+  return incident === undefined ? EXIT.success : EXIT.checkFailed;
+}
+
+/** @returns path of the document, after removing that of an earlier start of this container */
+function forgotten(folder: string): string {
+  const path = join(folder, 'network.json');
+  try {
+    rmSync(path, { force: true });
+  } catch (error) {
+    throw cannotWrite(folder, error);
+  }
+  return path;
+}
+
+function say(text: string): void {
+  process.stderr.write(`${forTerminal(text)}\n`);
+}

@@ -1,0 +1,34 @@
+/**
+ * A clock that is wrong. Durations stay right: a system set to another time still knows how long a second is.
+ */
+import type { Clock } from '../../../node/env/clock.ts';
+import type { Surroundings } from './surroundings.ts';
+
+const MILLION = 1_000_000;
+
+export function wrongClock(base: Clock, surroundings: Pick<Surroundings, 'clocks'>): Clock {
+  let lastNs = 0n;
+  const now = () => {
+    const right = base.now();
+    let shift = 0;
+    for (const { fault, count } of surroundings.clocks) {
+      count('clock reads shifted');
+      shift += fault.offsetMs + ((right - fault.since) * fault.driftPpm) / MILLION;
+    }
+    return Math.round(right + shift);
+  };
+  return {
+    now,
+    monotonic: () => base.monotonic(),
+    nowNs() {
+      const wallNs = BigInt(now()) * 1_000_000n;
+      // Even when it is set back: timestamps of one start stay in order.
+      lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
+      return lastNs;
+    },
+    sleep: (ms, signal) => base.sleep(ms, signal),
+    turn: () => base.turn(),
+    timer: (ms, wake) => base.timer(ms, wake),
+    deadline: (ms, parent) => base.deadline(ms, parent),
+  };
+}

@@ -1,0 +1,48 @@
+/** What a behaviour of a dishonest node is made of. */
+import type { Clock } from '../../../../node/env/clock.ts';
+import type { Random } from '../../../../node/env/random.ts';
+import type { ChainEndpoint } from '../../../../node/onchain/rpc.ts';
+import type { MessageOf, MessageTable } from '../../../../node/p2p/codec/message.ts';
+import type { Host, Peer, ProtocolHandler } from '../../../../node/p2p/host.ts';
+import type { HostDeps, HostOptions } from '../../../../node/p2p/peer-host.ts';
+
+/** What a behaviour acts on. */
+export interface Stage {
+  /** The honest host of the node: streams opened here are not tampered with. */
+  readonly host: Host;
+  readonly options: HostOptions;
+  readonly deps: HostDeps;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** A host on the same network, for further identities. */
+  readonly newHost: (options: HostOptions, deps: HostDeps) => Host;
+  /** Of the chain that the node uses. */
+  readonly chain: () => ChainEndpoint;
+  /** Aborts when the node stops. */
+  readonly signal: AbortSignal;
+  /** Addresses of chunks that the node has heard of. */
+  readonly heard: ReadonlySet<string>;
+  /** Counts what the behaviour has done. */
+  readonly count: (what: string, by?: number) => void;
+}
+
+/** A message that the node writes. */
+export interface Written {
+  readonly peer: Peer;
+  readonly protocol: string;
+  readonly table: MessageTable;
+  readonly message: Partial<MessageOf<MessageTable>>;
+}
+
+export interface Behaviour {
+  /** One sentence. */
+  readonly about: string;
+  /** Handlers by protocol id, which answer streams instead of the node. */
+  serves?(stage: Stage): Readonly<Record<string, ProtocolHandler>>;
+  /** What is written instead. */
+  alters?(stage: Stage): (written: Written) => Written['message'] | Promise<Written['message']>;
+  /** Whether the node is to be kept from opening a stream of a protocol. */
+  withholds?(stage: Stage): (protocol: string) => boolean;
+  /** What it does of its own accord, from the start of the host until the stage's signal aborts. */
+  acts?(stage: Stage): Promise<void>;
+}

@@ -1,0 +1,51 @@
+/** Identities besides the node's own: each has a key, an overlay and a host. */
+import { createSigner, type Signer } from '../../../../node/crypto/signer.ts';
+import { createMetrics } from '../../../../node/env/metrics.ts';
+import { createAddressBook } from '../../../../node/p2p/address/address-book.ts';
+import type { Host } from '../../../../node/p2p/host.ts';
+import type { HostDeps, HostOptions } from '../../../../node/p2p/peer-host.ts';
+import { HIVE } from '../../../../node/protocols/hive/wire.ts';
+import { PRICING } from '../../../../node/protocols/pricing/wire.ts';
+import type { Stage } from './behaviour.ts';
+import { memoryRecords } from './memory-records.ts';
+
+const KEY_SIZE = 32;
+
+export function newSigner({ random }: Pick<Stage, 'random'>): Signer {
+  return createSigner(random.bytes(KEY_SIZE));
+}
+
+/** On a free loopback port, and not started yet. Peers can greet it; the caller handles everything else. */
+export function newIdentity(
+  { newHost, options, deps, random }: Pick<Stage, 'newHost' | 'options' | 'deps' | 'random'>,
+  differently: { options?: Partial<HostOptions>; deps?: Partial<HostDeps> } = {},
+): Host {
+  const { networkId, nonce, fullNode, allowPrivateCidrs } = options;
+  const host = newHost(
+    {
+      listen: '127.0.0.1:0',
+      networkId,
+      nonce,
+      fullNode,
+      allowPrivateCidrs,
+      welcomeMessage: '',
+      ...differently.options,
+    },
+    {
+      identity: random.bytes(KEY_SIZE),
+      signer: newSigner({ random }),
+      addressBook: createAddressBook(memoryRecords()),
+      state: memoryRecords(),
+      clock: deps.clock,
+      random,
+      log: deps.log,
+      metrics: createMetrics({ prefix: 'dishonest' }),
+      ...differently.deps,
+    },
+  );
+  // Peers drop a host that does not take these messages.
+  for (const protocol of [PRICING, ...Object.values(HIVE)]) {
+    host.handle(protocol, async (stream) => void (await stream.read({})));
+  }
+  return host;
+}

@@ -1,0 +1,89 @@
+/** What behaviours share: talking to peers that refuse, repeating until the node stops, making things up. */
+import { makeCac } from '../../../../node/chunk/cac.ts';
+import type { Chunk } from '../../../../node/chunk/chunk.ts';
+import { STAMP_SIZE } from '../../../../node/chunk/stamp.ts';
+import type { Random } from '../../../../node/env/random.ts';
+import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
+import type { Stage } from './behaviour.ts';
+
+const PAYLOAD_SIZE = 4096;
+
+/**
+ * Being refused, cut off or told to stop is normal for a dishonest node, which tries again. Anything else is
+ * a bug of ours.
+ * @returns whether it went well
+ */
+export async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (error instanceof Error && ('code' in error || error.name === 'AbortError')) return false;
+    throw error;
+  }
+}
+
+/** Runs `say` on an untampered stream, and resets it. @returns whether it went well */
+export function withStream(
+  { host, signal }: Pick<Stage, 'host' | 'signal'>,
+  peer: Peer,
+  protocol: string,
+  converse: (stream: MessageStream) => Promise<unknown>,
+): Promise<boolean> {
+  return succeeds(async () => {
+    const stream = await host.open(peer, protocol, { signal });
+    try {
+      await converse(stream);
+    } finally {
+      stream.reset(new Error('done with it'));
+    }
+  });
+}
+
+/** Every `everyMs` ms runs `work` with all peers not already at it, at once, until the node stops. */
+export async function withPeers(
+  stage: Pick<Stage, 'host' | 'clock' | 'signal'>,
+  everyMs: number,
+  work: (peer: Peer) => Promise<unknown>,
+): Promise<void> {
+  const { host, clock, signal } = stage;
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  const busy = new Set<Peer>();
+  const begin = async (peer: Peer) => {
+    busy.add(peer);
+    try {
+      await work(peer);
+    } catch (error) {
+      reject(error);
+    } finally {
+      busy.delete(peer);
+    }
+  };
+  do {
+    for (const peer of host.peers()) if (!busy.has(peer)) void begin(peer);
+  } while (await Promise.race([pause(clock, everyMs, signal), failed]));
+}
+
+/** @returns false when the node stops */
+export async function pause(
+  clock: Pick<Stage['clock'], 'sleep'>,
+  ms: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await clock.sleep(ms, signal);
+    return true;
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+export function randomChunk(random: Random): Chunk {
+  return makeCac(BigInt(PAYLOAD_SIZE), random.bytes(PAYLOAD_SIZE));
+}
+
+/** Of the right length, and of no batch. */
+export function randomStamp(random: Random): Uint8Array {
+  return random.bytes(STAMP_SIZE);
+}

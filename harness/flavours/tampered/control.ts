@@ -1,0 +1,68 @@
+/**
+ * How other processes reach a tampered node: its faults and counters on disk, and a request to reload them
+ * now.
+ */
+import { requestDirectly } from '../../base/direct.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { type Counts, type NodeFault, readControl, readCounts, removeFault, writeFault } from './settings.ts';
+
+const HOST = '127.0.0.1';
+const ANSWER_MS = 2_000;
+
+/** In force from now on, even if the node is not running yet. */
+export async function beginNodeFault(dataDir: string, key: string, fault: NodeFault): Promise<void> {
+  writeFault(dataDir, key, fault);
+  await ask(dataDir, '/reload');
+}
+
+export async function endNodeFault(dataDir: string, key: string): Promise<void> {
+  removeFault(dataDir, key);
+  await ask(dataDir, '/reload');
+}
+
+/** @param of key of a fault, or name of a behaviour */
+export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
+  await ask(dataDir, '/flush');
+  return readCounts(dataDir, of);
+}
+
+/**
+ * A node that is gone or frozen reads the files when it runs again, and has written most of its counts.
+ * @throws HarnessError `FAULT_REFUSED` when a node that runs does not take it
+ */
+async function ask(dataDir: string, path: '/reload' | '/flush'): Promise<void> {
+  const control = readControl(dataDir);
+  if (control === undefined) return;
+  const url = `http://${HOST}:${control.port}${path}`;
+  try {
+    const { statusCode, body } = await requestDirectly(url, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${control.token}` },
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    await body.dump();
+    // After a node was killed, its port may be another program's.
+    if (statusCode === 204 || !isAlive(control.pid)) return;
+    throw new HarnessError(
+      'FAULT_REFUSED',
+      `the node does not take the change: ${url} answers ${statusCode}`,
+    );
+  } catch (error) {
+    if (!isAway(error)) throw error;
+  }
+}
+
+/** Nothing listens, the connection broke, or the node does not answer. */
+function isAway(error: unknown): boolean {
+  const { code = '', name } = error as NodeJS.ErrnoException;
+  return ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(code) || name === 'TimeoutError';
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}

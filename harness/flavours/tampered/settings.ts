@@ -1,0 +1,118 @@
+/**
+ * One of our nodes that is tampered with: it runs on a platform whose clock and disk can fail, or breaks the
+ * rules of its protocols. A folder in its data directory says how. Its behaviours never change; each fault is
+ * a file, written by the process that begins and ends it, so that a restarted node finds it.
+ */
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { readJson, writeJson } from '../../base/json-file.ts';
+import type { BehaviourName } from './names.ts';
+
+const FOLDER = 'tampered';
+/** Path in a data directory; its presence is what makes a node one of these. */
+export const TAMPERED_FILE = `${FOLDER}/node.json`;
+
+/** What a dishonest node was told to do. */
+export interface TamperSettings {
+  readonly behaviours: readonly BehaviourName[];
+}
+
+/** What is wrong with a clock. */
+export interface ClockFault {
+  readonly layer: 'clock';
+  /** Milliseconds that it is ahead; behind when negative. */
+  readonly offsetMs: number;
+  /** Parts per million that it is too fast; too slow when negative. */
+  readonly driftPpm: number;
+  /** Wall time at which it began, milliseconds since the epoch. */
+  readonly since: number;
+}
+
+/** What is wrong with a disk. `full`: no room, and no write succeeds. `read-only`: no write succeeds. */
+export type DiskFault =
+  | { readonly layer: 'disk'; readonly what: 'full' }
+  | { readonly layer: 'disk'; readonly what: 'read-only' }
+  /** This share of the writes fails. */
+  | { readonly layer: 'disk'; readonly what: 'failing'; readonly percent: number }
+  /** Each write takes this much longer. */
+  | { readonly layer: 'disk'; readonly what: 'slow'; readonly ms: number };
+
+export type NodeFault = ClockFault | DiskFault;
+/** What has been done, by name. */
+export type Counts = Readonly<Record<string, number>>;
+
+/** Where a running node takes requests. */
+export interface ControlAddress {
+  readonly port: number;
+  readonly token: string;
+  /** Its process. */
+  readonly pid: number;
+}
+
+export function isTampered(dataDir: string): boolean {
+  return existsSync(join(dataDir, TAMPERED_FILE));
+}
+
+export function writeTampered(dataDir: string, tampered: TamperSettings): void {
+  writeJson(join(dataDir, TAMPERED_FILE), tampered);
+}
+
+/** @returns undefined for an untampered node */
+export function tamperedOf(dataDir: string): TamperSettings | undefined {
+  return readJson(join(dataDir, TAMPERED_FILE)) as TamperSettings | undefined;
+}
+
+/**
+ * Whether a file or folder is about one run of a node, which a copy of its data does not continue.
+ * @param path in its data directory
+ */
+export function isOfOneRun(path: string): boolean {
+  return dirname(path) === FOLDER && basename(path) !== basename(TAMPERED_FILE);
+}
+
+/** By their keys. */
+export function readFaults(dataDir: string): ReadonlyMap<string, NodeFault> {
+  const folder = join(dataDir, FOLDER, 'faults');
+  const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.json')) : [];
+  return new Map(
+    files.flatMap((file): [string, NodeFault][] => {
+      const fault = readJson(join(folder, file)) as NodeFault | undefined;
+      return fault === undefined ? [] : [[basename(file, '.json'), fault]];
+    }),
+  );
+}
+
+export function writeFault(dataDir: string, key: string, fault: NodeFault): void {
+  writeJson(faultFile(dataDir, key), fault);
+}
+
+export function removeFault(dataDir: string, key: string): void {
+  rmSync(faultFile(dataDir, key), { force: true });
+}
+
+/** @param of key of a fault, or name of a behaviour */
+export function readCounts(dataDir: string, of: string): Counts {
+  return (readJson(countsFile(dataDir, of)) as Counts | undefined) ?? {};
+}
+
+export function writeCounts(dataDir: string, of: string, counts: Counts): void {
+  // Nothing is written into a data directory that has been removed meanwhile.
+  if (existsSync(join(dataDir, FOLDER))) writeJson(countsFile(dataDir, of), counts);
+}
+
+export function readControl(dataDir: string): ControlAddress | undefined {
+  return readJson(join(dataDir, FOLDER, 'control.json')) as ControlAddress | undefined;
+}
+
+export function writeControl(dataDir: string, address: ControlAddress): void {
+  mkdirSync(join(dataDir, FOLDER), { recursive: true, mode: 0o700 });
+  writeJson(join(dataDir, FOLDER, 'control.json'), address);
+}
+
+function faultFile(dataDir: string, key: string): string {
+  return join(dataDir, FOLDER, 'faults', `${key}.json`);
+}
+
+function countsFile(dataDir: string, of: string): string {
+  return join(dataDir, FOLDER, 'counts', `${of}.json`);
+}

@@ -1,0 +1,67 @@
+/** A platform for a tampered node, wrapped around an honest one: no part of the node knows of it. */
+import type { NodeOptions } from '../../../node/options.ts';
+import type { Platform } from '../../../node/platform/platform.ts';
+import { wrongClock } from './clock.ts';
+import { badDisk } from './disk.ts';
+import { serveControl } from './serve.ts';
+import type { TamperSettings } from './settings.ts';
+import { Surroundings } from './surroundings.ts';
+import { Tally } from './tally.ts';
+
+export interface TamperedPlatform extends AsyncDisposable {
+  readonly platform: Platform;
+}
+
+export async function tamper(
+  base: Platform,
+  { dataDir, tampered, options }: { dataDir: string; tampered: TamperSettings; options: NodeOptions },
+): Promise<TamperedPlatform> {
+  const tally = new Tally(dataDir);
+  const surroundings = new Surroundings(dataDir, tally);
+  const served = await serveControl(dataDir, {
+    reload: () => surroundings.reload(),
+    flush: () => tally.flush(),
+  });
+  // Its faults may have changed since they were read, before it could be told.
+  surroundings.reload();
+  const clock = wrongClock(base.clock, surroundings);
+  const platform: Platform = {
+    random: base.random,
+    ...(base.processMetrics === undefined ? {} : { processMetrics: base.processMetrics }),
+    ...(base.workers === undefined ? {} : { workers: base.workers }),
+    logger: (...how) => base.logger(...how),
+    keys: (deps) => base.keys(deps),
+    readText: (path) => base.readText(path),
+    chainEndpoint: (url) => base.chainEndpoint(url),
+    spanExporter: (url) => base.spanExporter(url),
+    listen: (...how) => base.listen(...how),
+    clock,
+    store: (how, deps) =>
+      base.store(how, { ...deps, through: (disk) => badDisk(disk, { clock: base.clock, surroundings }) }),
+    host: await hostOf(base, tampered, { options, tally }),
+  };
+  return {
+    platform,
+    async [Symbol.asyncDispose]() {
+      await served[Symbol.asyncDispose]();
+      tally[Symbol.dispose]();
+    },
+  };
+}
+
+/** Loads the code of dishonest nodes only for them. */
+async function hostOf(
+  base: Platform,
+  { behaviours }: TamperSettings,
+  { options, tally }: { options: NodeOptions; tally: Tally },
+): Promise<Platform['host']> {
+  if (behaviours.length === 0) return (how, deps) => base.host(how, deps);
+  const { dishonestHost } = await import('./conduct/host.ts');
+  return (how, deps) =>
+    dishonestHost(how, deps, {
+      behaviours,
+      newHost: base.host,
+      chain: () => base.chainEndpoint(options['swap-endpoint']),
+      count: (behaviour, what, by) => tally.count(behaviour, what, by),
+    });
+}

@@ -1,0 +1,139 @@
+/**
+ * The ledger: every acknowledged upload of a run, one JSON line each, with the addresses of all chunks below its
+ * reference. Verification asks the nodes themselves (HEAD looks only in the local store) and, for a chunk
+ * that no node holds, says which node should have it and where it came from. Source: `scenarios.md` 1.4 and
+ * 5.4.
+ */
+
+import { appendFile, mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { closerTo } from '../../../node/chunk/address.ts';
+import { fromHex } from '../../../node/crypto/hex.ts';
+import { atMost } from '../../../node/env/turns/at-most.ts';
+import { cannotWrite } from '../../base/errors.ts';
+import { REPORT_REMEDY } from '../../report/folder.ts';
+import type { LedgerResult, Loss } from '../../report/result.ts';
+
+/** An acknowledged upload. */
+export interface LedgerEntry {
+  readonly kind: 'chunk' | 'soc' | 'bytes' | 'file' | 'collection' | 'feed-update';
+  readonly node: string;
+  readonly batch: string;
+  /** Root reference, hex. */
+  readonly reference: string;
+  /** Payload, bytes. */
+  readonly size: number;
+  /** Hex addresses of every chunk below the reference, the root included. */
+  readonly chunks: readonly string[];
+  readonly mode: 'direct' | 'deferred';
+  /** `api`: the answer itself promises durability (direct). `synced`: the tag said so (deferred). */
+  readonly level: 'api' | 'synced';
+  readonly requestedAtMs: number;
+  readonly acknowledgedAtMs: number;
+}
+
+/** A node as verification sees it. */
+export interface ChunkHolder {
+  readonly name: string;
+  readonly overlay: string;
+  /** Is the chunk in the node's local store? Never asks the network. */
+  hasChunk(address: string, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Counts of distinct chunks, and those that no node holds. */
+export interface LedgerVerdict {
+  readonly acknowledged: number;
+  readonly found: number;
+  /** All of them. */
+  readonly losses: readonly Loss[];
+  readonly missing: number;
+}
+
+/** In a result; the run's folder has all. */
+const LOSSES_SHOWN = 50;
+/** Requests under way at once: enough to keep the nodes busy, few enough for a small machine. */
+const VERIFY_CONCURRENCY = 64;
+
+/** The acknowledged uploads of a run. */
+export class Ledger {
+  readonly entries: LedgerEntry[] = [];
+  readonly #path: string | undefined;
+  /** Distinct chunks, with the first upload of each. */
+  readonly #origins = new Map<string, LedgerEntry>();
+  #verdict: LedgerVerdict | undefined;
+
+  /** @param path file of the run's folder; without it the ledger lives in memory */
+  constructor(path?: string) {
+    this.#path = path;
+  }
+
+  async add(entry: LedgerEntry): Promise<void> {
+    this.entries.push(entry);
+    for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);
+    if (this.#path === undefined) return;
+    const folder = dirname(this.#path);
+    try {
+      await mkdir(folder, { recursive: true });
+      await appendFile(this.#path, `${JSON.stringify(entry)}\n`);
+    } catch (error) {
+      throw cannotWrite(folder, error, REPORT_REMEDY);
+    }
+  }
+
+  /** Distinct chunks acknowledged so far. */
+  acknowledgedChunks(): number {
+    return this.#origins.size;
+  }
+
+  /**
+   * Is every acknowledged chunk held by at least one node? Nodes are asked closest first, so that a healthy network
+   * needs one request a chunk. @param onProgress chunks checked, chunks in total
+   */
+  async verify(
+    holders: readonly ChunkHolder[],
+    options: { signal: AbortSignal; onProgress?: (done: number, total: number) => void },
+  ): Promise<LedgerVerdict> {
+    const origins = [...this.#origins];
+    const overlays = new Map(holders.map((holder) => [holder, fromHex(holder.overlay)] as const));
+    const losses: Loss[] = [];
+    let done = 0;
+    const works = origins.map(([chunk, entry]) => async () => {
+      const address = fromHex(chunk);
+      const byDistance = holders.toSorted((a, b) =>
+        closerTo(address, overlays.get(a) as Uint8Array, overlays.get(b) as Uint8Array),
+      );
+      if (!(await someHas(byDistance, chunk, options.signal))) {
+        losses.push({
+          chunk,
+          reference: entry.reference,
+          uploader: entry.node,
+          batch: entry.batch,
+          closest: byDistance[0]?.name ?? 'nobody',
+        });
+      }
+      options.onProgress?.(++done, origins.length);
+    });
+    await atMost(VERIFY_CONCURRENCY, works);
+    const missing = losses.length;
+    this.#verdict = { acknowledged: origins.length, found: origins.length - missing, missing, losses };
+    return this.#verdict;
+  }
+
+  /** Figures of the last verification; before the first, what was acknowledged. */
+  result(): LedgerResult {
+    if (this.#verdict === undefined) return { acknowledged: this.acknowledgedChunks(), found: 0, missing: 0 };
+    const { losses, ...counts } = this.#verdict;
+    return losses.length === 0 ? counts : { ...counts, losses: losses.slice(0, LOSSES_SHOWN) };
+  }
+}
+
+async function someHas(
+  holders: readonly ChunkHolder[],
+  chunk: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const holder of holders) {
+    if (await holder.hasChunk(chunk, signal)) return true;
+  }
+  return false;
+}

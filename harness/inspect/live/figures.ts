@@ -1,0 +1,182 @@
+/**
+ * Computes the charts' figures from the nodes' metrics: counters become rates, histograms become percentiles.
+ */
+import { processUsage } from '../../base/machine/usage.ts';
+import { type Exposition, parseExposition, type Sample } from '../../metrics/exposition.ts';
+import { keptName } from '../../metrics/kept-series.ts';
+import { gained } from '../../metrics/series.ts';
+import { FIGURES, type FigureName } from '../../web/picture/live.ts';
+
+/** The metrics behind a node's figures; apart from the prefix, our own nodes and Bees use the same names. */
+const COUNTERS = {
+  pushed: ['pusher_sync_time_count'],
+  retrieved: ['retrieval_request_success_count'],
+  stored: ['pushsync_storer', 'pullsync_chunks_delivered'],
+  requests: ['api_request_count'],
+} as const;
+const HISTOGRAMS = { push: 'pusher_sync_time', retrieval: 'retrieval_retrieve_chunk_time' } as const;
+type HistogramName = keyof typeof HISTOGRAMS;
+
+/** One reading of a node. */
+export interface Reading {
+  /** Monotonic, milliseconds. */
+  readonly at: number;
+  /** Sums over labels, by full name. */
+  readonly values: ReadonlyMap<string, number>;
+  /** Requests that this page had sent to the node by then: they are subtracted. */
+  readonly asked: number;
+  /** Cumulative counts by upper bound, seconds. */
+  readonly buckets: Readonly<Record<HistogramName, ReadonlyMap<number, number>>>;
+}
+
+/** @param text exposition of a node @throws SyntaxError */
+export function readingOf(text: string, { at, asked }: Pick<Reading, 'at' | 'asked'>): Reading {
+  const { samples }: Exposition = parseExposition(text);
+  const values = new Map<string, number>();
+  const buckets = { push: new Map<number, number>(), retrieval: new Map<number, number>() };
+  for (const { name, labels, value } of samples) {
+    const plain = keptName(name);
+    if (!plain.endsWith('_bucket')) values.set(plain, (values.get(plain) ?? 0) + value);
+    const histogram = histogramOf(plain);
+    if (histogram !== undefined) addBucket(buckets[histogram], { labels, value });
+  }
+  return { at, asked, values, buckets };
+}
+
+function histogramOf(name: string): HistogramName | undefined {
+  if (name === `${HISTOGRAMS.push}_bucket`) return 'push';
+  return name === `${HISTOGRAMS.retrieval}_bucket` ? 'retrieval' : undefined;
+}
+
+function addBucket(buckets: Map<number, number>, { labels, value }: Pick<Sample, 'labels' | 'value'>): void {
+  const bound = labels['le'] === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels['le']);
+  buckets.set(bound, (buckets.get(bound) ?? 0) + value);
+}
+
+/**
+ * @param waiting chunks that the node reports as held back
+ * @returns in the order of `FIGURES`; `null` for unknown figures, such as every rate at the first reading
+ */
+export function figuresOf(
+  now: Reading,
+  before: Reading | undefined,
+  waiting: number | null,
+): (number | null)[] {
+  const seconds = before === undefined ? 0 : (now.at - before.at) / 1000;
+  const figures: Record<FigureName, number | null> = {
+    pushed: rate('pushed'),
+    retrieved: rate('retrieved'),
+    stored: rate('stored'),
+    requests: requests(),
+    queue: queue(),
+    cpu: cpu(),
+    memory: now.values.get('process_resident_memory_bytes') ?? null,
+    delay: milliseconds(now.values.get('nodejs_eventloop_lag_p99_seconds')),
+  };
+  return FIGURES.map((name) => rounded(figures[name]));
+
+  function rate(name: keyof typeof COUNTERS): number | null {
+    if (before === undefined || seconds <= 0) return null;
+    const growths = COUNTERS[name].map((counter) =>
+      growth(now.values.get(counter), before.values.get(counter)),
+    );
+    const known = growths.filter((value) => value !== null);
+    return known.length === 0 ? null : known.reduce((a, b) => a + b, 0) / seconds;
+  }
+
+  function requests(): number | null {
+    const all = rate('requests');
+    return all === null || before === undefined
+      ? null
+      : Math.max(0, all - (now.asked - before.asked) / seconds);
+  }
+
+  function queue(): number | null {
+    const pushing = difference(now, 'pusher_total_to_push', 'pusher_total_synced');
+    return pushing === null ? waiting : pushing + (waiting ?? 0);
+  }
+
+  function cpu(): number | null {
+    if (before === undefined || seconds <= 0) return null;
+    const name = 'process_cpu_seconds_total';
+    const own = growth(now.values.get(name), before.values.get(name));
+    return own === null ? null : (own / seconds) * 100;
+  }
+}
+
+function growth(now: number | undefined, before: number | undefined): number | null {
+  return now === undefined || before === undefined ? null : gained(before, now);
+}
+
+function difference({ values }: Reading, more: string, less: string): number | null {
+  const [from, to] = [values.get(more), values.get(less)];
+  return from === undefined || to === undefined ? null : Math.max(0, from - to);
+}
+
+function milliseconds(seconds: number | undefined): number | null {
+  return seconds === undefined ? null : seconds * 1000;
+}
+
+function rounded(value: number | null): number | null {
+  return value === null ? null : Number(value.toPrecision(4));
+}
+
+/** Two consecutive readings of a node. */
+export interface ReadingPair {
+  readonly now: Reading;
+  readonly before: Reading | undefined;
+}
+
+/**
+ * Percentile over all nodes of the operations finished between their readings, milliseconds; interpolated
+ * linearly between two bounds, as in Prometheus. `null`: nothing was finished.
+ */
+export function latencyOf(
+  pairs: readonly ReadingPair[],
+  histogram: HistogramName,
+  share: number,
+): number | null {
+  const grown = new Map<number, number>();
+  for (const { now, before } of pairs) {
+    if (before === undefined) continue;
+    for (const [bound, count] of now.buckets[histogram]) {
+      const more = growth(count, before.buckets[histogram].get(bound) ?? 0) ?? 0;
+      grown.set(bound, (grown.get(bound) ?? 0) + more);
+    }
+  }
+  const bounds = [...grown].sort(([a], [b]) => a - b);
+  const total = bounds.at(-1)?.[1] ?? 0;
+  if (total === 0) return null;
+  const wanted = share * total;
+  let [lower, below] = [0, 0];
+  for (const [bound, count] of bounds) {
+    if (count >= wanted) {
+      if (!Number.isFinite(bound)) return rounded(lower * 1000);
+      return rounded((lower + ((bound - lower) * (wanted - below)) / (count - below)) * 1000);
+    }
+    [lower, below] = [bound, count];
+  }
+  return null;
+}
+
+/** What a process has used so far. */
+export interface Used {
+  /** Monotonic, milliseconds. */
+  readonly at: number;
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+}
+
+/** Usage of a process that holds several nodes, which cannot report their individual shares. */
+export function usedOf(pid: number, at: number): Used | undefined {
+  const usage = processUsage(pid);
+  return usage === undefined ? undefined : { at, ...usage };
+}
+
+/** @returns percent of one core, `null` at the first reading; bytes */
+export function sharedFigures(now: Used, before: Used | undefined): { cpu: number | null; memory: number } {
+  const seconds = before === undefined ? 0 : (now.at - before.at) / 1000;
+  const cpu =
+    before === undefined || seconds <= 0 ? null : (gained(before.cpuSeconds, now.cpuSeconds) / seconds) * 100;
+  return { cpu: rounded(cpu), memory: now.residentBytes };
+}

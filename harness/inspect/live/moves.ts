@@ -1,0 +1,116 @@
+/**
+ * Chunks moving from node to node, from the nodes' chunk events: a sample, because a network moves more
+ * chunks than a page can show. The figures cover the rest.
+ */
+import { allAtMost } from '../../base/all-at-most.ts';
+import type { ChunkEvents } from '../../client/types.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import type { ChunkMove } from '../../web/picture/live.ts';
+import { replyOf } from '../status/ask.ts';
+import type { ObservedNode } from './network-observer.ts';
+
+const ANSWER_LIMIT_MS = 2000;
+const NODES_AT_ONCE = 8;
+/** Events read per round from all nodes, and moves reported of them. */
+const EVENTS_MAX = 1000;
+const MOVES_MAX = 100;
+/** A node without events is asked again after this many rounds: it may have been restarted with them. */
+const ROUNDS_WITHOUT = 40;
+/** No node has events after this number: it answers with the number of its last one. */
+const END = Number.MAX_SAFE_INTEGER;
+
+/** Events at the end of a hop, and its direction between the reporting node and its peer. */
+const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly toPeer: boolean }>> = {
+  'push-accepted': { kind: 'push', toPeer: true },
+  'ask-delivered': { kind: 'retrieval', toPeer: false },
+  pulled: { kind: 'pull', toPeer: false },
+};
+
+interface Reader {
+  /** Undefined: not asked yet. */
+  cursor: number | undefined;
+  /** Rounds until it is asked again, if it keeps no events. */
+  without: number;
+}
+
+export class MoveReader {
+  readonly #nodes: readonly ObservedNode[];
+  readonly #readers: Reader[];
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #onAsked: (place: number) => void;
+
+  /** @param onAsked called for every request, with the place of the node */
+  constructor(nodes: readonly ObservedNode[], onAsked: (place: number) => void) {
+    this.#nodes = nodes;
+    this.#onAsked = onAsked;
+    this.#readers = nodes.map(() => ({ cursor: undefined, without: 0 }));
+    this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
+  }
+
+  /** Whether any node asked so far keeps events. */
+  get sight(): 'on' | 'off' {
+    return this.#readers.some(({ cursor }) => cursor !== undefined) ? 'on' : 'off';
+  }
+
+  /** Moves that happened while no page was open are not shown. */
+  forget(): void {
+    for (const reader of this.#readers) reader.cursor = undefined;
+  }
+
+  /** A sample of the moves since the previous call; none at the first. */
+  async sample(signal: AbortSignal): Promise<ChunkMove[]> {
+    const limit = Math.max(10, Math.floor(EVENTS_MAX / Math.max(this.#nodes.length, 1)));
+    const found = await allAtMost(
+      NODES_AT_ONCE,
+      this.#nodes.map((node, place) => () => this.#movesOf(node, { place, limit }, signal)),
+    );
+    return sample(found.flat(), MOVES_MAX);
+  }
+
+  async #movesOf(
+    node: ObservedNode,
+    { place, limit }: { place: number; limit: number },
+    interruption: AbortSignal,
+  ): Promise<ChunkMove[]> {
+    const reader = this.#readers[place] as Reader;
+    if (!node.running || !FLAVOURS[node.flavour].debugApi || node.debug === node.api) return [];
+    if (reader.without > 0) {
+      reader.without--;
+      return [];
+    }
+    const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    this.#onAsked(place);
+    const end = await replyOf(node.client.chunkEvents({ after: END, limit: 1 }, signal));
+    const { cursor } = reader;
+    reader.cursor = 'value' in end && end.value.capacity > 0 ? end.value.last : undefined;
+    if ('value' in end && end.value.capacity === 0) reader.without = ROUNDS_WITHOUT;
+    if (cursor === undefined || reader.cursor === undefined || reader.cursor === cursor) return [];
+    // Only the newest; a restarted node counts from the beginning.
+    const after = Math.max(reader.cursor < cursor ? 0 : cursor, reader.cursor - limit);
+    this.#onAsked(place);
+    const page = await replyOf(node.client.chunkEvents({ after, limit }, signal));
+    const events = 'value' in page ? page.value.events : [];
+    return movesOf(events, place, this.#places);
+  }
+}
+
+/** Exported for its test. @param places of nodes in the cluster by their overlays */
+export function movesOf(
+  events: ChunkEvents['events'],
+  place: number,
+  places: ReadonlyMap<string, number>,
+): ChunkMove[] {
+  return events.flatMap(({ kind, peer, address }) => {
+    const hop = HOPS[kind];
+    const other = peer === undefined ? undefined : places.get(peer);
+    if (hop === undefined || other === undefined) return [];
+    const [from, to] = hop.toPeer ? [place, other] : [other, place];
+    return [{ kind: hop.kind, from, to, chunk: address.slice(0, 8) }];
+  });
+}
+
+/** Evenly spaced, so that no node and no time is left out. Exported for its test. */
+export function sample<T>(all: readonly T[], most: number): T[] {
+  if (all.length <= most) return [...all];
+  return Array.from({ length: most }, (_, i) => all[Math.floor((i * all.length) / most)] as T);
+}

@@ -1,0 +1,357 @@
+/**
+ * What the nodes report about themselves, by GET alone: watching must change nothing, so it neither pings nor
+ * connects. Every request is independent; a node that does not answer does not affect the others.
+ */
+import { performance } from 'node:perf_hooks';
+import { allAtMost } from '../../base/all-at-most.ts';
+import type { Settlements } from '../../client/money-types.ts';
+import type { Backlog, StatusRecord, Topology } from '../../client/types.ts';
+import { unlessOff } from '../../cluster/books/node-books.ts';
+import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
+import type { LinkView, NodeView, Row } from '../../web/picture/live.ts';
+import { type Reply, replyOf } from '../status/ask.ts';
+import { reportsBacklog } from '../status/congestion.ts';
+import {
+  figuresOf,
+  latencyOf,
+  type Reading,
+  type ReadingPair,
+  readingOf,
+  sharedFigures,
+  type Used,
+  usedOf,
+} from './figures.ts';
+
+/** More than in `status`: nodes under load are the ones worth watching. */
+const ANSWER_LIMIT_MS = 5000;
+/** Enough that several hanging nodes do not delay the others, few enough not to load the machine. */
+const NODES_AT_ONCE = 8;
+
+/** Requests per node, for figures and for relations. */
+const FIGURE_REQUESTS = 3;
+const RELATION_REQUESTS = 6;
+
+/** What a `NetworkLook` needs of a node. */
+export type ObservedNode = Pick<
+  ClusterNode,
+  | 'name'
+  | 'flavour'
+  | 'mode'
+  | 'overlay'
+  | 'ethereum'
+  | 'api'
+  | 'debug'
+  | 'p2p'
+  | 'container'
+  | 'state'
+  | 'running'
+  | 'pid'
+  | 'client'
+>;
+
+/** What is known about a node between readings. */
+interface Memory {
+  view: NodeView;
+  reading?: Reading;
+  /** Requests sent to it. */
+  requestCount: number;
+}
+
+/** One node's accounts with another. */
+interface Side {
+  readonly balance: bigint;
+  /** Settled by time, accounting units: received less sent. */
+  readonly settled: bigint;
+  /** Sent by cheque, token units. */
+  readonly sent: bigint;
+  readonly received: bigint;
+}
+
+interface LinkMemory {
+  /** Accounting units that `a` has ever charged `b`, less those the other way round. */
+  readonly total: bigint;
+  readonly paid: bigint;
+  /** Monotonic, milliseconds. */
+  readonly at: number;
+  /** Accounting units per second. */
+  readonly flow: number;
+}
+
+export class NetworkObserver {
+  readonly #nodes: readonly ObservedNode[];
+  readonly #memories: Memory[];
+  readonly #places: ReadonlyMap<string, number>;
+  readonly #links = new Map<string, LinkMemory>();
+  #shared: Used | undefined;
+
+  constructor(nodes: readonly ObservedNode[]) {
+    this.#nodes = nodes;
+    this.#memories = nodes.map((node) => ({ view: unheardOf(node), requestCount: 0 }));
+    this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
+  }
+
+  /** The nodes as currently known, each with its last observed state. */
+  get views(): readonly NodeView[] {
+    return this.#memories.map(({ view }, place) => {
+      const { state } = this.#nodes[place] as ObservedNode;
+      return state === view.state ? view : { ...view, state };
+    });
+  }
+
+  /** Discards the earlier readings that rates are computed from: they are too old. */
+  forget(): void {
+    for (const known of this.#memories) delete known.reading;
+    this.#shared = undefined;
+    this.#links.clear();
+  }
+
+  /** Counts a request that other code sent to a node for the page. */
+  asked(place: number): void {
+    (this.#memories[place] as Memory).requestCount++;
+  }
+
+  /** Status and figures of every running node. */
+  async figures(signal: AbortSignal): Promise<Row> {
+    const found = await allAtMost(
+      NODES_AT_ONCE,
+      this.#nodes.map((node, place) => () => this.#figuresOf(node, this.#memories[place] as Memory, signal)),
+    );
+    const pairs = found.flatMap((one) => (one === undefined ? [] : [one.pair]));
+    return {
+      at: Date.now(),
+      nodes: found.map((one) => one?.figures ?? null),
+      latencies: [
+        latencyOf(pairs, 'push', 0.5),
+        latencyOf(pairs, 'push', 0.95),
+        latencyOf(pairs, 'retrieval', 0.5),
+        latencyOf(pairs, 'retrieval', 0.95),
+      ],
+      shared: this.#sharedNow(),
+    };
+  }
+
+  /** What changes slowly and costs more to read: peers, and what they owe and have paid each other. */
+  async relations(signal: AbortSignal): Promise<readonly LinkView[]> {
+    const sides = new Map<string, { a?: Side; b?: Side; connected: boolean; latencyMs: number | null }>();
+    await allAtMost(
+      NODES_AT_ONCE,
+      this.#nodes.map((node, place) => async () => {
+        if (!node.running) return;
+        const relations = await this.#relationsOf(node, this.#memories[place] as Memory, signal);
+        for (const [overlay, { side, latencyMs }] of relations) {
+          const other = this.#places.get(overlay);
+          if (other === undefined || other === place) continue;
+          const key = place < other ? `${place}-${other}` : `${other}-${place}`;
+          const link = sides.get(key) ?? { connected: false, latencyMs: null };
+          sides.set(key, {
+            ...link,
+            [place < other ? 'a' : 'b']: side,
+            connected: link.connected || latencyMs !== undefined,
+            latencyMs: link.latencyMs ?? latencyMs ?? null,
+          });
+        }
+      }),
+    );
+    return [...sides].map(([key, { a, b, connected, latencyMs }]) => {
+      const [from, to] = key.split('-').map(Number) as [number, number];
+      // Both ends agree except for what is in progress; one of them may be silent.
+      const side = a ?? mirrored(b as Side);
+      const { balance, sent, received } = side;
+      return {
+        a: from,
+        b: to,
+        connected,
+        latencyMs,
+        balance: String(balance),
+        flow: this.#flow(key, side),
+        paidByA: String(sent),
+        paidByB: String(received),
+      };
+    });
+  }
+
+  /** Usage of the single process that all our own nodes run in, if they share one. */
+  #sharedNow(): Row['shared'] {
+    const pids = this.#nodes.flatMap(({ pid, running }) => (running && pid !== undefined ? [pid] : []));
+    const [shared] = pids.filter((pid, i) => pids.indexOf(pid) !== i);
+    const before = this.#shared;
+    this.#shared = shared === undefined ? undefined : usedOf(shared, performance.now());
+    return this.#shared === undefined ? null : sharedFigures(this.#shared, before);
+  }
+
+  async #figuresOf(
+    node: ObservedNode,
+    memory: Memory,
+    signal: AbortSignal,
+  ): Promise<{ figures: (number | null)[]; pair: ReadingPair } | undefined> {
+    if (!node.running) {
+      memory.view = { ...memory.view, ...NOTHING_NOW, state: node.state };
+      delete memory.reading;
+      return undefined;
+    }
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    memory.requestCount += reportsBacklog(node) ? FIGURE_REQUESTS : FIGURE_REQUESTS - 1;
+    const [status, metrics, backlog] = await Promise.all([
+      replyOf(node.client.status(limit)),
+      replyOf(
+        node.client
+          .metrics(limit)
+          .then((text) => readingOf(text, { at: performance.now(), asked: memory.requestCount })),
+      ),
+      reportsBacklog(node) ? replyOf(node.client.backlog(limit)) : undefined,
+    ]);
+    memory.view = { ...memory.view, state: node.state, ...statusView(status, backlog) };
+    if ('failure' in metrics) {
+      delete memory.reading;
+      return undefined;
+    }
+    const now = metrics.value;
+    const figures = figuresOf(now, memory.reading, memory.view.waiting);
+    const pair = { now, before: memory.reading };
+    memory.reading = now;
+    return { figures, pair };
+  }
+
+  /** @returns by overlay; no latency: not connected */
+  async #relationsOf(
+    { client }: ObservedNode,
+    known: Memory,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, { readonly side: Side; readonly latencyMs: number | undefined }>> {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    known.requestCount += RELATION_REQUESTS;
+    const [topology, chainState, balances, byTime, byCheques, chequebook, health] = await Promise.all([
+      replyOf(client.topology(limit)),
+      replyOf(client.chainState(limit)),
+      replyOf(client.balances(limit)),
+      replyOf(client.timeSettlements(limit)),
+      replyOf(unlessOff(client.settlements(limit))),
+      replyOf(unlessOff(client.chequebook.balance(limit))),
+      known.view.version === null ? replyOf(client.health(limit)) : undefined,
+    ]);
+    const money = valueIn(chequebook);
+    known.view = {
+      ...known.view,
+      depth: valueIn(topology)?.depth ?? known.view.depth,
+      peers: valueIn(topology)?.connected ?? known.view.peers,
+      block: valueIn(chainState)?.block ?? known.view.block,
+      version: valueIn(health)?.version ?? known.view.version,
+      chequebook:
+        money === undefined
+          ? known.view.chequebook
+          : { total: String(money.totalBalance), available: String(money.availableBalance) },
+    };
+    const latencies = latenciesOf(valueIn(topology));
+    const time = settledWith(valueIn(byTime));
+    const cheques = settledWith(valueIn(byCheques));
+    const balanceOf = new Map((valueIn(balances) ?? []).map(({ peer, balance }) => [peer, balance]));
+    const overlays = new Set([...latencies.keys(), ...balanceOf.keys(), ...cheques.keys()]);
+    return new Map(
+      [...overlays].map((overlay) => {
+        const { sent = 0n, received = 0n } = cheques.get(overlay) ?? {};
+        const timed = time.get(overlay) ?? { sent: 0n, received: 0n };
+        const side = {
+          balance: balanceOf.get(overlay) ?? 0n,
+          settled: timed.received - timed.sent,
+          sent,
+          received,
+        };
+        return [overlay, { side, latencyMs: latencies.get(overlay) }];
+      }),
+    );
+  }
+
+  /** The amount charged is the increase of the debt plus what was paid meanwhile. */
+  #flow(key: string, { balance, settled, sent, received }: Side): number {
+    const [total, paid, at] = [balance + settled, sent + received, performance.now()];
+    const before = this.#links.get(key);
+    const flow = before === undefined ? 0 : flowSince(before, { total, paid, at });
+    this.#links.set(key, { total, paid, at, flow });
+    return flow;
+  }
+}
+
+function flowSince(before: LinkMemory, now: Omit<LinkMemory, 'flow'>): number {
+  // A cheque is in tokens, at a rate not known here: the previous flow is assumed to continue.
+  if (before.paid !== now.paid) return before.flow;
+  return Math.round(Math.abs(Number(now.total - before.total)) / ((now.at - before.at) / 1000));
+}
+
+/** Values that a node that is not running cannot have. */
+const NOTHING_NOW = {
+  problem: null,
+  peers: null,
+  waiting: null,
+  waitingFor: null,
+  warmingUp: false,
+} as const;
+
+function unheardOf(node: ObservedNode): NodeView {
+  const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state } = node;
+  return {
+    name,
+    flavour,
+    mode,
+    overlay,
+    ethereum,
+    api,
+    debug,
+    p2p,
+    container: container ?? null,
+    state,
+    problem: null,
+    version: null,
+    depth: null,
+    storageRadius: null,
+    reserve: null,
+    capacity: null,
+    waiting: null,
+    waitingFor: null,
+    peers: null,
+    block: null,
+    warmingUp: false,
+    chequebook: null,
+  };
+}
+
+function statusView(status: Reply<StatusRecord>, backlog: Reply<Backlog> | undefined): Partial<NodeView> {
+  if ('failure' in status) return { problem: status.failure.text };
+  const reported = valueIn(backlog);
+  const uploads = reported?.uploads ?? [];
+  const [longest] = uploads.toSorted((a, b) => a.since - b.since);
+  return {
+    problem: null,
+    storageRadius: status.value.storageRadius,
+    reserve: status.value.reserveSize,
+    peers: status.value.connectedPeers,
+    warmingUp: status.value.isWarmingUp,
+    ...(reported !== undefined && {
+      capacity: reported.reserve.capacity,
+      waiting: uploads.reduce((sum, { chunks }) => sum + chunks, 0),
+      waitingFor: longest?.reason ?? null,
+    }),
+  };
+}
+
+function latenciesOf(topology: Topology | undefined): Map<string, number> {
+  const bins = topology === undefined ? [] : [...Object.values(topology.bins), topology.lightNodes];
+  return new Map(
+    bins.flatMap((bin) =>
+      (bin.connectedPeers ?? []).map(({ address, metrics }) => [address, metrics?.latencyEWMA ?? 0] as const),
+    ),
+  );
+}
+
+function settledWith(settlements: Settlements | undefined): Map<string, { sent: bigint; received: bigint }> {
+  return new Map(
+    (settlements?.settlements ?? []).map(({ peer, sent, received }) => [peer, { sent, received }]),
+  );
+}
+
+function mirrored({ balance, settled, sent, received }: Side): Side {
+  return { balance: -balance, settled: -settled, sent: received, received: sent };
+}
+
+function valueIn<T>(reply: Reply<T> | undefined): T | undefined {
+  return reply !== undefined && 'value' in reply ? reply.value : undefined;
+}

@@ -1,0 +1,139 @@
+/**
+ * The live page of a cluster: a server on loopback that shows what the watch sees. It is read-only: no
+ * request from a page reaches a node or can change anything.
+ */
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { HarnessError, messageOf } from '../../base/errors.ts';
+import type { PartLog } from '../../base/logs/file-log.ts';
+import type { Asset } from './assets.ts';
+import { judge, SECURITY_HEADERS, type Verdict } from './guard.ts';
+import { logAnswer } from './log-answer.ts';
+import { Viewers } from './viewers.ts';
+import { ClusterWatch, type Watched } from './watch.ts';
+
+const TOKEN_BYTES = 24;
+const HOST = '127.0.0.1';
+
+export interface UiOptions {
+  /** 0: any that is free. */
+  readonly port: number;
+}
+
+export interface UiDeps {
+  readonly cluster: Watched & { readonly logOf: (part: string) => PartLog };
+  readonly isThere: () => boolean;
+  /** By name; the page itself is `''`. */
+  readonly assets: ReadonlyMap<string, Asset>;
+}
+
+export interface Ui {
+  /** Includes the token: anyone who has the URL may view the page. */
+  readonly url: string;
+  /**
+   * For the arguments of a browser, which other users of the machine can read: leads to the page once. Later, or
+   * for the second who asks, it leads nowhere.
+   */
+  onceUrl(): string;
+  readonly watch: Pick<ClusterWatch, 'rounds' | 'snapshot'>;
+  /** Ends every stream and waits for pending requests. */
+  close(): Promise<void>;
+}
+
+/** @throws HarnessError `PORT_IN_USE` */
+export async function serveUi({ port }: UiOptions, { cluster, isThere, assets }: UiDeps): Promise<Ui> {
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const watch = new ClusterWatch(cluster, { isThere, tell: (delta) => viewers.tell(JSON.stringify(delta)) });
+  const viewers = new Viewers({
+    snapshot: () => JSON.stringify(watch.snapshot),
+    onWatched: (watched) => watch.watch(watched),
+  });
+  let ticket: string | undefined;
+  const server = createServer((request, response) => {
+    const { method, url, headers } = request;
+    const verdict = judge({ method, url, host: headers.host }, token, portOf(server));
+    // Only the token is missing.
+    if ('refused' in verdict && verdict.refused === 404 && method === 'GET' && isTicket(url)) {
+      ticket = undefined;
+      response.writeHead(303, { ...SECURITY_HEADERS, location: `/${token}/` }).end();
+      return;
+    }
+    void answer(verdict, request, response);
+  });
+  const isTicket = (url: string | undefined) => ticket !== undefined && url === `/${ticket}`;
+  await listen(server, port);
+  return {
+    url: `http://${HOST}:${portOf(server)}/${token}/`,
+    onceUrl() {
+      ticket = randomBytes(TOKEN_BYTES).toString('base64url');
+      return `http://${HOST}:${portOf(server)}/${ticket}`;
+    },
+    watch,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      viewers.close();
+      server.closeAllConnections();
+      await Promise.all([closed, watch.close()]);
+    },
+  };
+
+  async function answer(verdict: Verdict, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) response.setHeader(name, value);
+    if ('refused' in verdict) {
+      if (verdict.refused === 405) response.setHeader('allow', 'GET, HEAD');
+      send(response, verdict.refused, { type: 'text/plain', body: `${verdict.why}\n` });
+      return;
+    }
+    const { path, query } = verdict;
+    const [kind, part = ''] = path.split('/');
+    const asset = assets.get(path);
+    if (path === 'events' && request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.flushHeaders();
+      viewers.add(response);
+    } else if (kind === 'log') {
+      await sendLog(part, query.get('after') ?? undefined, response);
+    } else if (asset !== undefined) {
+      send(response, 200, asset);
+    } else {
+      send(response, 404, { type: 'text/plain', body: `there is no ${path}\n` });
+    }
+  }
+
+  async function sendLog(part: string, after: string | undefined, response: ServerResponse): Promise<void> {
+    try {
+      const log = cluster.logOf(part);
+      send(response, 200, { type: 'application/json', body: JSON.stringify(await logAnswer(log, after)) });
+    } catch (error) {
+      // The page shows the reason beside the node.
+      const status = error instanceof HarnessError && error.code === 'NODE_NOT_FOUND' ? 404 : 503;
+      const body = JSON.stringify({ error: messageOf(error) });
+      send(response, status, { type: 'application/json', body });
+    }
+  }
+}
+
+function send(response: ServerResponse, status: number, { type, body }: Asset): void {
+  response.writeHead(status, { 'content-type': `${type}; charset=utf-8` });
+  response.end(body);
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'EADDRINUSE'
+          ? new HarnessError('PORT_IN_USE', `port ${port} is in use`, {
+              hint: 'Leave out --port: a free one is taken then.',
+            })
+          : error,
+      ),
+    );
+    server.listen(port, HOST, resolve);
+  });
+}

@@ -1,0 +1,99 @@
+/** The current state of the network, and changes to it. No input or output: findings are passed in. */
+import {
+  type ChunkMove,
+  type ClusterView,
+  type Delta,
+  FIGURES,
+  type LinkView,
+  type NodeView,
+  type Row,
+  type Snapshot,
+  type UiEvent,
+} from '../../web/picture/live.ts';
+
+/** Ten minutes of a small network at one round per second; more is what runs and dashboards are for. */
+const ROWS_MAX = 600;
+/** Limit over all rows: some megabytes as JSON, which a page has to read when it connects. */
+const NUMBERS_MAX = 200_000;
+const EVENTS_MAX = 300;
+
+/** Findings of one round, or part of them. */
+export interface Findings {
+  readonly cluster?: Partial<ClusterView>;
+  readonly nodes?: readonly NodeView[];
+  readonly links?: readonly LinkView[];
+  readonly row?: Row;
+  readonly events?: readonly Omit<UiEvent, 'number'>[];
+  readonly moves?: readonly ChunkMove[];
+}
+
+export class UiState {
+  #cluster: ClusterView;
+  readonly #nodes: Map<string, NodeView>;
+  readonly #links = new Map<string, LinkView>();
+  readonly #rowsMax: number;
+  #rows: Row[] = [];
+  #events: UiEvent[] = [];
+  #numbered = 0;
+
+  constructor(cluster: ClusterView, nodes: readonly NodeView[]) {
+    this.#cluster = cluster;
+    this.#nodes = new Map(nodes.map((node) => [node.name, node]));
+    const numbers = Math.max(nodes.length, 1) * FIGURES.length;
+    this.#rowsMax = Math.max(1, Math.min(ROWS_MAX, Math.floor(NUMBERS_MAX / numbers)));
+  }
+
+  get cluster(): ClusterView {
+    return this.#cluster;
+  }
+
+  get nodes(): readonly NodeView[] {
+    return [...this.#nodes.values()];
+  }
+
+  get links(): readonly LinkView[] {
+    return [...this.#links.values()];
+  }
+
+  snapshot(): Snapshot {
+    return {
+      cluster: this.#cluster,
+      nodes: this.nodes,
+      links: this.links,
+      rows: this.#rows,
+      events: this.#events,
+    };
+  }
+
+  /** @returns what a page with the previous state needs; undefined when nothing is new */
+  put(findings: Findings): Delta | undefined {
+    const cluster = { ...this.#cluster, ...findings.cluster };
+    const nodes = (findings.nodes ?? []).filter((node) => differs(node, this.#nodes.get(node.name)));
+    const links = (findings.links ?? []).filter((link) => differs(link, this.#links.get(linkKey(link))));
+    const events = (findings.events ?? []).map((event) => ({ number: ++this.#numbered, ...event }));
+    const { row, moves = [] } = findings;
+    const delta: Delta = {
+      ...(differs(cluster, this.#cluster) && { cluster }),
+      ...(nodes.length > 0 && { nodes }),
+      ...(links.length > 0 && { links }),
+      ...(row !== undefined && { row }),
+      ...(events.length > 0 && { events }),
+      ...(moves.length > 0 && { moves }),
+    };
+    this.#cluster = cluster;
+    for (const node of nodes) this.#nodes.set(node.name, node);
+    for (const link of links) this.#links.set(linkKey(link), link);
+    if (row !== undefined) this.#rows = [...this.#rows, row].slice(-this.#rowsMax);
+    this.#events = [...this.#events, ...events].slice(-EVENTS_MAX);
+    return Object.keys(delta).length === 0 ? undefined : delta;
+  }
+}
+
+function linkKey({ a, b }: LinkView): string {
+  return `${a}-${b}`;
+}
+
+/** Both are made by the same code, so their fields have the same order. */
+function differs(now: object, before: object | undefined): boolean {
+  return JSON.stringify(now) !== JSON.stringify(before);
+}

@@ -1,0 +1,278 @@
+/**
+ * The one loop that watches the cluster, for all viewers together and only while there is one. The more nodes
+ * there are, the less often each is read, so that watching takes only a small share of the machine.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../base/errors.ts';
+import { inUnits, plural, TOKEN_DECIMALS } from '../../base/format.ts';
+import type { Chain } from '../../chain/chain.ts';
+import type { Fault } from '../../cluster/faults/fault.ts';
+import { type Incident, incidentText, type Membership } from '../../cluster/nodes/membership.ts';
+import type { DriverName } from '../../places/driver.ts';
+import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '../../web/picture/live.ts';
+import { replyOf } from '../status/ask.ts';
+import { MoveReader } from './moves.ts';
+import { NetworkObserver, type ObservedNode } from './network-observer.ts';
+import { type Findings, UiState } from './state.ts';
+
+/**
+ * A reading costs a node some milliseconds of processor time: 5 nodes are read every 1 s, 100 nodes every 6
+ * s.
+ */
+const PAUSE_PER_NODE_MS = 60;
+const PAUSE_MS = { min: 1000, max: 10_000 } as const;
+/** Links change slowly, and asking for them costs more than the figures. */
+const FIGURES_PER_RELATIONS = 3;
+const CHAIN_LIMIT_MS = 2000;
+/** How often chunk moves are read, which costs a node less than a millisecond. */
+const MOVES_PAUSE_PER_NODE_MS = 20;
+const MOVES_PAUSE_MS = { min: 500, max: 3000 } as const;
+/** How soon a change of state is shown; membership observes nodes several times a second. */
+const STATE_PAUSE_MS = 250;
+
+/** What the watch needs of a cluster. */
+export interface Watched {
+  readonly name: string;
+  readonly driver: DriverName;
+  readonly seed: bigint | undefined;
+  readonly nodes: readonly ObservedNode[];
+  readonly chain: Pick<Chain, 'rpc' | 'height'>;
+  readonly membership: Pick<Membership, 'onIncident'>;
+  readonly faults: { readonly active: readonly ActiveFault[] };
+  readonly logged: boolean;
+}
+
+type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
+
+export interface WatchDeps {
+  /** Whether the cluster still exists, rather than another one of the same name. */
+  readonly isThere: () => boolean;
+  /** Called with every change. */
+  readonly tell: (delta: Delta) => void;
+}
+
+export class ClusterWatch {
+  readonly #cluster: Watched;
+  readonly #deps: WatchDeps;
+  readonly #observer: NetworkObserver;
+  readonly #moves: MoveReader;
+  readonly #state: UiState;
+  readonly #forget: () => void;
+  readonly #closed = new AbortController();
+  #watching: AbortController | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #rounds = 0;
+  #faults: readonly ActiveFault[] = [];
+
+  constructor(cluster: Watched, deps: WatchDeps) {
+    this.#cluster = cluster;
+    this.#deps = deps;
+    this.#observer = new NetworkObserver(cluster.nodes);
+    this.#moves = new MoveReader(cluster.nodes, (place) => this.#observer.asked(place));
+    this.#state = new UiState(viewOf(cluster), this.#observer.views);
+    this.#forget = cluster.membership.onIncident((incident) => this.#put({ events: [eventOf(incident)] }));
+  }
+
+  get snapshot(): Snapshot {
+    return this.#state.snapshot();
+  }
+
+  /** Rounds completed so far. */
+  get rounds(): number {
+    return this.#rounds;
+  }
+
+  /** Starts or stops watching. */
+  watch(wanted: boolean): void {
+    if (wanted && this.#watching === undefined && !this.#closed.signal.aborted) {
+      const watching = new AbortController();
+      this.#watching = watching;
+      const signal = AbortSignal.any([watching.signal, this.#closed.signal]);
+      this.#running = this.#running.then(() => this.#run(signal));
+    } else if (!wanted) {
+      this.#watching?.abort();
+      this.#watching = undefined;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+    this.#forget();
+    await this.#running;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    // Rates across the time without viewers would be averages over it.
+    this.#observer.forget();
+    this.#moves.forget();
+    await Promise.all([this.#followFigures(signal), this.#followStates(signal), this.#followChunks(signal)]);
+  }
+
+  async #followFigures(signal: AbortSignal): Promise<void> {
+    for (let turn = 0; !signal.aborted && this.#state.cluster.phase === 'here'; turn++) {
+      await this.#observeOnce(turn % FIGURES_PER_RELATIONS === 0, signal);
+      await pause(this.#state.cluster.intervalMs, signal);
+    }
+  }
+
+  async #followStates(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.#state.cluster.phase === 'here') {
+      if (!this.#deps.isThere()) {
+        const text = `cluster '${this.#cluster.name}' has been removed`;
+        this.#put({
+          cluster: { phase: 'gone' },
+          events: [{ at: Date.now(), kind: 'fault', part: null, text }],
+        });
+        return;
+      }
+      const { active } = this.#cluster.faults;
+      const events = faultEvents(this.#faults, active, Date.now());
+      this.#faults = active;
+      this.#put({ nodes: this.#observer.views, events });
+      await pause(STATE_PAUSE_MS, signal);
+    }
+  }
+
+  async #followChunks(signal: AbortSignal): Promise<void> {
+    const wanted = this.#cluster.nodes.length * MOVES_PAUSE_PER_NODE_MS;
+    const pauseMs = Math.min(MOVES_PAUSE_MS.max, Math.max(MOVES_PAUSE_MS.min, wanted));
+    while (!signal.aborted && this.#state.cluster.phase === 'here') {
+      const moves = await this.#moves.sample(signal);
+      if (!signal.aborted) this.#put({ cluster: { chunkSight: this.#moves.sight }, moves });
+      await pause(pauseMs, signal);
+    }
+  }
+
+  async #observeOnce(withRelations: boolean, signal: AbortSignal): Promise<void> {
+    const before = this.#state.snapshot();
+    const links = withRelations ? await this.#observer.relations(signal) : [];
+    const [row, height] = await Promise.all([this.#observer.figures(signal), this.#height(signal)]);
+    // Requests in progress when the watch ended are only partly answered.
+    if (signal.aborted) return;
+    this.#rounds++;
+    const nodes = this.#observer.views;
+    const events = [...radiusEvents(before.nodes, nodes), ...chequeEvents(before.links, links, nodes)];
+    this.#put({ cluster: { height, lookedAt: row.at }, nodes, links, row, events });
+  }
+
+  async #height(signal: AbortSignal): Promise<number | null> {
+    if (this.#cluster.chain.rpc === '') return null;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(CHAIN_LIMIT_MS)]);
+    const reply = await replyOf(this.#cluster.chain.height(limit));
+    return 'value' in reply ? reply.value : null;
+  }
+
+  #put(findings: Findings): void {
+    const delta = this.#state.put(findings);
+    if (delta !== undefined) this.#deps.tell(delta);
+  }
+}
+
+function viewOf({ name, driver, seed, chain, logged, nodes }: Watched): ClusterView {
+  const pause = nodes.length * PAUSE_PER_NODE_MS;
+  return {
+    name,
+    driver,
+    seed: seed === undefined ? null : String(seed),
+    phase: 'here',
+    height: null,
+    hasChain: chain.rpc !== '',
+    logged,
+    intervalMs: Math.min(PAUSE_MS.max, Math.max(PAUSE_MS.min, pause)),
+    lookedAt: null,
+    chunkSight: 'off',
+  };
+}
+
+const RECOVERIES: ReadonlySet<Incident['what']> = new Set([
+  'was resumed',
+  'was started',
+  'was restarted',
+  'answers again',
+]);
+
+function eventOf(incident: Incident): Omit<UiEvent, 'number'> {
+  return {
+    at: incident.at,
+    kind: RECOVERIES.has(incident.what) ? 'recovery' : 'fault',
+    part: incident.part,
+    text: incidentText(incident),
+  };
+}
+
+/** Exported for its test. */
+export function radiusEvents(
+  before: readonly NodeView[],
+  now: readonly NodeView[],
+): Omit<UiEvent, 'number'>[] {
+  return now.flatMap(({ name, storageRadius: radius }, place) => {
+    const old = before[place]?.storageRadius ?? null;
+    if (old === null || radius === null || old === radius) return [];
+    const text = `${name} ${radius > old ? 'raises' : 'lowers'} its storage radius from ${old} to ${radius}`;
+    return [{ at: Date.now(), kind: 'change', part: name, text }] as const;
+  });
+}
+
+/** One line for all cheques since the links were last looked at. Exported for its test. */
+export function chequeEvents(
+  before: readonly LinkView[],
+  now: readonly LinkView[],
+  nodes: readonly Pick<NodeView, 'name'>[],
+): Omit<UiEvent, 'number'>[] {
+  const known = new Map(before.map((link) => [`${link.a}-${link.b}`, link]));
+  const name = (place: number) => nodes[place]?.name ?? '';
+  const paid = now.flatMap((link) => {
+    const old = known.get(`${link.a}-${link.b}`);
+    if (old === undefined) return [];
+    return [
+      { from: name(link.a), to: name(link.b), tokens: BigInt(link.paidByA) - BigInt(old.paidByA) },
+      { from: name(link.b), to: name(link.a), tokens: BigInt(link.paidByB) - BigInt(old.paidByB) },
+    ].filter(({ tokens }) => tokens > 0n);
+  });
+  const [first] = paid;
+  if (first === undefined) return [];
+  const tokens = inUnits(
+    paid.reduce((sum, one) => sum + one.tokens, 0n),
+    TOKEN_DECIMALS,
+  );
+  const text =
+    paid.length === 1
+      ? `${first.from} pays ${first.to} ${tokens} tokens by cheque`
+      : `${plural(paid.length, 'link')} paid by cheque, ${tokens} tokens in all`;
+  return [{ at: Date.now(), kind: 'change', part: paid.length === 1 ? first.from : null, text }];
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal });
+  } catch (error) {
+    if (!signal.aborted) throw new Error(messageOf(error), { cause: error });
+  }
+}
+
+/** Faults that began or were healed since the previous round. */
+export function faultEvents(
+  before: readonly ActiveFault[],
+  now: readonly ActiveFault[],
+  atMs: number,
+): Omit<UiEvent, 'number'>[] {
+  const lacks = (list: readonly ActiveFault[], { id, at }: ActiveFault) =>
+    list.every((other) => other.id !== id || other.at !== at);
+  const part = ({ targets }: ActiveFault) => (targets.length === 1 ? (targets[0] ?? null) : null);
+  const begun = now.filter((fault) => lacks(before, fault));
+  const healed = before.filter((fault) => lacks(now, fault));
+  return [
+    ...begun.map((fault) => ({
+      at: fault.at,
+      kind: 'fault' as const,
+      part: part(fault),
+      text: `fault ${fault.id} ${fault.text}`,
+    })),
+    ...healed.map((fault) => ({
+      at: atMs,
+      kind: 'recovery' as const,
+      part: part(fault),
+      text: `fault ${fault.id} was healed: ${fault.text}`,
+    })),
+  ];
+}

@@ -1,0 +1,148 @@
+/**
+ * What the nodes of a cluster report about themselves at one moment. Every request is independent: a node
+ * that does not answer, or answers only some requests, does not affect the others' answers.
+ */
+import { allAtMost } from '../../base/all-at-most.ts';
+import { messageOf } from '../../base/errors.ts';
+import { ClientError, type ClientErrorClass } from '../../client/errors.ts';
+import type { Balance, ChequebookBalance, Settlements } from '../../client/money-types.ts';
+import type { NodeClient } from '../../client/node-client.ts';
+import type { Backlog, ChainState, Stamp, StatusRecord, Topology } from '../../client/types.ts';
+import { unlessOff } from '../../cluster/books/node-books.ts';
+import type { ClusterNode, NodeState } from '../../cluster/nodes/cluster-node.ts';
+import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import { reportsBacklog } from './congestion.ts';
+
+/** A healthy node answers within some milliseconds; one that takes a second is worth reporting. */
+export const ANSWER_LIMIT_MS = 1000;
+/** Less, so that the topology, which the peers' answers update, can still be requested in time. */
+const PING_LIMIT_MS = 400;
+/** Pings per round, and per node: many at once measure little but their own load. */
+const PINGS_MAX = 40;
+const PINGED_MAX = 8;
+/**
+ * Nodes asked at once: enough that several hanging nodes delay the others by no more than their own limit.
+ */
+const NODES_AT_ONCE = 32;
+
+/** The outcome of one request. */
+export type Reply<T> = { readonly value: T } | { readonly failure: Failure };
+
+/** What was answered, or `otherwise`. */
+export function valueOr<T, N>(reply: Reply<T>, otherwise: N): T | N {
+  return 'value' in reply ? reply.value : otherwise;
+}
+
+export interface Failure {
+  readonly class: ClientErrorClass | 'other';
+  /** Names the request, and the node. */
+  readonly text: string;
+}
+
+/** Undefined stands for features that the node has switched off. */
+export interface Replies {
+  readonly status: Reply<StatusRecord>;
+  readonly topology: Reply<Topology>;
+  readonly chainState: Reply<ChainState>;
+  readonly balances: Reply<readonly Balance[]>;
+  readonly cheques: Reply<Settlements | undefined>;
+  readonly chequebook: Reply<ChequebookBalance | undefined>;
+  /** Absent for nodes that cannot report it. */
+  readonly backlog?: Reply<Backlog>;
+}
+
+export interface NodeAnswers {
+  readonly name: string;
+  readonly overlay: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  readonly state: NodeState;
+  /** Absent when it is not running and was not asked. */
+  readonly replies?: Replies;
+  /** Overlays of running peers that have not answered its ping. */
+  readonly unheard: readonly string[];
+  /** Own batches that are full and displace older chunks; absent: none, or not reported. */
+  readonly displacing?: readonly Pick<Stamp, 'batchID' | 'displaced'>[];
+}
+
+/** Takes about as long as the slowest node, and at most the limit of one. */
+export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<NodeAnswers[]> {
+  const states = nodes.map((node) => ({ node, state: node.state }));
+  const running = new Set(states.filter(({ state }) => state === 'running').map(({ node }) => node.overlay));
+  const pings = Math.max(1, Math.min(PINGED_MAX, Math.floor(PINGS_MAX / Math.max(running.size, 1))));
+  return allAtMost(
+    NODES_AT_ONCE,
+    states.map(({ node, state }, offset) => async () => {
+      const { name, overlay, flavour, mode } = node;
+      const about = { name, overlay, flavour, mode, state };
+      return state === 'running'
+        ? { ...about, ...(await askNode(node, { running, pings, offset }, signal)) }
+        : { ...about, unheard: [] };
+    }),
+  );
+}
+
+/** A failed request counts as a reply too. */
+export async function replyOf<T>(question: Promise<T>): Promise<Reply<T>> {
+  try {
+    return { value: await question };
+  } catch (error) {
+    return {
+      failure: { class: error instanceof ClientError ? error.class : 'other', text: messageOf(error) },
+    };
+  }
+}
+
+interface Pinging {
+  /** Overlays. No other nodes are pinged. */
+  readonly running: ReadonlySet<string>;
+  /** Peers of each node that are pinged. */
+  readonly pings: number;
+  /** Differs from node to node: they know the same peers, but should not all ping the same ones. */
+  readonly offset: number;
+}
+
+async function askNode(
+  node: ClusterNode,
+  pinging: Pinging,
+  interruption: AbortSignal,
+): Promise<Pick<NodeAnswers, 'unheard' | 'displacing'> & { readonly replies: Replies }> {
+  const { client } = node;
+  const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  const [{ topology, unheard }, status, chainState, balances, cheques, chequebook, backlog, stamps] =
+    await Promise.all([
+      askTopology(client, pinging, signal),
+      replyOf(client.status(signal)),
+      replyOf(client.chainState(signal)),
+      replyOf(client.balances(signal)),
+      replyOf(unlessOff(client.settlements(signal))),
+      replyOf(unlessOff(client.chequebook.balance(signal))),
+      reportsBacklog(node) ? replyOf(client.backlog(signal)) : undefined,
+      replyOf(client.stamps.list(signal)),
+    ]);
+  const replies = { status, topology, chainState, balances, cheques, chequebook };
+  // A node that does not answer this says why to the other questions, or has no batches.
+  const displacing = valueOr(stamps, []).filter(({ displaced = 0 }) => displaced > 0);
+  return {
+    unheard,
+    replies: backlog === undefined ? replies : { ...replies, backlog },
+    ...(displacing.length > 0 && { displacing }),
+  };
+}
+
+/** Latencies are measured by pings; there may have been none so far. */
+async function askTopology(
+  client: NodeClient,
+  { running, pings, offset }: Pinging,
+  signal: AbortSignal,
+): Promise<Pick<NodeAnswers, 'unheard'> & Pick<Replies, 'topology'>> {
+  const peers = await replyOf(client.peers(signal));
+  if ('failure' in peers) return { topology: peers, unheard: [] };
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(PING_LIMIT_MS)]);
+  const known = peers.value.map(({ address }) => address).filter((address) => running.has(address));
+  const from = offset % Math.max(known.length, 1);
+  const pinged = [...known.slice(from), ...known.slice(0, from)].slice(0, pings);
+  const pongs = await Promise.all(pinged.map((address) => replyOf(client.pingpong(address, limit))));
+  const unheard = pinged.filter((_, i) => 'failure' in (pongs[i] as Reply<string>));
+  return { topology: await replyOf(client.topology(signal)), unheard };
+}

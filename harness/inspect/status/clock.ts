@@ -1,0 +1,36 @@
+/** Whether the clock of a node is wrong, seen from the clocks of all others. */
+import { formatMs } from '../../base/format.ts';
+import { type NodeAnswers, valueOr } from './ask.ts';
+
+/**
+ * A node refuses an address record that is further in its future (p2p-protocols.md 3.4). Answers of one look
+ * are some seconds apart at most.
+ */
+const SKEW_MAX_MS = 60_000;
+
+/**
+ * @param nowMs this machine's clock, one among those of the nodes: two nodes could not outvote each other
+ * @returns what is wrong with the node's clock and what follows; undefined: nothing, as far as can be told
+ */
+export function clockProblem(
+  node: NodeAnswers,
+  all: readonly NodeAnswers[],
+  nowMs: number,
+): string | undefined {
+  const own = clockOf(node);
+  if (own === undefined) return undefined;
+  const clocks = [nowMs, ...all.map(clockOf).filter((at) => at !== undefined)].toSorted((a, b) => a - b);
+  const skewMs = own - Number(clocks[Math.floor(clocks.length / 2)]);
+  if (Math.abs(skewMs) <= SKEW_MAX_MS) return undefined;
+  const far = formatMs(Math.abs(skewMs));
+  return skewMs < 0
+    ? `its clock is ${far} behind: address records that others have signed since are in its future, and it refuses them`
+    : `its clock is ${far} ahead: an address record that it signs is in the future of others, and they refuse it`;
+}
+
+/** Milliseconds since 1970. */
+function clockOf({ replies }: NodeAnswers): number | undefined {
+  const topology = replies && valueOr(replies.topology, undefined);
+  const at = Date.parse(topology?.timestamp ?? '');
+  return Number.isNaN(at) ? undefined : at;
+}

@@ -1,0 +1,46 @@
+/** Neighbourhoods that no node covers: the network has no place for their chunks, even before any is lost. */
+import { fromHex } from '../../../node/crypto/hex.ts';
+import { plural } from '../../base/format.ts';
+import { uncovered } from '../ledger/coverage.ts';
+import type { NodeAnswers } from './ask.ts';
+
+/** Listing more adds nothing if the radius is far too large for the number of nodes. */
+const SHOWN = 4;
+
+/**
+ * One line per neighbourhood.
+ * @param named neighbourhoods already listed as a problem
+ */
+export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly string[] = []): string[] {
+  const storers = nodes.flatMap(({ overlay, mode, replies }) =>
+    mode === 'full' && replies !== undefined && 'value' in replies.status
+      ? [{ overlay: fromHex(overlay), radius: replies.status.value.storageRadius }]
+      : [],
+  );
+  const deepest = Math.max(0, ...storers.map(({ radius }) => radius));
+  const others = unlisted(nodes).map((overlay) => ({ overlay: fromHex(overlay), radius: deepest }));
+  const empty = uncovered([...storers, ...others]).filter((prefix) => !named.includes(prefix));
+  const shown = empty
+    .slice(0, SHOWN)
+    .map(
+      (prefix) =>
+        `neighbourhood ${prefix}: no running node covers it at the present radius (${deepest}), so no node has to keep its chunks; add a node whose overlay starts with ${prefix}, or raise reserve-capacity`,
+    );
+  const rest = empty.slice(SHOWN);
+  return rest.length === 0
+    ? shown
+    : [...shown, `${plural(rest.length, 'more neighbourhood')} without a node: ${rest.join(', ')}`];
+}
+
+/** Full peers outside the cluster, such as other nodes of an attached network. */
+function unlisted(nodes: readonly NodeAnswers[]): string[] {
+  const own = new Set(nodes.map(({ overlay }) => overlay));
+  const met = nodes.flatMap(({ replies }) =>
+    replies !== undefined && 'value' in replies.topology
+      ? Object.values(replies.topology.value.bins).flatMap(({ connectedPeers }) =>
+          (connectedPeers ?? []).map(({ address }) => address),
+        )
+      : [],
+  );
+  return [...new Set(met)].filter((overlay) => !own.has(overlay));
+}

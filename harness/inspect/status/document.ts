@@ -1,0 +1,249 @@
+/** The document of `status`: built from the answers alone, so that it can be tested without a cluster. */
+import { formatMs, plural } from '../../base/format.ts';
+import type { Backlog, Topology } from '../../client/types.ts';
+import { type Debt, debtsOf } from '../../cluster/books/debts.ts';
+import type { NodeState } from '../../cluster/nodes/cluster-node.ts';
+import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply, valueOr } from './ask.ts';
+import { congested } from './congestion.ts';
+import { coverageProblems } from './coverage.ts';
+
+/** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
+const BLOCKS_BEHIND_MAX = 10;
+
+/** `null` stands for what the node has not reported. */
+export interface NodeStatus {
+  readonly name: string;
+  readonly flavour: string;
+  readonly mode: string;
+  readonly state: string;
+  /** Whether it answered anything; absent when it is not running and was not asked. */
+  readonly answers?: boolean;
+  readonly peers: number | null;
+  readonly depth: number | null;
+  readonly reserve: number | null;
+  readonly block: number | null;
+  /** Accounting units as text. */
+  readonly balances: readonly { readonly peer: string; readonly balance: string }[] | null;
+  /** Token units as text; absent when cheques are off. */
+  readonly cheques?: { readonly sent: string; readonly received: string };
+  /** Token units as text; absent without one. */
+  readonly chequebook?: { readonly total: string; readonly available: string };
+  readonly slowest?: { readonly peer: string; readonly latencyMs: number };
+  /** Running peers that have not answered its ping in time. */
+  readonly unheard: readonly string[];
+  /** What it cannot place; absent for nodes that do not report it. */
+  readonly backlog?: Backlog;
+  readonly problem?: string;
+}
+
+export interface DebtStatus {
+  readonly debtor: string;
+  readonly creditor: string;
+  /** Accounting units as text. */
+  readonly units: string;
+  readonly creditorCounts?: string;
+}
+
+export interface StatusDocument {
+  /** When the answers were complete, ISO 8601. */
+  readonly at: string;
+  readonly name: string;
+  /** `null` when nothing in it follows from a seed. */
+  readonly seed: number | string | null;
+  readonly chain: { readonly rpc: string; readonly height: number | null };
+  readonly nodes: readonly NodeStatus[];
+  readonly debts: readonly DebtStatus[];
+  /** One line each; none when all is well. */
+  readonly problems: readonly string[];
+}
+
+export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'seed'> {
+  readonly rpc: string;
+  /** `null`: the nodes have no chain. */
+  readonly height: Reply<number | null>;
+  readonly nodes: readonly NodeAnswers[];
+  /** Names of nodes without a peer → why, as far as known. */
+  readonly isolated?: ReadonlyMap<string, string>;
+}
+
+export function statusDocument({
+  at,
+  name,
+  seed,
+  rpc,
+  height,
+  nodes,
+  isolated = new Map(),
+}: ClusterAnswers): StatusDocument {
+  const names = new Map(nodes.map((node) => [node.overlay, node.name]));
+  const nodeStatuses = nodes.map((node) => nodeStatus(node, names));
+  return {
+    at,
+    name,
+    seed,
+    chain: { rpc, height: valueOr(height, null) },
+    nodes: nodeStatuses,
+    debts: debtsOf(booksOf(nodeStatuses)).map(debtStatus),
+    problems: [
+      ...chainProblems(height, nodeStatuses),
+      ...nodeStatuses.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
+      ...lonely(nodeStatuses, isolated),
+      ...nodes.flatMap(unreachable),
+      ...nodeStatuses.flatMap(({ name, backlog }) =>
+        backlog?.disk?.full === true
+          ? [`${name} has no space left on its disk and stores nothing; make room, then it goes on by itself`]
+          : [],
+      ),
+      ...nodes.flatMap(displacement),
+      ...congestion(nodes),
+    ],
+  };
+}
+
+function nodeStatus(node: NodeAnswers, names: ReadonlyMap<string, string>): NodeStatus {
+  const { name, flavour, mode, state, replies } = node;
+  const unheard = node.unheard.map((peer) => nameOf(peer, names));
+  const about = { name, flavour, mode, state, unheard };
+  const nothing = { peers: null, depth: null, reserve: null, block: null, balances: null };
+  if (replies === undefined) return { ...about, ...nothing, problem: absence(name, state) };
+  const problem = problemOf(name, replies);
+  const topology = valueOr(replies.topology, undefined);
+  const slowest = topology === undefined ? undefined : slowestLink(topology, names);
+  const cheques = valueOr(replies.cheques, undefined);
+  const chequebook = valueOr(replies.chequebook, undefined);
+  const backlog = replies.backlog && valueOr(replies.backlog, undefined);
+  return {
+    ...about,
+    answers: !isSilent(replies),
+    peers: topology?.connected ?? null,
+    depth: topology?.depth ?? null,
+    reserve: valueOr(replies.status, undefined)?.reserveSize ?? null,
+    block: valueOr(replies.chainState, undefined)?.block ?? null,
+    balances:
+      valueOr(replies.balances, undefined)
+        ?.filter(({ balance }) => balance !== 0n)
+        .map(({ peer, balance }) => ({ peer: nameOf(peer, names), balance: balance.toString() })) ?? null,
+    ...(cheques && { cheques: { sent: String(cheques.totalSent), received: String(cheques.totalReceived) } }),
+    ...(chequebook && {
+      chequebook: {
+        total: String(chequebook.totalBalance),
+        available: String(chequebook.availableBalance),
+      },
+    }),
+    ...(slowest && { slowest }),
+    ...(backlog && { backlog }),
+    ...(problem !== undefined && { problem }),
+  };
+}
+
+function absence(name: string, state: NodeState): string {
+  if (state === 'silent') return `${name} does not answer`;
+  if (state === 'crashed') return `${name} has crashed; see its log: svcnet logs ${name}`;
+  return state === 'new' ? `${name} has not been started` : `${name} is ${state}`;
+}
+
+/** One line, however many requests failed: mostly they fail for the same reason. */
+function problemOf(name: string, replies: Replies): string | undefined {
+  const failures = failuresOf(replies);
+  const [first] = failures;
+  if (first === undefined) return undefined;
+  if (!isSilent(replies)) {
+    const more = failures.length === 1 ? '' : ` (and ${plural(failures.length - 1, 'more question')})`;
+    return `${first.text}${more}`;
+  }
+  return first.class === 'client.timeout'
+    ? `${name} does not answer within ${formatMs(ANSWER_LIMIT_MS)}; see its log: svcnet logs ${name}`
+    : `${name} does not answer: ${first.text.replace(`${name}: `, '')}`;
+}
+
+function isSilent(replies: Replies): boolean {
+  return failuresOf(replies).length === Object.keys(replies).length;
+}
+
+function failuresOf(replies: Replies): Failure[] {
+  return Object.values(replies).flatMap((reply: Reply<unknown>) =>
+    'failure' in reply ? [reply.failure] : [],
+  );
+}
+
+function slowestLink(topology: Topology, names: ReadonlyMap<string, string>): NodeStatus['slowest'] {
+  return Object.values(topology.bins)
+    .flatMap((bin) => bin.connectedPeers ?? [])
+    .map(({ address, metrics }) => ({
+      peer: nameOf(address, names),
+      latencyMs: metrics?.latencyEWMA ?? 0,
+    }))
+    .toSorted((a, b) => b.latencyMs - a.latencyMs)[0];
+}
+
+function nameOf(overlay: string, names: ReadonlyMap<string, string>): string {
+  return names.get(overlay) ?? overlay.slice(0, 8);
+}
+
+function chainProblems(height: Reply<number | null>, nodes: readonly NodeStatus[]): string[] {
+  if ('failure' in height) return [`chain: ${height.failure.text}`];
+  const { value: head } = height;
+  if (head === null) return [];
+  return nodes.flatMap(({ name, block }) =>
+    block !== null && head - block > BLOCKS_BEHIND_MAX
+      ? [`${name} has read block ${block}, the chain is at ${head}`]
+      : [],
+  );
+}
+
+function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, string>): string[] {
+  if (nodes.length < 2) return [];
+  return nodes.flatMap(({ name, peers }) => {
+    if (peers !== 0) return [];
+    const reason = isolated.get(name);
+    return [`${name} has no peers${reason === undefined ? '' : `: ${reason}`}`];
+  });
+}
+
+/** Nodes of ours are unreachable only where an option says so. */
+function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
+  const status = replies && valueOr(replies.status, undefined);
+  if (flavour !== 'bee' || mode !== 'full' || status?.isReachable !== false) return [];
+  return [
+    `${name} reports that it is not publicly reachable, so it passes chunks on instead of storing them; a Bee in a local network must treat loopback and private addresses as public`,
+  ];
+}
+
+/** What was uploaded first is no longer kept, although every upload is acknowledged. */
+function displacement({ name, displacing = [] }: NodeAnswers): string[] {
+  return displacing.map(
+    ({ batchID, displaced = 0 }) =>
+      `${name}: batch ${batchID.slice(0, 8)} is mutable and full: ${plural(displaced, 'stamp')} took the place of its oldest chunks; dilute it, or buy a deeper one`,
+  );
+}
+
+/** Neighbourhoods that accept no more chunks, and those without a node. */
+function congestion(nodes: readonly NodeAnswers[]): string[] {
+  const reports = nodes.flatMap((node) => {
+    const backlog = node.replies?.backlog;
+    return backlog !== undefined && 'value' in backlog ? [{ node, backlog: backlog.value }] : [];
+  });
+  const running = nodes.filter(({ mode, state }) => mode === 'full' && state === 'running');
+  const full = congested(reports, running);
+  const named = full.map(({ neighbourhood }) => neighbourhood);
+  return [...full.map(({ text }) => text), ...coverageProblems(nodes, named)];
+}
+
+function booksOf(nodes: readonly NodeStatus[]): Map<string, { peer: string; balance: bigint }[]> {
+  return new Map(
+    nodes.flatMap(({ name, balances }) =>
+      balances === null
+        ? []
+        : [[name, balances.map(({ peer, balance }) => ({ peer, balance: BigInt(balance) }))]],
+    ),
+  );
+}
+
+function debtStatus({ debtor, creditor, units, creditorCounts }: Debt): DebtStatus {
+  return {
+    debtor,
+    creditor,
+    units: units.toString(),
+    ...(creditorCounts !== undefined && { creditorCounts: creditorCounts.toString() }),
+  };
+}

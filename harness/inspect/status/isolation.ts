@@ -1,0 +1,105 @@
+/** Why a running node is connected to no other, as far as the nodes themselves can tell. */
+import type { BlockedPeer } from '../../client/types.ts';
+import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf, valueOr } from './ask.ts';
+import { clockProblem } from './clock.ts';
+
+/** What is needed of a node of the cluster. */
+export interface BlocklistSource {
+  readonly name: string;
+  readonly overlay: string;
+  readonly client: { blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> };
+}
+
+/** An active fault. */
+export interface ActiveFault {
+  readonly id: string;
+  readonly text: string;
+  /** Names of nodes. */
+  readonly targets: readonly string[];
+}
+
+/** Names of running nodes that have no peer although others run → why. Asks no node if there are none. */
+export async function isolationOf(
+  answers: readonly NodeAnswers[],
+  nodes: readonly BlocklistSource[],
+  {
+    faults,
+    nowMs,
+    signal,
+  }: {
+    readonly faults: readonly ActiveFault[];
+    /** When they answered, by this machine's clock. */
+    readonly nowMs: number;
+    readonly signal: AbortSignal;
+  },
+): Promise<ReadonlyMap<string, string>> {
+  const running = answers.filter(({ state, mode }) => state === 'running' && mode !== 'boot');
+  const alone = running.filter(({ replies }) => replies !== undefined && hasNoPeer(replies));
+  if (alone.length === 0 || running.length < 2) return new Map();
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  const names = new Set(running.map(({ name }) => name));
+  const lists = await Promise.all(
+    nodes
+      .filter(({ name }) => names.has(name))
+      .map(async (node) => {
+        const reply = await replyOf(node.client.blocklist(limit));
+        return { node, blocked: valueOr(reply, []) };
+      }),
+  );
+  return new Map(
+    alone.map((node) => {
+      const clock = clockProblem(node, answers, nowMs);
+      return [node.name, reasonOf(node, { lists, faults, clock })];
+    }),
+  );
+}
+
+interface Known {
+  readonly lists: readonly { readonly node: BlocklistSource; readonly blocked: readonly BlockedPeer[] }[];
+  readonly faults: readonly ActiveFault[];
+  /** What is wrong with its clock. */
+  readonly clock: string | undefined;
+}
+
+function reasonOf(alone: NodeAnswers, { lists, faults, clock }: Known): string {
+  const { name, overlay, replies } = alone;
+  const active = faults.filter(({ targets }) => targets.includes(name));
+  const isWrong = clock === undefined ? [] : [clock];
+  if (active.length > 0)
+    return [...active.map(({ id, text }) => `fault ${id} is active: it ${text}`), ...isWrong].join('; ');
+  const refusing = lists.flatMap(({ node, blocked }) =>
+    blocked.filter(({ address }) => address === overlay).map((entry) => ({ node, entry })),
+  );
+  const own = lists.find(({ node }) => node.name === name)?.blocked ?? [];
+  const refused = lists.filter(({ node }) => own.some(({ address }) => address === node.overlay));
+  const status = replies && valueOr(replies.status, undefined);
+  const topology = replies && valueOr(replies.topology, undefined);
+  const reasons = [
+    ...isWrong,
+    ...(refusing[0] === undefined
+      ? []
+      : [
+          `${namesOf(refusing)} ${refusing.length === 1 ? 'has' : 'have'} it on the blocklist: ${blockText(refusing[0].entry)}`,
+        ]),
+    ...(refused.length === 0 ? [] : [`it has ${namesOf(refused)} on its own blocklist`]),
+    ...(topology?.population === 0
+      ? ['it knows the address of no other node, neither from before nor from a boot node']
+      : []),
+  ];
+  if (reasons.length > 0) return reasons.join('; ');
+  return status?.isWarmingUp === true
+    ? 'it has just started and is still looking for them'
+    : `it knows ${topology?.population ?? 'some'} of them and has reached none: see svcnet logs ${name}`;
+}
+
+function namesOf(some: readonly { readonly node: BlocklistSource }[]): string {
+  return some.map(({ node }) => node.name).join(', ');
+}
+
+function blockText({ reason, duration }: BlockedPeer): string {
+  return `${reason === '' ? 'no reason given' : reason} (${Math.round(duration)} s)`;
+}
+
+function hasNoPeer(replies: NonNullable<NodeAnswers['replies']>): boolean {
+  return valueOr(replies.topology, undefined)?.connected === 0;
+}

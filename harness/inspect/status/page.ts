@@ -1,0 +1,136 @@
+/** The document of `status` for people: a head, tables and problems. */
+import { grouped, plural, tokenColumn } from '../../base/format.ts';
+import { renderTable, wrap } from '../../base/terminal/table.ts';
+import { type ConsoleStyle, paint } from '../../report/console.ts';
+import type { DebtStatus, NodeStatus, StatusDocument } from './document.ts';
+
+/** Number of debts shown, largest first; a cluster has as many as it has links. The JSON document has all. */
+const DEBTS_SHOWN = 10;
+
+const COLUMNS = [
+  { title: 'name', rank: 0 },
+  { title: 'flavour', rank: 1 },
+  { title: 'state', rank: 0 },
+  { title: 'peers', rank: 0, align: 'right' },
+  { title: 'depth', rank: 1, align: 'right' },
+  { title: 'reserve', rank: 2, align: 'right' },
+  { title: 'block', rank: 3, align: 'right' },
+  { title: 'slowest link', rank: 4 },
+] as const;
+
+/** Amounts in these columns are tokens. */
+const MONEY_COLUMNS = [
+  { title: 'tokens', rank: 0 },
+  { title: 'cheques sent', rank: 0, align: 'right' },
+  { title: 'received', rank: 0, align: 'right' },
+  { title: 'in chequebook', rank: 1, align: 'right' },
+  { title: 'promised', rank: 2, align: 'right' },
+] as const;
+
+const DEBT_COLUMNS = [
+  { title: 'debts', rank: 0 },
+  { title: 'accounting units', rank: 0, align: 'right' },
+  { title: '', rank: 0 },
+] as const;
+
+/** Lines, none longer than the width. */
+export interface StatusPage {
+  readonly head: readonly string[];
+  readonly tables: readonly string[];
+  readonly verdict: readonly string[];
+}
+
+export function statusPage(
+  document: StatusDocument,
+  { style, width }: { readonly style: ConsoleStyle; readonly width: number },
+): StatusPage {
+  const { name, chain, nodes, debts, problems } = document;
+  const verdict =
+    problems.length === 0
+      ? [paint(style, 'green', '  all is well')]
+      : problems.flatMap((problem) =>
+          wrap(`  ✖ ${problem}`, width, '    ').map((line) => paint(style, 'red', line)),
+        );
+  return {
+    head: [`  ${paint(style, 'bold', name)}   chain at block ${chain.height ?? '?'}`],
+    tables: [
+      ...renderTable(COLUMNS, nodes.map(nodeRow), width).lines,
+      ...moneyLines(nodes, width),
+      ...debtLines(debts, width),
+    ],
+    verdict,
+  };
+}
+
+/** All of it, from top to bottom. */
+export function pageLines({ head, tables, verdict }: StatusPage): string[] {
+  return [...head, ...tables, ...verdict];
+}
+
+/** As much of it as fits: problems come before the rest of the tables. */
+export function fitted(page: StatusPage, rows: number): string[] {
+  const { head, tables, verdict } = page;
+  const room = Math.max(rows - head.length, 0);
+  const verdictRoom = Math.max(room - tables.length, Math.ceil(room / 2));
+  const verdictLines = atMostLines(verdict, verdictRoom);
+  return [...head, ...atMostLines(tables, room - verdictLines.length), ...verdictLines].slice(0, rows);
+}
+
+function atMostLines(lines: readonly string[], room: number): readonly string[] {
+  if (lines.length <= room) return lines;
+  const shown = lines.slice(0, Math.max(room - 1, 0));
+  return room === 0 ? [] : [...shown, `  … ${plural(lines.length - shown.length, 'more line')}`];
+}
+
+function nodeRow(node: NodeStatus): string[] {
+  return [
+    node.name,
+    node.mode === 'full' ? node.flavour : `${node.flavour} ${node.mode}`,
+    node.answers === false ? 'no answer' : node.state,
+    String(node.peers ?? '-'),
+    String(node.depth ?? '-'),
+    node.reserve === null ? '-' : plural(node.reserve, 'chunk'),
+    String(node.block ?? '-'),
+    slowestText(node),
+  ];
+}
+
+function slowestText({ unheard, slowest }: NodeStatus): string {
+  if (unheard[0] !== undefined) return `${unheard[0]} no answer`;
+  return slowest === undefined ? '-' : `${slowest.peer} ${slowest.latencyMs.toFixed(1)} ms`;
+}
+
+/** Cheques paid and received by each node, once there has been a cheque. */
+function moneyLines(nodes: readonly NodeStatus[], width: number): string[] {
+  const paid = nodes.flatMap(({ name, cheques, chequebook }) =>
+    cheques === undefined ? [] : [{ name, ...cheques, ...chequebook }],
+  );
+  if (paid.every(({ sent, received }) => sent === '0' && received === '0')) return [];
+  const column = (of: (row: (typeof paid)[number]) => bigint) => tokenColumn(paid.map(of));
+  const columns = [
+    column(({ sent }) => BigInt(sent)),
+    column(({ received }) => BigInt(received)),
+    column(({ total = '0' }) => BigInt(total)),
+    column(({ total = '0', available = '0' }) => BigInt(total) - BigInt(available)),
+  ];
+  const rows = paid.map(({ name }, i) => [name, ...columns.map((texts) => texts[i] ?? '')]);
+  return ['', ...renderTable(MONEY_COLUMNS, rows, width).lines];
+}
+
+function debtLines(debts: readonly DebtStatus[], width: number): string[] {
+  if (debts.length === 0) return [];
+  const rows = debts
+    .slice(0, DEBTS_SHOWN)
+    .map(({ debtor, creditor, units, creditorCounts }) => [
+      `${debtor} owes ${creditor}`,
+      grouped(units),
+      creditorCounts === undefined ? '' : `${creditor} counts ${grouped(creditorCounts)}`,
+    ]);
+  const more = debts.length - rows.length;
+  return [
+    '',
+    ...renderTable(DEBT_COLUMNS, rows, width).lines,
+    ...(more === 0 ? [] : [`  and ${plural(more, 'smaller debt')} (--json has them all)`]),
+    '',
+  ];
+}

@@ -1,0 +1,242 @@
+/**
+ * Why an acknowledged chunk is nowhere: where it belongs and whether any node is there, which node
+ * acknowledged it, which had it, what removed it, and the last that is known of it. Based on the nodes' chunk
+ * events, if they keep any.
+ */
+import { addressPrefix, proximityOrder } from '../../../node/chunk/address.ts';
+import { fromHex } from '../../../node/crypto/hex.ts';
+import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
+import { grouped, plural } from '../../base/format.ts';
+import type { Loss } from '../../report/result.ts';
+import { rankStorers } from '../ledger/placement.ts';
+import type { Testimony } from './story.ts';
+import {
+  askedForBatches,
+  byChunk,
+  type TracedNode,
+  testimonies,
+  type Witness,
+  witnessesOf,
+} from './witnesses.ts';
+
+/** Events that show it was in a reserve; nodes that had it also keep other kinds. */
+const ARRIVALS: readonly ChunkEvent['kind'][] = ['stored', 'pulled', 'kept'];
+const DEPARTURES: readonly ChunkEvent['kind'][] = ['evicted', 'replaced'];
+/** Possible last events of a chunk, in words. */
+const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
+  uploaded: 'took it from a client',
+  queued: 'kept it to be pushed',
+  pushing: 'began to push it',
+  'push-failed': 'could not deliver it',
+  'not-synced': 'got no receipt that counts',
+  synced: 'got a receipt',
+  kept: 'kept it, because no other node takes it',
+  received: 'was given it by a peer',
+  refused: 'refused it',
+  forwarded: 'passed a receipt back',
+  stored: 'stored it',
+  signed: 'signed its receipt',
+  pulled: 'pulled it',
+  evicted: 'evicted it',
+  replaced: 'gave its place to a newer stamp',
+};
+
+/**
+ * `uncovered`: no running node covers its neighbourhood. `evicted`, `replaced`: it was in a reserve, and
+ * every node that had it has dropped it. `away`: a node that had it, or may have had it, does not answer.
+ * `never-stored`: no node has an event of storing it. `displaced`: no events tell, but its batch is full and has given
+ * slots of older chunks to newer ones. `untold`: nodes keep no events, or have lost them.
+ */
+export type LossCause =
+  | 'uncovered'
+  | 'evicted'
+  | 'replaced'
+  | 'away'
+  | 'never-stored'
+  | 'displaced'
+  | 'untold';
+
+export interface Diagnosis {
+  /** 64 hex digits. */
+  readonly chunk: string;
+  readonly reference: string;
+  /** Node whose API acknowledged it. */
+  readonly uploader: string;
+  /** First bits of the chunk, as many as the largest current storage radius. */
+  readonly neighbourhood: string;
+  /** Full nodes that cover it with their current radius; none: the network has no place for it. */
+  readonly covering: readonly string[];
+  /** The closest full node, and its proximity order to the chunk. */
+  readonly closest: { readonly node: string; readonly proximityOrder: number } | null;
+  /** Storers whose receipts ended a push. */
+  readonly receipts: readonly string[];
+  /** Nodes that had it in their reserve. */
+  readonly had: readonly string[];
+  readonly left: readonly { readonly node: string; readonly at: number; readonly why: string }[];
+  /** Nodes that cannot be asked, with the reason. */
+  readonly silent: readonly { readonly node: string; readonly why: string }[];
+  /** Its batch, and how many stamps of it have taken the place of older chunks; null: none has. */
+  readonly displacing: { readonly batch: string; readonly chunks: number } | null;
+  /** The last event of it; null when none is known. */
+  readonly end: { readonly node: string; readonly at: number; readonly what: string } | null;
+  readonly cause: LossCause;
+}
+
+/** @param losses any number; the events of the nodes are read once @throws ClientError of a node that stops answering */
+export async function diagnose(
+  losses: readonly Loss[],
+  nodes: readonly TracedNode[],
+  signal: AbortSignal,
+): Promise<Diagnosis[]> {
+  if (losses.length === 0) return [];
+  const witnesses = await askedForBatches(await witnessesOf(nodes, signal), signal);
+  const single = losses.length === 1 ? losses[0]?.chunk : undefined;
+  const of = byChunk(await testimonies(witnesses, single, signal));
+  return losses.map((loss) => diagnosisOf(loss, witnesses, of(loss.chunk)));
+}
+
+/** @param told what nodes that keep events report about this chunk */
+export function diagnosisOf(
+  { chunk, reference, uploader, batch }: Loss,
+  witnesses: readonly Witness[],
+  told: readonly Testimony[],
+): Diagnosis {
+  const address = fromHex(chunk);
+  const names = new Map(witnesses.map(({ node }) => [node.overlay, node.name]));
+  const full = witnesses.filter(({ node }) => node.mode === 'full');
+  const answering = full.filter(({ silence }) => silence === undefined);
+  const deepest = Math.max(0, ...answering.map(({ radius }) => radius ?? 0));
+  const nearest = rankStorers(
+    address,
+    full.map((witness) => ({ ...witness, radius: witness.radius ?? deepest })),
+  )[0];
+  const covering = answering
+    .filter(({ overlay, radius }) => proximityOrder(overlay, address) >= (radius ?? deepest))
+    .map(({ node }) => node.name);
+  const events = told
+    .flatMap(({ node, events: own }) => own.map((event) => ({ node, event })))
+    .sort((a, b) => a.event.at - b.event.at);
+  const having = (kinds: readonly ChunkEvent['kind'][]) =>
+    events.filter(({ event }) => kinds.includes(event.kind));
+  const left = having(DEPARTURES).map(({ node, event }) => ({
+    node,
+    at: event.at,
+    why: event.kind === 'replaced' ? 'a newer stamp took its index' : (event.detail ?? 'it gave no reason'),
+  }));
+  const last = events.findLast(({ event }) => ENDS[event.kind] !== undefined);
+  const facts = {
+    chunk,
+    reference,
+    uploader,
+    neighbourhood: addressPrefix(address, deepest),
+    covering,
+    closest:
+      nearest === undefined
+        ? null
+        : { node: nearest.storer.node.name, proximityOrder: nearest.proximityOrder },
+    receipts: unique(
+      events.flatMap(({ event: { kind, peer } }) =>
+        kind === 'synced' && peer !== undefined ? [names.get(peer) ?? peer.slice(0, 8)] : [],
+      ),
+    ),
+    had: unique(having(ARRIVALS).map(({ node }) => node)),
+    left,
+    silent: witnesses.flatMap(({ node, silence }) =>
+      silence === undefined ? [] : [{ node: node.name, why: silence }],
+    ),
+    displacing: displacingOf(batch, witnesses),
+    end: last === undefined ? null : { node: last.node, at: last.event.at, what: endText(last.event) },
+  };
+  const mayHave = full.some(
+    ({ overlay, silence }) => silence !== undefined && proximityOrder(overlay, address) >= deepest,
+  );
+  const departure = having(DEPARTURES).at(-1)?.event.kind;
+  return { ...facts, cause: causeOf(facts, { answering, mayHave, departure }) };
+}
+
+function displacingOf(batch: string, witnesses: readonly Witness[]): Diagnosis['displacing'] {
+  const chunks = Math.max(0, ...witnesses.map(({ displaced }) => displaced?.get(batch) ?? 0));
+  return chunks === 0 ? null : { batch, chunks };
+}
+
+function endText({ kind, detail }: ChunkEvent): string {
+  return `${ENDS[kind]}${detail === undefined ? '' : ` (${detail})`}`;
+}
+
+interface Known {
+  readonly answering: readonly Witness[];
+  /** A node of its neighbourhood cannot be asked. */
+  readonly mayHave: boolean;
+  readonly departure: ChunkEvent['kind'] | undefined;
+}
+
+function causeOf(
+  { covering, had, left, silent, displacing }: Omit<Diagnosis, 'cause'>,
+  { answering, mayHave, departure }: Known,
+): LossCause {
+  const gone = new Set(left.map(({ node }) => node));
+  const hadAndSilent = silent.some(({ node }) => had.includes(node) && !gone.has(node));
+  if (hadAndSilent || mayHave) return 'away';
+  if (covering.length === 0) return 'uncovered';
+  if (departure === 'replaced') return 'replaced';
+  if (departure === 'evicted') return 'evicted';
+  if (silent.length > 0) return 'away';
+  const complete = answering.every(({ ring }) => ring !== undefined && ring.capacity > 0 && ring.lost === 0);
+  if (complete && had.length === 0) return 'never-stored';
+  return displacing === null ? 'untold' : 'displaced';
+}
+
+/**
+ * Lines for a person: causes with their counts first, then a line per chunk.
+ * @param shown number of chunks listed one by one
+ */
+export function diagnosisLines(diagnoses: readonly Diagnosis[], shown: number): string[] {
+  const causes = Map.groupBy(diagnoses, causeText);
+  const counts = [...causes]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .map(([text, { length }]) => `${plural(length, 'chunk')}: ${text}`);
+  const rest = diagnoses.length - Math.min(shown, diagnoses.length);
+  return [
+    ...counts,
+    ...diagnoses.slice(0, shown).map(diagnosisLine),
+    ...(rest === 0 ? [] : [`and ${grouped(rest)} more, in losses.jsonl of the run's folder`]),
+  ];
+}
+
+function causeText({ cause, neighbourhood, covering, left, silent, displacing }: Diagnosis): string {
+  const place = `neighbourhood ${neighbourhood === '' ? '(all addresses)' : neighbourhood}`;
+  const last = left.at(-1);
+  switch (cause) {
+    case 'uncovered':
+      return `${place} has no node at the present radius, so no node has to keep its chunks`;
+    case 'evicted':
+      return `${place}, covered by ${covering.join(', ')}: the last node that had it, ${last?.node}, evicted it (${last?.why})`;
+    case 'replaced':
+      return `${place}: its stamp index was used again, and ${last?.node} replaced it`;
+    case 'away':
+      return `${place}: ${silent.map(({ node, why }) => `${node} cannot be asked (${why})`).join(', ')}`;
+    case 'never-stored':
+      return `${place}, covered by ${covering.join(', ')}: no node has ever stored it`;
+    case 'displaced':
+      return `its batch ${displacing?.batch.slice(0, 8)} is mutable and full: ${plural(displacing?.chunks ?? 0, 'stamp')} took the place of its oldest chunks, which nodes then drop; dilute it, or buy a deeper one`;
+    case 'untold':
+      return `${place}, covered by ${covering.join(', ')}: what became of it is not known, because nodes keep no chunk events or have lost them`;
+  }
+}
+
+function diagnosisLine({ chunk, uploader, reference, closest, receipts, had, left, end }: Diagnosis): string {
+  return [
+    `chunk ${chunk}: acknowledged by ${uploader} below ${reference}`,
+    closest === null
+      ? 'no full node is there'
+      : `closest ${closest.node} (${plural(closest.proximityOrder, 'bit')} in common)`,
+    ...(receipts.length === 0 ? [] : [`receipts of ${receipts.join(', ')}`]),
+    ...(had.length === 0 ? [] : [`was on ${had.join(', ')}`]),
+    ...left.map(({ node, why }) => `left ${node}: ${why}`),
+    ...(end === null ? [] : [`last heard of: ${end.node} ${end.what}`]),
+  ].join('; ');
+}
+
+function unique(names: readonly string[]): string[] {
+  return [...new Set(names)];
+}

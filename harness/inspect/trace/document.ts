@@ -1,0 +1,248 @@
+/** What `trace` finds out about a reference, as one document; the terminal page is a view of it. */
+import { fromHex } from '../../../node/crypto/hex.ts';
+import type { NodeState } from '../../cluster/nodes/cluster-node.ts';
+import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import { rankStorers } from '../ledger/placement.ts';
+import { type Survey, type SurveyOptions, survey } from './content.ts';
+import { type Story, storyOf, type Testimony } from './story.ts';
+import { byChunk, type TracedNode, testimonies, type Witness, witnessesOf } from './witnesses.ts';
+
+export interface TraceDocument {
+  /** ISO 8601. */
+  readonly at: string;
+  /** Name of the cluster. */
+  readonly name: string;
+  /** As given, in lower case. */
+  readonly reference: string;
+  readonly encrypted: boolean;
+  readonly nodes: readonly NodeDocument[];
+  readonly content: ContentDocument;
+  /** Chunks whose routes were asked for, the root first. */
+  readonly chunks: readonly ChunkDocument[];
+  /** What could not be determined, and how it could be. */
+  readonly notes: readonly string[];
+}
+
+interface NodeDocument {
+  readonly name: string;
+  readonly overlay: string;
+  readonly flavour: FlavourName;
+  readonly mode: NodeMode;
+  readonly state: NodeState;
+  /** Why it was not asked, or did not answer; null when it did. */
+  readonly silence: string | null;
+  /** Bits; null for a node that stores nothing for others. */
+  readonly storageRadius: number | null;
+  /** How many events it keeps, and how many it has lost; null for nodes that cannot keep events. */
+  readonly events: { readonly capacity: number; readonly lost: number } | null;
+}
+
+interface ContentDocument {
+  /** Chunks below the reference, the root included, as far as they could be read. */
+  readonly chunks: number;
+  readonly found: number;
+  /** 64 hex digits each. */
+  readonly missing: readonly string[];
+  /** There may be more chunks, because those above them could not be read: why; null when these are all. */
+  readonly unread: string | null;
+  /** How many chunks are held by how many nodes, most copies first. */
+  readonly copies: readonly { readonly copies: number; readonly chunks: number }[];
+  /** Chunks whose own push took longest, slowest first; empty when there are no events about it. */
+  readonly slowest: readonly { readonly chunk: string; readonly node: string; readonly ms: number }[];
+}
+
+export interface ChunkDocument {
+  /** 64 hex digits. */
+  readonly chunk: string;
+  /** Names of the nodes with the chunk in their local store, for any reason. */
+  readonly holders: readonly string[];
+  /** Full nodes that should hold it, closest first. */
+  readonly belongs: readonly Belonging[];
+  readonly story: Story;
+}
+
+export interface Belonging {
+  readonly node: string;
+  /** Proximity order of node and chunk. */
+  readonly proximityOrder: number;
+  readonly closest: boolean;
+  /** Null: it cannot be asked. */
+  readonly holds: boolean | null;
+}
+
+export interface TraceRequest extends SurveyOptions {
+  /** Name of the cluster. */
+  readonly name: string;
+  /** 64 or 128 hex digits, lower case. */
+  readonly reference: string;
+  readonly nodes: readonly TracedNode[];
+  /** Chunks whose route is reported, at least 1. */
+  readonly chunks: number;
+}
+
+const SLOWEST_SHOWN = 5;
+const ADDRESS_DIGITS = 64;
+
+/** @throws ClientError of a node that stops answering while it is asked for its events */
+export async function trace(request: TraceRequest): Promise<TraceDocument> {
+  const { name, reference, signal } = request;
+  const witnesses = await witnessesOf(request.nodes, signal);
+  const found = await survey(reference, witnesses, request);
+  const addresses = [...found.holders.keys()];
+  // For a single chunk the nodes filter their events themselves.
+  const single = addresses.length === 1 ? addresses[0] : undefined;
+  const told = await testimonies(witnesses, single, signal);
+  const of = byChunk(told);
+  return {
+    at: new Date().toISOString(),
+    name,
+    reference,
+    encrypted: reference.length > ADDRESS_DIGITS,
+    nodes: witnesses.map(nodeDocument),
+    content: contentDocument(found, of),
+    chunks: addresses
+      .slice(0, request.chunks)
+      .map((chunk) =>
+        chunkDocument({ chunk, holders: found.holders.get(chunk) ?? [] }, witnesses, of(chunk)),
+      ),
+    notes: notesOn(witnesses),
+  };
+}
+
+/** The same for one known chunk, such as one missing from a ledger. */
+export async function traceChunk(
+  chunk: string,
+  nodes: readonly TracedNode[],
+  signal: AbortSignal,
+): Promise<ChunkDocument> {
+  const witnesses = await witnessesOf(nodes, signal);
+  const asked = witnesses.filter(({ silence }) => silence === undefined).map(({ node }) => node);
+  const held = await Promise.all(asked.map((node) => node.client.chunks.has(chunk, signal)));
+  const holders = asked.filter((_, i) => held[i]).map(({ name }) => name);
+  return chunkDocument({ chunk, holders }, witnesses, await testimonies(witnesses, chunk, signal));
+}
+
+function nodeDocument({ node, silence, radius, ring }: Witness): NodeDocument {
+  const { name, overlay, flavour, mode, state } = node;
+  return {
+    name,
+    overlay,
+    flavour,
+    mode,
+    state,
+    silence: silence ?? null,
+    storageRadius: radius ?? null,
+    events: ring ?? null,
+  };
+}
+
+function contentDocument(
+  { holders, unread }: Survey,
+  of: (address: string) => readonly Testimony[],
+): ContentDocument {
+  const missing = [...holders].filter(([, names]) => names.length === 0).map(([chunk]) => chunk);
+  const byCopies = Map.groupBy(holders.values(), (names) => names.length);
+  return {
+    chunks: holders.size,
+    found: holders.size - missing.length,
+    missing,
+    unread: unread ?? null,
+    copies: [...byCopies]
+      .map(([copies, chunks]) => ({ copies, chunks: chunks.length }))
+      .sort((a, b) => b.copies - a.copies),
+    slowest: [...holders.keys()]
+      .flatMap((chunk) => longestPush(chunk, of(chunk)))
+      .sort((a, b) => b.ms - a.ms)
+      .slice(0, SLOWEST_SHOWN),
+  };
+}
+
+/**
+ * From a node's first attempt to push the chunk to the receipt that counted, including all attempts in
+ * between.
+ */
+function longestPush(
+  chunk: string,
+  told: readonly Testimony[],
+): { chunk: string; node: string; ms: number }[] {
+  const pushes = told.flatMap(({ node, events }) => {
+    const from = events.find(({ kind }) => kind === 'pushing');
+    const to = events.findLast(({ kind }) => kind === 'synced' || kind === 'kept');
+    return from === undefined || to === undefined || to.seq < from.seq
+      ? []
+      : [{ chunk, node, ms: to.at - from.at }];
+  });
+  return pushes.sort((a, b) => b.ms - a.ms).slice(0, 1);
+}
+
+function chunkDocument(
+  { chunk, holders }: { readonly chunk: string; readonly holders: readonly string[] },
+  witnesses: readonly Witness[],
+  told: readonly Testimony[],
+): ChunkDocument {
+  const names = new Map(witnesses.map(({ node }) => [node.overlay, node.name]));
+  return {
+    chunk,
+    holders,
+    belongs: belongings(fromHex(chunk), holders, witnesses),
+    story: storyOf(told, (overlay) => names.get(overlay)),
+  };
+}
+
+/** A node that does not report its radius is assumed to have the largest of the others'. */
+function belongings(
+  chunk: Uint8Array,
+  holders: readonly string[],
+  witnesses: readonly Witness[],
+): Belonging[] {
+  const known = Math.max(0, ...witnesses.map(({ radius }) => radius ?? 0));
+  const storers = witnesses
+    .filter(({ node }) => node.mode === 'full')
+    .map((witness) => ({ ...witness, radius: witness.radius ?? known }));
+  return rankStorers(chunk, storers).flatMap(({ storer, proximityOrder, belongs }, rank) =>
+    belongs
+      ? [
+          {
+            node: storer.node.name,
+            proximityOrder,
+            closest: rank === 0,
+            holds: storer.silence === undefined ? holders.includes(storer.node.name) : null,
+          },
+        ]
+      : [],
+  );
+}
+
+function notesOn(witnesses: readonly Witness[]): string[] {
+  const silent = witnesses.filter(({ silence }) => silence !== undefined);
+  const answering = witnesses.filter(({ silence }) => silence === undefined);
+  const foreign = answering.filter(({ ring }) => ring === undefined);
+  const off = answering.filter(({ ring }) => ring?.capacity === 0);
+  const lossy = answering.filter(({ ring }) => ring !== undefined && ring.lost > 0);
+  return [
+    ...silent.map(({ node, silence }) => `${node.name} was not asked: ${silence}`),
+    ...(off.length === 0 ? [] : [`${withoutEvents(off, answering.length - foreign.length)}; ${HOW_TO_KEEP}`]),
+    ...(foreign.length === 0
+      ? []
+      : [
+          `${named(foreign)} ${foreign.length === 1 ? 'tells' : 'tell'} nothing of the way of a chunk, only whether the local store holds it`,
+        ]),
+    ...lossy.map(
+      ({ node, ring }) =>
+        `${node.name} has lost its oldest ${ring?.lost} events: it keeps ${ring?.capacity} (node option chunk-events)`,
+    ),
+  ];
+}
+
+const HOW_TO_KEEP = 'start the cluster with svcnet up --trace, or set the node option chunk-events';
+
+/** @param able how many nodes could keep events */
+function withoutEvents(off: readonly Witness[], able: number): string {
+  if (off.length === able) return 'no node keeps chunk events, so the way is not known';
+  const verb = off.length === 1 ? 'keeps' : 'keep';
+  return `${named(off)} ${verb} no chunk events, so a part of the way is not known`;
+}
+
+function named(witnesses: readonly Witness[]): string {
+  return witnesses.map(({ node }) => node.name).join(', ');
+}

@@ -1,0 +1,53 @@
+/** Evidence of lost chunks: why each is nowhere, and its route as far as nodes keep events. */
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf } from '../../base/errors.ts';
+import type { ConsoleStyle } from '../../report/console.ts';
+import { LOSSES_FILE } from '../../report/folder.ts';
+import type { Loss } from '../../report/result.ts';
+import { diagnose, diagnosisLines } from './diagnosis.ts';
+import { traceChunk } from './document.ts';
+import { chunkPage } from './page.ts';
+import type { TracedNode } from './witnesses.ts';
+
+/** Losses of one run mostly have one cause. */
+const CHUNKS_TRACED = 3;
+/** Diagnoses shown; the file has all. */
+const CHUNKS_SHOWN = 50;
+const PLAIN: ConsoleStyle = { width: 120, colour: false, live: false };
+
+/**
+ * Finds out why chunks are missing, and keeps what it has found in the run's folder.
+ * @returns lines: causes with their counts, the first chunks one by one, and the routes of some
+ */
+export async function explainLosses(
+  losses: readonly Loss[],
+  nodes: readonly TracedNode[],
+  { folder, signal }: { readonly folder: string; readonly signal: AbortSignal },
+): Promise<string[]> {
+  const diagnoses = await diagnose(losses, nodes, signal);
+  await appendFile(join(folder, LOSSES_FILE), diagnoses.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  const chunks = losses.map(({ chunk }) => chunk);
+  return [...diagnosisLines(diagnoses, CHUNKS_SHOWN), ...(await waysOfLost(chunks, nodes, signal))];
+}
+
+/** @param chunks 64 hex digits each @returns lines; none when no node keeps events of them */
+export async function waysOfLost(
+  chunks: readonly string[],
+  nodes: readonly TracedNode[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const lines: string[] = [];
+  for (const chunk of chunks.slice(0, CHUNKS_TRACED)) {
+    try {
+      const traced = await traceChunk(chunk, nodes, signal);
+      if (Object.values(traced.story).some((told) => told.length > 0)) {
+        lines.push('', ...chunkPage(traced, { style: PLAIN, width: PLAIN.width }));
+      }
+    } catch (error) {
+      if (signal.aborted) throw error;
+      lines.push('', `  the way of ${chunk} cannot be told: ${messageOf(error)}`);
+    }
+  }
+  return lines;
+}

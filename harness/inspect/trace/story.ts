@@ -1,0 +1,305 @@
+/**
+ * What the nodes of a cluster report about one chunk, as one story: which node uploaded it, the route of
+ * every push and every request from node to node, which nodes pulled it, and where it was removed. Steps are
+ * linked by cause: an attempt belongs to what its node was doing, and the peer's part in it to the attempt.
+ * Clocks only order steps without a common cause.
+ */
+import type { ChunkEvent, ChunkEventKind } from '../../../node/env/chunk-events.ts';
+
+/** What one node reports about the chunk. */
+export interface Testimony {
+  /** Name. */
+  readonly node: string;
+  /** 64 hex digits. */
+  readonly overlay: string;
+  /** In the order in which they happened. */
+  readonly events: readonly ChunkEvent[];
+}
+
+/** One peer that was asked to take the chunk, or to deliver it. */
+export interface Attempt {
+  /** From 1, as its node counts. */
+  readonly number: number;
+  /** Name of the peer; the first digits of its overlay when the cluster has no such node. */
+  readonly peer: string;
+  /** Milliseconds since the unix epoch. */
+  readonly at: number;
+  /** Absent while it is in progress, or when its end is not known. */
+  readonly ms?: number;
+  readonly outcome: 'done' | 'failed' | 'open';
+  readonly detail?: string;
+  /** What the peer did with it; absent when the peer does not report it, or was never reached. */
+  readonly hop?: Hop;
+}
+
+/** What one node did, asked by a peer or, at the beginning of a route, by itself. */
+export interface Hop {
+  readonly node: string;
+  /** Absent at the beginning of a route. */
+  readonly from?: string;
+  readonly at: number;
+  readonly ms?: number;
+  /**
+   * Kind of the event that ended it. Silent: the node reports nothing itself, but others got the chunk from
+   * it, or were asked by it, during the attempt.
+   */
+  readonly outcome: ChunkEventKind | 'open' | 'silent';
+  /** The storer whose receipt ended it. */
+  readonly storer?: string;
+  readonly detail?: string;
+  /** Peers that could not be asked at first, for lack of credit with them. */
+  readonly noCredit: readonly string[];
+  readonly attempts: readonly Attempt[];
+}
+
+/** Something that happened on one node. */
+export interface Moment {
+  readonly node: string;
+  readonly at: number;
+  readonly kind: ChunkEventKind;
+  readonly peer?: string;
+  readonly detail?: string;
+}
+
+export interface Story {
+  readonly uploads: readonly Moment[];
+  /** Oldest first. */
+  readonly pushes: readonly Hop[];
+  readonly pulls: readonly Moment[];
+  /** What else was stored, cached and removed; the last hop of a push includes its own store. */
+  readonly kept: readonly Moment[];
+  readonly requests: readonly Hop[];
+}
+
+/** The events that make up one of the two kinds of route. */
+interface EventVocabulary {
+  /** A node begins a route by itself. */
+  readonly begins: (event: ChunkEvent) => boolean;
+  /** A node was asked by its peer. */
+  readonly arrives: (event: ChunkEvent) => boolean;
+  readonly tries: ChunkEventKind;
+  readonly succeeds: ChunkEventKind;
+  readonly fails: ChunkEventKind;
+  /** Ends of a hop. */
+  readonly ends: readonly ChunkEventKind[];
+}
+
+const PUSH: EventVocabulary = {
+  begins: ({ kind }) => kind === 'pushing',
+  arrives: ({ kind }) => kind === 'received',
+  tries: 'push',
+  succeeds: 'push-accepted',
+  fails: 'push-failed',
+  ends: ['synced', 'kept', 'not-synced', 'signed', 'forwarded', 'refused'],
+};
+const REQUEST: EventVocabulary = {
+  begins: ({ kind, peer }) => kind === 'requested' && peer === undefined,
+  arrives: ({ kind, peer }) => kind === 'requested' && peer !== undefined,
+  tries: 'ask',
+  succeeds: 'ask-delivered',
+  fails: 'ask-failed',
+  ends: ['delivered', 'not-delivered'],
+};
+
+const UPLOADS: readonly ChunkEventKind[] = ['uploaded', 'queued'];
+const PULLS: readonly ChunkEventKind[] = ['pulled'];
+const KEPT: readonly ChunkEventKind[] = ['stored', 'cached', 'replaced', 'evicted', 'uncached', 'deleted'];
+
+/**
+ * Possible difference between the clocks of two nodes, milliseconds: each is set from the wall clock at the
+ * node's start.
+ */
+const CLOCK_TOLERANCE_MS = 50;
+const OVERLAY_SHOWN = 8;
+
+/** @param nameOf maps an overlay to a node's name; undefined for nodes outside the cluster */
+export function storyOf(
+  testimonies: readonly Testimony[],
+  nameOf: (overlay: string) => string | undefined,
+): Story {
+  const named = (overlay: string) => nameOf(overlay) ?? overlay.slice(0, OVERLAY_SHOWN);
+  const moments = (kinds: readonly ChunkEventKind[]): Moment[] =>
+    testimonies
+      .flatMap(({ node, events }) =>
+        events
+          .filter((event) => kinds.includes(event.kind) && !isPartOfHop(event, events))
+          .map(({ at, kind, peer, detail }) => ({
+            node,
+            at,
+            kind,
+            ...(peer === undefined ? {} : { peer: named(peer) }),
+            ...(detail === undefined ? {} : { detail }),
+          })),
+      )
+      .sort((a, b) => a.at - b.at);
+  return {
+    uploads: moments(UPLOADS),
+    pushes: new PathReader(testimonies, PUSH, named).roots(),
+    pulls: moments(PULLS),
+    kept: moments(KEPT),
+    requests: new PathReader(testimonies, REQUEST, named).roots(),
+  };
+}
+
+/** A node that signs a receipt has stored the chunk: the hop already says so. */
+function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
+  return (
+    kind === 'stored' &&
+    of !== undefined &&
+    events.some((other) => other.kind === 'signed' && other.of === of)
+  );
+}
+
+/** An event, and the node that reports it. */
+interface AttributedEvent {
+  readonly event: ChunkEvent;
+  readonly teller: Testimony;
+}
+
+class PathReader {
+  readonly #testimonies: readonly Testimony[];
+  readonly #vocabulary: EventVocabulary;
+  readonly #named: (overlay: string) => string;
+  /** Attempt → its arrival at the peer. */
+  readonly #arrivals: ReadonlyMap<ChunkEvent, AttributedEvent>;
+  /** Attempt → arrivals at peers of its peer, if the peer itself reports nothing. */
+  readonly #passedOn: ReadonlyMap<ChunkEvent, readonly AttributedEvent[]>;
+  readonly #told = new Set<ChunkEvent>();
+
+  constructor(testimonies: readonly Testimony[], words: EventVocabulary, named: (overlay: string) => string) {
+    this.#testimonies = testimonies;
+    this.#vocabulary = words;
+    this.#named = named;
+    this.#arrivals = this.#match();
+    this.#passedOn = this.#matchSilent();
+  }
+
+  /**
+   * Beginnings, and arrivals whose sender reports nothing. Every arrival belongs to at most one attempt and
+   * is used once, so that no route is circular, whatever the nodes claim.
+   */
+  roots(): Hop[] {
+    const { begins, arrives } = this.#vocabulary;
+    const matched = new Set(
+      [...this.#arrivals.values(), ...[...this.#passedOn.values()].flat()].map(({ event }) => event),
+    );
+    const roots = [
+      ...this.#all(begins).map((told) => this.#hop(told)),
+      ...this.#all((event) => arrives(event) && !matched.has(event)).map((told) => this.#hop(told)),
+    ];
+    const rest = this.#all(arrives).flatMap((told) => (this.#told.has(told.event) ? [] : [this.#hop(told)]));
+    return [...roots, ...rest].sort((a, b) => a.at - b.at);
+  }
+
+  /** Ordered by clock. */
+  #all(wanted: (event: ChunkEvent) => boolean): AttributedEvent[] {
+    return this.#testimonies
+      .flatMap((teller) => teller.events.filter(wanted).map((event) => ({ event, teller })))
+      .sort((a, b) => a.event.at - b.event.at);
+  }
+
+  #match(): Map<ChunkEvent, AttributedEvent> {
+    const { arrives, tries } = this.#vocabulary;
+    const free = new Set(this.#all(arrives));
+    const matches = new Map<ChunkEvent, AttributedEvent>();
+    for (const { event, teller } of this.#all(({ kind }) => kind === tries)) {
+      const arrival = [...free].find(
+        ({ event: arrived, teller: peer }) =>
+          peer.overlay === event.peer &&
+          arrived.peer === teller.overlay &&
+          this.#isDuring(arrived, event, teller),
+      );
+      if (arrival === undefined) continue;
+      free.delete(arrival);
+      matches.set(event, arrival);
+    }
+    return matches;
+  }
+
+  /** For attempts with peers that report nothing: the first such attempt in progress takes the arrival. */
+  #matchSilent(): Map<ChunkEvent, AttributedEvent[]> {
+    const { arrives, tries } = this.#vocabulary;
+    const tellers = new Set(this.#testimonies.map(({ overlay }) => overlay));
+    const attempts = this.#all(({ kind, peer = '' }) => kind === tries && !tellers.has(peer));
+    const matches = new Map<ChunkEvent, AttributedEvent[]>();
+    const isFromSilent = (event: ChunkEvent) => arrives(event) && !tellers.has(event.peer ?? '');
+    for (const arrival of this.#all(isFromSilent)) {
+      const attempt = attempts.find(
+        ({ event, teller }) =>
+          event.peer === arrival.event.peer && this.#isDuring(arrival.event, event, teller),
+      );
+      if (attempt === undefined) continue;
+      matches.set(attempt.event, [...(matches.get(attempt.event) ?? []), arrival]);
+    }
+    return matches;
+  }
+
+  #isDuring({ at }: ChunkEvent, attempt: ChunkEvent, teller: Testimony): boolean {
+    const end = this.#endOf(attempt, teller)?.at ?? Number.POSITIVE_INFINITY;
+    return at >= attempt.at - CLOCK_TOLERANCE_MS && at <= end + CLOCK_TOLERANCE_MS;
+  }
+
+  #endOf({ seq }: ChunkEvent, { events }: Testimony): ChunkEvent | undefined {
+    const { succeeds, fails } = this.#vocabulary;
+    return events.find(({ of, kind }) => of === seq && (kind === succeeds || kind === fails));
+  }
+
+  #hop({ event, teller }: AttributedEvent): Hop {
+    this.#told.add(event);
+    const { ends, tries } = this.#vocabulary;
+    const own = teller.events.filter(({ of }) => of === event.seq);
+    const end = own.findLast(({ kind }) => ends.includes(kind));
+    const storer = end?.kind === 'synced' ? end.peer : undefined;
+    return {
+      node: teller.node,
+      ...(event.peer === undefined ? {} : { from: this.#named(event.peer) }),
+      at: event.at,
+      ...(end === undefined ? {} : { ms: end.ms ?? end.at - event.at }),
+      outcome: end?.kind ?? 'open',
+      ...(storer === undefined ? {} : { storer: this.#named(storer) }),
+      ...(end?.detail === undefined ? {} : { detail: end.detail }),
+      noCredit: [
+        ...new Set(
+          own.flatMap(({ kind, peer }) => (kind === 'no-credit' && peer ? [this.#named(peer)] : [])),
+        ),
+      ],
+      attempts: own.filter(({ kind }) => kind === tries).map((attempt) => this.#attempt(attempt, teller)),
+    };
+  }
+
+  #attempt(event: ChunkEvent, teller: Testimony): Attempt {
+    const end = this.#endOf(event, teller);
+    const arrival = this.#arrivals.get(event);
+    const hop =
+      arrival === undefined
+        ? this.#silent(event, teller)
+        : this.#told.has(arrival.event)
+          ? undefined
+          : this.#hop(arrival);
+    return {
+      number: event.attempt ?? 1,
+      peer: this.#named(event.peer ?? ''),
+      at: event.at,
+      ...(end === undefined ? {} : { ms: end.ms ?? end.at - event.at }),
+      outcome: end === undefined ? 'open' : end.kind === this.#vocabulary.succeeds ? 'done' : 'failed',
+      ...(end?.detail === undefined ? {} : { detail: end.detail }),
+      ...(hop === undefined ? {} : { hop }),
+    };
+  }
+
+  #silent(attempt: ChunkEvent, teller: Testimony): Hop | undefined {
+    const arrivals = (this.#passedOn.get(attempt) ?? []).filter(({ event }) => !this.#told.has(event));
+    if (arrivals.length === 0) return undefined;
+    return {
+      node: this.#named(attempt.peer ?? ''),
+      from: teller.node,
+      at: attempt.at,
+      outcome: 'silent',
+      noCredit: [],
+      attempts: arrivals.map((arrival, i) => {
+        const hop = this.#hop(arrival);
+        return { number: i + 1, peer: hop.node, at: hop.at, outcome: 'open', hop };
+      }),
+    };
+  }
+}

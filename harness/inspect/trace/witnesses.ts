@@ -1,0 +1,132 @@
+/** The nodes of a cluster as witnesses: which of them can be asked, and what each can report about chunks. */
+import { fromHex } from '../../../node/crypto/hex.ts';
+import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
+import { allAtMost } from '../../base/all-at-most.ts';
+import { messageOf } from '../../base/errors.ts';
+import { ClientError } from '../../client/errors.ts';
+import type { NodeClient } from '../../client/node-client.ts';
+import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
+import type { Testimony } from './story.ts';
+
+/** What is needed of a node; its client provides the rest. */
+export type TracedNode = Pick<ClusterNode, 'name' | 'overlay' | 'flavour' | 'mode' | 'state' | 'client'>;
+
+/** How many events a node keeps. */
+export interface Ring {
+  /** 0: the option `chunk-events` is 0. */
+  readonly capacity: number;
+  /** Events overwritten since the node's start. */
+  readonly lost: number;
+}
+
+export interface Witness {
+  readonly node: TracedNode;
+  /** 32 bytes. */
+  readonly overlay: Uint8Array;
+  /** Why it cannot be asked; undefined when it answers. */
+  readonly silence: string | undefined;
+  /** Storage radius, bits; undefined for a node that stores nothing for others, or does not answer. */
+  readonly radius: number | undefined;
+  /** Undefined: nodes of its flavour keep no events, or it does not answer. */
+  readonly ring: Ring | undefined;
+  /** Own batches that have started again → stamps that took an older chunk's place; absent: not asked, or no answer. */
+  readonly displaced?: ReadonlyMap<string, number>;
+}
+
+/** Time limit of one request to one node. */
+const ANSWER_LIMIT_MS = 10_000;
+const NODES_AT_ONCE = 16;
+const EVENTS_PAGE = 10_000;
+
+export async function witnessesOf(nodes: readonly TracedNode[], signal: AbortSignal): Promise<Witness[]> {
+  return allAtMost(
+    NODES_AT_ONCE,
+    nodes.map((node) => () => witness(node, signal)),
+  );
+}
+
+async function witness(node: TracedNode, signal: AbortSignal): Promise<Witness> {
+  const about = { node, overlay: fromHex(node.overlay) };
+  const mute = { ...about, radius: undefined, ring: undefined };
+  if (node.state !== 'running') return { ...mute, silence: `it is ${node.state}` };
+  try {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    const { storageRadius } = await node.client.status(limit);
+    const radius = node.mode === 'full' ? storageRadius : undefined;
+    return { ...about, silence: undefined, radius, ring: await ringOf(node.client, limit) };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return { ...mute, silence: messageOf(error) };
+  }
+}
+
+/** The same witnesses, with what they tell of their batches. A node without a chain has none. */
+export async function askedForBatches(
+  witnesses: readonly Witness[],
+  signal: AbortSignal,
+): Promise<Witness[]> {
+  const works = witnesses.map((one) => async (): Promise<Witness> => {
+    if (one.silence !== undefined) return one;
+    try {
+      const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+      const stamps = await one.node.client.stamps.list(limit);
+      const started = stamps.filter(({ displaced = 0 }) => displaced > 0);
+      return {
+        ...one,
+        displaced: new Map(started.map(({ batchID, displaced = 0 }) => [batchID, displaced])),
+      };
+    } catch (error) {
+      if (signal.aborted || !(error instanceof ClientError)) throw error;
+      return one;
+    }
+  });
+  return allAtMost(NODES_AT_ONCE, works);
+}
+
+/** Nodes that are not ours do not support this request. */
+async function ringOf(client: NodeClient, signal: AbortSignal): Promise<Ring | undefined> {
+  try {
+    const { capacity, lost } = await client.chunkEvents({ limit: 1 }, signal);
+    return { capacity, lost };
+  } catch (error) {
+    if (error instanceof ClientError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * What every node that keeps events reports about one chunk, or about all.
+ * @param address 64 hex digits @throws ClientError from a node that answered before and no longer does
+ */
+export async function testimonies(
+  witnesses: readonly Witness[],
+  address: string | undefined,
+  signal: AbortSignal,
+): Promise<Testimony[]> {
+  const tellers = witnesses.filter(({ ring }) => ring !== undefined && ring.capacity > 0);
+  return allAtMost(
+    NODES_AT_ONCE,
+    tellers.map(({ node }) => async () => {
+      const wanted = address === undefined ? {} : { address };
+      const events: ChunkEvent[] = [];
+      for (let after = 0; ; ) {
+        const page = await node.client.chunkEvents({ ...wanted, after, limit: EVENTS_PAGE }, signal);
+        events.push(...page.events);
+        after = page.last;
+        if (page.events.length < EVENTS_PAGE) break;
+      }
+      return { node: node.name, overlay: node.overlay, events };
+    }),
+  );
+}
+
+/** The same for single chunks: address, 64 hex digits → what the nodes report about it. */
+export function byChunk(told: readonly Testimony[]): (address: string) => readonly Testimony[] {
+  const grouped = told.map(({ node, overlay, events }) => ({
+    node,
+    overlay,
+    events: Map.groupBy(events, (event) => event.address),
+  }));
+  return (address) =>
+    grouped.map(({ node, overlay, events }) => ({ node, overlay, events: events.get(address) ?? [] }));
+}

@@ -1,0 +1,104 @@
+/**
+ * The running dashboards of a cluster, as a file in its folder, so that any process can end them: the command
+ * that started them, another one, or the end of the cluster.
+ */
+import { rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { readJson, writeJson } from '../../base/json-file.ts';
+import { endProcess, isAlive, type ProcessId } from '../../base/machine/processes.ts';
+import { Engine } from '../../places/docker/engine/engine.ts';
+import { stopContainer } from '../../places/docker/removal.ts';
+import { NODE_TARGETS, testbedTargets } from './files.ts';
+import type { ServerName } from './programs.ts';
+
+/** Time for the servers to write what they have in memory. */
+const GRACE_MS = 5000;
+
+/** One server: a process on this machine, or a container on its engine. */
+export interface RunningServer {
+  readonly name: ServerName;
+  readonly url: string;
+  readonly process?: ProcessId;
+  /** Id. */
+  readonly container?: string;
+}
+
+export interface RunningDashboards {
+  /** The command that keeps their targets up to date. */
+  readonly owner: ProcessId;
+  readonly servers: readonly RunningServer[];
+}
+
+/** @param folder of the cluster */
+export function dashboardsFolder(folder: string): string {
+  return join(folder, 'dashboards');
+}
+
+function runningFile(folder: string): string {
+  return join(dashboardsFolder(folder), 'running.json');
+}
+
+export function readRunning(folder: string): RunningDashboards | undefined {
+  return readJson(runningFile(folder)) as RunningDashboards | undefined;
+}
+
+export function writeRunning(folder: string, running: RunningDashboards): void {
+  writeJson(runningFile(folder), running);
+}
+
+/** Whether the command that started them is still running. */
+function isOwned({ owner }: RunningDashboards): boolean {
+  return isAlive(owner);
+}
+
+/**
+ * Ends the servers, no matter which command started them; their data stays. The command that watches them can
+ * tell that it was intended.
+ * @param folder of the cluster @returns what ran @throws HarnessError `ENGINE_FAILED`
+ */
+export async function endDashboards(folder: string): Promise<RunningDashboards | undefined> {
+  const running = readRunning(folder);
+  if (running === undefined) return undefined;
+  rmSync(runningFile(folder), { force: true });
+  try {
+    await Promise.all(running.servers.map(endServer));
+  } catch (error) {
+    // Servers still running must remain recorded.
+    writeRunning(folder, running);
+    throw error;
+  }
+  return running;
+}
+
+export async function endServer({ process, container }: RunningServer): Promise<void> {
+  if (process !== undefined) await endProcess(process, GRACE_MS);
+  // It removes itself.
+  if (container !== undefined) await stopContainer(new Engine(), container, GRACE_MS);
+}
+
+/** @param folder of the cluster */
+export function hasDashboards(folder: string): boolean {
+  const running = readRunning(folder);
+  return running !== undefined && isOwned(running);
+}
+
+/** Series announced to a cluster's Prometheus. */
+export interface Announcement {
+  /** Whether a Prometheus that could read them is still running. */
+  isHeard(): boolean;
+  withdraw(): void;
+}
+
+/**
+ * Announces series of the harness to the Prometheus of a cluster with dashboards.
+ * @param folder of the cluster @param who for example the name of a run @param url of their endpoint
+ */
+export function announceTestbed(folder: string, who: string, url: string): Announcement {
+  const file = join(
+    dashboardsFolder(folder),
+    dirname(NODE_TARGETS),
+    `testbed-${who.replace(/[^\w.-]/g, '_')}.json`,
+  );
+  writeFileSync(file, testbedTargets(url));
+  return { isHeard: () => hasDashboards(folder), withdraw: () => rmSync(file, { force: true }) };
+}

@@ -1,0 +1,200 @@
+/** A connection from one node to another, through the proxy. */
+import { Socket } from 'node:net';
+import { TIMER_MAX_MS } from '../../../../node/units.ts';
+import { Line } from '../line.ts';
+import { type ActiveRule, changed, Direction, isFree, type Rules } from '../rules.ts';
+import { lookup } from './addresses.ts';
+import { type Budget, Flow } from './flow.ts';
+
+/** For both sockets: an end in one direction leaves the other open, and small frames do not wait. */
+export const SOCKET_OPTIONS = { allowHalfOpen: true, noDelay: true } as const;
+
+export interface ConnectionDeps {
+  readonly rules: Rules;
+  readonly budget: Budget;
+  /** Determines what is drawn for it. */
+  readonly seed: string;
+  /** Node that it leads to, and where that node listens. */
+  readonly target: string;
+  readonly host: string;
+  readonly port: number;
+  readonly onClosed: () => void;
+}
+
+export class Connection {
+  readonly target: string;
+  /** Address and ports by which the dialler is found. */
+  readonly address: string;
+  readonly ports: { readonly dialler: number; readonly proxy: number };
+  /** Names that the dialler may have; undefined: it is not known. */
+  dialler: readonly string[] | undefined;
+  /** Whether the dialler has been looked up. */
+  isIdentified = false;
+  readonly #near: Socket;
+  readonly #far: Socket;
+  readonly #up: Flow;
+  readonly #down: Flow;
+  readonly #deps: ConnectionDeps;
+  /** Bytes since the rule that counts them began. */
+  readonly #passed = new Map<ActiveRule, number>();
+  #state: 'accepted' | 'waiting' | 'connecting' | 'open' | 'over' = 'accepted';
+  #ended = 0;
+  #wait: NodeJS.Timeout | undefined;
+
+  constructor(near: Socket, deps: ConnectionDeps) {
+    this.#near = near;
+    this.#deps = deps;
+    this.target = deps.target;
+    this.address = near.remoteAddress ?? '';
+    this.ports = { dialler: near.remotePort ?? 0, proxy: near.localPort ?? 0 };
+    this.#far = new Socket(SOCKET_OPTIONS);
+    const events = {
+      onEnded: () => ++this.#ended === 2 && this.#close(),
+      onBroken: () => this.reset(),
+      onPassing: (bytes: number) => this.#allowed(bytes),
+    };
+    // The same for both: a rule that delays both directions has delayed one connection.
+    const direction = new Direction([]);
+    const flow = (source: Socket, sink: Socket, way: string) =>
+      new Flow(source, sink, {
+        line: new Line(`${deps.seed} ${way}`),
+        direction,
+        budget: deps.budget,
+        events,
+      });
+    this.#up = flow(near, this.#far, 'up');
+    this.#down = flow(this.#far, near, 'down');
+    // A failed socket is closed next, which its flow notices.
+    near.on('error', () => undefined);
+    near.once('end', () => this.#abandonIf(this.#state === 'waiting' && this.#isHeld()));
+    near.once('close', () => this.#abandonIf(this.#state !== 'open'));
+    this.#far.on('error', () => undefined);
+    this.#far.once('connect', () => {
+      this.#state = 'open';
+      this.#up.open();
+      this.#down.read();
+    });
+    this.#down.open();
+  }
+
+  /** Applies the rules in force now; the first time, it goes on to the node. */
+  follow(): void {
+    if (this.#state === 'over') return;
+    const { rules } = this.#deps;
+    const up = rules.of(this.dialler, [this.target]);
+    const down = rules.of([this.target], this.dialler);
+    this.#forgetPassed([...up, ...down]);
+    const [upBefore, downBefore] = [this.#up.direction, this.#down.direction];
+    this.#up.become(changed(upBefore, up));
+    this.#down.become(changed(downBefore, down));
+    if (this.#isOver()) return;
+    if (this.#state === 'accepted') this.#enter();
+    else if (this.#state === 'waiting') {
+      const isSame = this.#up.direction === upBefore && this.#down.direction === downBefore;
+      if (!isSame) this.#connect();
+    }
+  }
+
+  /** Breaks both ends. */
+  reset(): void {
+    if (this.#state === 'over') return;
+    this.#end();
+    this.#near.resetAndDestroy();
+    if (this.#far.connecting || this.#far.pending) this.#far.destroy();
+    else this.#far.resetAndDestroy();
+  }
+
+  /** Resets it for a rule that has just begun. */
+  resetBy(rule: ActiveRule): void {
+    if (!this.#rules().has(rule) || this.#isOver()) return;
+    rule.counts['connections reset']++;
+    this.reset();
+  }
+
+  #enter(): void {
+    const { direction } = this.#up;
+    if (direction.rules.some(({ rule }) => rule.conditions.refuse === true)) {
+      direction.count('connections refused', 'refuse');
+      this.reset();
+      return;
+    }
+    this.#state = 'waiting';
+    // The bytes wait, but a departure of the dialler is noticed.
+    this.#up.read();
+    for (const { rule, counts } of this.#rules()) {
+      if (rule.conditions.stall === true) counts['connections held back']++;
+    }
+    this.#connect();
+  }
+
+  /** A connection takes a round trip to open, and does not open while nothing passes. */
+  #connect(): void {
+    clearTimeout(this.#wait);
+    if (this.#isHeld()) return;
+    const connect = () => {
+      this.#state = 'connecting';
+      this.#far.connect({ host: this.#deps.host, port: this.#deps.port, lookup });
+    };
+    if (isFree(this.#up.direction) && isFree(this.#down.direction)) connect();
+    else {
+      const roundTripMs = this.#up.direction.shape.delayMs + this.#down.direction.shape.delayMs;
+      this.#wait = setTimeout(connect, Math.min(roundTripMs, TIMER_MAX_MS));
+    }
+  }
+
+  /** None of its bytes arrive, so it cannot be opened. */
+  #isHeld(): boolean {
+    return [this.#up, this.#down].some(({ direction: { shape } }) => shape.stalls || shape.swallows);
+  }
+
+  /** The dialler went away before the node heard of it. */
+  #abandonIf(isAbandoned: boolean): void {
+    if (!isAbandoned || this.#isOver()) return;
+    this.#end();
+    this.#near.destroy();
+    this.#far.destroy();
+  }
+
+  /** @returns how many of the bytes may pass; fewer: the connection ends with them */
+  #allowed(bytes: number): number {
+    let allowed = bytes;
+    for (const rule of this.#rules()) {
+      const limit = rule.rule.conditions.cutAfterBytes;
+      if (limit === undefined) continue;
+      const passed = this.#passed.get(rule) ?? 0;
+      this.#passed.set(rule, passed + bytes);
+      if (passed + bytes <= limit) continue;
+      rule.counts['connections cut']++;
+      allowed = Math.min(allowed, Math.max(0, limit - passed));
+    }
+    return allowed;
+  }
+
+  /** Of either direction. */
+  #rules(): ReadonlySet<ActiveRule> {
+    return new Set([...this.#up.direction.rules, ...this.#down.direction.rules]);
+  }
+
+  #forgetPassed(active: readonly ActiveRule[]): void {
+    for (const rule of this.#passed.keys()) if (!active.includes(rule)) this.#passed.delete(rule);
+  }
+
+  #isOver(): boolean {
+    return this.#state === 'over';
+  }
+
+  #close(): void {
+    if (this.#isOver()) return;
+    this.#end();
+    this.#near.destroySoon();
+    this.#far.destroySoon();
+  }
+
+  #end(): void {
+    this.#state = 'over';
+    clearTimeout(this.#wait);
+    this.#up.close();
+    this.#down.close();
+    this.#deps.onClosed();
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Finds the node that dials: the one whose process holds the other end of the socket, and listens where the
+ * node does. Questions asked at about the same time are answered by reading the system's tables once, which
+ * takes some milliseconds.
+ */
+import { allPids, socketsOf, type TcpSocket, tcpSockets } from '../../../base/machine/socket-tables.ts';
+
+const GATHER_MS = 2;
+
+/** A connection, as the proxy sees it. */
+export interface DiallerQuestion {
+  /** Of its other end. */
+  readonly address: string;
+  readonly ports: { readonly dialler: number; readonly proxy: number };
+}
+
+export interface Listener {
+  readonly node: string;
+  /** The node's own. */
+  readonly port: number;
+}
+
+/** Finds who dials. */
+export interface DiallerLookup {
+  /**
+   * @returns names of the nodes that it may belong to: several where that cannot be told, none for a stranger
+   */
+  of(question: DiallerQuestion): Promise<readonly string[]>;
+}
+
+export class SocketDiallers implements DiallerLookup {
+  readonly #listeners: readonly Listener[];
+  /** Of each node: the socket that it listens with, and its process. */
+  readonly #known = new Map<string, { readonly inode: string; readonly pid: number }>();
+  #waiting: { readonly question: DiallerQuestion; readonly tell: (names: readonly string[]) => void }[] = [];
+
+  constructor(listeners: readonly Listener[]) {
+    this.#listeners = listeners;
+  }
+
+  /** Nodes that share a process cannot be told apart. */
+  of(question: DiallerQuestion): Promise<readonly string[]> {
+    return new Promise((tell) => {
+      if (this.#waiting.push({ question, tell }) === 1) setTimeout(() => this.#answer(), GATHER_MS);
+    });
+  }
+
+  /** Connections that lead straight to a node. @returns who may have made each, and to which node */
+  direct(): { readonly from: readonly string[]; readonly to: string }[] {
+    const table = tcpSockets();
+    const owners = this.#owners(table);
+    const targets = new Map(this.#listeners.map(({ node, port }) => [port, node]));
+    return table.flatMap(({ remotePort, inode }) => {
+      const to = targets.get(remotePort);
+      // The proxy's own sockets are no node's.
+      const from = owners.get(inode);
+      return to === undefined || from === undefined ? [] : { from, to };
+    });
+  }
+
+  #answer(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const table = tcpSockets();
+    const dialling = new Map(
+      table
+        .filter(({ listens }) => !listens)
+        .map((socket) => [`${socket.localPort} ${socket.remotePort}`, socket.inode]),
+    );
+    const owners = this.#owners(table);
+    for (const { question, tell } of waiting) {
+      const inode = dialling.get(`${question.ports.dialler} ${question.ports.proxy}`);
+      tell((inode === undefined ? undefined : owners.get(inode)) ?? []);
+    }
+  }
+
+  /** Inode → names of the nodes that the socket may belong to. */
+  #owners(table: readonly TcpSocket[]): Map<string, readonly string[]> {
+    const nodes = this.#processes(table);
+    const owners = new Map<string, readonly string[]>();
+    for (const pid of new Set(nodes.values())) {
+      const names = [...nodes].filter(([, one]) => one === pid).map(([name]) => name);
+      for (const inode of socketsOf(pid)) owners.set(inode, names);
+    }
+    return owners;
+  }
+
+  /** Node → process, of those that run. */
+  #processes(table: readonly TcpSocket[]): Map<string, number> {
+    const listening = new Map(
+      table.filter(({ listens }) => listens).map(({ localPort, inode }) => [localPort, inode]),
+    );
+    const unknown = new Map<string, string>();
+    for (const { node, port } of this.#listeners) {
+      const inode = listening.get(port);
+      if (inode === undefined) this.#known.delete(node);
+      else if (this.#known.get(node)?.inode !== inode) unknown.set(inode, node);
+    }
+    if (unknown.size > 0) {
+      for (const pid of allPids()) {
+        for (const inode of socketsOf(pid)) {
+          const node = unknown.get(inode);
+          if (node !== undefined) this.#known.set(node, { inode, pid });
+        }
+      }
+    }
+    return new Map(Array.from(this.#known, ([node, { pid }]) => [node, pid]));
+  }
+}

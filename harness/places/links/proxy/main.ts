@@ -1,0 +1,36 @@
+/**
+ * The link proxy of a cluster as a process of its own: `node harness/places/links/proxy/main.ts OPTIONS.json`, with the cluster's
+ * token in SVCNET_LABEL. When it listens it prints one JSON line with the port of its control endpoint. It ends on SIGTERM
+ * and, if asked to by SVC_STOP_WITH_PARENT, at the end of its standard input.
+ *
+ * Exit codes: 0 stopped as asked, 1 could not listen.
+ */
+import { readFileSync } from 'node:fs';
+import { messageOf } from '../../../base/errors.ts';
+import { LinkProxy, type ProxyLine, type ProxyOptions } from './proxy.ts';
+import { serveLinks } from './serve.ts';
+
+const [, , file = ''] = process.argv;
+const token = process.env['SVCNET_LABEL'] ?? '';
+process.once('SIGTERM', () => process.exit(0));
+// A Ctrl-C in the terminal is for the process that started this one.
+process.on('SIGINT', () => undefined);
+if (process.env['SVC_STOP_WITH_PARENT'] === '1') process.stdin.once('close', () => process.exit(0)).resume();
+
+/** For processes of this machine alone. */
+const LOOPBACK = { host: '127.0.0.1', port: 0 } as const;
+
+function print(line: ProxyLine): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+const options = JSON.parse(readFileSync(file, 'utf8')) as ProxyOptions;
+const proxy = new LinkProxy(options);
+try {
+  await proxy.start();
+  print({ ready: true, control: await serveLinks(proxy, token, options.control ?? LOOPBACK) });
+} catch (error) {
+  const { code = 'FAILED' } = error as NodeJS.ErrnoException;
+  print({ ready: false, code, message: messageOf(error) });
+  process.exit(1);
+}

@@ -1,0 +1,35 @@
+/** k6 as a command: its program, or its container with the folders that it needs. */
+import { dirname } from 'node:path';
+import { confinementFlags } from '../../../base/machine/confinement.ts';
+import type { LoadScript } from '../scripts.ts';
+import type { K6 } from './find-k6.ts';
+
+export interface K6Folders {
+  /** Of the load; k6 writes nothing else. */
+  readonly folder: string;
+  /** Of a script that may open files there. */
+  readonly beside: string | undefined;
+}
+
+/**
+ * The folder of a user's own script. Those of the package open nothing there, and Docker Desktop may refuse its
+ * folder.
+ */
+export function folderBeside({ own, path }: Pick<LoadScript, 'own' | 'path'>): string | undefined {
+  return own ? dirname(path) : undefined;
+}
+
+/** @param container options of the container, if there is one */
+export function commandOf(
+  { kind, where }: K6,
+  args: readonly string[],
+  { folder, beside, container = [] }: K6Folders & { readonly container?: readonly string[] },
+): string[] {
+  if (kind === 'program') return [where, ...args];
+  const user =
+    process.getuid === undefined ? [] : ['--user', `${process.getuid()}:${process.getgid?.() ?? 0}`];
+  const script = beside === undefined ? [] : ['--volume', `${beside}:${beside}:ro`];
+  const load = ['--volume', `${folder}:${folder}`, '--workdir', folder];
+  const options = [...confinementFlags(), ...container, ...user, ...script, ...load];
+  return ['docker', 'run', '--rm', '--init', ...options, where, ...args];
+}

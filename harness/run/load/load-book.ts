@@ -1,0 +1,150 @@
+/** What a load has done, from k6's lines while it runs and from its summary at the end. */
+import { Distribution } from '../../metrics/distribution.ts';
+import { createRecorder, type Recorder } from '../../metrics/recorder.ts';
+import type { OperationRecord, TargetNode } from './k6/config.ts';
+import { MEASURED, WARMUP } from './k6/executors.ts';
+import { type K6Ended, MARKED_AS_FAILED } from './k6/k6-run.ts';
+import type { ScriptException } from './k6/log.ts';
+import { classOfFailure, recordOf, requestOf } from './k6/records.ts';
+import type { Shape } from './k6/shape.ts';
+import type { LoadOptions, LoadPlan, LoadProgress, LoadStep, LoadUpload } from './plan.ts';
+import { ownVerdicts, type SummaryMetric, toK6, verdictOf } from './thresholds.ts';
+
+/** Rates shown are of the last seconds. */
+const RATE_WINDOW_MS = 3000;
+/** Always holds; without a threshold k6 keeps no figures of a scenario. */
+export const ALWAYS = 'count>=0';
+export const ITERATIONS = `iterations{scenario:${MEASURED}}`;
+export const DROPPED = `dropped_iterations{scenario:${MEASURED}}`;
+
+type Row = Pick<OperationRecord, 'operation' | 'node'>;
+/** Operations of nodes that have a row of their own. */
+const ROWS_MAX = 200;
+const OTHER_ROW: Row = { operation: 'other', node: 'other' };
+
+/** Metrics of k6's summary by name. */
+export type Metrics = Readonly<Record<string, SummaryMetric>>;
+
+/** What is known of a load so far. */
+export class LoadBook {
+  readonly #nodes: readonly TargetNode[];
+  readonly #shape: Shape & { readonly warmupMs: number };
+  readonly #sinks: readonly Pick<Recorder, 'succeeded' | 'failed'>[];
+  readonly #own = createRecorder(() => 'unknown');
+  readonly #latencies = Distribution.empty();
+  readonly #rows = new Map<string, Row>();
+  readonly #failedIterations = new Set<number>();
+  readonly #uploads: LoadUpload[] = [];
+  #exceptions = 0;
+  /** Those of the measured part. */
+  #brokenOff = 0;
+  #firstException: string | undefined;
+  /** Ends of the last seconds' operations, ms since the epoch. */
+  #recent: number[] = [];
+  #operations = 0;
+  #errors = 0;
+  #begunMs: number | undefined;
+  #startMs: number | undefined;
+  #endMs = 0;
+
+  constructor(
+    nodes: readonly TargetNode[],
+    { recorder, ...shape }: Shape & { warmupMs: number; recorder: LoadOptions['recorder'] },
+  ) {
+    this.#nodes = nodes;
+    this.#shape = shape;
+    this.#sinks = recorder === undefined ? [this.#own] : [this.#own, recorder];
+  }
+
+  take(line: string, helper: boolean): void {
+    const record = helper ? recordOf(line) : requestOf(line, this.#nodes);
+    if (record === undefined) return;
+    this.#begunMs ??= record.endMs;
+    const { node, endMs, upload } = record;
+    if (upload !== undefined) this.#uploads.push({ ...upload, node, acknowledgedAtMs: endMs });
+    if (!('warmup' in record)) this.#measured(record);
+  }
+
+  #measured(record: Omit<OperationRecord, 'scenarioMs' | 'iteration'> & Partial<OperationRecord>): void {
+    const { endMs, latencyMs, failure, bytes = 0, subject } = record;
+    const { operation, node } = this.#rowOf(record);
+    this.#startMs ??= record.scenarioMs ?? endMs - (latencyMs ?? 0);
+    this.#endMs = Math.max(this.#endMs, endMs);
+    this.#recent.push(endMs);
+    this.#operations++;
+    const key = { operation, node };
+    if (failure !== undefined) {
+      this.#errors++;
+      if (record.iteration !== undefined) this.#failedIterations.add(record.iteration);
+      const mistake = { endMs, class: classOfFailure(failure), message: failure.message };
+      for (const sink of this.#sinks) sink.failed(key, mistake);
+      return;
+    }
+    const seen = { endMs, latencyMs: latencyMs ?? 0, bytes, ...(subject === undefined ? {} : { subject }) };
+    this.#latencies.add(seen.latencyMs);
+    for (const sink of this.#sinks) sink.succeeded(key, seen);
+  }
+
+  /** A table of thousands of rows tells nobody anything, and each of them keeps its latencies. */
+  #rowOf({ operation, node }: Pick<OperationRecord, 'operation' | 'node'>): Row {
+    const key = JSON.stringify([operation, node]);
+    const row = this.#rows.get(key) ?? (this.#rows.size < ROWS_MAX ? { operation, node } : OTHER_ROW);
+    if (row !== OTHER_ROW) this.#rows.set(key, row);
+    return row;
+  }
+
+  threw({ scenario, message }: ScriptException): void {
+    this.#exceptions++;
+    if (scenario !== WARMUP) this.#brokenOff++;
+    this.#firstException ??= message;
+  }
+
+  progress(): LoadProgress {
+    const now = Date.now();
+    this.#recent = this.#recent.filter((endMs) => now - endMs < RATE_WINDOW_MS);
+    const goneMs = this.#begunMs === undefined ? 0 : now - this.#begunMs;
+    const { totalMs } = this.#shape;
+    return {
+      rate: this.#recent.length / (Math.max(1000, Math.min(RATE_WINDOW_MS, goneMs)) / 1000),
+      p95Ms: this.#latencies.percentileMs(95),
+      operations: this.#operations,
+      errors: this.#errors,
+      goneMs: Math.min(goneMs, totalMs),
+      totalMs,
+    };
+  }
+
+  step(
+    plan: LoadPlan,
+    { metrics, helper, ended }: { metrics: Metrics; helper: boolean; ended: K6Ended },
+  ): LoadStep {
+    const seconds = Math.max(0.001, plan.durationMs / 1000);
+    const judged = { seconds, helper };
+    const isOwn = this.#shape.ownMs !== undefined;
+    const count = (name: string, all: string) => metrics[isOwn ? all : name]?.values['count'] ?? 0;
+    const started = count(ITERATIONS, 'iterations');
+    const startMs = this.#startMs ?? Date.now();
+    return {
+      startedRate: started / seconds,
+      // An iteration that has failed and thrown counts twice: at least so many had no error.
+      achievedRate: Math.max(0, started - this.#failedIterations.size - this.#brokenOff) / seconds,
+      exceptions: { count: this.#exceptions, first: this.#firstException },
+      markedFailed: ended.exitCode === MARKED_AS_FAILED,
+      dropped: count(DROPPED, 'dropped_iterations'),
+      operations: this.#own.summaries(),
+      thresholds: [
+        ...plan.thresholds.map((threshold) => verdictOf(threshold, metrics, judged)),
+        ...ownVerdicts(metrics, [
+          ...plan.thresholds.map((threshold) => toK6(threshold, judged)),
+          { metric: ITERATIONS, expression: ALWAYS },
+          { metric: DROPPED, expression: ALWAYS },
+        ]),
+      ],
+      k6Cpu: ended.cpu,
+      exitCode: ended.exitCode,
+      startMs,
+      endMs: Math.max(this.#endMs, startMs),
+      uploads: this.#uploads,
+    };
+  }
+}

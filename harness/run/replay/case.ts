@@ -1,0 +1,197 @@
+/** A run as something that can be made smaller: its nodes, what is done to them, what is asked of them, and when. */
+import type { GroupInput } from '../../cluster/plan/definition-input.ts';
+import { ownResized } from '../kinds.ts';
+import type { Recipe } from '../recipe.ts';
+import type { PlannedScenario } from '../run-options.ts';
+import type { ParameterSpec, Scenario } from '../scenario.ts';
+import type { Schedule } from '../schedule/schedule.ts';
+
+type Operation = Schedule['operations'][number];
+
+export interface Case {
+  /** Of one scenario. */
+  readonly recipe: Recipe;
+  /** Absent: the scenario does everything itself, as its parameters say. */
+  readonly schedule: Schedule | undefined;
+}
+
+/** Its size as a person counts it. */
+export interface Size {
+  readonly nodes: number;
+  readonly faults: number;
+  readonly operations: number;
+  /** Of the schedule, milliseconds. */
+  readonly durationMs: number;
+}
+
+export function sizeOf({ recipe, schedule }: Case, scenario: Scenario): Size {
+  return {
+    nodes: groupsOf(recipe, scenario).reduce((sum, { count = 1 }) => sum + count, 0),
+    faults: schedule?.faults.length ?? 0,
+    operations: schedule?.operations.length ?? 0,
+    durationMs: schedule?.durationMs ?? 0,
+  };
+}
+
+/** Groups of nodes, in the order in which their nodes are numbered. */
+export function groupsOf(
+  { nodes, ownCounts = nodes === undefined, exactNodes, scenarios }: Recipe,
+  { cluster }: Scenario,
+): readonly GroupInput[] {
+  const given: readonly GroupInput[] =
+    nodes === undefined || typeof nodes === 'number' ? [{ count: nodes ?? cluster.nodes }] : nodes;
+  const groups = ownCounts ? ownResized(given, cluster.nodes) : given;
+  if (exactNodes) return groups;
+  const { light = 0 } = cluster;
+  const parameters = scenarios[0]?.parameters as PlannedScenario['parameters'] | undefined;
+  const isDishonest = groups.some((group) => 'dishonest' in group);
+  return [
+    ...groups,
+    ...(light === 0 ? [] : [{ mode: 'light' as const, count: light }]),
+    ...(isDishonest || parameters === undefined ? [] : (cluster.groups?.(parameters) ?? [])),
+  ];
+}
+
+/** With a fixed number of our own nodes where its scenarios decided, for a run that leaves some of them out. */
+export function withOwnCount(recipe: Recipe, count: number): Recipe {
+  const { nodes, ownCounts = nodes === undefined } = recipe;
+  if (!ownCounts) return recipe;
+  const given = typeof nodes === 'object' ? nodes : [{ count }];
+  return { ...recipe, nodes: ownResized(given, count), ownCounts: false };
+}
+
+/**
+ * Fewer nodes in one group; another node takes the place of each missing one that is asked or broken.
+ * @returns undefined when that leaves nothing of what nodes were asked
+ */
+export function withCount(given: Case, scenario: Scenario, index: number, count: number): Case | undefined {
+  const groups = groupsOf(given.recipe, scenario)
+    .map((group, n) => (n === index ? resized(group, count) : group))
+    .filter((group) => group.count !== 0);
+  const total = groups.reduce((sum, group) => sum + (group.count ?? 1), 0);
+  const schedule = given.schedule && onNodes(given.schedule, total);
+  if (isEmptied(given, schedule)) return undefined;
+  return { recipe: { ...given.recipe, nodes: groups, ownCounts: false, exactNodes: true }, schedule };
+}
+
+/** Lists with an item per node keep those of the remaining nodes. */
+function resized(group: GroupInput, count: number): GroupInput {
+  const lists = Object.entries(group).map(([key, value]) =>
+    Array.isArray(value) && value.length === (group.count ?? 1) ? [key, value.slice(0, count)] : [key, value],
+  );
+  return { ...(Object.fromEntries(lists) as GroupInput), count };
+}
+
+function onNodes(schedule: Schedule, total: number): Schedule {
+  const faults = schedule.faults.map((fault) => ({ ...fault, request: renamed(fault.request, total) }));
+  const operations = schedule.operations
+    .map((operation) => placed(operation, total))
+    // A message whose two nodes have become one has no recipient.
+    .filter((operation) => operation.do !== 'message' || operation.to !== operation.node);
+  return { ...schedule, faults, operations };
+}
+
+/** Its names stay: its lane, and the stream of its payload. */
+function placed(operation: Operation, total: number): Operation {
+  const node = renamed(operation.node, total);
+  return operation.do === 'message'
+    ? { ...operation, node, to: renamed(operation.to, total) }
+    : { ...operation, node };
+}
+
+/** Names of nodes anywhere in a value: with four nodes, `node-7` becomes `node-3`. */
+function renamed<T>(value: T, total: number): T {
+  if (typeof value === 'string') {
+    return value.replaceAll(
+      /\bnode-(\d+)\b/g,
+      (_name, index: string) => `node-${Number(index) % total}`,
+    ) as T;
+  }
+  if (Array.isArray(value)) return [...new Set(value.map((item: unknown) => renamed(item, total)))] as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, renamed(item, total)])) as T;
+}
+
+export function withFaults(given: Case, faults: readonly Schedule['faults'][number][]): Case {
+  return { ...given, schedule: given.schedule && { ...given.schedule, faults: [...faults] } };
+}
+
+/** With a schedule that has none, the scenario does a load of its own: more than what was left out. */
+function isEmptied({ schedule: before }: Case, after: Pick<Schedule, 'operations'> | undefined): boolean {
+  return after?.operations.length === 0 && before?.operations.length !== 0;
+}
+
+/**
+ * Fewer operations; downloads of dropped uploads go too, and faults that wait for uploads wait for fewer.
+ * @returns undefined when that leaves none
+ */
+export function withOperations(given: Case, kept: readonly Operation[]): Case | undefined {
+  const { schedule } = given;
+  if (schedule === undefined) return given;
+  const uploads = new Set(kept.flatMap((operation) => (operation.do === 'upload' ? [operation.n] : [])));
+  const operations = kept.filter((operation) => operation.do !== 'download' || uploads.has(operation.upload));
+  if (isEmptied(given, { operations })) return undefined;
+  const share = bytesOf(operations) / Math.max(1, bytesOf(schedule.operations));
+  const faults = schedule.faults.map((fault) => ({
+    ...fault,
+    when: 'after' in fault.when ? { ...fault.when, after: Math.floor(fault.when.after * share) } : fault.when,
+  }));
+  return { ...given, schedule: { ...schedule, faults, operations } };
+}
+
+function bytesOf(operations: readonly Operation[]): number {
+  return operations.reduce((sum, operation) => sum + (operation.do === 'upload' ? operation.size : 0), 0);
+}
+
+/** Everything earlier and shorter by the same factor. @param share above 0 and below 1 */
+export function sooner(given: Case, share: number): Case {
+  const { schedule } = given;
+  if (schedule === undefined) return given;
+  const less = (ms: number) => Math.round(ms * share);
+  return {
+    ...given,
+    schedule: {
+      ...schedule,
+      durationMs: less(schedule.durationMs),
+      faults: schedule.faults.map((fault) => ({
+        ...fault,
+        when: 'atMs' in fault.when ? { atMs: less(fault.when.atMs) } : fault.when,
+        ...(fault.forMs === undefined ? {} : { forMs: less(fault.forMs) }),
+      })),
+      operations: schedule.operations.map((operation) => ({ ...operation, atMs: less(operation.atMs) })),
+    },
+  };
+}
+
+/** A parameter that says how much or how long, and the values it may be lowered to. */
+export interface Amount {
+  readonly name: string;
+  readonly value: number;
+  readonly least: number;
+}
+
+const AMOUNTS: readonly ParameterSpec['kind'][] = ['integer', 'size', 'duration'];
+
+export function amountsOf({ recipe }: Case, { parameters }: Scenario): Amount[] {
+  const given = recipe.scenarios[0]?.parameters ?? {};
+  return Object.entries(parameters).flatMap(([name, { kind, min = 0, allowance = false }]) => {
+    const value = given[name];
+    return AMOUNTS.includes(kind) && !allowance && typeof value === 'number' && value > min
+      ? [{ name, value, least: min }]
+      : [];
+  });
+}
+
+/** Parameters that are lists with more than one item. */
+export function listsOf({ recipe }: Case): { readonly name: string; readonly items: readonly unknown[] }[] {
+  return Object.entries(recipe.scenarios[0]?.parameters ?? {}).flatMap(([name, value]) =>
+    Array.isArray(value) && value.length > 1 ? [{ name, items: value as unknown[] }] : [],
+  );
+}
+
+export function withParameter(given: Case, name: string, value: unknown): Case {
+  const [row, ...others] = given.recipe.scenarios;
+  if (row === undefined) return given;
+  const changed = { ...row, parameters: { ...row.parameters, [name]: value } };
+  return { ...given, recipe: { ...given.recipe, scenarios: [changed, ...others] } };
+}

@@ -1,0 +1,403 @@
+/**
+ * Makes a failing run as small as it can while it still fails the same way. Each candidate runs on a fresh
+ * cluster; one whose failure depends on timing is tried several times, and the smallest one is run again in
+ * the end to count how often it fails.
+ */
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { HarnessError } from '../../base/errors.ts';
+import { formatMs, plural } from '../../base/format.ts';
+import { writeJson } from '../../base/json-file.ts';
+import { RECIPE_FILE, SCHEDULE_FILE } from '../../report/folder.ts';
+import { keepRecipe } from '../recipe.ts';
+import {
+  amountsOf,
+  type Case,
+  groupsOf,
+  listsOf,
+  type Size,
+  sizeOf,
+  sooner,
+  withCount,
+  withFaults,
+  withOperations,
+  withParameter,
+} from './case.ts';
+import { lowered, shortened } from './reduce.ts';
+import { ENDING_TEXTS, type ReplayedRun, tryOnce } from './replay.ts';
+import type { Rerun } from './rerun.ts';
+import { mostFrequent } from './signature.ts';
+import { type Subject, subjectOf } from './subject.ts';
+
+/** Runs of the original before anything is left out: whether it fails again, and how reliably. */
+const FIRST_RUNS = 3;
+/** A failure that occurs in fewer than one of this many runs is too rare to minimise within a budget. */
+const FIRST_RUNS_MAX = 10;
+/** Tries of one candidate. */
+const TRIES_MAX = 5;
+/** At most this share of the candidates that fail as often as the original is dropped by mistake. */
+const MISSED_SHARE = 0.1;
+/** Runs of the smallest one, which say how often it fails. */
+const LAST_RUNS = 3;
+const ROUNDS_MAX = 4;
+/** Factor by which times are shortened, again and again. */
+const SHARE = 0.5;
+
+export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
+  /** Also run code and programs of a run that was not made here. */
+  readonly trust?: boolean | undefined;
+  /** Folder of the smallest run, created if missing; nothing may be in it. */
+  readonly out: string;
+  /** Runs in total. */
+  readonly attempts: number;
+  /** Milliseconds in total. */
+  readonly budgetMs: number;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface Progress {
+  readonly runs: number;
+  readonly attempts: number;
+  readonly from: Size;
+  readonly to: Size;
+  /** What is being tried. */
+  readonly trying: string;
+  readonly last: ReplayedRun['ending'];
+}
+
+export interface MinimiseDocument {
+  /** Folder of the run that was given. */
+  readonly folder: string;
+  /** What fails. */
+  readonly failure: string;
+  readonly from: Size;
+  readonly to: Size;
+  /** Parameters that are lower than in the run that was given. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly runs: number;
+  /** Why it may not be the smallest yet; null when nothing more can be left out. */
+  readonly stopped: 'attempts' | 'budget' | 'interrupted' | null;
+  /** How often the smallest one failed the same way, of its last runs. */
+  readonly failed: number;
+  readonly of: number;
+  /** Folder of the smallest run. */
+  readonly out: string;
+  /** File for `svcnet run`. */
+  readonly scenario: string;
+}
+
+/** Thrown internally, to stop. */
+class Stopped extends Error {
+  readonly why: NonNullable<MinimiseDocument['stopped']>;
+
+  constructor(why: NonNullable<MinimiseDocument['stopped']>) {
+    super(why);
+    this.why = why;
+  }
+}
+
+/**
+ * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when the run has no failure, or does not fail any more; `INTERRUPTED`
+ * before it has failed once
+ */
+export async function minimise(request: MinimiseRequest): Promise<MinimiseDocument> {
+  return new Minimiser(request, await subjectOf(request.folder, join(request.out, 'inputs'), request)).run();
+}
+
+class Minimiser {
+  readonly #request: MinimiseRequest;
+  readonly #subject: Subject;
+  readonly #work: string;
+  readonly #startedMs = performance.now();
+  /** Candidates that did not fail the same way: a second round asks for many of them again. */
+  readonly #refused = new Set<string>();
+  /** The one to keep: of those of the run that was given, the one that comes again most often. */
+  #failure: string;
+  #best: Case;
+  #runs = 0;
+  /** Tries of a candidate. */
+  #tries = 1;
+
+  constructor(request: MinimiseRequest, subject: Subject) {
+    this.#request = request;
+    this.#subject = subject;
+    this.#work = join(request.out, 'tried');
+    this.#best = subject.given;
+    this.#failure = subject.failures[0] ?? '';
+  }
+
+  async run(): Promise<MinimiseDocument> {
+    const request = this.#request;
+    const subject = this.#subject;
+    let stopped: MinimiseDocument['stopped'] = null;
+    try {
+      try {
+        await this.#confirm();
+        for (let round = 0; round < ROUNDS_MAX; round++) {
+          const before = JSON.stringify(this.#best);
+          await this.#reduce();
+          if (JSON.stringify(this.#best) === before) break;
+        }
+      } catch (error) {
+        if (!(error instanceof Stopped)) throw error;
+        if (!existsSync(this.#kept)) throw this.#notAgain(this.#runs);
+        stopped = error.why;
+      }
+      const { failed, of } = stopped === 'interrupted' ? { failed: 1, of: 1 } : await this.#measure();
+      const changed = parametersOf(this.#best);
+      const original = parametersOf(subject.given);
+      return {
+        folder: request.folder,
+        failure: this.#failure,
+        from: sizeOf(subject.given, subject.scenario),
+        to: sizeOf(this.#best, subject.scenario),
+        parameters: Object.fromEntries(
+          Object.entries(changed).filter(
+            ([key, value]) => JSON.stringify(value) !== JSON.stringify(original[key]),
+          ),
+        ),
+        runs: this.#runs,
+        stopped,
+        failed,
+        of,
+        out: request.out,
+        scenario: this.#write(),
+      };
+    } finally {
+      rmSync(this.#work, { recursive: true, force: true });
+      // If nothing failed again, nothing stays, so that the folder can be used again.
+      if (!existsSync(this.#kept)) rmSync(join(request.out, 'inputs'), { recursive: true, force: true });
+    }
+  }
+
+  /** @throws HarnessError `RUN_INVALID` when it does not fail again */
+  async #confirm(): Promise<void> {
+    const { failures, given } = this.#subject;
+    const again: (readonly string[])[] = [];
+    const failed = () => again.filter((signatures) => signatures.includes(this.#failure)).length;
+    while (again.length < FIRST_RUNS || (failed() === 0 && again.length < FIRST_RUNS_MAX)) {
+      if (again.length >= this.#request.attempts) break;
+      await this.#once(given, 'the run as it was', ({ signatures }) => {
+        again.push(signatures);
+        this.#failure = mostFrequent(failures, again) ?? this.#failure;
+      });
+    }
+    if (failed() === 0) throw this.#notAgain(again.length);
+    const rate = failed() / again.length;
+    this.#tries =
+      rate === 1 ? 1 : Math.min(TRIES_MAX, Math.ceil(Math.log(MISSED_SHARE) / Math.log(1 - rate)));
+  }
+
+  #notAgain(runs: number): HarnessError {
+    return new HarnessError(
+      'RUN_INVALID',
+      `the run did not fail the same way again in ${plural(runs, 'run')}`,
+      { hint: `Expected: ${this.#failure}; see svcnet replay ${this.#subject.folder} --times 10` },
+    );
+  }
+
+  async #reduce(): Promise<void> {
+    await this.#fewerNodes();
+    if (this.#best.schedule === undefined) await this.#lowerParameters();
+    else await this.#shorterSchedule(this.#best.schedule);
+  }
+
+  async #fewerNodes(): Promise<void> {
+    const { scenario } = this.#subject;
+    const groups = groupsOf(this.#best.recipe, scenario);
+    // From the last group to the first: removing a group shifts those behind it.
+    for (let index = groups.length - 1; index >= 0; index--) {
+      const count = groups[index]?.count ?? 1;
+      const others = groupsOf(this.#best.recipe, scenario).reduce(
+        (sum, group) => sum + (group.count ?? 1),
+        -count,
+      );
+      const least = Math.max(index === 0 && others === 0 ? 1 : 0, scenario.needs.nodes - others);
+      if (count <= least) continue;
+      const base = this.#best;
+      await lowered(count, least, (fewer) =>
+        this.#try(withCount(base, scenario, index, fewer), plural(others + fewer, 'node')),
+      );
+    }
+  }
+
+  async #shorterSchedule(schedule: NonNullable<Case['schedule']>): Promise<void> {
+    await shortened(schedule.faults, (rest) =>
+      this.#try(withFaults(this.#best, rest), plural(rest.length, 'fault')),
+    );
+    const operations = this.#best.schedule?.operations ?? [];
+    await shortened(operations, (rest) =>
+      this.#try(withOperations(this.#best, rest), plural(rest.length, 'operation')),
+    );
+    for (;;) {
+      const shorter = sooner(this.#best, SHARE);
+      const ms = shorter.schedule?.durationMs ?? 0;
+      if (ms < 1000 || !(await this.#try(shorter, formatMs(ms)))) return;
+    }
+  }
+
+  async #lowerParameters(): Promise<void> {
+    for (const { name, items } of listsOf(this.#best)) {
+      await shortened(items, (rest) =>
+        rest.length === 0
+          ? Promise.resolve(false)
+          : this.#try(withParameter(this.#best, name, rest), `${name}: ${rest.join()}`),
+      );
+    }
+    for (const { name, value, least } of amountsOf(this.#best, this.#subject.scenario)) {
+      await lowered(value, least, (lower) =>
+        this.#try(withParameter(this.#best, name, lower), `${name}: ${lower}`),
+      );
+    }
+  }
+
+  /**
+   * Whether it fails the same way in any of its tries; if so, it is the best one so far.
+   * @param candidate undefined: there is none
+   */
+  async #try(candidate: Case | undefined, what: string): Promise<boolean> {
+    if (candidate === undefined) return false;
+    const key = JSON.stringify(candidate);
+    if (this.#refused.has(key)) return false;
+    this.#refused.add(key);
+    for (let n = 0; n < this.#tries; n++) {
+      const ending = await this.#once(candidate, what);
+      if (ending === 'same') {
+        this.#refused.delete(key);
+        return true;
+      }
+      // A candidate that does not start, or breaks another condition, is a different run.
+      if (ending === 'not-run') return false;
+    }
+    return false;
+  }
+
+  /** @param onRun may choose another failure to keep */
+  async #once(
+    candidate: Case,
+    trying: string,
+    onRun?: (run: ReplayedRun) => void,
+  ): Promise<ReplayedRun['ending']> {
+    const { attempts, budgetMs, signal, stateDir, onProgress } = this.#request;
+    if (this.#runs >= attempts) throw new Stopped('attempts');
+    if (performance.now() - this.#startedMs >= budgetMs) throw new Stopped('budget');
+    this.#runs++;
+    const folder = join(this.#work, 'candidate');
+    const report = join(this.#work, String(this.#runs));
+    this.#lay(candidate, folder);
+    let run: ReplayedRun;
+    try {
+      run = await tryOnce(
+        { folder, recipe: candidate.recipe, report, stateDir, signal },
+        this.#subject.failures,
+      );
+    } catch (error) {
+      if (signal.aborted && existsSync(this.#kept)) throw new Stopped('interrupted');
+      throw error;
+    }
+    onRun?.(run);
+    const ending =
+      run.ending === 'same' && !run.signatures.includes(this.#failure) ? 'otherwise' : run.ending;
+    if (ending === 'same') {
+      this.#best = candidate;
+      rmSync(this.#kept, { recursive: true, force: true });
+      cpSync(report, this.#kept, { recursive: true });
+    }
+    rmSync(report, { recursive: true, force: true });
+    const { scenario, given } = this.#subject;
+    onProgress?.({
+      runs: this.#runs,
+      attempts,
+      from: sizeOf(given, scenario),
+      to: sizeOf(this.#best, scenario),
+      trying,
+      last: ending,
+    });
+    return ending;
+  }
+
+  /** Report of the best candidate's last failing run. */
+  get #kept(): string {
+    return join(this.#request.out, 'run');
+  }
+
+  /**
+   * How often the smallest one fails, as far as the budget goes; the run that made it the best one counts
+   * too.
+   */
+  async #measure(): Promise<{ failed: number; of: number }> {
+    let failed = 1;
+    let of = 1;
+    const best = this.#best;
+    try {
+      for (; of < LAST_RUNS; of++)
+        if ((await this.#once(best, 'the smallest one again')) === 'same') failed++;
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+    }
+    return { failed, of };
+  }
+
+  /** Writes what a run of the candidate needs. */
+  #lay({ recipe, schedule }: Case, folder: string): void {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const inputs = join(this.#subject.folder, 'inputs');
+    if (existsSync(inputs)) cpSync(inputs, join(folder, 'inputs'), { recursive: true });
+    keepRecipe(recipe, join(folder, RECIPE_FILE));
+    if (schedule !== undefined) writeJson(join(folder, SCHEDULE_FILE), schedule);
+  }
+
+  /** @returns path of the scenario file: all of the smallest run in one document */
+  #write(): string {
+    const { out } = this.#request;
+    const { recipe, schedule } = this.#best;
+    const inputs = join(this.#subject.folder, 'inputs');
+    if (recipe.scenarios.some(({ from }) => from === 'file') && existsSync(inputs)) {
+      cpSync(inputs, join(out, 'inputs'), { recursive: true });
+    } else {
+      rmSync(join(out, 'inputs'), { recursive: true, force: true });
+    }
+    const path = join(out, `${this.#subject.scenario.name}.json`);
+    keepRecipe(schedule === undefined ? recipe : { ...recipe, schedule }, path);
+    return path;
+  }
+}
+
+function parametersOf({ recipe }: Case): Readonly<Record<string, unknown>> {
+  return recipe.scenarios[0]?.parameters ?? {};
+}
+
+/** `12 of 60 runs: 3 of 10 nodes, 2 of 9 faults; tried 1 fault: passed` */
+export function progressText({ runs, attempts, from, to, trying, last }: Progress): string {
+  return `${runs} of ${plural(attempts, 'run')}: ${sizeText(from, to)}; tried ${trying}: ${ENDING_TEXTS[last]}`;
+}
+
+/** `3 of 10 nodes, 2 of 9 faults, 14 of 200 operations, 5.0 s of 60.0 s` */
+function sizeText(from: Size, to: Size): string {
+  return [
+    `${to.nodes} of ${plural(from.nodes, 'node')}`,
+    ...(from.faults === 0 ? [] : [`${to.faults} of ${plural(from.faults, 'fault')}`]),
+    ...(from.operations === 0 ? [] : [`${to.operations} of ${plural(from.operations, 'operation')}`]),
+    ...(from.durationMs === 0 ? [] : [`${formatMs(to.durationMs)} of ${formatMs(from.durationMs)}`]),
+  ].join(', ');
+}
+
+/** Lines for a person to read at the end. */
+export function minimiseLines(document: MinimiseDocument): string[] {
+  const { failure, from, to, parameters, runs, stopped, failed, of, out, scenario } = document;
+  const why = {
+    attempts: '--attempts is used up',
+    budget: '--budget is used up',
+    interrupted: 'it was interrupted',
+  };
+  return [
+    `  ${failure}`,
+    `  ${sizeText(from, to)}, after ${plural(runs, 'run')}`,
+    ...Object.entries(parameters).map(([name, value]) => `  ${name}: ${String(value)}`),
+    `  the smallest run failed the same way ${failed} of ${plural(of, 'time')}`,
+    ...(stopped === null ? [] : [`  ! ${why[stopped]}: it may be possible to leave out more`]),
+    `  run          ${join(out, 'run')}`,
+    `  again        svcnet run ${scenario}`,
+  ];
+}

@@ -1,0 +1,177 @@
+/** Repeats a run from its recipe. */
+import { existsSync, rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { HarnessError } from '../../base/errors.ts';
+import { writeJson } from '../../base/json-file.ts';
+import { typed } from '../../base/typed.ts';
+import type { StepDisplay } from '../../report/console.ts';
+import { partFolders, RECIPE_FILE, SCHEDULE_FILE } from '../../report/folder.ts';
+import type { RunResult } from '../../report/result.ts';
+import { cameFrom, loadScenario } from '../catalogue.ts';
+import { type ParallelOptions, runInParallel } from '../parallel.ts';
+import { type Recipe, readRecipe } from '../recipe.ts';
+import type { PlannedScenario, RunOptions } from '../run-options.ts';
+import { runScenarios } from '../runner.ts';
+import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule.ts';
+import { resolvedSource } from '../source.ts';
+import { expectOwnFile, keptFile } from './trust.ts';
+
+/** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
+const SCHEDULE_PARAMETER = 'schedule';
+/** Subfolder of a run's folder: the schedules that it was given, that of a part in a folder named after it. */
+const INPUTS = 'inputs';
+
+export interface Rerun {
+  /** Where the files named by the recipe are: the folder of the run, or of its recipe. */
+  readonly folder: string;
+  readonly recipe: Recipe;
+  /** Folder of the new report. */
+  readonly report: string;
+  readonly stateDir: string;
+  readonly signal: AbortSignal;
+  /** Of a run with one cluster at a time. */
+  readonly display?: StepDisplay | undefined;
+  readonly onScenario?: RunOptions['onScenario'] | undefined;
+}
+
+/**
+ * @throws HarnessError `RUN_INVALID` when a scenario cannot be loaded, or its schedule was not kept; also that of a
+ * cluster that does not start
+ */
+export async function rerun(again: Rerun): Promise<RunResult> {
+  const { recipe, report, stateDir, signal, display, onScenario } = again;
+  const { cluster, nodes, ownCounts, exactNodes, lanes, definition } = recipe;
+  const planned: PlannedScenario[] = [];
+  for (const row of recipe.scenarios) {
+    expectOwnSchedule(row, again);
+    planned.push(await plannedOf(row, again));
+  }
+  const options: ParallelOptions = {
+    planned,
+    seed: BigInt(recipe.seed),
+    ...(nodes === undefined ? {} : { nodes }),
+    ...(ownCounts === undefined ? {} : { ownCounts }),
+    exactNodes,
+    definition,
+    source: 'recipe.json',
+    stateDir,
+    report,
+    name: report.split(/[/\\]/).at(-1) ?? report,
+    command: typed(`replay ${report}`),
+    signal,
+    ...(onScenario === undefined ? {} : { onScenario }),
+  };
+  if (lanes !== undefined) return runInParallel(options, lanes);
+  return runScenarios({
+    ...options,
+    ...(cluster === undefined ? {} : { attachTo: cluster }),
+    ...(display === undefined ? {} : { display }),
+  });
+}
+
+/**
+ * A scenario of a recipe with its parameters, the schedule among them.
+ * @throws HarnessError `RUN_INVALID` when it cannot be loaded
+ */
+export async function plannedOf(
+  row: Recipe['scenarios'][number],
+  { folder, recipe, report }: Pick<Rerun, 'folder' | 'recipe' | 'report'>,
+): Promise<PlannedScenario> {
+  const { name, from, timeoutMs, parameters: given } = row;
+  if (from === 'program') {
+    throw new HarnessError('RUN_INVALID', `scenario ${name} was given by a program, which alone has it`, {
+      hint: 'Run that program again; a load is repeated with the command in its report.',
+    });
+  }
+  const kept = keptFile(folder, row);
+  const loaded = kept === undefined ? await loadScenario(name) : await loadKept(kept);
+  const scenario =
+    timeoutMs === undefined || timeoutMs === loaded.timeoutMs ? loaded : { ...loaded, timeoutMs };
+  const defaults = Object.entries(scenario.parameters).map(([key, spec]) => [key, spec.default] as const);
+  const known = Object.entries(given).filter(([key]) => Object.hasOwn(scenario.parameters, key));
+  const part = partOf(row, { folder, recipe });
+  const schedule = takesSchedule(scenario) ? scheduleOf(part, recipe) : undefined;
+  const input = join(report, INPUTS, relative(folder, part), SCHEDULE_FILE);
+  if (schedule !== undefined) writeJson(input, schedule);
+  const named = given[SCHEDULE_PARAMETER];
+  if (schedule === undefined && takesSchedule(scenario) && typeof named === 'string' && named !== '')
+    expectOwnFile(folder, recipe, named);
+  const drawn = schedule === undefined ? [] : [[SCHEDULE_PARAMETER, input] as const];
+  return {
+    scenario,
+    parameters: Object.fromEntries([...defaults, ...known, ...drawn]) as PlannedScenario['parameters'],
+  };
+}
+
+/**
+ * A folder keeps one schedule: that of the last scenario which had one.
+ * @throws HarnessError `RUN_INVALID` when it need not be the one of this scenario
+ */
+export function expectOwnSchedule(
+  row: Recipe['scenarios'][number],
+  { folder, recipe }: Pick<Rerun, 'folder' | 'recipe'>,
+): void {
+  const hasOne = ({ parameters }: Recipe['scenarios'][number]) =>
+    Object.hasOwn(parameters, SCHEDULE_PARAMETER);
+  if (!hasOne(row) || recipe.schedule !== undefined) return;
+  const part = partOf(row, { folder, recipe });
+  const { scenarios } = part === folder ? recipe : readRecipe(part);
+  const count = scenarios.filter(hasOne).length;
+  if (count < 2 || scheduleOf(part, recipe) === undefined) return;
+  throw new HarnessError(
+    'RUN_INVALID',
+    `${part}: ${count} scenarios had a schedule, and only the last one was kept`,
+    { hint: 'Run them one at a time: each run then keeps its own.' },
+  );
+}
+
+export function takesSchedule({ parameters }: PlannedScenario['scenario']): boolean {
+  return Object.hasOwn(parameters, SCHEDULE_PARAMETER);
+}
+
+/**
+ * What was done in the run, to be repeated as it was, whatever a later version would draw.
+ * @throws HarnessError `DEFINITION_INVALID`
+ */
+export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'>): Schedule | undefined {
+  if (schedule !== undefined) return parseSchedule(schedule, join(folder, 'recipe.json'));
+  const file = [join(folder, SCHEDULE_FILE), join(folder, INPUTS, SCHEDULE_FILE)].find((path) =>
+    existsSync(path),
+  );
+  return file === undefined ? undefined : readSchedule(file);
+}
+
+/**
+ * Folder of the part that ran a scenario of a run with several clusters at once; of any other run its own folder. Parts
+ * keep the order of rows that are alike.
+ * @param row of the recipe itself: others may be alike
+ */
+function partOf(
+  row: Recipe['scenarios'][number],
+  { folder, recipe }: Pick<Rerun, 'folder' | 'recipe'>,
+): string {
+  const isAlike = (other: Recipe['scenarios'][number]) => isDeepStrictEqual(other, row);
+  const before = recipe.scenarios.slice(0, recipe.scenarios.indexOf(row)).filter(isAlike).length;
+  const parts = existsSync(folder) ? partFolders(folder).map((name) => join(folder, name)) : [];
+  const ran = parts
+    .filter((path) => existsSync(join(path, RECIPE_FILE)))
+    .flatMap((path) =>
+      readRecipe(path)
+        .scenarios.filter(isAlike)
+        .map(() => path),
+    );
+  return ran[before] ?? folder;
+}
+
+/** Loads a copy under a new file name each time: a loaded module stays in the cache. */
+async function loadKept(path: string): Promise<PlannedScenario['scenario']> {
+  const loadable = resolvedSource(path);
+  try {
+    const scenario = await loadScenario(loadable);
+    cameFrom(scenario, path);
+    return scenario;
+  } finally {
+    if (loadable !== path) rmSync(loadable, { force: true });
+  }
+}

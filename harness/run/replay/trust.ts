@@ -1,0 +1,75 @@
+/** What a run's folder may run: it may have been made elsewhere. */
+import { lstatSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { HarnessError } from '../../base/errors.ts';
+import { expectInside, identityOf, strayPath } from '../../base/own-folder.ts';
+import { expectTrusted, programsIn, uploadsIn } from '../../cluster/plan/trust.ts';
+import { bundledScenarios } from '../catalogue.ts';
+import type { Recipe } from '../recipe.ts';
+
+/**
+ * Code that is kept in a folder, and programs that its recipe names, run when the run was made here, or with --trust;
+ * likewise files that it names are uploaded.
+ * @throws HarnessError `NOT_TRUSTED`
+ */
+export function expectTrustedRun({
+  folder,
+  recipe,
+  trust,
+}: {
+  readonly folder: string;
+  readonly recipe: Recipe;
+  readonly trust: boolean | undefined;
+}): void {
+  if (wasMadeHere(folder, recipe)) return;
+  const code = recipe.scenarios.flatMap(({ file }) =>
+    file === undefined ? [] : [`the code in ${join(folder, file)}`],
+  );
+  const definition: Readonly<Record<string, unknown>> = recipe.definition;
+  const programs = [...programsIn(recipe.nodes), ...programsIn(definition['nodes'])];
+  expectTrusted([...new Set([...code, ...programs])], {
+    source: `${folder}, a run that was not made here,`,
+    trust,
+    uploads: uploadsIn(definition),
+  });
+}
+
+function wasMadeHere(folder: string, { madeAs }: Recipe): boolean {
+  return madeAs !== undefined && madeAs === identityOf(folder);
+}
+
+/**
+ * A schedule that the run has not kept, and that a parameter names: a run which was not made here names one of its folder.
+ * @throws HarnessError `RUN_INVALID`
+ */
+export function expectOwnFile(folder: string, recipe: Recipe, path: string): void {
+  if (wasMadeHere(folder, recipe)) return;
+  const stray = strayPath(folder, resolve(path), 'file');
+  if (stray === undefined) return;
+  throw new HarnessError('RUN_INVALID', `${folder}, a run that was not made here: schedule: ${stray}`, {
+    hint: 'Copy the file into the folder, and name the copy.',
+  });
+}
+
+/**
+ * Where a row's scenario is, wherever the run was made: in the package, or kept in the folder.
+ * @returns path of the kept file; undefined: it is one of the package @throws HarnessError `RUN_INVALID`
+ */
+export function keptFile(folder: string, { name, file }: Recipe['scenarios'][number]): string | undefined {
+  if (file === undefined) {
+    if (bundledScenarios().includes(name)) return undefined;
+    throw new HarnessError(
+      'RUN_INVALID',
+      `${folder}: the package has no scenario '${name}', and the run has kept none`,
+    );
+  }
+  const path = join(folder, file);
+  try {
+    expectInside(folder, path);
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    throw new HarnessError('RUN_INVALID', error.message, { cause: error });
+  }
+  if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === true) return path;
+  throw new HarnessError('RUN_INVALID', `no file ${path}, which the recipe names`);
+}

@@ -1,0 +1,132 @@
+/**
+ * Faults drawn from a seed: which, where, when and for how long, within bounds. Once drawn, they are data
+ * like any other.
+ */
+import { HarnessError } from '../../base/errors.ts';
+import { formatMs, suggestion } from '../../base/format.ts';
+import type { FaultRequest } from '../../cluster/faults/fault.ts';
+import type { ScheduledFault } from './schedule.ts';
+
+/** Source of random integers: `below` returns one from 0 to `bound` - 1. */
+export interface RandomIntegers {
+  below(bound: number): number;
+}
+
+/** What faults are drawn from, and how many. */
+export interface DrawBounds {
+  /** Words of `DRAWN`. */
+  readonly faults: readonly string[];
+  /** Names of nodes that faults may affect; at least two. */
+  readonly nodes: readonly string[];
+  /** Faults begin within this time, and end within it. */
+  readonly durationMs: number;
+  /** From the beginning of one fault to that of the next, on average. */
+  readonly everyMs: number;
+  /** How long a fault lasts. */
+  readonly forMs: readonly [least: number, most: number];
+}
+
+/** Faults of a schedule: as many as one every 360 ms for an hour. */
+export const FAULTS_MAX = 10_000;
+
+/** Added to the round trips of a slow node, milliseconds. */
+const LATENCY_MIN_MS = 50;
+const LATENCY_RANGE_MS = 450;
+
+type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
+
+/** What can be drawn, by word; each row says what its word asks for. */
+const DRAWN: Readonly<Record<string, Draw>> = {
+  kill: (nodes, random) => ({ kind: 'kill', node: oneOf(nodes, random) }),
+  pause: (nodes, random) => ({ kind: 'pause', node: oneOf(nodes, random) }),
+  partition: (nodes, random) => ({ kind: 'partition', groups: halves(nodes, random), mode: 'drop' }),
+  isolate: (nodes, random) => ({ kind: 'isolate', node: oneOf(nodes, random), mode: 'drop' }),
+  slow: (nodes, random) => ({
+    kind: 'link',
+    from: [oneOf(nodes, random)],
+    to: ['all'],
+    latency: LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS),
+  }),
+  reset: (nodes, random) => ({ kind: 'link', from: [oneOf(nodes, random)], to: ['all'], reset: true }),
+};
+
+/** Words whose faults need a cluster with link faults. */
+export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
+
+/**
+ * At least one, unless there is no word: where the gaps are longer than the time, or the first fault would outlast it, one
+ * that fits is drawn.
+ * @returns faults in the order in which they begin
+ * @throws HarnessError `USAGE` for an unknown word, for more faults than a schedule has, and when the shortest fault does
+ * not fit
+ */
+export function drawFaults(bounds: DrawBounds, random: RandomIntegers): ScheduledFault[] {
+  const draws = bounds.faults.map(drawOf);
+  if (draws.length === 0) return [];
+  if (bounds.durationMs / bounds.everyMs > FAULTS_MAX) {
+    throw new HarnessError(
+      'USAGE',
+      `a fault every ${formatMs(bounds.everyMs)} for ${formatMs(bounds.durationMs)}: expected at least ${formatMs(bounds.durationMs / FAULTS_MAX)} between two, for at most ${FAULTS_MAX} faults`,
+    );
+  }
+  const drawn = drawnFrom(draws, bounds, random);
+  if (drawn.length > 0) return drawn;
+  const {
+    nodes,
+    durationMs,
+    forMs: [least, most],
+  } = bounds;
+  if (least > durationMs) {
+    throw new HarnessError(
+      'USAGE',
+      `faults last for ${formatMs(least)} at least, but the storm for ${formatMs(durationMs)}: expected a longer one, or no faults`,
+    );
+  }
+  const forMs = least + random.below(Math.min(most, durationMs) - least + 1);
+  const atMs = random.below(durationMs - forMs + 1);
+  return [{ id: 's1', when: { atMs }, forMs, request: oneOf(draws, random)(nodes, random) }];
+}
+
+function drawnFrom(
+  draws: readonly Draw[],
+  { nodes, durationMs, everyMs, forMs: [least, most] }: DrawBounds,
+  random: RandomIntegers,
+): ScheduledFault[] {
+  const drawn: ScheduledFault[] = [];
+  for (let atMs = gap(everyMs, random); ; atMs += gap(everyMs, random)) {
+    const forMs = least + random.below(most - least + 1);
+    const request = oneOf(draws, random)(nodes, random);
+    if (atMs + forMs > durationMs) return drawn;
+    drawn.push({ id: `s${drawn.length + 1}`, when: { atMs }, forMs, request });
+  }
+}
+
+/** Names of the faults that can be drawn. */
+export const DRAWN_FAULTS = Object.keys(DRAWN);
+
+function drawOf(word: string): Draw {
+  const draw = Object.hasOwn(DRAWN, word) ? DRAWN[word] : undefined;
+  if (draw !== undefined) return draw;
+  throw new HarnessError(
+    'USAGE',
+    `faults: got '${word}', expected some of ${DRAWN_FAULTS.join(', ')}${suggestion(word, DRAWN_FAULTS)}`,
+  );
+}
+
+/** From half to one and a half times the average. */
+function gap(everyMs: number, random: RandomIntegers): number {
+  return Math.ceil(everyMs / 2) + random.below(everyMs + 1);
+}
+
+function oneOf<T>(list: readonly T[], random: RandomIntegers): T {
+  return list[random.below(list.length)] as T;
+}
+
+/** Two groups of all nodes; the first has at least one, and at most half of them. */
+function halves(nodes: readonly string[], random: RandomIntegers): [string[], string[]] {
+  const left = [...nodes];
+  const minority: string[] = [];
+  const size = 1 + random.below(Math.floor(nodes.length / 2));
+  while (minority.length < size) minority.push(...left.splice(random.below(left.length), 1));
+  return [minority, left];
+}

@@ -1,0 +1,110 @@
+/** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
+import { pause } from '../../base/wait.ts';
+import type { Fault, FaultRequest } from '../../cluster/faults/fault.ts';
+import { FAULT_KINDS } from '../../cluster/faults/table.ts';
+import type { FaultTrigger, Milestone, ScheduledFault } from './schedule.ts';
+
+/** Counts of the load so far. */
+export type Progress = Readonly<Record<Milestone, number>>;
+
+/** What a schedule acts on. */
+export interface ScheduleDeps {
+  readonly faults: {
+    begin(request: FaultRequest): Promise<Fault>;
+    heal(id: string): Promise<Fault[]>;
+  };
+  /**
+   * Names that a fault can affect: two faults of the same name follow each other, in the order in which they
+   * are due.
+   */
+  readonly targets: readonly string[];
+  readonly progress: () => Progress;
+  /** Called for each fault that has begun, and again when it has ended. */
+  readonly onFault?: (fault: Fault) => void;
+}
+
+/** A node pushes a chunk in about as long: what a fault has to come before is not over when it is due. */
+const POLL_MS = 5;
+
+/**
+ * Plays the faults of a schedule.
+ * @param signal ends the wait for faults still to come and heals the active ones; the returned promise waits
+ * for that
+ * @throws HarnessError as `faults.begin` and `faults.heal` do; the others are healed first
+ */
+export async function runSchedule(
+  schedule: readonly ScheduledFault[],
+  { faults, targets, progress, onFault }: ScheduleDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const startedAt = performance.now();
+  const failed = new AbortController();
+  const over = AbortSignal.any([signal, failed.signal]);
+  const before = new Map<string, Promise<void>>();
+
+  const play = async ({ forMs, request }: ScheduledFault, earlier: readonly Promise<void>[]) => {
+    await Promise.all(earlier);
+    if (over.aborted) return;
+    const fault = await faults.begin(request);
+    onFault?.(fault);
+    if (fault.endAt !== undefined) return;
+    await (forMs === undefined ? aborted(over) : pause(forMs, over));
+    for (const ended of await faults.heal(fault.id)) onFault?.(ended);
+  };
+
+  const played = schedule.map(async (fault) => {
+    if (!(await isDue(fault.when, { startedAt, progress, signal: over }))) return;
+    // A fault queues once it is due: one that waits for an event holds up no other.
+    const names = affected(fault.request, targets);
+    const earlier = names.flatMap((name) => before.get(name) ?? []);
+    const work = play(fault, earlier);
+    // The work itself reports what went wrong; later faults only wait for it.
+    const settled = work.catch((error: unknown) => failed.abort(error));
+    for (const name of names) before.set(name, settled);
+    await work;
+  });
+  const outcomes = await Promise.allSettled(played);
+  const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}
+
+interface Start {
+  readonly startedAt: number;
+  readonly progress: () => Progress;
+  readonly signal: AbortSignal;
+}
+
+/** Waits for the time or the event. @returns false when it will not come any more */
+async function isDue(when: FaultTrigger, { startedAt, progress, signal }: Start): Promise<boolean> {
+  if ('atMs' in when) {
+    await pause(startedAt + when.atMs - performance.now(), signal);
+    return !signal.aborted;
+  }
+  while (progress()[when.of] < when.after) {
+    await pause(POLL_MS, signal);
+    if (signal.aborted) return false;
+  }
+  await pause(when.delayMs ?? 0, signal);
+  return !signal.aborted;
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
+}
+
+/** A fault of machines that names none is one of all: it would meet one that another fault has taken away. */
+function affected(request: FaultRequest, targets: readonly string[]): readonly string[] {
+  const names = namesIn(request, targets);
+  const layer = FAULT_KINDS.find(({ name }) => name === request.kind)?.layer;
+  return names.length === 0 && layer === 'machine' ? targets : names;
+}
+
+/** The names that a request mentions, at any depth. */
+export function namesIn(request: unknown, names: readonly string[]): string[] {
+  if (typeof request === 'string') return names.includes(request) ? [request] : [];
+  if (typeof request !== 'object' || request === null) return [];
+  return [...new Set(Object.values(request).flatMap((value) => namesIn(value, names)))];
+}

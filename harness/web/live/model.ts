@@ -1,0 +1,141 @@
+/**
+ * What the page knows about the network: the initial snapshot, and every change since. No DOM, so that it can
+ * be tested.
+ */
+
+import type { ChartMark } from '../chart/chart-data.ts';
+import type {
+  ClusterView,
+  Delta,
+  FigureName,
+  LinkView,
+  NodeView,
+  Row,
+  Snapshot,
+  UiEvent,
+} from '../picture/live.ts';
+import { FIGURES } from '../picture/live.ts';
+
+/** As many as the server keeps. */
+const ROWS_MAX = 600;
+const EVENTS_MAX = 300;
+
+export class Model {
+  cluster: ClusterView;
+  /** In the order of the cluster. */
+  readonly nodes: NodeView[];
+  readonly links = new Map<string, LinkView>();
+  rows: readonly Row[];
+  events: readonly UiEvent[];
+  readonly #places: ReadonlyMap<string, number>;
+
+  constructor({ cluster, nodes, links, rows, events }: Snapshot) {
+    this.cluster = cluster;
+    this.nodes = [...nodes];
+    for (const link of links) this.links.set(linkKey(link), link);
+    this.rows = rows;
+    this.events = events;
+    this.#places = new Map(nodes.map(({ name }, place) => [name, place]));
+  }
+
+  /** The set of nodes of a cluster never changes. */
+  replace({ cluster, nodes, links, rows, events }: Snapshot): void {
+    this.cluster = cluster;
+    this.nodes.splice(0, this.nodes.length, ...nodes);
+    this.links.clear();
+    for (const link of links) this.links.set(linkKey(link), link);
+    this.rows = rows;
+    this.events = events;
+  }
+
+  apply({ cluster, nodes = [], links = [], row, events = [] }: Delta): void {
+    if (cluster !== undefined) this.cluster = cluster;
+    for (const node of nodes) {
+      const place = this.#places.get(node.name);
+      if (place !== undefined) this.nodes[place] = node;
+    }
+    for (const link of links) this.links.set(linkKey(link), link);
+    if (row !== undefined) this.rows = [...this.rows, row].slice(-ROWS_MAX);
+    if (events.length > 0) this.events = [...this.events, ...events].slice(-EVENTS_MAX);
+  }
+
+  node(name: string): NodeView | undefined {
+    return this.nodes[this.#places.get(name) ?? -1];
+  }
+
+  placeOf(name: string): number | undefined {
+    return this.#places.get(name);
+  }
+
+  linksOf(place: number): LinkView[] {
+    return [...this.links.values()].filter(({ a, b }) => a === place || b === place);
+  }
+
+  /** Figure of one node in the last row; `null`: unknown. */
+  figure(place: number, name: FigureName): number | null {
+    return figureOf(this.rows.at(-1), place, name);
+  }
+
+  /** Sum over all nodes that have reported it. */
+  total(name: FigureName): number | null {
+    return totalOf(this.rows.at(-1), name);
+  }
+}
+
+export function figureOf(row: Row | undefined, place: number, name: FigureName): number | null {
+  return row?.nodes[place]?.[FIGURES.indexOf(name)] ?? null;
+}
+
+export function totalOf(row: Row | undefined, name: FigureName): number | null {
+  const known = knownOf(row, name);
+  return known.length === 0 ? null : known.reduce((a, b) => a + b, 0);
+}
+
+export function highestOf(row: Row | undefined, name: FigureName): number | null {
+  const known = knownOf(row, name);
+  return known.length === 0 ? null : known.reduce((a, b) => Math.max(a, b));
+}
+
+function knownOf(row: Row | undefined, name: FigureName): number[] {
+  const column = FIGURES.indexOf(name);
+  return (row?.nodes ?? []).flatMap((node) => {
+    const value = node?.[column];
+    return value === null || value === undefined ? [] : [value];
+  });
+}
+
+/**
+ * A part that is not running gets a band from its fault to its recovery; without a recovery the band has no
+ * end.
+ */
+export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] {
+  const open = new Map<string, { fromMs: number; text: string }>();
+  const marks: ChartMark[] = [];
+  for (const event of events) {
+    if (event.kind === 'change' || (part !== undefined && event.part !== part && event.part !== 'chain'))
+      continue;
+    const of = event.part ?? '';
+    const begun = open.get(of);
+    if (event.kind === 'fault') {
+      if (begun === undefined) open.set(of, { fromMs: event.at, text: event.text });
+      continue;
+    }
+    open.delete(of);
+    if (begun === undefined) marks.push({ kind: 'incident', fromMs: event.at, text: event.text });
+    else marks.push({ kind: 'fault', ...begun, toMs: event.at });
+  }
+  return [...marks, ...[...open.values()].map((mark) => ({ kind: 'fault', ...mark }) as const)].toSorted(
+    (a, b) => a.fromMs - b.fromMs,
+  );
+}
+
+/** What is wrong with a node, in a few words; undefined: nothing. */
+export function troubleOf({ state, problem, warmingUp }: NodeView): string | undefined {
+  if (state !== 'running') return state === 'new' ? 'not started' : state;
+  if (problem !== null) return 'does not answer';
+  return warmingUp ? 'warming up' : undefined;
+}
+
+function linkKey({ a, b }: Pick<LinkView, 'a' | 'b'>): string {
+  return `${a}-${b}`;
+}

@@ -1,0 +1,370 @@
+/** The live page: it shows what the server has seen, and requests nothing but logs. */
+
+import { element } from '../base/dom.ts';
+import { NOTHING, quantity } from '../base/format.ts';
+import { TimeChart } from '../chart/time-chart.ts';
+import type { Delta, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
+import { Drawer } from './drawer.ts';
+import { LiveTable, type TableRow } from './live-table.ts';
+import { Model, marksOf, troubleOf } from './model.ts';
+import { clusterCharts, frameOf, hasValues } from './series.ts';
+import { LINK_MODES, type LinkMode, SIZE_MODES, type SizeMode, Stage } from './stage.ts';
+import { type Connection, openStream } from './stream.ts';
+import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
+
+/** Longer lists are not read; the largest links are shown. */
+const LINKS_SHOWN = 60;
+const EVENTS_SHOWN = 60;
+
+const NODE_COLUMNS = [
+  { title: 'node' },
+  { title: 'state' },
+  { title: 'kind' },
+  { title: 'overlay' },
+  { title: 'radius', numeric: true },
+  { title: 'depth', numeric: true },
+  { title: 'reserve', numeric: true },
+  { title: 'waiting', numeric: true },
+  { title: 'peers', numeric: true },
+  { title: 'requests', numeric: true },
+  { title: 'processor', numeric: true },
+  { title: 'memory', numeric: true },
+  { title: 'chequebook', numeric: true },
+] as const;
+
+const LINK_COLUMNS = [
+  { title: 'link' },
+  { title: 'latency', numeric: true },
+  { title: 'balance, accounting units' },
+  { title: 'traffic, units/s', numeric: true },
+  { title: 'cheques →, tokens', numeric: true },
+  { title: 'cheques ←, tokens', numeric: true },
+] as const;
+
+const CONNECTIONS: Readonly<Record<Connection, string>> = {
+  connecting: 'Connecting …',
+  live: 'Live',
+  stale: 'No news: svcnet ui does not answer. What is shown may be old.',
+  lost: 'Connection lost. What is shown is old; trying again. Is svcnet ui still running?',
+};
+
+class Page {
+  readonly #model: Model;
+  readonly #stage: Stage;
+  readonly #drawer: Drawer;
+  readonly #nodes: LiveTable;
+  readonly #links: LiveTable;
+  readonly #charts: readonly TimeChart[];
+  readonly #events = element('ol', { class: 'events', reversed: true });
+  readonly #summary = element('p', { class: 'summary', 'aria-live': 'off' });
+  readonly #facts = element('ul', { class: 'head-facts' });
+  readonly #sight = element('p', { class: 'quiet' });
+  readonly #linksNote = element('p', { class: 'quiet' });
+  #openedFrom: Element | null = null;
+  #dirty = false;
+
+  constructor(model: Model, host: HTMLElement) {
+    this.#model = model;
+    const open = (name: string) => this.#open(name);
+    this.#stage = new Stage(model, open);
+    this.#drawer = new Drawer({ onOpen: open, onClose: () => this.#close() });
+    this.#nodes = new LiveTable('Nodes', NODE_COLUMNS, open);
+    this.#links = new LiveTable('Links', LINK_COLUMNS);
+    const charts = element('div', { class: 'charts' });
+    host.replaceChildren(
+      element(
+        'section',
+        { class: 'network', 'aria-labelledby': 'network-title' },
+        element('h2', { id: 'network-title' }, 'Network'),
+        this.#summary,
+        element(
+          'div',
+          { class: 'controls' },
+          choice('Links', LINK_MODES, this.#stage.links, (mode: LinkMode) => {
+            this.#stage.links = mode;
+            this.#stage.update();
+          }),
+          choice('Size', SIZE_MODES, this.#stage.sizes, (mode: SizeMode) => {
+            this.#stage.sizes = mode;
+            this.#stage.update();
+          }),
+        ),
+        this.#stage.root,
+        legend(),
+        this.#sight,
+      ),
+      element(
+        'section',
+        { class: 'happenings', 'aria-labelledby': 'events-title' },
+        element('h2', { id: 'events-title' }, 'Events'),
+        this.#facts,
+        this.#events,
+      ),
+      element(
+        'section',
+        { class: 'over-time', 'aria-labelledby': 'charts-title' },
+        element('h2', { id: 'charts-title' }, 'Over time'),
+        charts,
+      ),
+      element(
+        'section',
+        { class: 'all-nodes', 'aria-labelledby': 'nodes-title' },
+        element('h2', { id: 'nodes-title' }, 'Nodes'),
+        this.#nodes.root,
+      ),
+      element(
+        'section',
+        { class: 'all-links', 'aria-labelledby': 'links-title' },
+        element('h2', { id: 'links-title' }, 'Balances and cheques'),
+        this.#linksNote,
+        this.#links.root,
+      ),
+    );
+    host.parentElement?.append(this.#drawer.root);
+    const frame = frameOf(model.rows, marksOf(model.events));
+    this.#charts = clusterCharts(model.rows).map((data) => new TimeChart(data, frame));
+    charts.append(...this.#charts.map(({ root }) => root));
+    this.#draw();
+  }
+
+  /** After a reconnection: the same network in its current state. */
+  replace(snapshot: Snapshot): void {
+    this.#model.replace(snapshot);
+    this.#changed();
+  }
+
+  apply(delta: Delta): void {
+    this.#model.apply(delta);
+    if (delta.moves !== undefined) this.#stage.show(delta.moves);
+    const { moves: _moves, ...rest } = delta;
+    if (Object.keys(rest).length > 0) this.#changed();
+  }
+
+  #changed(): void {
+    if (this.#dirty) return;
+    this.#dirty = true;
+    requestAnimationFrame(() => {
+      this.#dirty = false;
+      this.#draw();
+    });
+  }
+
+  #open(name: string): void {
+    if (this.#drawer.shown === undefined) this.#openedFrom = document.activeElement;
+    document.body.classList.add('with-drawer');
+    this.#drawer.show(name, this.#model);
+    this.#stage.select(name);
+  }
+
+  #close(): void {
+    document.body.classList.remove('with-drawer');
+    this.#drawer.show(undefined, this.#model);
+    this.#stage.select(undefined);
+    if (this.#openedFrom instanceof HTMLElement) this.#openedFrom.focus();
+    this.#openedFrom = null;
+  }
+
+  #draw(): void {
+    const model = this.#model;
+    const { rows, events, cluster } = model;
+    const running = model.nodes.filter((node) => node.state === 'running').length;
+    setText(this.#summary, networkText(model));
+    showFacts(this.#facts, [
+      ['nodes running', `${running} of ${model.nodes.length}`],
+      ...(cluster.hasChain ? [['block of the chain', orNothing(cluster.height)] as const] : []),
+      ['chunks waiting', orNothing(model.total('queue'))],
+      ['API requests', quantity(model.total('requests'), '1/s')],
+    ]);
+    setText(
+      this.#sight,
+      cluster.chunkSight === 'on'
+        ? 'Each moving dash is a chunk on its way from one node to another; of many, a sample is drawn. Grey links are as wide as what their nodes charge each other.'
+        : 'Single chunks cannot be seen: no node keeps their events. Links are as wide as what their nodes charge each other. To see chunks travel, start the cluster with: svcnet up --trace',
+    );
+    this.#stage.update();
+    const frame = frameOf(rows, marksOf(events));
+    for (const [i, data] of clusterCharts(rows).entries()) {
+      const chart = this.#charts[i];
+      if (chart === undefined) continue;
+      // Not every node reports everything: nodes that share a process report nothing about the process.
+      chart.root.hidden = !hasValues(data);
+      chart.update(data, frame);
+    }
+    this.#nodes.show(model.nodes.map((node, place) => nodeRow(node, place, model)));
+    this.#showLinks();
+    showEvents(this.#events, events);
+    this.#drawer.update(model);
+  }
+
+  #showLinks(): void {
+    const { nodes, links } = this.#model;
+    const sorted = [...links.values()].toSorted((a, b) => importance(b) - importance(a));
+    const shown = sorted.slice(0, LINKS_SHOWN);
+    setText(
+      this.#linksNote,
+      sorted.length > shown.length
+        ? `The ${shown.length} links with the most cheques and debts, of ${sorted.length}. Debts are in accounting units; by cheque nodes pay what time does not forgive.`
+        : 'Debts are in accounting units; by cheque nodes pay what time does not forgive.',
+    );
+    this.#links.show(
+      shown.map((link) => ({
+        key: `${link.a}-${link.b}`,
+        cells: [
+          `${nodes[link.a]?.name ?? ''} – ${nodes[link.b]?.name ?? ''}`,
+          link.connected ? quantity(link.latencyMs, 'ms') : 'not connected',
+          debtText(link, nodes),
+          quantity(link.flow, 'count'),
+          tokens(link.paidByA),
+          tokens(link.paidByB),
+        ],
+      })),
+    );
+  }
+}
+
+function importance({
+  paidByA,
+  paidByB,
+  balance,
+}: {
+  paidByA: string;
+  paidByB: string;
+  balance: string;
+}): number {
+  return (Number(paidByA) + Number(paidByB)) * 1e6 + Math.abs(Number(balance));
+}
+
+function nodeRow(node: NodeView, place: number, model: Model): TableRow {
+  const trouble = troubleOf(node);
+  const { chequebook } = node;
+  return {
+    key: node.name,
+    bad: trouble !== undefined,
+    cells: [
+      node.name,
+      trouble ?? 'runs',
+      `${node.flavour} ${node.mode}`,
+      node.overlay.slice(0, 8),
+      orNothing(node.storageRadius),
+      orNothing(node.depth),
+      reserveText({ ...node, capacity: null }),
+      orNothing(model.figure(place, 'queue')),
+      orNothing(node.peers),
+      quantity(model.figure(place, 'requests'), '1/s'),
+      quantity(model.figure(place, 'cpu'), '%'),
+      quantity(model.figure(place, 'memory'), 'bytes'),
+      chequebook === null ? NOTHING : tokens(chequebook.available),
+    ],
+  };
+}
+
+function showEvents(list: HTMLOListElement, events: readonly UiEvent[]): void {
+  const newest = events.at(-1)?.number ?? 0;
+  if (list.dataset['newest'] === String(newest)) return;
+  list.dataset['newest'] = String(newest);
+  const shown = events.slice(-EVENTS_SHOWN).toReversed();
+  list.replaceChildren(
+    ...shown.map(({ at, kind, text }) =>
+      element(
+        'li',
+        { class: kind },
+        element('time', { datetime: new Date(at).toISOString() }, new Date(at).toLocaleTimeString('en-GB')),
+        element('span', {}, text),
+      ),
+    ),
+  );
+  if (shown.length === 0)
+    list.append(element('li', { class: 'none' }, 'Nothing has happened since svcnet ui began to watch.'));
+}
+
+function showFacts(list: HTMLElement, facts: readonly (readonly [string, string])[]): void {
+  const texts = facts.flatMap(([name, value]) => [value, name]).join('\n');
+  if (list.dataset['texts'] === texts) return;
+  list.dataset['texts'] = texts;
+  list.replaceChildren(
+    ...facts.map(([name, value]) =>
+      element('li', {}, element('strong', {}, value), element('span', {}, name)),
+    ),
+  );
+}
+
+function choice<T extends string>(
+  title: string,
+  modes: Readonly<Record<T, string>>,
+  now: T,
+  onChoice: (mode: T) => void,
+): HTMLElement {
+  const options = Object.entries<string>(modes).map(([value, text]) =>
+    element('option', { value, selected: value === now }, text),
+  );
+  const select = element('select', {}, ...options);
+  select.addEventListener('change', () => onChoice(select.value as T));
+  return element('label', {}, `${title}: `, select);
+}
+
+function legend(): HTMLElement {
+  const keys: [string, string][] = [
+    ['key-dot', 'node that runs'],
+    ['key-dot light', 'light node'],
+    ['key-dot flavour-bee', 'Bee'],
+    ['key-dot down', 'does not run or answer'],
+    ['key-dot paused', 'paused'],
+    ['key-area', 'neighbourhood'],
+    ['key-chunk push', 'chunk pushed'],
+    ['key-chunk retrieval', 'chunk retrieved'],
+    ['key-chunk pull', 'chunk synced'],
+  ];
+  return element(
+    'ul',
+    { class: 'stage-legend' },
+    ...keys.map(([kind, text]) =>
+      element('li', {}, element('span', { class: `key ${kind}`, 'aria-hidden': 'true' }), text),
+    ),
+  );
+}
+
+function setText(at: HTMLElement, text: string): void {
+  if (at.textContent !== text) at.textContent = text;
+}
+
+function start(): void {
+  const status = element('p', { class: 'connection connecting', role: 'status' }, CONNECTIONS.connecting);
+  const title = element('h1', {}, 'svcnet');
+  const notice = element('p', { class: 'notice', role: 'alert', hidden: true });
+  const main = element(
+    'main',
+    {},
+    element('p', { class: 'quiet' }, 'Waiting for the first look at the cluster …'),
+  );
+  document.body.append(element('header', { class: 'top' }, title, status), notice, main);
+  let page: Page | undefined;
+  const describe = (cluster: Snapshot['cluster']) => {
+    const { name, driver, seed, phase } = cluster;
+    setText(title, `svcnet · ${name}`);
+    document.title = `${name} – svcnet`;
+    title.title = `${driver} driver${seed === null ? '' : `, seed ${seed}`}`;
+    notice.hidden = phase === 'here';
+    setText(
+      notice,
+      `The cluster '${name}' has been removed. What is shown is its last state. Start it again with: svcnet up --name ${name}`,
+    );
+  };
+  openStream({
+    onSnapshot(snapshot) {
+      describe(snapshot.cluster);
+      if (page === undefined) page = new Page(new Model(snapshot), main);
+      else page.replace(snapshot);
+    },
+    onDelta(delta) {
+      if (delta.cluster !== undefined) describe(delta.cluster);
+      page?.apply(delta);
+    },
+    onConnection(connection) {
+      status.className = `connection ${connection}`;
+      setText(status, CONNECTIONS[connection]);
+      document.body.classList.toggle('old', connection === 'stale' || connection === 'lost');
+    },
+  });
+}
+
+start();

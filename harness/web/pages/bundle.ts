@@ -1,0 +1,61 @@
+/**
+ * The pages' browser code as one script and one style sheet. From source it is bundled when it is asked for; a
+ * published package carries the result (`.ci/package.ts`), because its compiled files are no input for a page.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { programSuffix } from '../../base/machine/programs.ts';
+
+/** Folders of `web/` with `page.ts` and `page.css`. */
+export const PAGES = ['report', 'live'] as const;
+export type Page = (typeof PAGES)[number];
+
+export interface PageBundle {
+  /** To be put into a `<script>` as it is. */
+  readonly script: string;
+  readonly style: string;
+}
+
+const bundles = new Map<Page, Promise<PageBundle>>();
+
+/** Where a package keeps a bundle, in the folder of this file. */
+export function bundledFile(page: Page, kind: keyof PageBundle): string {
+  return `${page}.${kind === 'script' ? 'js' : 'css'}.bundle`;
+}
+
+/** Made once in a process. */
+export function pageBundle(page: Page): Promise<PageBundle> {
+  const made = bundles.get(page);
+  if (made !== undefined) return made;
+  const bundle = programSuffix === '.ts' ? bundleFromSource(page) : readBundle(page);
+  bundles.set(page, bundle);
+  return bundle;
+}
+
+async function readBundle(page: Page): Promise<PageBundle> {
+  const read = (kind: keyof PageBundle) =>
+    readFile(join(import.meta.dirname, bundledFile(page, kind)), 'utf8');
+  const [script, style] = await Promise.all([read('script'), read('style')]);
+  return { script, style };
+}
+
+/** Loads the bundler, which most commands never need. */
+export async function bundleFromSource(page: Page): Promise<PageBundle> {
+  const { build } = await import('esbuild');
+  const folder = join(import.meta.dirname, '..', page);
+  const { outputFiles } = await build({
+    entryPoints: [join(folder, 'page.ts'), join(folder, 'page.css')],
+    outdir: folder,
+    bundle: true,
+    write: false,
+    minify: true,
+    format: 'iife',
+    target: 'es2023',
+    // Escapes what would end a script element, too.
+    charset: 'ascii',
+    logLevel: 'silent',
+    legalComments: 'inline',
+  });
+  const text = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? '';
+  return { script: text('.js'), style: text('.css') };
+}

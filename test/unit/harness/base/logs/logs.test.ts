@@ -1,0 +1,42 @@
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { follow, tail } from '../../../../../harness/base/logs/logs.ts';
+
+let log = '';
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svcnet-logs-'));
+  log = join(folder, 'node-0.log');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+test('the tail of a log has as many lines as were asked for, however long they are', () => {
+  // Some megabytes: more than is read at once.
+  const lines = Array.from({ length: 20_000 }, (_, n) => `line ${n} ${'é'.repeat(80)}`);
+  writeFileSync(log, `${lines.join('\n')}\n`);
+  expect(tail(log, 0)).toEqual([]);
+  expect(tail(log, 1)).toEqual(lines.slice(-1));
+  expect(tail(log, 15_000)).toEqual(lines.slice(-15_000));
+  expect(tail(log, 100_000)).toEqual(lines);
+  expect(tail(log, Number.POSITIVE_INFINITY)).toEqual(lines);
+});
+
+test('the tail of a log ends with its unfinished line', () => {
+  writeFileSync(log, 'one\n\ntwo\nthr');
+  expect(tail(log, 1)).toEqual(['thr']);
+  expect(tail(log, 3)).toEqual(['', 'two', 'thr']);
+  expect(tail(log, 9)).toEqual(['one', '', 'two', 'thr']);
+  expect(tail(join(folder, 'none.log'), 9)).toEqual([]);
+});
+
+test('a log followed from its last lines misses none that is added meanwhile, and splits none', async () => {
+  writeFileSync(log, 'a\nb\nc\nunfin');
+  const lines = follow(log, new AbortController().signal, 2);
+  const next = async () => (await lines.next()).value;
+  expect(await next()).toBe('b');
+  // As a node does while the first lines are printed.
+  appendFileSync(log, 'ished\nd\n');
+  expect([await next(), await next(), await next()]).toEqual(['c', 'unfinished', 'd']);
+});

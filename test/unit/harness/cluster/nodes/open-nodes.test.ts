@@ -1,0 +1,111 @@
+/** What the state of a cluster on disk allows its nodes. */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
+import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
+import { openNodes } from '../../../../../harness/cluster/nodes/open-nodes.ts';
+import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
+import { beginSaving } from '../../../../../harness/cluster/state/saving.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  type NodeRecord,
+  removeCluster,
+  runRecords,
+  writeRun,
+} from '../../../../../harness/cluster/state/state.ts';
+import type { Driver, Observed } from '../../../../../harness/places/driver.ts';
+
+let stateDir = '';
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-open-'));
+});
+afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+
+function claim(): Promise<ClusterRecord> {
+  const definition = parseDefinition({}, 'test');
+  return claimCluster(stateDir, { name: 'net', seed: 1n, ephemeral: false, definition });
+}
+
+/** A running node. @param meanwhile happens while the driver changes its state */
+async function opened(meanwhile: () => unknown = () => undefined): Promise<[ClusterNode, ClusterRecord]> {
+  const record = await claim();
+  let state: Observed['state'] = 'running';
+  const become = (to: Observed['state']) => async () => {
+    await meanwhile();
+    state = to;
+    return { forced: false };
+  };
+  const driver = {
+    name: 'process',
+    capabilities: new Set(['kill', 'pause', 'data']),
+    observe: () => Promise.resolve({ state }),
+    stop: become('gone'),
+    kill: become('gone'),
+    pause: become('paused'),
+    wipe: () => Promise.resolve(),
+    damage: (_part: unknown, chunks: number) => Promise.resolve(chunks),
+  } as unknown as Driver;
+  const node = {
+    name: 'node-0',
+    flavour: 'svc',
+    mode: 'full',
+    dialect: 'svc',
+    api: 'http://[::1]:1',
+    debug: 'http://[::1]:1',
+  };
+  const context = { stateDir, record, driver, onUploaded: () => undefined };
+  const [open] = openNodes(context, [node as NodeRecord], []);
+  writeRun(stateDir, 'net', 'node-0', { handle: {}, state: 'running' });
+  return [open as ClusterNode, record];
+}
+
+test('no node is started while its cluster is being saved', async () => {
+  const [node, record] = await opened();
+  {
+    using _saving = beginSaving(stateDir, record);
+    await expect(node.start()).rejects.toMatchObject({
+      code: 'NODE_STATE',
+      message: expect.stringContaining(`cluster 'net' is being saved by process ${process.pid}`) as string,
+    });
+    expect(node.startRefusal?.hint).toBe('Try again when it has been saved.');
+  }
+  expect(node.startRefusal).toBeUndefined();
+});
+
+test('what a node has stored is not changed while it is copied', async () => {
+  const [node, record] = await opened();
+  await node.stop();
+  {
+    using _saving = beginSaving(stateDir, record);
+    const refused = {
+      code: 'NODE_STATE',
+      message: expect.stringContaining(`cluster 'net' is being saved by process ${process.pid}`) as string,
+    };
+    await expect(node.damage(3)).rejects.toMatchObject(refused);
+    await expect(node.wipe()).rejects.toMatchObject(refused);
+  }
+  await node.wipe();
+  expect(await node.damage(3)).toBe(3);
+});
+
+test.each(['stop', 'kill', 'pause'] as const)(
+  '%s writes nothing about a cluster that was removed meanwhile, nor about another one of its name',
+  async (action) => {
+    const removed = {
+      code: 'NODE_STATE',
+      message: "node-0 is gone: cluster 'net' has been removed meanwhile",
+    };
+    const [node, record] = await opened(() => removeCluster(stateDir, record));
+    await expect(node[action]()).rejects.toMatchObject(removed);
+    expect(existsSync(clusterFolder(stateDir, 'net').path)).toBe(false);
+    const [second, earlier] = await opened(() => {
+      removeCluster(stateDir, earlier);
+      return claim();
+    });
+    await expect(second[action]()).rejects.toMatchObject(removed);
+    expect(runRecords(stateDir, 'net')).toEqual([]);
+  },
+);

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
+import { CLUSTER_FILE } from '../../../../../harness/cluster/plan/editor/cluster-file.ts';
+import { DESCRIPTIONS } from '../../../../../harness/cluster/plan/editor/descriptions.ts';
+import {
+  definitionSchema,
+  type JsonSchema,
+  keyPaths,
+} from '../../../../../harness/cluster/plan/editor/json-schema.ts';
+import { keysAt } from '../../../../../harness/cluster/plan/schema.ts';
+
+/** Every key that is off is on; examples that need other nodes or another driver stay off. */
+function complete(): unknown {
+  const needsMore = /^\s*#(?:store|keys|binary|image|neighbourhoods): /;
+  const lines = CLUSTER_FILE.split('\n').map((line) =>
+    needsMore.test(line) ? line : line.replace(/^(\s*)#(?=[a-zA-Z]+:)/, '$1'),
+  );
+  return parse(lines.join('\n'));
+}
+
+test('the keys of the schema and the documented keys are the same', () => {
+  expect(keyPaths().sort()).toEqual(Object.keys(DESCRIPTIONS).sort());
+  expect(Object.keys(definitionSchema().properties ?? {}).sort()).toEqual(keysAt([]).sort());
+});
+
+test('an editor can show what a key means, what it may be and what its default is', () => {
+  const { properties = {} } = definitionSchema();
+  expect(properties['dialect']).toMatchObject({
+    description: DESCRIPTIONS['dialect'],
+    enum: ['svc', 'swarm'],
+    default: 'svc',
+  });
+  const [, groups] = (properties['nodes'] as JsonSchema).anyOf ?? [];
+  const group = groups?.items as JsonSchema;
+  expect(group.additionalProperties).toBe(false);
+  expect(group.properties?.['mode']).toMatchObject({
+    description: DESCRIPTIONS['nodes.mode'],
+    default: 'full',
+  });
+  const { properties: options = {} } = (group.properties?.['options'] ?? {}) as JsonSchema;
+  expect(options['cache-capacity']).toMatchObject({
+    description: 'chunks kept for repeated reads (chunks); default: 1000000',
+  });
+  expect(Object.keys(options)).not.toContain('data-dir');
+});
+
+test('nothing in the schema allows arbitrary values', () => {
+  const walk = (at: JsonSchema): void => {
+    for (const one of at.anyOf ?? []) {
+      expect(Object.keys(one)).not.toEqual([]);
+      walk(one);
+    }
+    for (const one of Object.values(at.properties ?? {})) walk(one as JsonSchema);
+  };
+  walk(definitionSchema());
+});
+
+test('the starter file names every key, is valid, and shows the defaults', () => {
+  for (const path of keyPaths()) {
+    const key = path.split('.').at(-1) ?? '';
+    expect(CLUSTER_FILE, path).toMatch(new RegExp(`\\b${key}:|\\b${key}\\b.*\\(\\{`));
+  }
+  const defaults = parseDefinition({ name: 'local' }, 'options');
+  expect(parseDefinition(parse(CLUSTER_FILE), 'cluster.yaml')).toEqual(defaults);
+  // Only containers have limits, and dishonest nodes are not containers.
+  const { nodes: groups, ...others } = complete() as { nodes: Record<string, unknown>[] };
+  const { dishonest, ...honest } = groups[0] as Record<string, unknown>;
+  expect(dishonest).toEqual(['wrong-data', 'forged-receipts']);
+  const { preset, seed, credit, otlp, ...rest } = parseDefinition(
+    { ...others, nodes: [honest], driver: 'docker' },
+    'cluster.yaml',
+  );
+  expect([preset, seed, credit, otlp]).toEqual(['factory', 42n, 'high', 'http://127.0.0.1:4318']);
+  const [group] = rest.nodes;
+  expect(group).toMatchObject({ batches: defaults.batches, resources: { cpus: 1, memory: 512 * 2 ** 20 } });
+  expect({ ...rest, nodes: [], driver: 'process' }).toEqual({ ...defaults, nodes: [] });
+});

@@ -1,0 +1,90 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
+import type { DefinitionInput } from '../../../../../harness/cluster/plan/definition-input.ts';
+import { placeNodes, planCluster } from '../../../../../harness/cluster/plan/plan.ts';
+import { sharesRecords, writePeerRecords } from '../../../../../harness/cluster/start/peer-records.ts';
+import { toHex } from '../../../../../node/crypto/hex.ts';
+import { parseRecords } from '../../../../../node/p2p/address/record-file.ts';
+import { decodeUnderlays } from '../../../../../node/p2p/address/underlay.ts';
+
+const NOW_MS = 1_750_000_000_123;
+const MIXED: DefinitionInput['nodes'] = [{}, { mode: 'light' }, { flavour: 'bee', binary: '/bee' }, {}];
+
+function definitionOf(input: DefinitionInput) {
+  return parseDefinition(input, 'options');
+}
+
+function placed(input: DefinitionInput, listen = '127.0.0.1') {
+  const plan = planCluster(definitionOf(input), 7n);
+  const places = plan.nodes.map(({ name }, index) => ({
+    ports: { api: 1000 + index, p2p: 2000 + index, debug: 3000 + index },
+    reached: { host: '127.0.0.1', port: 2000 + index },
+    listen,
+    dataDir: `/data/${name}`,
+  }));
+  const contracts = {
+    token: '0x01',
+    postageStamp: '0x02',
+    postagePriceOracle: '0x03',
+    stakeRegistry: '0x04',
+    redistribution: '0x05',
+    chequebookFactory: '0x06',
+    swapPriceOracle: '0x07',
+  };
+  const chequebook = `0x${'ab'.repeat(20)}`;
+  const facts = {
+    contracts,
+    startBlock: 3,
+    rpcOf: () => 'http://chain',
+    chequebookOf: ({ name }: { name: string }) => (name === 'node-0' ? chequebook : undefined),
+    peerRecords: '/cluster/peer-records',
+  };
+  return { planned: plan.nodes, placed: placeNodes(plan, places, facts) };
+}
+
+function written(nodes: ReturnType<typeof placed>) {
+  const folder = mkdtempSync(join(tmpdir(), 'records-'));
+  try {
+    writePeerRecords(join(folder, 'records'), nodes, NOW_MS);
+    return parseRecords(readFileSync(join(folder, 'records'), 'utf8'), 4020n);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test('records cover our own full nodes, and are valid, with address, chequebook and the current time', () => {
+  const nodes = placed({ nodes: MIXED });
+  const records = written(nodes);
+  expect(records.map(({ overlay }) => toHex(overlay))).toEqual(
+    [0, 3].map((index) => nodes.planned[index]?.identity.overlay),
+  );
+  expect(records.flatMap(({ underlay }) => decodeUnderlays(underlay))).toEqual(
+    [0, 3].map((index) => nodes.placed[index]?.underlay),
+  );
+  expect(records.map(({ chequebook }) => toHex(chequebook))).toEqual(['ab'.repeat(20), '00'.repeat(20)]);
+  expect(records.map(({ timestamp }) => timestamp)).toEqual([1_750_000_000n, 1_750_000_000n]);
+});
+
+test('a node that listens on all interfaces is left out, as its addresses are not known here', () => {
+  expect(written(placed({ nodes: 2 }, '0.0.0.0'))).toEqual([]);
+});
+
+test('only our own nodes are given the path of the file', () => {
+  const paths = placed({ nodes: MIXED }).placed.map(({ plan }) => plan.network.peerRecords);
+  const file = '/cluster/peer-records';
+  expect(paths).toEqual([file, file, undefined, file]);
+});
+
+test.each([
+  ['nodes that find each other, as processes', {}, 'process', true],
+  ['embedded nodes', {}, 'embedded', true],
+  ['containers', {}, 'docker', false],
+  ['cold gossip', { coldGossip: true }, 'process', false],
+  ['links that are given', { topology: 'ring' }, 'process', false],
+  ['boot nodes', { nodes: [{ mode: 'boot' }, { count: 2 }] }, 'process', false],
+] as const)('%s', (_name, input, driver, shares) => {
+  expect(sharesRecords(definitionOf({ nodes: 3, ...input }), driver)).toBe(shares);
+});

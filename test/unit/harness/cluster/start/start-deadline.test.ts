@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { HarnessError } from '../../../../../harness/base/errors.ts';
+import type { StartContext } from '../../../../../harness/cluster/start/start-context.ts';
+import { startDeadline } from '../../../../../harness/cluster/start/start-deadline.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const deadlineOf = (timeoutMs: number | undefined) =>
+  startDeadline({ timeoutMs, onProgress: () => undefined } as unknown as StartContext);
+
+test('a start that takes too long says which steps were under way, and what was missing', () => {
+  const { signal, onProgress } = deadlineOf(90_000);
+  onProgress({ step: 'chain', done: true, detail: 'anvil' });
+  onProgress({ step: 'nodes', done: false, detail: '2 of 3 ready', missing: 'waiting for node-1' });
+  onProgress({ step: 'postage', done: false, detail: '0 of 3 batches usable' });
+  vi.advanceTimersByTime(89_999);
+  expect(signal.aborted).toBe(false);
+  vi.advanceTimersByTime(1);
+  const reason = signal.reason as HarnessError;
+  expect(reason.code).toBe('START_TIMEOUT');
+  expect(reason.message).toBe(
+    'the cluster has not started within 1 min 30 s: nodes: 2 of 3 ready, waiting for node-1; postage: 0 of 3 batches usable',
+  );
+  expect(reason.hint).toContain('--timeout');
+});
+
+test('nothing expires without a limit, or once the start is over', () => {
+  const unlimited = deadlineOf(undefined);
+  const over = deadlineOf(1000);
+  over.end();
+  vi.advanceTimersByTime(10_000_000);
+  expect([unlimited, over].map(({ signal }) => signal.aborted)).toEqual([false, false]);
+});
+
+test('a limit too long for a timer does not expire at once', () => {
+  const { signal, end } = deadlineOf(100 * 86_400_000);
+  vi.advanceTimersByTime(1000);
+  expect(signal.aborted).toBe(false);
+  end();
+});

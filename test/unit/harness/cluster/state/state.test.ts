@@ -1,0 +1,185 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { HarnessError } from '../../../../../harness/base/errors.ts';
+import { claimPort, isClaimed } from '../../../../../harness/base/machine/port-claims.ts';
+import { isAlive, ownProcess, spawnProgram } from '../../../../../harness/base/machine/processes.ts';
+import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
+import { isInUse } from '../../../../../harness/cluster/lifecycle/drivers.ts';
+import { removeLeftovers } from '../../../../../harness/cluster/lifecycle/leftovers.ts';
+import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
+import { portKeeper } from '../../../../../harness/cluster/state/port-keeper.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  findCluster,
+  listClusters,
+  RECORD_VERSION,
+  readRecord,
+  removeCluster,
+  writeRecord,
+  writeRun,
+} from '../../../../../harness/cluster/state/state.ts';
+import { defaultStateDir } from '../../../../../harness/cluster/state/state-folder.ts';
+
+let stateDir: string;
+beforeEach(() => {
+  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-state-'));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+/** A process that cannot exist: the pid is ours, the start time is not. */
+const GONE = { pid: process.pid, startedAt: 'another boot/1' };
+
+function claim(name: string, ephemeral = false): Promise<ClusterRecord> {
+  return claimCluster(stateDir, { name, seed: 1n, ephemeral, definition: parseDefinition({}, 'test') });
+}
+
+async function code(work: () => unknown): Promise<string> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof HarnessError) return error.code;
+    throw error;
+  }
+  return 'nothing was thrown';
+}
+
+test('a name that is being started cannot be taken again, and the message says by which process', async () => {
+  await claim('one');
+  await expect(claim('one')).rejects.toThrow(
+    `a cluster named 'one' is being started by process ${process.pid}`,
+  );
+  expect(await code(() => claim('one'))).toBe('CLUSTER_EXISTS');
+});
+
+test('the name of a running cluster cannot be taken, whichever process started it', async () => {
+  const record = await claim('one');
+  writeRecord(stateDir, { ...record, phase: 'running', owner: GONE });
+  writeRun(stateDir, 'one', 'node-0', { handle: { ...ownProcess() }, state: 'running' });
+  await expect(claim('one')).rejects.toThrow("a cluster named 'one' is running already");
+});
+
+test('the remains of a cluster that is gone are replaced', async () => {
+  const before = await claim('one');
+  writeRecord(stateDir, { ...before, phase: 'running', owner: GONE });
+  writeRun(stateDir, 'one', 'node-0', { handle: GONE, state: 'running' });
+  const after = await claim('one');
+  expect(after.token).not.toBe(before.token);
+  expect(readRecord(stateDir, 'one')?.token).toBe(after.token);
+  expect(existsSync(join(clusterFolder(stateDir, 'one').path, 'run'))).toBe(false);
+});
+
+test('taking the name of a cluster that is gone also ends processes that its records do not name', async () => {
+  const before = await claim('one');
+  writeRecord(stateDir, { ...before, phase: 'running', owner: GONE });
+  const { id } = await spawnProgram({
+    command: { file: process.execPath, args: ['-e', 'setInterval(() => undefined, 1000)'], env: {} },
+    logFile: join(stateDir, 'unrecorded.log'),
+    stopWithParent: true,
+    compileCache: undefined,
+    label: before.token,
+  });
+  await claim('one');
+  expect(isAlive(id)).toBe(false);
+});
+
+test('a failed claim leaves nothing beside the cluster that has the name', async () => {
+  await claim('one');
+  await code(() => claim('one'));
+  expect(listClusters(stateDir)).toEqual(['one']);
+});
+
+test('a process with a recycled pid is not taken for the one before', async () => {
+  const record = await claim('one');
+  writeRecord(stateDir, { ...record, phase: 'running' });
+  writeRun(stateDir, 'one', 'node-0', { handle: GONE, state: 'running' });
+  expect(await isInUse(stateDir, { ...record, phase: 'running' })).toBe(false);
+});
+
+test('a removed cluster frees its name and leaves nothing', async () => {
+  const record = await claim('one');
+  removeCluster(stateDir, record);
+  removeCluster(stateDir, record);
+  expect(listClusters(stateDir)).toEqual([]);
+  expect(existsSync(clusterFolder(stateDir, 'one').path)).toBe(false);
+});
+
+test('a later cluster of the same name is not removed in place of the earlier one', async () => {
+  const before = await claim('one');
+  removeCluster(stateDir, before);
+  const after = await claim('one');
+  removeCluster(stateDir, before);
+  expect(readRecord(stateDir, 'one')?.token).toBe(after.token);
+});
+
+test('unfinished folders are removed when their process was killed, those of live processes are not', async () => {
+  for (const [folder, owner] of [
+    ['.dead', GONE],
+    ['.alive', ownProcess()],
+  ] as const) {
+    const path = join(stateDir, 'clusters', folder);
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, 'cluster.json'), JSON.stringify({ owner }));
+  }
+  await removeLeftovers(stateDir);
+  expect(readdirSync(join(stateDir, 'clusters'))).toEqual(['.alive']);
+});
+
+test('ports that a cluster has kept are free once it is gone, also when another one has its name', async () => {
+  // Claims are in the temporary folder of the machine.
+  vi.stubEnv('TMPDIR', stateDir);
+  const before = await claim('one');
+  const [port, other] = [20_000, 20_001];
+  expect(claimPort(port, portKeeper(stateDir, before))).toBe(true);
+  expect(claimPort(port, portKeeper(stateDir, before))).toBe(true);
+  removeCluster(stateDir, before);
+  const after = await claim('one');
+  expect(claimPort(other, portKeeper(stateDir, after))).toBe(true);
+  expect([isClaimed(port), isClaimed(other)]).toEqual([false, true]);
+});
+
+test('orphans of a process that died are removed, clusters that were meant to stay are not', async () => {
+  writeRecord(stateDir, { ...(await claim('orphan', true)), owner: GONE, phase: 'running' });
+  writeRecord(stateDir, { ...(await claim('kept')), owner: GONE, phase: 'running' });
+  writeRecord(stateDir, { ...(await claim('half')), owner: GONE });
+  await claim('mine', true);
+  expect(await removeLeftovers(stateDir)).toEqual(['half', 'orphan']);
+  expect(listClusters(stateDir)).toEqual(['kept', 'mine']);
+});
+
+test('a single cluster needs no name, of several one must be named', async () => {
+  expect(await code(() => findCluster(stateDir, undefined))).toBe('CLUSTER_NOT_FOUND');
+  await claim('one');
+  expect(findCluster(stateDir, undefined).name).toBe('one');
+  await claim('two');
+  expect(() => findCluster(stateDir, undefined)).toThrow('known: one, two');
+  expect(() => findCluster(stateDir, 'ones')).toThrow("no cluster 'ones', did you mean 'one'?");
+});
+
+test('an unreadable record is named', async () => {
+  await claim('one');
+  const file = join(clusterFolder(stateDir, 'one').path, 'cluster.json');
+  writeFileSync(file, '{');
+  expect(() => readRecord(stateDir, 'one')).toThrow(file);
+  writeFileSync(file, '{"version":99}');
+  expect(() => readRecord(stateDir, 'one')).toThrow(`version 99, expected ${RECORD_VERSION}`);
+});
+
+test.each([
+  [undefined, '.svcnet'],
+  // As CI systems set a variable that has no value.
+  ['', '.svcnet'],
+  ['elsewhere', 'elsewhere'],
+])('with SVCNET_STATE=%s all state is in %s', (value, folder) => {
+  vi.stubEnv('SVCNET_STATE', value);
+  try {
+    expect(defaultStateDir()).toBe(resolve(folder));
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});

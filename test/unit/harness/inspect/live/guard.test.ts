@@ -1,0 +1,60 @@
+/** Access to the live page. */
+import { expect, test } from 'vitest';
+import { judge, SECURITY_HEADERS } from '../../../../../harness/inspect/live/guard.ts';
+
+const TOKEN = 'tHe-ToKeN_0123456789abcdefghijkl';
+const own = { method: 'GET', url: `/${TOKEN}/`, host: '127.0.0.1:4711' };
+const asked = (changes: Partial<typeof own>) => judge({ ...own, ...changes }, TOKEN, 4711);
+
+test('the page, its files and its streams are found below the token', () => {
+  expect(asked({})).toMatchObject({ path: '' });
+  expect(asked({ url: `/${TOKEN}/events`, host: 'localhost:4711' })).toMatchObject({ path: 'events' });
+  const verdict = asked({ url: `/${TOKEN}/log/node-0?after=n12` });
+  expect('query' in verdict && verdict.query.get('after')).toBe('n12');
+});
+
+test.each([
+  ['no token', '/'],
+  ['no path below it', `/${TOKEN}`],
+  ['another one', `/${TOKEN.toLowerCase()}/`],
+  ['a part of it', `/${TOKEN.slice(0, -1)}/events`],
+  ['more than it', `/${TOKEN}0/events`],
+  ['one in the query', `/events?token=${TOKEN}`],
+])('%s is refused with 404', (_, url) => {
+  expect(asked({ url })).toMatchObject({ refused: 404 });
+});
+
+test.each([
+  ['a name that was rebound to loopback', 'evil.example:4711'],
+  ['another port', '127.0.0.1:80'],
+  ['no port', '127.0.0.1'],
+  ['a name that begins like ours', '127.0.0.1:4711.evil.example'],
+])('a Host with %s is refused before the token is checked', (_, host) => {
+  expect(asked({ host })).toMatchObject({ refused: 421 });
+  expect(asked({ host, url: '/' })).toMatchObject({ refused: 421 });
+});
+
+test('a request without a Host is refused', () => {
+  expect(judge({ method: 'GET', url: own.url, host: undefined }, TOKEN, 4711)).toMatchObject({
+    refused: 421,
+  });
+});
+
+test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', undefined])(
+  '%s is refused with 405',
+  (method) => {
+    expect(judge({ ...own, method }, TOKEN, 4711)).toMatchObject({ refused: 405 });
+  },
+);
+
+test('an invalid path is refused with 400', () => {
+  expect(asked({ url: '//[' })).toMatchObject({ refused: 400 });
+});
+
+test('the policy allows nothing inline and nothing from other origins, and no other origin may read', () => {
+  const policy = SECURITY_HEADERS['content-security-policy'] ?? '';
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toContain('unsafe');
+  expect(policy).not.toContain('*');
+  expect(Object.keys(SECURITY_HEADERS).filter((name) => name.startsWith('access-control'))).toEqual([]);
+});

@@ -1,0 +1,117 @@
+/** Event streams: what is sent to a reader that keeps up, to a slow one, and to one that is gone. */
+import { PassThrough, Writable } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { Viewers } from '../../../../../harness/inspect/live/viewers.ts';
+
+/** Takes one message, and the next one on request. */
+class SlowReader extends Writable {
+  readonly messages: string[] = [];
+  #done: (() => void) | undefined;
+
+  constructor() {
+    super({ highWaterMark: 1, decodeStrings: false });
+  }
+
+  override _write(text: string, _encoding: BufferEncoding, done: () => void): void {
+    this.messages.push(text);
+    this.#done = done;
+  }
+
+  async take(): Promise<void> {
+    this.#done?.();
+    await turn();
+  }
+}
+
+function opened(now?: () => number): { viewers: Viewers; state: { value: number }; watched: boolean[] } {
+  const state = { value: 0 };
+  const watched: boolean[] = [];
+  const viewers = new Viewers({
+    snapshot: () => JSON.stringify(state),
+    onWatched: (wanted) => watched.push(wanted),
+    ...(now === undefined ? {} : { now }),
+  });
+  onTestFinished(() => viewers.close());
+  return { viewers, state, watched };
+}
+
+const snapshot = (value: number) => `event: snapshot\ndata: {"value":${value}}\n\n`;
+
+test('a connection begins with a snapshot, and gets every delta after it', () => {
+  const { viewers } = opened();
+  const stream = new PassThrough({ encoding: 'utf8' });
+  viewers.add(stream);
+  viewers.tell('{"a":1}');
+  viewers.tell('{"a":2}');
+  expect(stream.read()).toBe(`${snapshot(0)}event: delta\ndata: {"a":1}\n\nevent: delta\ndata: {"a":2}\n\n`);
+});
+
+test('nothing is queued for a slow reader: it gets the current state when it reads', async () => {
+  const { viewers, state } = opened();
+  const reader = new SlowReader();
+  viewers.add(reader);
+  for (let i = 1; i <= 1000; i++) {
+    state.value = i;
+    viewers.tell(`{"value":${i}}`);
+  }
+  expect(reader.writableLength).toBeLessThan(100);
+  await reader.take();
+  await reader.take();
+  expect(reader.messages).toEqual([snapshot(0), snapshot(1000)]);
+  viewers.tell('{"value":1001}');
+  expect(reader.messages.at(-1)).toContain('"value":1001');
+});
+
+test('a slow reader that has missed nothing gets nothing twice', async () => {
+  const { viewers } = opened();
+  const reader = new SlowReader();
+  viewers.add(reader);
+  await reader.take();
+  expect(reader.messages).toEqual([snapshot(0)]);
+});
+
+test('a slow reader does not delay others', () => {
+  const { viewers } = opened();
+  viewers.add(new SlowReader());
+  const stream = new PassThrough({ encoding: 'utf8' });
+  viewers.add(stream);
+  viewers.tell('{"a":1}');
+  expect(stream.read()).toContain('"a":1');
+});
+
+test('a heartbeat shows a reader that the server is there', () => {
+  const { viewers } = opened(() => 1234);
+  const stream = new PassThrough({ encoding: 'utf8' });
+  viewers.add(stream);
+  viewers.beat();
+  expect(stream.read()).toContain('event: beat\ndata: 1234\n\n');
+});
+
+test('a reader that takes nothing for a minute is disconnected', async () => {
+  let now = 0;
+  const { viewers } = opened(() => now);
+  const reader = new SlowReader();
+  viewers.add(reader);
+  now = 59_000;
+  viewers.beat();
+  expect(viewers.count).toBe(1);
+  now = 61_000;
+  viewers.beat();
+  await turn();
+  expect(reader.destroyed).toBe(true);
+  expect(viewers.count).toBe(0);
+});
+
+test('looking begins with the first viewer and ends with the last', async () => {
+  const { viewers, watched } = opened();
+  const streams = [new PassThrough(), new PassThrough()];
+  for (const stream of streams) viewers.add(stream);
+  expect(watched).toEqual([true]);
+  streams[0]?.destroy();
+  await turn();
+  expect(watched).toEqual([true]);
+  streams[1]?.destroy(new Error('reset by the reader'));
+  await turn();
+  expect(watched).toEqual([true, false]);
+});

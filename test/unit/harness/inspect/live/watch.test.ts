@@ -1,0 +1,50 @@
+/** What the watch turns into events. */
+import { expect, test } from 'vitest';
+import { chequeEvents, faultEvents, radiusEvents } from '../../../../../harness/inspect/live/watch.ts';
+import { linkView, nodeView } from './kit.ts';
+
+const nodes = [nodeView(0), nodeView(1), nodeView(2)];
+
+test('a change of the storage radius is an event, its first value is not', () => {
+  const before = [nodeView(0, { storageRadius: 1 }), nodeView(1, { storageRadius: null }), nodeView(2)];
+  const now = [nodeView(0, { storageRadius: 2 }), nodeView(1, { storageRadius: 3 }), nodeView(2)];
+  expect(radiusEvents(before, now)).toMatchObject([
+    { kind: 'change', part: 'node-0', text: 'node-0 raises its storage radius from 1 to 2' },
+  ]);
+});
+
+test('a cheque names payer and payee', () => {
+  const before = [linkView(0, 1, { paidByB: '0' })];
+  const now = [linkView(0, 1, { paidByB: '12500000000000000' })];
+  expect(chequeEvents(before, now, nodes)).toMatchObject([
+    { part: 'node-1', text: 'node-1 pays node-0 1.25 tokens by cheque' },
+  ]);
+});
+
+test('many cheques become one line', () => {
+  const before = [linkView(0, 1), linkView(1, 2)];
+  const paid = { paidByA: '10000000000000000' };
+  expect(chequeEvents(before, [linkView(0, 1, paid), linkView(1, 2, paid)], nodes)).toMatchObject([
+    { part: null, text: '2 links paid by cheque, 2 tokens in all' },
+  ]);
+});
+
+test('cheques from before the first look are not events', () => {
+  expect(chequeEvents([], [linkView(0, 1, { paidByA: '5' })], nodes)).toEqual([]);
+});
+
+test('a fault is reported when it begins and when it is healed, but not in between', () => {
+  const isolated = { id: 'f1', at: 5, text: 'isolates node-1', targets: ['node-1'] };
+  const apart = { id: 'f2', at: 6, text: 'separates node-0 from node-1', targets: ['node-0', 'node-1'] };
+  expect(faultEvents([], [isolated, apart], 9)).toEqual([
+    { at: 5, kind: 'fault', part: 'node-1', text: 'fault f1 isolates node-1' },
+    { at: 6, kind: 'fault', part: null, text: 'fault f2 separates node-0 from node-1' },
+  ]);
+  expect(faultEvents([isolated, apart], [isolated, apart], 9)).toEqual([]);
+  // An id is reused.
+  const next = { ...isolated, at: 8 };
+  expect(faultEvents([isolated, apart], [apart, next], 9)).toEqual([
+    { at: 8, kind: 'fault', part: 'node-1', text: 'fault f1 isolates node-1' },
+    { at: 9, kind: 'recovery', part: 'node-1', text: 'fault f1 was healed: isolates node-1' },
+  ]);
+});

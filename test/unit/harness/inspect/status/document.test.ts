@@ -1,0 +1,178 @@
+/** The status document of a cluster, made from the answers of its nodes. */
+import { expect, test } from 'vitest';
+import type { Topology } from '../../../../../harness/client/types.ts';
+import type { NodeAnswers, Replies, Reply } from '../../../../../harness/inspect/status/ask.ts';
+import { type ClusterAnswers, statusDocument } from '../../../../../harness/inspect/status/document.ts';
+
+const overlay = (index: number) => `0${index}`.padEnd(64, '0');
+const timeout = (path: string, node = 'node-0'): Reply<never> => ({
+  failure: { class: 'client.timeout', text: `${node}: GET ${path}: no answer in time` },
+});
+
+function topology(connected: readonly number[]): Topology {
+  const connectedPeers = connected.map((index) => ({
+    address: overlay(index),
+    metrics: { latencyEWMA: index, sessionConnectionDirection: '', reachability: '', healthy: true },
+  }));
+  const bin = { population: 0, connected: connected.length, connectedPeers, disconnectedPeers: null };
+  return { connected: connected.length, depth: 1, bins: { bin_0: bin } } as unknown as Topology;
+}
+
+function replies(given: Partial<Replies> = {}): Replies {
+  return {
+    status: { value: { reserveSize: 7 } as never },
+    topology: { value: topology([0, 1, 2]) },
+    chainState: { value: { block: 20 } as never },
+    balances: { value: [] },
+    cheques: { value: undefined },
+    chequebook: { value: undefined },
+    ...given,
+  };
+}
+
+function node(index: number, given: Partial<NodeAnswers> = {}): NodeAnswers {
+  return {
+    name: `node-${index}`,
+    overlay: overlay(index),
+    flavour: 'svc',
+    mode: 'full',
+    state: 'running',
+    replies: replies(),
+    unheard: [],
+    ...given,
+  };
+}
+
+function down(index: number, state: NodeAnswers['state']): NodeAnswers {
+  const { replies: _, ...rest } = node(index, { state });
+  return rest;
+}
+
+function documentOf(nodes: readonly NodeAnswers[], height: ClusterAnswers['height'] = { value: 20 }) {
+  return statusDocument({ at: 'now', name: 'net', seed: 1, rpc: 'http://chain', height, nodes });
+}
+
+test('the answers of all nodes become one row each, with the slowest link by the name of its peer', () => {
+  const { nodes, problems, chain } = documentOf([node(0), node(1)]);
+  expect(problems).toEqual([]);
+  expect(chain).toEqual({ rpc: 'http://chain', height: 20 });
+  expect(nodes[0]).toMatchObject({
+    answers: true,
+    peers: 3,
+    depth: 1,
+    reserve: 7,
+    block: 20,
+    slowest: { peer: '02000000', latencyMs: 2 },
+  });
+});
+
+test('a full Bee that considers itself unreachable is a problem, because it stores nothing', () => {
+  const status = (isReachable: boolean) =>
+    replies({ status: { value: { reserveSize: 0, isReachable } as never } });
+  const { problems } = documentOf([
+    node(0, { flavour: 'bee', replies: status(false) }),
+    node(1, { flavour: 'bee', replies: status(true) }),
+    node(2, { flavour: 'bee', mode: 'light', replies: status(false) }),
+    node(3, { flavour: 'svc', replies: status(false) }),
+  ]);
+  expect(problems).toEqual([expect.stringMatching(/^node-0 reports that it is not publicly reachable/)]);
+});
+
+test('a node that is not running has its state and no figures, and does not affect the other rows', () => {
+  const { nodes, problems } = documentOf([node(0), down(1, 'paused'), down(2, 'crashed')]);
+  expect(nodes[0]).toMatchObject({ peers: 3, block: 20 });
+  expect(nodes[1]).toEqual({
+    name: 'node-1',
+    flavour: 'svc',
+    mode: 'full',
+    state: 'paused',
+    unheard: [],
+    peers: null,
+    depth: null,
+    reserve: null,
+    block: null,
+    balances: null,
+    problem: 'node-1 is paused',
+  });
+  expect(problems).toEqual(['node-1 is paused', 'node-2 has crashed; see its log: svcnet logs node-2']);
+});
+
+test('a question without an answer leaves the other answers in the row', () => {
+  const { nodes, problems } = documentOf([
+    node(0, { replies: replies({ chequebook: timeout('/chequebook/balance'), status: timeout('/status') }) }),
+    node(1),
+  ]);
+  expect(nodes[0]).toMatchObject({ answers: true, peers: 3, reserve: null, block: 20 });
+  expect(problems).toEqual(['node-0: GET /status: no answer in time (and 1 more question)']);
+});
+
+test('a node that answers nothing is reported in one line', () => {
+  const silent = (reply: Reply<never>) =>
+    node(0, {
+      replies: {
+        status: reply,
+        topology: reply,
+        chainState: reply,
+        balances: reply,
+        cheques: reply,
+        chequebook: reply,
+        backlog: reply,
+      },
+    });
+  const hanging = documentOf([silent(timeout('/status')), node(1)]);
+  expect(hanging.nodes[0]).toMatchObject({ state: 'running', answers: false, peers: null });
+  expect(hanging.problems).toEqual(['node-0 does not answer within 1.0 s; see its log: svcnet logs node-0']);
+  const refused = { class: 'client.connect', text: 'node-0: GET /status: connect ECONNREFUSED' } as const;
+  expect(documentOf([silent({ failure: refused }), node(1)]).problems).toEqual([
+    'node-0 does not answer: GET /status: connect ECONNREFUSED',
+  ]);
+});
+
+test('a node whose disk is full is a problem', () => {
+  const backlog = { value: { reserve: { leftovers: [] }, uploads: [], disk: { full: true } } as never };
+  expect(documentOf([node(0, { replies: replies({ backlog }) }), node(1)]).problems).toEqual([
+    'node-0 has no space left on its disk and stores nothing; make room, then it goes on by itself',
+  ]);
+});
+
+test('a ping without an answer is listed by the name of the peer, and is not a problem', () => {
+  const { nodes, problems } = documentOf([node(0, { unheard: [overlay(1)] }), node(1)]);
+  expect(nodes[0]?.unheard).toEqual(['node-1']);
+  expect(problems).toEqual([]);
+});
+
+test('a chain that does not answer is reported, and the rows stay', () => {
+  const failure = { class: 'other', text: 'connect ECONNREFUSED' } as const;
+  const { chain, nodes, problems } = documentOf([node(0), node(1)], { failure });
+  expect(chain.height).toBeNull();
+  expect(nodes[0]).toMatchObject({ peers: 3 });
+  expect(problems).toEqual(['chain: connect ECONNREFUSED']);
+});
+
+test('nodes far behind the chain and nodes without peers are problems', () => {
+  const alone = node(0, { replies: replies({ topology: { value: topology([]) } }) });
+  expect(documentOf([alone, node(1)], { value: 31 }).problems).toEqual([
+    'node-0 has read block 20, the chain is at 31',
+    'node-1 has read block 20, the chain is at 31',
+    'node-0 has no peers',
+  ]);
+});
+
+test('the debts of a node that did not report them are taken from its peers', () => {
+  const owed = node(1, { replies: replies({ balances: { value: [{ peer: overlay(0), balance: 5n }] } }) });
+  const { debts } = documentOf([node(0, { replies: replies({ balances: timeout('/balances') }) }), owed]);
+  expect(debts).toEqual([{ debtor: 'node-0', creditor: 'node-1', units: '5' }]);
+});
+
+test('a network without a chain has no height, which is no problem; a silent node is one', () => {
+  const { chain, problems } = documentOf([node(0), down(1, 'silent')], { value: null });
+  expect(chain.height).toBeNull();
+  expect(problems).toEqual(['node-1 does not answer']);
+});
+
+test('a mutable batch that displaces its oldest chunks is a problem, with what helps', () => {
+  const displacing = [{ batchID: 'ab'.repeat(32), displaced: 3 }];
+  expect(documentOf([node(0, { displacing })]).problems).toEqual([
+    'node-0: batch abababab is mutable and full: 3 stamps took the place of its oldest chunks; dilute it, or buy a deeper one',
+  ]);
+});

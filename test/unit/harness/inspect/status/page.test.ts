@@ -1,0 +1,65 @@
+/** The page of `status` fits its terminal. */
+import { expect, test } from 'vitest';
+import type { NodeStatus, StatusDocument } from '../../../../../harness/inspect/status/document.ts';
+import { fitted, pageLines, statusPage } from '../../../../../harness/inspect/status/page.ts';
+
+const STYLE = { width: 60, colour: false, live: true };
+
+function node(index: number, given: Partial<NodeStatus> = {}): NodeStatus {
+  const figures = { peers: 4, depth: 1, reserve: 12, block: 20, balances: [], unheard: [] };
+  return { name: `node-${index}`, flavour: 'svc', mode: 'full', state: 'running', ...figures, ...given };
+}
+
+function page(nodes: readonly NodeStatus[], problems: readonly string[] = [], width = 80) {
+  const document: StatusDocument = {
+    at: '2026-01-01T00:00:00.000Z',
+    name: 'net',
+    seed: 1,
+    chain: { rpc: 'http://chain', height: 20 },
+    nodes,
+    debts: [],
+    problems,
+  };
+  return statusPage(document, { style: STYLE, width });
+}
+
+test('a row shows unknown values as a dash, and names a silent node', () => {
+  const silence = { peers: null, depth: null, reserve: null, block: null, balances: null, answers: false };
+  const lines = pageLines(page([node(0), node(1, silence)]));
+  expect(lines[2]).toMatch(/^ {2}node-0 +svc +running +4 +1 +12 chunks +20 +-$/);
+  expect(lines[3]).toMatch(/^ {2}node-1 +svc +no answer +- +- +- +- +-$/);
+  expect(lines.at(-1)).toBe('  all is well');
+});
+
+test('the slowest link is one that does not answer, if any', () => {
+  const slowest = { peer: 'node-2', latencyMs: 1.26 };
+  const lines = pageLines(page([node(0, { slowest }), node(1, { slowest, unheard: ['node-3'] })]));
+  expect(lines[2]).toMatch(/node-2 1\.3 ms$/);
+  expect(lines[3]).toMatch(/node-3 no answer$/);
+});
+
+test('no line is longer than the terminal is wide, and no word of a problem is lost', () => {
+  const problem =
+    'neighbourhood 01: 85 chunks of node-0 and 3 more wait, node-2 is full (300 of 300 chunks); add a node';
+  const { verdict } = page([node(0)], [problem], 60);
+  expect(Math.max(...verdict.map((line) => line.length))).toBeLessThanOrEqual(60);
+  expect(verdict.map((line) => line.trim()).join(' ')).toBe(`✖ ${problem}`);
+});
+
+const NODES = Array.from({ length: 20 }, (_, index) => node(index));
+const PROBLEMS = Array.from({ length: 12 }, (_, index) => `node-${index} is killed`);
+
+test.each([1, 2, 3, 5, 10, 24, 40])('a page has at most %d lines when the terminal has no more', (rows) => {
+  expect(fitted(page(NODES, PROBLEMS), rows).length).toBeLessThanOrEqual(rows);
+});
+
+test('when there is not enough height, nodes give way to problems', () => {
+  const lines = fitted(page(NODES, PROBLEMS.slice(0, 2)), 10);
+  expect(lines).toHaveLength(10);
+  expect(lines.slice(-3)).toEqual(['  … 15 more lines', '  ✖ node-0 is killed', '  ✖ node-1 is killed']);
+});
+
+test('a page that fits is shown whole', () => {
+  const whole = page(NODES, PROBLEMS);
+  expect(fitted(whole, 60)).toEqual(pageLines(whole));
+});

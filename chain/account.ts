@@ -1,10 +1,10 @@
 /** The chain's own key (the deployer's) and the transactions it signs. */
-import { checksumAddress } from '../node/crypto/checksum.ts';
-import { fromHex } from '../node/crypto/hex.ts';
-import { keccak256 } from '../node/crypto/keccak.ts';
-import { createSigner } from '../node/crypto/signer.ts';
-import { encodeRlp } from '../node/onchain/codec/rlp.ts';
-import { signTransaction } from '../node/onchain/codec/signed-transaction.ts';
+import { checksumAddress } from '../formats/crypto/checksum.ts';
+import { fromHex } from '../formats/crypto/hex.ts';
+import { keccak256 } from '../formats/crypto/keccak.ts';
+import { createSigner } from '../formats/crypto/signer.ts';
+import { encodeRlp } from '../formats/ethereum/rlp.ts';
+import { signTransaction } from '../formats/ethereum/signed-transaction.ts';
 
 /** Far above what the base fee reaches on a chain of mostly empty blocks, so that no transaction waits. */
 const FEE_CAP_WEI = 100_000_000_000n;

@@ -18,7 +18,7 @@
  *          &id=ID              next to other faults; without it, replaces the client's last one without an id
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { TIMER_MAX_MS } from '../node/units.ts';
+import { TIMER_MAX_MS } from '../formats/units.ts';
 import { pausableContract } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
 import type { RpcFault } from './gate/faults.ts';

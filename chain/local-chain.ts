@@ -5,9 +5,9 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { quantity } from '../formats/ethereum/hex.ts';
+import { TIMER_MAX_MS } from '../formats/units.ts';
 import { Lock } from '../node/env/turns/lock.ts';
-import { quantity } from '../node/onchain/codec/hex.ts';
-import { TIMER_MAX_MS } from '../node/units.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { type Anvil, anvilVersion, startAnvil } from './anvil.ts';
 import { DEPLOYER_KEY } from './deployer-key.ts';

@@ -1,6 +1,6 @@
 /** The options document of `main.ts`: the chain's options as JSON, and where its control endpoint listens. */
 import { z } from 'zod';
-import { TIMER_MAX_MS } from '../node/units.ts';
+import { TIMER_MAX_MS } from '../formats/units.ts';
 import { STORAGE_PRICE_MAX } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
 import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { Command, CommanderError, Help, type Option } from 'commander';
 /** `svcnet`: commands and options. Each command is a file in `commands/`, loaded only when it is used. */
-import { withShownUrls } from '../node/shown-url.ts';
-import { VERSION } from '../node/version.ts';
+import { withShownUrls } from '../formats/shown-url.ts';
+import { VERSION } from '../formats/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { forTerminal } from './base/foreign-text.ts';
 import { asTyped } from './base/typed.ts';

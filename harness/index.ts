@@ -8,14 +8,14 @@
 export type { RpcFault } from '../chain/gate/faults.ts';
 export type { GateCount } from '../chain/gate/gate.ts';
 export type { WrongAnswer } from '../chain/gate/wrong-answers.ts';
-export type { SocParts } from '../node/chunk/soc.ts';
+export type { SocParts } from '../formats/chunk/soc.ts';
+export type { AbiValue } from '../formats/ethereum/abi.ts';
 export type {
   ChunkEvent,
   ChunkEventKind,
   ChunkEventPage,
   Facts as ChunkEventFacts,
 } from '../node/env/chunk-events.ts';
-export type { AbiValue } from '../node/onchain/codec/abi.ts';
 export { HarnessError, type HarnessErrorCode } from './base/errors.ts';
 export type { LogPosition, PartLog } from './base/logs/file-log.ts';
 export type { LogEntry } from './base/logs/log-entry.ts';

@@ -3,8 +3,8 @@
  * Matchers for test runners whose `expect` can be extended: `expect.extend(matchers)`. `svcnet/vitest` and `svcnet/jest`
  * do that, and declare the types for the runner. A failure names the node or the chunk, and why.
  */
-import { closerTo } from '../node/chunk/address.ts';
-import { fromHex } from '../node/crypto/hex.ts';
+import { closerTo } from '../formats/chunk/address.ts';
+import { fromHex } from '../formats/crypto/hex.ts';
 import { DIGITS, expectHex } from './base/arguments.ts';
 import { HarnessError } from './base/errors.ts';
 import { grouped, plural } from './base/format.ts';

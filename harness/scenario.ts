@@ -5,19 +5,19 @@
  * text.
  */
 
-export { addressPrefix, closerTo, proximityOrder } from '../node/chunk/address.ts';
-export { makeCac } from '../node/chunk/cac.ts';
-export { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter } from '../node/chunk/chunk.ts';
-export { signSoc, socAddress, socParts } from '../node/chunk/soc.ts';
-export { fromHex, toHex } from '../node/crypto/hex.ts';
-export { createSigner, type Signer } from '../node/crypto/signer.ts';
-export type { Random } from '../node/env/random.ts';
+export { addressPrefix, closerTo, proximityOrder } from '../formats/chunk/address.ts';
+export { makeCac } from '../formats/chunk/cac.ts';
+export { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter } from '../formats/chunk/chunk.ts';
+export { signSoc, socAddress, socParts } from '../formats/chunk/soc.ts';
+export { fromHex, toHex } from '../formats/crypto/hex.ts';
+export { createSigner, type Signer } from '../formats/crypto/signer.ts';
+export type { Random } from '../formats/random.ts';
+export { parseDurationMs } from '../formats/units.ts';
 export { atMost } from '../node/env/turns/at-most.ts';
 export type { CollectionOptions } from '../node/files/collection/collection.ts';
 export { type Encryption, randomEncryption } from '../node/files/encryption.ts';
 export type { RedundancyLevel } from '../node/files/redundancy/redundancy.ts';
 export { inOnePiece, type SplitOptions, type SplitResult, split } from '../node/files/splitter.ts';
-export { parseDurationMs } from '../node/units.ts';
 export { allAtMost } from './base/all-at-most.ts';
 export { messageOf } from './base/errors.ts';
 export { formatMs, grouped, plural } from './base/format.ts';

@@ -2,6 +2,8 @@
  * Composition root: builds the parts of a node bottom-up, in dependency order, and stops them top-down. Each
  * group of parts is built in its file of `compose/`; this one defines the order in which they start and stop.
  */
+
+import { toHex } from '../formats/crypto/hex.ts';
 import { type Api, createApi } from './api/server.ts';
 import { type Delivery, openDelivery } from './compose/delivery.ts';
 import { type Foundation, layFoundation, type Start } from './compose/foundation.ts';
@@ -15,7 +17,6 @@ import {
 } from './compose/neighbourhood.ts';
 import { type Network, openNetwork } from './compose/network.ts';
 import { nodeServices } from './compose/services.ts';
-import { toHex } from './crypto/hex.ts';
 import { abortable } from './env/abortable.ts';
 import type { NodeOptions } from './options.ts';
 import type { Platform } from './platform/platform.ts';

@@ -10,12 +10,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { VERSION } from '../formats/version.ts';
 import { systemClock } from './env/clock.ts';
 import { keepHeapSmall, processHeap } from './env/heap.ts';
 import { parseOptionFile } from './option-file.ts';
 import { resolveOptions, resolveSome } from './option-sources.ts';
 import { describeOptions, type NodeOptions, OPTIONS, OptionError, type OptionName } from './options.ts';
-import { VERSION } from './version.ts';
 
 /** Ctrl-C twice, or a hanging stop: the process ends all the same. */
 const STOP_LIMIT_MS = 10_000;
@@ -113,7 +113,7 @@ async function newOwner(
 ): Promise<Uint8Array> {
   const { machinePlatform } = await import('./platform/machine.ts');
   const { overlayOf } = await import('./compose/foundation.ts');
-  const { createSigner } = await import('./crypto/signer.ts');
+  const { createSigner } = await import('../formats/crypto/signer.ts');
   const { keys, random } = machinePlatform({ dataDir: given['data-dir'], password: password(given) });
   const { swarm } = await keys({ random });
   return overlayOf(createSigner(swarm), BigInt(given['network-id']));

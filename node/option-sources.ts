@@ -1,6 +1,7 @@
 /** Options as they are given: on the command line, in the environment, in the configuration file. */
 
-import { nearest } from './nearest.ts';
+import { nearest } from '../formats/nearest.ts';
+import { withShownUrls } from '../formats/shown-url.ts';
 import { checkListening, checkMode, checkPayments } from './option-rules.ts';
 import {
   environmentName,
@@ -10,7 +11,6 @@ import {
   type OptionName,
   optionNames,
 } from './options.ts';
-import { withShownUrls } from './shown-url.ts';
 
 type Given = Partial<Record<OptionName, unknown>>;
 

@@ -3,8 +3,9 @@
  * and docs/reference/node-options.md are all derived from `OPTIONS`. Highest source first: flag, environment, file,
  * default.
  */
+
+import { DURATION_EXPECTED, durationText, parseDurationMs } from '../formats/units.ts';
 import { VERBOSITIES } from './env/verbosity.ts';
-import { DURATION_EXPECTED, durationText, parseDurationMs } from './units.ts';
 
 interface OptionSpec<T> {
   readonly default: T | undefined;

@@ -17,7 +17,7 @@ export default defineConfig({
     env: { npm_lifecycle_event: 'test' },
     pool: 'forks',
     maxWorkers: 2,
-    coverage: { include: ['node/**', 'chain/**', 'harness/**'] },
+    coverage: { include: ['formats/**', 'node/**', 'chain/**', 'harness/**'] },
     projects: [
       {
         extends: true,

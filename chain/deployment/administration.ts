@@ -1,6 +1,6 @@
 /** What the deployer, as the owner of every contract, changes in them while the chain runs. */
 
-import { type AbiValue, encodeCall, selectorOf } from '../../node/onchain/codec/abi.ts';
+import { type AbiValue, encodeCall, selectorOf } from '../../formats/ethereum/abi.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ContractAddresses } from './deploy.ts';
 

@@ -1,5 +1,5 @@
 /** Mines a deployment's transactions into blocks with fixed timestamps, and reports what failed and why. */
-import { decodeRevert } from '../../node/onchain/codec/revert.ts';
+import { decodeRevert } from '../../formats/ethereum/revert.ts';
 import { GENESIS_TIMESTAMP_S } from '../anvil.ts';
 import { LocalChainError } from '../errors.ts';
 import { type RpcClient, RpcError } from '../rpc.ts';

@@ -1,11 +1,11 @@
 /**
  * Addresses of the initial chequebooks: the factory clones its master copy to addresses that can be computed.
  */
-import { checksumAddress } from '../../node/crypto/checksum.ts';
-import { fromHex } from '../../node/crypto/hex.ts';
-import { keccak256 } from '../../node/crypto/keccak.ts';
-import { encodeWord } from '../../node/onchain/codec/abi.ts';
-import { hexText } from '../../node/onchain/codec/hex.ts';
+import { checksumAddress } from '../../formats/crypto/checksum.ts';
+import { fromHex } from '../../formats/crypto/hex.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { encodeWord } from '../../formats/ethereum/abi.ts';
+import { hexText } from '../../formats/ethereum/hex.ts';
 import { createdAddress } from '../account.ts';
 
 /** EIP-1167: ten bytes that return the 45 bytes after them, which delegate every call to the master. */

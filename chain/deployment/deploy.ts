@@ -9,11 +9,11 @@
  *   block 4-   tokens, native coins, batches and chequebooks of the accounts
  *   then 13 empty blocks at the wall clock: nodes find the history they ask for and old enough batches
  */
-import { toHex } from '../../node/crypto/hex.ts';
-import { keccak256 } from '../../node/crypto/keccak.ts';
-import { type AbiValue, encodeCall, encodeWord, selectorOf } from '../../node/onchain/codec/abi.ts';
-import { type Encoded, text, tuple, word } from '../../node/onchain/codec/abi-dynamic.ts';
-import { hexText, quantity } from '../../node/onchain/codec/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { type AbiValue, encodeCall, encodeWord, selectorOf } from '../../formats/ethereum/abi.ts';
+import { type Encoded, text, tuple, word } from '../../formats/ethereum/abi-dynamic.ts';
+import { hexText, quantity } from '../../formats/ethereum/hex.ts';
 import { type Account, createAccount } from '../account.ts';
 import postageStamp from '../artifacts/PostageStamp.json' with { type: 'json' };
 import priceOracle from '../artifacts/PriceOracle.json' with { type: 'json' };

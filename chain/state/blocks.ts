@@ -1,5 +1,5 @@
 /** Recording, rebuilding and dumping a chain's blocks. */
-import { quantity } from '../../node/onchain/codec/hex.ts';
+import { quantity } from '../../formats/ethereum/hex.ts';
 import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { BlockLine } from './state-folder.ts';

@@ -1,6 +1,6 @@
 /** What distinguishes a chain from all others: a state on disk belongs to exactly one. */
-import { toHex } from '../../node/crypto/hex.ts';
-import { keccak256 } from '../../node/crypto/keccak.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { createAccount } from '../account.ts';
 import { type DeploymentOptions, deployedCode } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';

@@ -2,7 +2,7 @@
  * Checks of the arguments of the library's methods. A mistake is reported at the call, with method, value and
  * what was expected, instead of by whatever it breaks further in.
  */
-import { TIMER_MAX_MS } from '../../node/units.ts';
+import { TIMER_MAX_MS } from '../../formats/units.ts';
 import { HarnessError } from './errors.ts';
 
 /** Characters of a text that are shown. */

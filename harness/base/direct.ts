@@ -6,7 +6,7 @@
 import { Agent as SocketAgent } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
-import { shownUrl } from '../../node/shown-url.ts';
+import { shownUrl } from '../../formats/shown-url.ts';
 import { HarnessError } from './errors.ts';
 
 /** For clients of undici. */

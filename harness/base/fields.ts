@@ -7,7 +7,7 @@ import {
   parseWaitMs,
   SIZE_EXPECTED,
   WAIT_EXPECTED,
-} from '../../node/units.ts';
+} from '../../formats/units.ts';
 
 /** Text that a function reads. @param parse returns undefined when the text is not what was expected */
 export function textAs<T>(expected: string, parse: (text: string) => T | undefined) {

@@ -1,5 +1,5 @@
 /** Words for messages: suggestions, plurals, measured times and amounts. */
-import { nearest } from '../../node/nearest.ts';
+import { nearest } from '../../formats/nearest.ts';
 
 /** `, did you mean 'x'?`, or nothing when no known word is near. */
 export function suggestion(given: string, known: readonly string[]): string {

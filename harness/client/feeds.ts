@@ -1,8 +1,8 @@
 /** Single-owner chunks and feeds of a node. Signing is done here, by the owner's key, never by the node. */
 
-import { type SocParts, signSoc, socParts } from '../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../node/crypto/hex.ts';
-import type { Signer } from '../../node/crypto/signer.ts';
+import { type SocParts, signSoc, socParts } from '../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
 import { updateId } from '../../node/feeds/feed.ts';
 import { argumentError, DIGITS, expectBytes, expectHex } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';

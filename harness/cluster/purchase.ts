@@ -3,10 +3,10 @@
  * waiting for the clock, unless the chain is steady; or from the contract, for a client without a node.
  */
 import { randomBytes } from 'node:crypto';
-import { toHex } from '../../node/crypto/hex.ts';
-import { keccak256 } from '../../node/crypto/keccak.ts';
-import { createSigner } from '../../node/crypto/signer.ts';
-import { encodeWord } from '../../node/onchain/codec/abi.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { createSigner } from '../../formats/crypto/signer.ts';
+import { encodeWord } from '../../formats/ethereum/abi.ts';
 import { HarnessError } from '../base/errors.ts';
 import { plainHex, prefixed } from '../client/json.ts';
 import type { Cluster } from './cluster.ts';

@@ -1,5 +1,5 @@
 /** `svcnet keys`: the accounts of a cluster's nodes and the spare accounts, with private keys. */
-import { toHex } from '../../node/crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/format.ts';
 import { renderTable } from '../base/terminal/table.ts';

@@ -1,5 +1,5 @@
 /** `svcnet run --list`: scenarios with their parameters, tags and suites; all bundled ones, or those named. */
-import { durationText } from '../../node/units.ts';
+import { durationText } from '../../formats/units.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
 import type { ParameterSpec } from '../run/scenario.ts';
 import { type Chosen, SUITES } from '../run/suites.ts';

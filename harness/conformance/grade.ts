@@ -1,5 +1,5 @@
 /** One run of conformance: a subject is opened, checked row by row, and closed. */
-import { withoutSecrets } from '../../node/shown-url.ts';
+import { withoutSecrets } from '../../formats/shown-url.ts';
 import { HarnessError } from '../base/errors.ts';
 import { knownReason } from './known-deviations.ts';
 import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';

@@ -7,7 +7,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { VERSION } from '../../node/version.ts';
+import { VERSION } from '../../formats/version.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { runProgram } from '../base/machine/processes.ts';
 import { plainYaml } from '../cluster/plan/document/plain-yaml.ts';

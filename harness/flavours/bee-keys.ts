@@ -1,7 +1,7 @@
 /** The libp2p identity of a Bee: a P-256 key, as its key file and its peer id hold it (p2p-protocols.md 1.2). */
 import { createECDH, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
-import { toBase58 } from '../../node/crypto/base58.ts';
-import { toHex } from '../../node/crypto/hex.ts';
+import { toBase58 } from '../../formats/crypto/base58.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 
 /** Order of the curve's group. */
 const P256_ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;

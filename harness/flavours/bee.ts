@@ -3,8 +3,8 @@
  * program knows. Its keys follow from the seed like all others, so its overlay and peer id are known before
  * it runs. Sources: contracts.md 2.1 and 12, node-behaviour.md 1 and 14.
  */
-import { encryptKey } from '../../node/crypto/keystore.ts';
-import { systemRandom } from '../../node/env/random.ts';
+import { encryptKey } from '../../formats/crypto/keystore.ts';
+import { systemRandom } from '../../formats/random.ts';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import type { NodeClient } from '../client/node-client.ts';

@@ -1,7 +1,7 @@
 /** Options that a definition may give to our own nodes, according to the node's option table. */
 
+import { withShownUrls } from '../../formats/shown-url.ts';
 import { OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
-import { withShownUrls } from '../../node/shown-url.ts';
 import { suggestion } from '../base/format.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Our own node: `node/main.ts` in its own process, configured by one file in its data directory. */
 import { createHash } from 'node:crypto';
-import { encryptKey } from '../../node/crypto/keystore.ts';
+import { encryptKey } from '../../formats/crypto/keystore.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { NODE_READINESS_PATH, probe } from './inside-image.ts';
 import { multiaddress } from './multiaddress.ts';

@@ -4,7 +4,7 @@
  * reported. Source: `scenarios.md` Appendix A.
  */
 import { z } from 'zod';
-import { durationText, parseWaitMs, WAIT_EXPECTED } from '../../node/units.ts';
+import { durationText, parseWaitMs, WAIT_EXPECTED } from '../../formats/units.ts';
 import { HarnessError } from '../base/errors.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';

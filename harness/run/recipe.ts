@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { VERSION } from '../../node/version.ts';
+import { VERSION } from '../../formats/version.ts';
 import { HarnessError } from '../base/errors.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import { readJson, writeJson } from '../base/json-file.ts';

@@ -4,7 +4,7 @@
  */
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { VERSION } from '../../node/version.ts';
+import { VERSION } from '../../formats/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';

@@ -4,7 +4,7 @@
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import { z } from 'zod';
-import { parseSizeBytes, parseWaitMs, SIZE_EXPECTED, WAIT_EXPECTED } from '../../node/units.ts';
+import { parseSizeBytes, parseWaitMs, SIZE_EXPECTED, WAIT_EXPECTED } from '../../formats/units.ts';
 import { textAs } from '../base/fields.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';

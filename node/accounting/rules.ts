@@ -5,7 +5,7 @@
  * together stay well below a microsecond, see `test/bench/accounting.bench.ts`), and thresholds announced by
  * a peer have no upper bound that a double would survive.
  */
-import { MAX_PO, proximityOrder } from '../chunk/address.ts';
+import { MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
 /**
  * How often the blocklist time of a peer that keeps misbehaving doubles: to at most eight times the first,

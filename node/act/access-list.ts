@@ -2,7 +2,7 @@
  * Who may read: one access key, stored once per reader, encrypted so that only that reader finds and decrypts
  * it. `data-formats.md` 7.2. Pure. Vectors: test/vectors/act.json.
  */
-import { KEY_SIZE, transcrypt } from '../crypto/counter-mode.ts';
+import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
 import { ActError } from './errors.ts';
 import { KeyValues } from './key-values.ts';
 import type { Session } from './session.ts';

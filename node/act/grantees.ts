@@ -1,6 +1,6 @@
 /** The list of grantees, readable only by the publisher: `data-formats.md` 7.2 and 7.3. Pure. */
 import secp256k1 from 'secp256k1';
-import { toHex } from '../crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { ActError } from './errors.ts';
 
 /** Uncompressed public key: `04 || X || Y`. */

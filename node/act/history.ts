@@ -2,7 +2,7 @@
  * Records which access list was in force when: a manifest whose paths are times, newest first.
  * `data-formats.md` 7.2 and 7.3. Vectors: test/vectors/act.json.
  */
-import type { ChunkPutter } from '../chunk/chunk.ts';
+import type { ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { openManifest, saveManifest } from '../files/manifest-store.ts';
 import type { ContentGetter } from '../files/redundancy/siblings.ts';
 import { JoinError } from '../files/tree.ts';

@@ -2,8 +2,8 @@
  * Keys that a publisher and a grantee derive independently: `data-formats.md` 7.1. Vectors:
  * test/vectors/act.json.
  */
-import { publicKeyOf, sharedSecret } from '../crypto/ecdh.ts';
-import { keccak256 } from '../crypto/keccak.ts';
+import { publicKeyOf, sharedSecret } from '../../formats/crypto/ecdh.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
 
 const LOOKUP_NONCE = Uint8Array.of(0);
 const DECRYPTION_NONCE = Uint8Array.of(1);

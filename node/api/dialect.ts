@@ -3,8 +3,8 @@
  * and the differing behaviours of `http-api-completion.md` section 2. Handlers read columns; they never ask which
  * dialect is active. Requests are accepted in both families of names, the active one wins; answers use the active one.
  */
-import { checksumAddress } from '../crypto/checksum.ts';
-import { toHex } from '../crypto/hex.ts';
+import { checksumAddress } from '../../formats/crypto/checksum.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { LEVEL_MAX, type RedundancyLevel } from '../files/redundancy/redundancy.ts';
 import { PATH_SIZE_MAX } from '../manifest/manifest.ts';
 

@@ -4,14 +4,14 @@
  * route through its `errors` column. No status number of an error exists outside this file.
  */
 
+import type { ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
+import type { ChainErrorCode } from '../../formats/ethereum/chain-error.ts';
 import type { AccountingErrorCode } from '../accounting/ports.ts';
 import type { ActErrorCode } from '../act/errors.ts';
-import type { ChunkNotFoundError } from '../chunk/chunk.ts';
 import type { CollectionErrorCode } from '../files/collection/collection.ts';
 import type { JoinErrorCode } from '../files/tree.ts';
 import type { UploadError } from '../files/upload.ts';
 import type { IncentivesErrorCode } from '../incentives/ports.ts';
-import type { ChainErrorCode } from '../onchain/ports.ts';
 import type { HostErrorCode } from '../p2p/host.ts';
 import type { PostageErrorCode } from '../postage/ports.ts';
 import type { SwapErrorCode } from '../swap/errors.ts';

@@ -3,12 +3,12 @@
  * follows the document refuses such a request instead, and says what is wrong with it; the other one answers as they
  * do, unless they accept the request.
  */
-import type { ChunkErrorCode } from '../chunk/errors.ts';
-import type { SignatureErrorCode } from '../crypto/signer.ts';
+import type { ChunkErrorCode } from '../../formats/chunk/errors.ts';
+import type { SignatureErrorCode } from '../../formats/crypto/signer.ts';
+import type { ChainErrorCode } from '../../formats/ethereum/chain-error.ts';
 import type { CollectionErrorCode } from '../files/collection/collection.ts';
 import type { JoinErrorCode } from '../files/tree.ts';
 import type { ManifestErrorCode } from '../manifest/errors.ts';
-import type { ChainErrorCode } from '../onchain/ports.ts';
 import type { HostErrorCode } from '../p2p/host.ts';
 import type { PostageErrorCode } from '../postage/ports.ts';
 import type { PssErrorCode } from '../pss/errors.ts';

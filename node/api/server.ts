@@ -4,7 +4,7 @@
  * 3).
  */
 import type { IncomingMessage } from 'node:http';
-import { toHex } from '../crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import { Expressions } from '../env/expression.ts';
 import { heapLimit } from '../env/heap.ts';

@@ -1,6 +1,6 @@
 /** How chunks travel between this node and the others, and the messages that travel in chunks. */
-import { isResponsible } from '../chunk/address.ts';
-import type { Chunk } from '../chunk/chunk.ts';
+import { isResponsible } from '../../formats/chunk/address.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
 import { createGsoc, type Gsoc } from '../gsoc/gsoc.ts';
 import type { NodeOptions } from '../options.ts';
 import { createPullsync, type Pullsync } from '../protocols/pullsync/pullsync.ts';

@@ -2,22 +2,22 @@
  * The basis of every part of a node: its clock, its keys and the identity they give it, its role, its store.
  */
 
+import { toHex } from '../../formats/crypto/hex.ts';
+import { overlayAddress } from '../../formats/crypto/overlay.ts';
+import { createSigner, type Signer } from '../../formats/crypto/signer.ts';
+import type { Random } from '../../formats/random.ts';
+import { shownUrl } from '../../formats/shown-url.ts';
+import { VERSION } from '../../formats/version.ts';
 import { dialectOf } from '../api/dialect.ts';
-import { toHex } from '../crypto/hex.ts';
-import { overlayAddress } from '../crypto/overlay.ts';
-import { createSigner, type Signer } from '../crypto/signer.ts';
-import type { Workers } from '../crypto/workers.ts';
 import { ChunkEvents } from '../env/chunk-events.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import { createMetrics, type Metrics } from '../env/metrics.ts';
-import type { Random } from '../env/random.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
+import type { Workers } from '../env/workers.ts';
 import type { NodeOptions } from '../options.ts';
 import type { NodeKeys, Platform } from '../platform/platform.ts';
-import { shownUrl } from '../shown-url.ts';
 import type { LocalStore } from '../store/ports.ts';
-import { VERSION } from '../version.ts';
 import { LOG_METRICS, NODE_METRICS, WORKER_METRICS } from './metrics.ts';
 
 /** Default overlay nonce: none is mined. */

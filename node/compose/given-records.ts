@@ -1,4 +1,4 @@
-import { toHex } from '../crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { type NodeOptions, OptionError } from '../options.ts';
 import { parseRecords } from '../p2p/address/record-file.ts';
 import { decodeUnderlays, peerIdOf } from '../p2p/address/underlay.ts';

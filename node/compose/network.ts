@@ -1,9 +1,10 @@
 /**
  * Which peers this node is connected to, the debts on both sides, and the peers' places in the address space.
  */
+
+import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
 import { type AccountingService, createAccounting } from '../accounting/accounting.ts';
 import { paymentTerms } from '../accounting/terms.ts';
-import { equalBytes, toHex } from '../crypto/hex.ts';
 import { createWarmUp, type WarmUp } from '../neighbourhood/warmup.ts';
 import type { NodeOptions } from '../options.ts';
 import { ADDRESS_BOOK, createAddressBook } from '../p2p/address/address-book.ts';

@@ -1,14 +1,15 @@
 /** The parts of a node as its API sees them. */
+
+import { createSigner } from '../../formats/crypto/signer.ts';
+import { VERSION } from '../../formats/version.ts';
 import { createAccessControl } from '../act/access-control.ts';
 import type { NodeServices, Readiness } from '../api/services.ts';
-import { createSigner } from '../crypto/signer.ts';
 import { createNetstore } from '../files/netstore.ts';
 import { createUploader } from '../files/upload.ts';
 import { createWallet } from '../onchain/wallet.ts';
 import type { NodeOptions } from '../options.ts';
 import { uploadKey } from '../protocols/tracing.ts';
 import { createStewardship } from '../stewardship/stewardship.ts';
-import { VERSION } from '../version.ts';
 import type { Delivery } from './delivery.ts';
 import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';

@@ -3,11 +3,11 @@
  * stamps under which it is stored, 113 bytes each, and at the end `ADDRESS.pin` for every pin its reference
  * and the addresses below it, one per line. It contains nothing else of a node: no keys, no money, no tags.
  */
-import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../chunk/chunk.ts';
-import { ChunkError } from '../chunk/errors.ts';
-import { STAMP_SIZE } from '../chunk/stamp.ts';
-import { chunkFrom } from '../chunk/validate.ts';
-import { toHex } from '../crypto/hex.ts';
+import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../formats/chunk/errors.ts';
+import { STAMP_SIZE } from '../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../formats/chunk/validate.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { Backend, Entry, Table } from '../store/backend.ts';
 import { contentRange, uncheckedData } from '../store/disk/slot.ts';
 import { behind, decodeNumber, END, join, NUMBER_SIZE, START } from '../store/records.ts';

@@ -7,11 +7,11 @@
  * cache, and the archive's pins keep it there for good. A chunk that is already stored stays as it is, unless
  * damaged.
  */
-import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../chunk/chunk.ts';
-import { ChunkError } from '../chunk/errors.ts';
-import { decodeStamp, STAMP_SIZE, type Stamp, stampHash } from '../chunk/stamp.ts';
-import { chunkFrom } from '../chunk/validate.ts';
-import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
+import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../formats/chunk/errors.ts';
+import { decodeStamp, STAMP_SIZE, type Stamp, stampHash } from '../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../formats/chunk/validate.ts';
+import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { type CollectionEntry, CollectionError } from '../files/collection/collection.ts';
 import { tarEntries } from '../files/collection/tar.ts';
 import { type LocalStore, ReserveOverwriteError } from '../store/ports.ts';

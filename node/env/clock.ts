@@ -1,4 +1,4 @@
-import { TIMER_MAX_MS } from '../units.ts';
+import { TIMER_MAX_MS } from '../../formats/units.ts';
 
 /**
  * Time as the node sees it. Everything under `node/` receives a `Clock`; only `env/` reads the machine's.

@@ -2,7 +2,7 @@
  * Finds the update of a feed that was the latest at a time. Updates are numbered, and only those that point to a
  * reference say when they were made (`data-formats.md` 4.2); later ones have later times.
  */
-import type { ChunkGetter } from '../chunk/chunk.ts';
+import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { type Feed, updateAddress } from './feed.ts';
 import type { Update } from './finder.ts';
 import { updateTime } from './update.ts';

@@ -2,9 +2,9 @@
  * A fixed reference for changing content: a manifest whose root names a feed instead of a file. The metadata
  * keys are stored data, identical in every dialect. `data-formats.md` 4.2. Vectors: test/vectors/feeds.json.
  */
-import { ADDRESS_SIZE, type ChunkPutter } from '../chunk/chunk.ts';
-import { OWNER_SIZE } from '../chunk/soc.ts';
-import { toHex } from '../crypto/hex.ts';
+import { ADDRESS_SIZE, type ChunkPutter } from '../../formats/chunk/chunk.ts';
+import { OWNER_SIZE } from '../../formats/chunk/soc.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { saveManifest } from '../files/manifest-store.ts';
 import type { SplitOptions } from '../files/splitter.ts';
 import { Manifest } from '../manifest/manifest.ts';

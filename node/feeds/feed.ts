@@ -1,6 +1,6 @@
 /** Feeds: single-owner chunks whose ids count up. `data-formats.md` 4.2. Vectors: test/vectors/feeds.json. */
-import { socAddress } from '../chunk/soc.ts';
-import { keccak256 } from '../crypto/keccak.ts';
+import { socAddress } from '../../formats/chunk/soc.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
 
 const INDEX_SIZE = 8;
 /** Updates are numbered with unsigned 64-bit integers. */

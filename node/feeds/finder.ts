@@ -13,7 +13,7 @@
  * missing, as it does for the network's nodes, but the update after the latest is then requested once more,
  * with a longer timeout: a client with a wrong next index would overwrite an update.
  */
-import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../chunk/chunk.ts';
+import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../env/clock.ts';
 import { type Feed, INDEX_MAX, updateAddress } from './feed.ts';
 

@@ -1,9 +1,9 @@
 /**
  * The content of an update: a reference (v1), or the root of the content itself (v2). `data-formats.md` 4.2.
  */
-import { cacFromData } from '../chunk/cac.ts';
-import { ADDRESS_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../chunk/chunk.ts';
-import { socParts } from '../chunk/soc.ts';
+import { cacFromData } from '../../formats/chunk/cac.ts';
+import { ADDRESS_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { socParts } from '../../formats/chunk/soc.ts';
 import type { Clock } from '../env/clock.ts';
 
 const TIMESTAMP_SIZE = 8;

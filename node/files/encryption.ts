@@ -3,9 +3,9 @@
  * without the key. Specification: `data-formats.md` 2.3. Vectors: test/vectors/encryption.json
  */
 import assert from 'node:assert/strict';
-import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../chunk/chunk.ts';
-import { KEY_SIZE, transcrypt } from '../crypto/counter-mode.ts';
-import type { Random } from '../env/random.ts';
+import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
+import type { Random } from '../../formats/random.ts';
 
 /** The span is encrypted after the segments of the longest payload. */
 const SPAN_COUNTER = CHUNK_PAYLOAD_SIZE / KEY_SIZE;

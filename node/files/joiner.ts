@@ -5,8 +5,8 @@
  * 3.5 to 3.7.
  */
 import assert from 'node:assert/strict';
-import { CHUNK_PAYLOAD_SIZE, type Chunk, ChunkNotFoundError } from '../chunk/chunk.ts';
-import { toHex } from '../crypto/hex.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { TreeShape } from './redundancy/redundancy.ts';
 import { getReplicated } from './redundancy/replicas.ts';
 import { type ContentGetter, NONE, type Recovery, Siblings } from './redundancy/siblings.ts';

@@ -1,7 +1,7 @@
 /**
  * Manifest nodes are stored as files: lets a manifest read through the joiner and write through the splitter.
  */
-import type { ChunkPutter } from '../chunk/chunk.ts';
+import type { ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { NODE_SIZE_MAX } from '../manifest/codec.ts';
 import { ManifestError } from '../manifest/errors.ts';
 import { Manifest } from '../manifest/manifest.ts';

@@ -1,5 +1,5 @@
 /** Chunks from wherever they are: the local store first, then the network. */
-import type { Chunk, ChunkGetter } from '../chunk/chunk.ts';
+import type { Chunk, ChunkGetter } from '../../formats/chunk/chunk.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 

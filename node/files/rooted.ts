@@ -1,5 +1,5 @@
-import type { Chunk } from '../chunk/chunk.ts';
-import { equalBytes } from '../crypto/hex.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import { equalBytes } from '../../formats/crypto/hex.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 
 /**

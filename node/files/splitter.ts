@@ -3,10 +3,10 @@
  * (with redundancy, the chunks of one run per level) plus the leaves that workers hash and the chunks that the putter has
  * not yet taken, whatever the length of the stream. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
  */
-import { cacFromData, cacWithAddress } from '../chunk/cac.ts';
-import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../chunk/chunk.ts';
-import { encodeSpan } from '../chunk/span.ts';
-import { encodeParities } from '../crypto/erasure/erasure.ts';
+import { cacFromData, cacWithAddress } from '../../formats/chunk/cac.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { encodeSpan } from '../../formats/chunk/span.ts';
+import { encodeParities } from '../../formats/crypto/erasure/erasure.ts';
 import { InFlight } from '../env/turns/in-flight.ts';
 import { type Encryption, encryptChunk } from './encryption.ts';
 import { interruptible } from './interruptible.ts';

@@ -3,8 +3,8 @@
  * that it names; for a single-owner chunk, only itself. `node-behaviour.md` 4.4, `data-formats.md` 10.2.
  * Replicas of roots are not included.
  */
-import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../chunk/chunk.ts';
-import { toHex } from '../crypto/hex.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../formats/chunk/chunk.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { isNode, NODE_HEADER_SIZE } from '../manifest/codec.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { getRoot, openFile } from './joiner.ts';

@@ -2,9 +2,9 @@
  * Decodes one chunk of a file's tree: its span, its redundancy level and, for an intermediate chunk, where
  * its children are and how many bytes each covers. Specification: `data-formats.md` 2.2, 2.3, 3.3 and 3.4.
  */
-import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
-import { socParts } from '../chunk/soc.ts';
-import { decodeSpan } from '../chunk/span.ts';
+import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { socParts } from '../../formats/chunk/soc.ts';
+import { decodeSpan } from '../../formats/chunk/span.ts';
 import { decryptChunk, ENCRYPTED_CHUNK_SIZE } from './encryption.ts';
 import {
   LEVEL_MAX,

@@ -4,8 +4,8 @@
  * `node-behaviour.md` 2.2.
  */
 import assert from 'node:assert/strict';
-import type { Chunk, ChunkPutter } from '../chunk/chunk.ts';
-import type { Stamp } from '../chunk/stamp.ts';
+import type { Chunk, ChunkPutter } from '../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../formats/chunk/stamp.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import { InFlight } from '../env/turns/in-flight.ts';
 import { Slots } from '../env/turns/slots.ts';

@@ -3,9 +3,9 @@
  * `data-formats.md` 8.2. Every one that arrives under a subscribed address is delivered, even if the reserve
  * keeps an older one, also to those who subscribe within a moment.
  */
-import { type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
-import { socParts } from '../chunk/soc.ts';
-import { toHex } from '../crypto/hex.ts';
+import { type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { socParts } from '../../formats/chunk/soc.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import { type Deliver, Subscriptions } from '../pss/subscriptions.ts';
 

@@ -1,7 +1,7 @@
 /** What the game costs and brings. `node-behaviour.md` 9.2. */
-import { equalBytes } from '../crypto/hex.ts';
+import { equalBytes } from '../../formats/crypto/hex.ts';
+import { readWords, topicOf } from '../../formats/ethereum/abi.ts';
 import type { SendingChain } from '../onchain/chain.ts';
-import { readWords, topicOf } from '../onchain/codec/abi.ts';
 import { toAddress } from '../onchain/contracts.ts';
 import type { Receipt } from '../onchain/ports.ts';
 import { feesFor } from '../onchain/transactions/fees.ts';

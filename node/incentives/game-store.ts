@@ -4,9 +4,9 @@
  * same ones.
  */
 
-import { decodeStamp, encodeStamp } from '../chunk/stamp.ts';
-import { chunkFrom } from '../chunk/validate.ts';
-import { fromHex, toHex } from '../crypto/hex.ts';
+import { decodeStamp, encodeStamp } from '../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../formats/chunk/validate.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import type { SampleItem } from './sample.ts';
 

@@ -10,12 +10,13 @@
  * been refused by the contract, or its phase is over; so an endpoint that is down for a while costs no round.
  * Every step is recorded before it is sent: a node that is killed continues where it was.
  */
-import { toHex } from '../crypto/hex.ts';
-import type { Signer } from '../crypto/signer.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
+import { ChainError } from '../../formats/ethereum/chain-error.ts';
+import type { Random } from '../../formats/random.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
-import type { Random } from '../env/random.ts';
 import type { SendingChain } from '../onchain/chain.ts';
 import { toAddress } from '../onchain/contracts.ts';
 import type { Head } from '../onchain/head.ts';
@@ -27,7 +28,7 @@ import {
   isParticipating,
   isWinner,
 } from '../onchain/incentive-contracts.ts';
-import { ChainError, type Receipt, type Transactions } from '../onchain/ports.ts';
+import { type Receipt, type Transactions } from '../onchain/ports.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { fundsToPlay, received, TIP_BOOST_PERCENT } from './funds.ts';
 import { GameStore, type RoundSample, type Step, type StepRecord } from './game-store.ts';

@@ -3,15 +3,15 @@
  * are chunks that it has. `data-formats.md` 1.5, 1.8, `contracts.md` 7.7. Vectors:
  * test/vectors/reserve-sample.json.
  */
-import { cacAddress } from '../chunk/cac.ts';
-import { SPAN_SIZE } from '../chunk/chunk.ts';
-import { socParts } from '../chunk/soc.ts';
-import { decodeSpan } from '../chunk/span.ts';
-import type { Stamp } from '../chunk/stamp.ts';
-import { fromBigEndian } from '../crypto/big-endian.ts';
-import { proveSegment } from '../crypto/bmt/tree.ts';
-import { keccak256 } from '../crypto/keccak.ts';
-import { recoverSigner } from '../crypto/signer.ts';
+import { cacAddress } from '../../formats/chunk/cac.ts';
+import { SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { socParts } from '../../formats/chunk/soc.ts';
+import { decodeSpan } from '../../formats/chunk/span.ts';
+import type { Stamp } from '../../formats/chunk/stamp.ts';
+import { fromBigEndian } from '../../formats/crypto/big-endian.ts';
+import { proveSegment } from '../../formats/crypto/bmt/tree.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { recoverSigner } from '../../formats/crypto/signer.ts';
 import type { InclusionProof, InclusionProofs, SocProof } from '../onchain/incentive-contracts.ts';
 import { IncentivesError } from './ports.ts';
 import { commitmentContent, SAMPLE_SIZE, type SampleItem } from './sample.ts';

@@ -2,8 +2,8 @@
  * Rounds and phases, and the contents of a sample and a commit. Pure. `node-behaviour.md` 9.2, `contracts.md`
  * 7.
  */
-import { keccak256 } from '../crypto/keccak.ts';
-import { ChainError } from '../onchain/ports.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import type { ChainState } from '../postage/ports.ts';
 import type { Phase } from './ports.ts';
 

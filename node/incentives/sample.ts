@@ -4,13 +4,13 @@
  * it without having them. `data-formats.md` 1.4, 1.8, `node-behaviour.md` 2.5. Vectors:
  * test/vectors/reserve-sample.json.
  */
-import { BINS, proximityOrder } from '../chunk/address.ts';
-import { makeCac } from '../chunk/cac.ts';
-import { type Chunk, SPAN_SIZE } from '../chunk/chunk.ts';
-import { socParts } from '../chunk/soc.ts';
-import type { Stamp } from '../chunk/stamp.ts';
-import { createKeyedHasher, type KeyedHasher } from '../crypto/bmt/tree.ts';
-import { keccak256 } from '../crypto/keccak.ts';
+import { BINS, proximityOrder } from '../../formats/chunk/address.ts';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { socParts } from '../../formats/chunk/soc.ts';
+import type { Stamp } from '../../formats/chunk/stamp.ts';
+import { createKeyedHasher, type KeyedHasher } from '../../formats/crypto/bmt/tree.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
 import type { Clock } from '../env/clock.ts';
 import { type BatchStore, type Postage, PostageError } from '../postage/ports.ts';
 import type { Reserve } from '../store/ports.ts';

@@ -2,7 +2,7 @@
  * Bytes of one manifest node, `mantaray:0.1` and `mantaray:0.2`: `data-formats.md` 5.1. Everything after the
  * obfuscation key is XORed with it; a key of zeros leaves the bytes as they are.
  */
-import { equalBytes, fromHex } from '../crypto/hex.ts';
+import { equalBytes, fromHex } from '../../formats/crypto/hex.ts';
 import { ManifestError } from './errors.ts';
 import { decodeMetadata, encodeMetadata, type Metadata } from './metadata.ts';
 

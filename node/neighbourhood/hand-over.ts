@@ -9,7 +9,7 @@
  * A node releases only what deeper nodes hold, so no two nodes ever release because of each other. What no
  * node takes stays, and is tried again. None of this is persisted: after a crash the lists are compared anew.
  */
-import { proximityOrder } from '../chunk/address.ts';
+import { proximityOrder } from '../../formats/chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';

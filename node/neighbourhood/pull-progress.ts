@@ -3,8 +3,8 @@
  * `interval/<overlay>/<bin>`, `epoch/<overlay>`, and `radius`, the storage radius for which the intervals
  * hold: bins below it were left out.
  */
-import { proximityOrder } from '../chunk/address.ts';
-import { fromHex } from '../crypto/hex.ts';
+import { proximityOrder } from '../../formats/chunk/address.ts';
+import { fromHex } from '../../formats/crypto/hex.ts';
 import type { Cursors } from '../protocols/pullsync/pullsync.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { Intervals } from './intervals.ts';

@@ -1,5 +1,5 @@
 /** Decisions of the puller, without network. `p2p-protocols.md` 7.3. */
-import { MAX_PO } from '../chunk/address.ts';
+import { MAX_PO } from '../../formats/chunk/address.ts';
 import type { BinRange } from '../protocols/pullsync/pullsync.ts';
 
 /** Bits by which a peer may lie outside the neighbourhood without being far. */

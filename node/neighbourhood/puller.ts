@@ -4,7 +4,7 @@
  * when the peer connected (historical) and what arrives from then on (live) are pulled concurrently; progress is
  * persisted. `p2p-protocols.md` 7.3.
  */
-import { proximityOrder } from '../chunk/address.ts';
+import { proximityOrder } from '../../formats/chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';

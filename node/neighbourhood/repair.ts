@@ -3,7 +3,7 @@
  * the store writes it again. Content that no other node has stays damaged until it is uploaded again.
  */
 
-import { toHex } from '../crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';

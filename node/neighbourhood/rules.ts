@@ -1,6 +1,6 @@
 /** Pure decisions of the reserve worker. `node-behaviour.md` 1.5, 2.5. */
 
-import { addressPrefix, MAX_PO, proximityOrder } from '../chunk/address.ts';
+import { addressPrefix, MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
 /** Fraction of the capacity below which a reserve is too empty for its radius. */
 const FILLED_MIN = 0.5;

@@ -1,5 +1,5 @@
 /** How peers are rated against each other. Pure. `p2p-protocols.md` 7.5. */
-import { BINS } from '../chunk/address.ts';
+import { BINS } from '../../formats/chunk/address.ts';
 
 /** Fraction of the peers whose answers count as quick enough. */
 const QUICK_SHARE = 0.4;

@@ -2,8 +2,8 @@
  * The methods of `contracts.md` 11.1 over any way to send a request: parameters out, results checked field by field.
  * Reads refer to the latest block; the height is the endpoint's real one, never extrapolated.
  */
-import { hexBytes, malformed, quantity } from './codec/hex.ts';
-import { isObject, type JsonObject, type Send } from './codec/json-rpc.ts';
+import { hexBytes, malformed, quantity } from '../../formats/ethereum/hex.ts';
+import { isObject, type JsonObject, type Send } from '../../formats/ethereum/json-rpc.ts';
 import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
 /** What sending transactions needs in addition to the reads of `Chain`. */

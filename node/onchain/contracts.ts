@@ -2,10 +2,11 @@
  * Bindings of the two contracts that a storage node uses, the token and PostageStamp: only the functions and
  * events it needs. `contracts.md` 3 and 4. Vectors: test/vectors/abi-signatures.json.
  */
-import { keccak256 } from '../crypto/keccak.ts';
-import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from './codec/abi.ts';
-import { hexText, malformed } from './codec/hex.ts';
-import { type Chain, ChainError, type LogEntry } from './ports.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../formats/ethereum/abi.ts';
+import { ChainError } from '../../formats/ethereum/chain-error.ts';
+import { hexText, malformed } from '../../formats/ethereum/hex.ts';
+import { type Chain, type LogEntry } from './ports.ts';
 
 export const FUNCTIONS = {
   balanceOf: 'balanceOf(address)',

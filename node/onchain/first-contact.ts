@@ -3,9 +3,11 @@
  * one that gives no valid answer: a truncated answer, or one of another type, may come from a restarting
  * proxy, and says nothing about the chain.
  */
+
+import { ChainError, type ChainErrorCode } from '../../formats/ethereum/chain-error.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import { type Chain, ChainError, type ChainErrorCode } from './ports.ts';
+import { type Chain } from './ports.ts';
 
 /** How long each query is repeated; later outages are waited out where they occur. */
 export const FIRST_CONTACT_MS = 10_000;

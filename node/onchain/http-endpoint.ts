@@ -4,10 +4,10 @@
  * which halves the cost. The modules are loaded by name, `node:tls` only for an endpoint that needs it.
  */
 import type { Socket } from 'node:net';
+import { ChainError } from '../../formats/ethereum/chain-error.ts';
+import { type HttpAnswer, HttpAnswerError, HttpAnswerReader } from '../../formats/ethereum/http-answer.ts';
+import { shownUrl } from '../../formats/shown-url.ts';
 import { Slots } from '../env/turns/slots.ts';
-import { shownUrl } from '../shown-url.ts';
-import { type HttpAnswer, HttpAnswerError, HttpAnswerReader } from './codec/http-answer.ts';
-import { ChainError } from './ports.ts';
 import type { ChainEndpoint } from './rpc.ts';
 
 const TOO_MANY_REQUESTS = 429;

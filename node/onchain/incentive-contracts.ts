@@ -2,9 +2,9 @@
  * Bindings of StakeRegistry and Redistribution: only the functions that a node uses. `contracts.md` 6 and 7.
  * Vectors: test/vectors/abi-signatures.json, test/vectors/contracts.json.
  */
-import { toHex } from '../crypto/hex.ts';
-import { encodeCall, readWords, selectorOf } from './codec/abi.ts';
-import { bytes, type Encoded, list, tuple, word } from './codec/abi-dynamic.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { encodeCall, readWords, selectorOf } from '../../formats/ethereum/abi.ts';
+import { bytes, type Encoded, list, tuple, word } from '../../formats/ethereum/abi-dynamic.ts';
 import { toAddress } from './contracts.ts';
 import type { Chain } from './ports.ts';
 

@@ -2,14 +2,15 @@
  * The chain's JSON-RPC endpoint: a deadline per call, and a retry when the endpoint is busy. Transport of
  * requests and answers belongs to the platform (`http-endpoint.ts`).
  */
+
+import { ChainError } from '../../formats/ethereum/chain-error.ts';
+import { decodeAnswer, encodeRequest, type Send } from '../../formats/ethereum/json-rpc.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { createChain, type SendingChain } from './chain.ts';
-import { decodeAnswer, encodeRequest, type Send } from './codec/json-rpc.ts';
 import { Head } from './head.ts';
 import { CALL_METRICS, ONCHAIN_METRICS } from './metrics.ts';
-import { ChainError } from './ports.ts';
 
 /**
  * A local chain answers in milliseconds, a public endpoint in a second or two; a page of 5,000 blocks of logs takes

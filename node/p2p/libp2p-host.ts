@@ -3,9 +3,10 @@
  * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
  * about connections in `libp2p/transport.ts`.
  */
+
+import type { Random } from '../../formats/random.ts';
+import { VERSION } from '../../formats/version.ts';
 import type { Power } from '../env/power.ts';
-import type { Random } from '../env/random.ts';
-import { VERSION } from '../version.ts';
 import { ownIdentity } from './address/identity-key.ts';
 import { underlayOf } from './address/underlay.ts';
 import type { Host } from './host.ts';

@@ -5,14 +5,14 @@
  * handshake stream closed → address book → connect hooks → listeners. An error after the registration disconnects.
  */
 import { setMaxListeners } from 'node:events';
-import { toHex } from '../crypto/hex.ts';
-import { overlayAddress } from '../crypto/overlay.ts';
-import type { Signer } from '../crypto/signer.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { overlayAddress } from '../../formats/crypto/overlay.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
+import type { Random } from '../../formats/random.ts';
 import { abortable } from '../env/abortable.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
-import type { Random } from '../env/random.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { OwnRecord } from './address/own-record.ts';
 import { peerIdOf, withoutLoopback, withoutPeerId, withPeerId } from './address/underlay.ts';

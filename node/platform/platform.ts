@@ -7,12 +7,12 @@
  * every function receives the clock and the randomness it needs instead of keeping those of its own platform.
  */
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
+import type { Random } from '../../formats/random.ts';
 import type { Listener, Listening } from '../api/listen.ts';
-import type { WorkerOptions, Workers } from '../crypto/workers.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
-import type { Random } from '../env/random.ts';
 import type { Verbosity } from '../env/verbosity.ts';
+import type { WorkerOptions, Workers } from '../env/workers.ts';
 import type { ChainEndpoint } from '../onchain/rpc.ts';
 import type { Host } from '../p2p/host.ts';
 import type { HostDeps, HostOptions } from '../p2p/peer-host.ts';

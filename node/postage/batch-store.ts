@@ -4,10 +4,10 @@
  * completely or not at all. A failed page forces the process to stop, so memory is changed in place.
  * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
  */
-import { fromBigEndian } from '../crypto/big-endian.ts';
-import { toHex } from '../crypto/hex.ts';
-import { encodeWord } from '../onchain/codec/abi.ts';
-import { hexBytes } from '../onchain/codec/hex.ts';
+import { fromBigEndian } from '../../formats/crypto/big-endian.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { encodeWord } from '../../formats/ethereum/abi.ts';
+import { hexBytes } from '../../formats/ethereum/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Batch, BatchStore, ChainState } from './ports.ts';

@@ -4,7 +4,7 @@
  * its creation is read. A record is removed when an issuer takes the label, or when its transaction was never
  * sent.
  */
-import { toHex } from '../crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { Transactions } from '../onchain/ports.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 

@@ -4,12 +4,12 @@
  * they were queued, and the chunk's own write comes later, so a slot is never issued twice, no matter when
  * the process dies. `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
  */
-import { bucketOf, type Stamp, stampDigest, stampIndex } from '../chunk/stamp.ts';
-import { toHex } from '../crypto/hex.ts';
-import type { Signer } from '../crypto/signer.ts';
-import type { Workers } from '../crypto/workers.ts';
+import { bucketOf, type Stamp, stampDigest, stampIndex } from '../../formats/chunk/stamp.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
+import type { Workers } from '../env/workers.ts';
 import { isDiskFailure } from '../store/errors.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { type Issuer, PostageError, type Stampable, type UploadStamper } from './ports.ts';

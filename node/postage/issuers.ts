@@ -1,6 +1,6 @@
 /** The node's own batches by id. The caller writes records together with their cause, as one batch. */
-import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
-import type { Signer } from '../crypto/signer.ts';
+import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
 import type { KeyValueChange } from '../store/ports.ts';
 import type { MirroredBatch } from './batch-store.ts';
 import type { Intents } from './intents.ts';

@@ -3,6 +3,8 @@
  * by page, and hands each page over. Ends only with a fatal error or when stopped. `node-behaviour.md` 3.1,
  * `contracts.md` 11.3.
  */
+
+import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import {
@@ -14,7 +16,7 @@ import {
 } from '../onchain/contracts.ts';
 import { FIRST_CONTACT_MS } from '../onchain/first-contact.ts';
 import { isEmptyAfter } from '../onchain/head.ts';
-import { type BlockHeader, type Chain, ChainError } from '../onchain/ports.ts';
+import { type BlockHeader, type Chain } from '../onchain/ports.ts';
 import type { Anchor } from './batch-store.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Pace } from './pace.ts';

@@ -2,7 +2,7 @@
  * The changes of the newest pages, so that they can be undone when the chain replaces their blocks. One
  * record per page holds the previous content of its keys; it is written and removed together with the page.
  */
-import { fromHex, toHex } from '../crypto/hex.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import type { Anchor } from './batch-store.ts';
 

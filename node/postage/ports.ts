@@ -1,5 +1,5 @@
-import type { Chunk } from '../chunk/chunk.ts';
-import type { Stamp } from '../chunk/stamp.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../formats/chunk/stamp.ts';
 
 /** A batch as described by the contract's events. */
 export interface Batch {

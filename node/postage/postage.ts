@@ -4,10 +4,10 @@
  * events, with the chain state and everything it does to own batches, is one transaction. `node-behaviour.md`
  * 3.
  */
-import type { Stamp } from '../chunk/stamp.ts';
-import { fromBigEndian } from '../crypto/big-endian.ts';
-import { toHex } from '../crypto/hex.ts';
-import type { Signer } from '../crypto/signer.ts';
+import type { Stamp } from '../../formats/chunk/stamp.ts';
+import { fromBigEndian } from '../../formats/crypto/big-endian.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';

@@ -3,12 +3,13 @@
  * allowance, the call itself; each transaction is awaited, up to a limit. One operation at a time.
  * `node-behaviour.md` 3.4, `contracts.md` 4.5.
  */
-import { equalBytes, toHex } from '../crypto/hex.ts';
-import { keccak256 } from '../crypto/keccak.ts';
-import type { Signer } from '../crypto/signer.ts';
+import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
+import { ChainError } from '../../formats/ethereum/chain-error.ts';
+import { hexBytes } from '../../formats/ethereum/hex.ts';
 import type { Clock } from '../env/clock.ts';
 import { Lock } from '../env/turns/lock.ts';
-import { hexBytes } from '../onchain/codec/hex.ts';
 import {
   APPROVAL_GAS_MIN,
   batchIdOf,
@@ -26,13 +27,7 @@ import {
   toAddress,
   tokenBalance,
 } from '../onchain/contracts.ts';
-import {
-  type Chain,
-  ChainError,
-  type Receipt,
-  type TransactionRequest,
-  type Transactions,
-} from '../onchain/ports.ts';
+import { type Chain, type Receipt, type TransactionRequest, type Transactions } from '../onchain/ports.ts';
 import { settleEarlier } from '../onchain/transactions/patience.ts';
 import type { Intents } from './intents.ts';
 import {

@@ -1,7 +1,7 @@
 /** Whether a stamp pays for a chunk. `data-formats.md` 6.2, `node-behaviour.md` 3.7. Vectors: test/vectors/postage.json. */
-import { bucketOf, type Stamp, stampDigest } from '../chunk/stamp.ts';
-import { equalBytes } from '../crypto/hex.ts';
-import { recoverSigner, SignatureError } from '../crypto/signer.ts';
+import { bucketOf, type Stamp, stampDigest } from '../../formats/chunk/stamp.ts';
+import { equalBytes } from '../../formats/crypto/hex.ts';
+import { recoverSigner, SignatureError } from '../../formats/crypto/signer.ts';
 import { type Batch, PostageError } from './ports.ts';
 import { slotsPerBucket } from './rules.ts';
 

@@ -1,5 +1,5 @@
 /** Amounts on the wire: minimal big-endian bytes without sign, nothing for zero. `p2p-protocols.md`, notation. */
-import { fromBigEndian, toBigEndian } from '../crypto/big-endian.ts';
+import { fromBigEndian, toBigEndian } from '../../formats/crypto/big-endian.ts';
 
 /** No amount that this node handles is longer, bytes. */
 const AMOUNT_SIZE_MAX = 32;

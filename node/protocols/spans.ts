@@ -1,6 +1,6 @@
 /** Names and attributes of the protocols' spans. */
-import { proximityOrder } from '../chunk/address.ts';
-import { toHex } from '../crypto/hex.ts';
+import { proximityOrder } from '../../formats/chunk/address.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { Attributes, SpanOptions } from '../env/tracing/tracing.ts';
 import type { Peer } from '../p2p/host.ts';
 

@@ -3,7 +3,7 @@
  * (`p2p-protocols.md` 2.2), and every request for a chunk, or delivery of one, is a span. Span names are
  * those of the public network's nodes where they exist.
  */
-import { toHex } from '../crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { contextOfStream, streamHeaders } from '../env/tracing/span-context.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Host } from '../p2p/host.ts';

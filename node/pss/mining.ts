@@ -5,10 +5,10 @@
  * (`../crypto/bmt/ends.ts`): four times as many chunks as with the nonce alone. It shares one thread with
  * everything else, so it works in slices and yields the event loop between them.
  */
-import { cacFromData } from '../chunk/cac.ts';
-import type { Chunk } from '../chunk/chunk.ts';
-import { SPAN_SIZE } from '../chunk/chunk.ts';
-import { createEnds, FIRSTS_MAX } from '../crypto/bmt/ends.ts';
+import { cacFromData } from '../../formats/chunk/cac.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import { SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { createEnds, FIRSTS_MAX } from '../../formats/crypto/bmt/ends.ts';
 import type { Clock } from '../env/clock.ts';
 import { PssError } from './errors.ts';
 import { NONCE_OFFSET, NONCE_SIZE } from './trojan.ts';

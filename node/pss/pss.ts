@@ -2,12 +2,12 @@
  * Messages in trojan chunks: `node-behaviour.md` 8.1. A sent message is pushed at once; every arriving chunk
  * that may be a message is tried for the topics with subscribers.
  */
-import type { Chunk } from '../chunk/chunk.ts';
-import { fromHex, toHex } from '../crypto/hex.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
+import type { Random } from '../../formats/random.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
-import type { Random } from '../env/random.ts';
 import { Slots } from '../env/turns/slots.ts';
 import type { Postage, Stamper } from '../postage/ports.ts';
 import type { Pushsync } from '../protocols/pushsync/pushsync.ts';

@@ -6,13 +6,13 @@
  *   payload   nonce 32 ‖ x of an ephemeral public key 32 ‖ cipher 4032
  *   plain     length BE2 ‖ H(message), bytes 2..31 ‖ message; the rest of the cipher is random
  */
-import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../chunk/chunk.ts';
-import { transcrypt } from '../crypto/counter-mode.ts';
-import { ephemeralKey, publicKeyOf, sharedSecret } from '../crypto/ecdh.ts';
-import { equalBytes } from '../crypto/hex.ts';
-import { keccak256 } from '../crypto/keccak.ts';
-import { SignatureError } from '../crypto/signer.ts';
-import type { Random } from '../env/random.ts';
+import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { transcrypt } from '../../formats/crypto/counter-mode.ts';
+import { ephemeralKey, publicKeyOf, sharedSecret } from '../../formats/crypto/ecdh.ts';
+import { equalBytes } from '../../formats/crypto/hex.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { SignatureError } from '../../formats/crypto/signer.ts';
+import type { Random } from '../../formats/random.ts';
 import { bytesOf } from '../manifest/byte-text.ts';
 import { PssError } from './errors.ts';
 

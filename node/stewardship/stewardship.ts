@@ -1,5 +1,5 @@
 /** Checks whether content can be retrieved from the network, and re-uploads it: `node-behaviour.md` 4.3. */
-import type { ChunkGetter } from '../chunk/chunk.ts';
+import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
 import type { ContentGetter } from '../files/redundancy/siblings.ts';
 import { isMissing, traverse } from '../files/traversal.ts';
 import { isMalformed } from '../files/tree.ts';

@@ -1,5 +1,5 @@
 /** Chunks kept for repeated reads (`node-behaviour.md` 2.4); the least recently read one is evicted first. */
-import { toHex } from '../crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';

@@ -8,10 +8,10 @@
  * logical stores; it keeps its record and its references, and is intact again as soon as the same chunk is
  * put again.
  */
-import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../chunk/chunk.ts';
-import { ChunkError } from '../chunk/errors.ts';
-import { chunkFrom } from '../chunk/validate.ts';
-import { equalBytes, toHex } from '../crypto/hex.ts';
+import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../formats/chunk/errors.ts';
+import { chunkFrom } from '../../formats/chunk/validate.ts';
+import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';

@@ -5,10 +5,10 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { toHex } from '../crypto/hex.ts';
-import { decryptKey, encryptKey, KeystoreError } from '../crypto/keystore.ts';
-import { createSigner, SignatureError } from '../crypto/signer.ts';
-import type { Random } from '../env/random.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { decryptKey, encryptKey, KeystoreError } from '../../formats/crypto/keystore.ts';
+import { createSigner, SignatureError } from '../../formats/crypto/signer.ts';
+import type { Random } from '../../formats/random.ts';
 import { dataDirUnusable } from './errors.ts';
 
 const SECRET_SIZE = 32;

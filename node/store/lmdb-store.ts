@@ -28,7 +28,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
-import { pooledCopy } from '../crypto/pooled.ts';
+import { pooledCopy } from '../../formats/crypto/pooled.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Power } from '../env/power.ts';
 import {

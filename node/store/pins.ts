@@ -8,9 +8,9 @@
  * completely or not at all.
  */
 import assert from 'node:assert/strict';
-import type { Chunk } from '../chunk/chunk.ts';
-import { ChunkError } from '../chunk/errors.ts';
-import { chunkFrom } from '../chunk/validate.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../formats/chunk/errors.ts';
+import { chunkFrom } from '../../formats/chunk/validate.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend, TableReader, Transaction } from './backend.ts';
 import type { ChunkTable } from './chunk-table.ts';

@@ -4,8 +4,8 @@
  * resolve when they are committed, that is, when they survive `kill -9`. Writes are committed in the order in which
  * they were issued, so waiting for the last one means waiting for all.
  */
-import type { Chunk } from '../chunk/chunk.ts';
-import type { Stamp } from '../chunk/stamp.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../formats/chunk/stamp.ts';
 
 /** Small ordered records of one subsystem. Keys sort bytewise. */
 export interface KeyValueStore {

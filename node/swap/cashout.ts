@@ -4,7 +4,7 @@
  * A cashout is noted before its transaction is sent: a crash may leave a note of a transaction that was never
  * sent, which counts as none, but never an unrecorded cashout.
  */
-import { fromHex, toHex } from '../crypto/hex.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { toAddress } from '../onchain/contracts.ts';
 import type { Chain, SentTransaction, Transactions } from '../onchain/ports.ts';
 import type { KeyValueStore } from '../store/ports.ts';

@@ -4,7 +4,7 @@
  * is in memory for reading; a change is committed in one transaction before it can be seen, so memory never
  * promises what the disk does not hold. `node-behaviour.md` 6 and 13.
  */
-import { toHex } from '../crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { Lock } from '../env/turns/lock.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { decodeCheque, encodeCheque, type SignedCheque } from './cheque.ts';

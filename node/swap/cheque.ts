@@ -2,10 +2,15 @@
  * Cheques: the JSON that travels between nodes and the signature that the chequebook contract checks. `data-formats.md`
  * 9.4, `p2p-protocols.md` 4.7. Vectors: test/vectors/keys-and-cheques.json.
  */
-import { fromHex, toHex } from '../crypto/hex.ts';
-import { keccak256 } from '../crypto/keccak.ts';
-import { isContractForm, recoverDigestSigner, SignatureError, type Signer } from '../crypto/signer.ts';
-import { encodeWord } from '../onchain/codec/abi.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import {
+  isContractForm,
+  recoverDigestSigner,
+  SignatureError,
+  type Signer,
+} from '../../formats/crypto/signer.ts';
+import { encodeWord } from '../../formats/ethereum/abi.ts';
 import { SwapError } from './errors.ts';
 
 /** A claim of `beneficiary` on a chequebook for everything ever promised to it. */

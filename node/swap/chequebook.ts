@@ -8,7 +8,7 @@
  * worst a crash leaves one cheque in doubt, and that is recorded with it (`unconfirmed`) until the peer has
  * been asked to take it again.
  */
-import type { Signer } from '../crypto/signer.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
 import { Lock } from '../env/turns/lock.ts';
 import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import type { Chain, Transactions } from '../onchain/ports.ts';

@@ -3,9 +3,9 @@
  * rates: only the functions and events that a node needs. `contracts.md` 8 to 10. Vectors:
  * test/vectors/abi-signatures.json.
  */
-import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
-import { encodeCall, readWords, selectorOf, topicOf } from '../onchain/codec/abi.ts';
-import { bytes, tuple, word } from '../onchain/codec/abi-dynamic.ts';
+import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
+import { encodeCall, readWords, selectorOf, topicOf } from '../../formats/ethereum/abi.ts';
+import { bytes, tuple, word } from '../../formats/ethereum/abi-dynamic.ts';
 import { toAddress } from '../onchain/contracts.ts';
 import type { Chain, LogEntry, Receipt } from '../onchain/ports.ts';
 import type { SignedCheque } from './cheque.ts';

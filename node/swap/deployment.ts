@@ -5,20 +5,15 @@
  * Each transaction is noted under its hash before it is sent, so that a start after a crash continues with it
  * instead of sending another: one chequebook and one initial deposit, no matter when the process dies.
  */
-import { equalBytes, fromHex, toHex } from '../crypto/hex.ts';
-import type { Signer } from '../crypto/signer.ts';
+import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
+import { ChainError } from '../../formats/ethereum/chain-error.ts';
+import type { Random } from '../../formats/random.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import type { Random } from '../env/random.ts';
 import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import { askAtStart } from '../onchain/first-contact.ts';
-import {
-  type Chain,
-  ChainError,
-  type Receipt,
-  type TransactionRequest,
-  type Transactions,
-} from '../onchain/ports.ts';
+import { type Chain, type Receipt, type TransactionRequest, type Transactions } from '../onchain/ports.ts';
 import { minedInTime } from '../onchain/transactions/patience.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { deployedBy, encodeDeploy, isDeployed, issuerOf } from './contracts.ts';

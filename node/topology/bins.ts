@@ -1,5 +1,5 @@
-import { BINS, proximityOrder } from '../chunk/address.ts';
-import { fromHex } from '../crypto/hex.ts';
+import { BINS, proximityOrder } from '../../formats/chunk/address.ts';
+import { fromHex } from '../../formats/crypto/hex.ts';
 import type { Peer } from '../p2p/host.ts';
 
 /** A full peer that we have heard of. */

@@ -7,7 +7,7 @@
  * fast as the processor completes them; an address that is repeatedly dialled in vain, under whichever
  * overlays, is left alone for a while.
  */
-import { BINS } from '../chunk/address.ts';
+import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';

@@ -1,8 +1,8 @@
 /** Tells a new peer of those it should know, and them of it. `p2p-protocols.md` 6.5. */
-import { BINS } from '../chunk/address.ts';
+import { BINS } from '../../formats/chunk/address.ts';
+import type { Random } from '../../formats/random.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
-import type { Random } from '../env/random.ts';
 import type { Peer } from '../p2p/host.ts';
 import { BROADCAST_BIN_SIZE, SATURATION } from './rules.ts';
 import type { Standing } from './tiers.ts';

@@ -6,12 +6,12 @@
  * they run for introductions only, as on the public network: nothing is then stored on or fetched from them,
  * and no peer is told of them.
  */
-import { BINS, MAX_PO } from '../chunk/address.ts';
-import { toHex } from '../crypto/hex.ts';
+import { BINS, MAX_PO } from '../../formats/chunk/address.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import type { Random } from '../../formats/random.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
-import type { Random } from '../env/random.ts';
 import { peerIdOf } from '../p2p/address/underlay.ts';
 import type { AddressBook, Host, Peer } from '../p2p/host.ts';
 import type { KeyValueStore } from '../store/ports.ts';

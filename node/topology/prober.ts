@@ -4,10 +4,11 @@
  * `p2p-protocols.md` 6.6. A peer whose record was given to all nodes from the start is vouched for: it counts
  * as reached, and is probed only when others are probed again.
  */
+
+import type { Random } from '../../formats/random.ts';
 import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
-import type { Random } from '../env/random.ts';
 import { isPrivate } from '../p2p/address/underlay.ts';
 import type { Host, Peer } from '../p2p/host.ts';
 import { PROBE_METRICS } from './metrics.ts';

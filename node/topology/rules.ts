@@ -1,5 +1,5 @@
 /** Decisions of the Kademlia table. Pure. `p2p-protocols.md` 6. */
-import { proximityOrder } from '../chunk/address.ts';
+import { proximityOrder } from '../../formats/chunk/address.ts';
 
 /**
  * At this many reachable peers a bin accepts no further inbound one; a bootnode makes room by dropping

@@ -1,4 +1,4 @@
-import { BINS } from '../chunk/address.ts';
+import { BINS } from '../../formats/chunk/address.ts';
 import type { Peer } from '../p2p/host.ts';
 import type { Bins } from './bins.ts';
 import type { PeerCounters } from './peer-counters.ts';

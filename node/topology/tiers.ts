@@ -2,7 +2,7 @@
  * Finds the peer closest to a chunk. Every chunk asks, so the peers are kept in the form that this needs: by
  * bin, once for each tier, rebuilt when a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
  */
-import { closerTo, isResponsible, proximityOrder } from '../chunk/address.ts';
+import { closerTo, isResponsible, proximityOrder } from '../../formats/chunk/address.ts';
 import type { Peer } from '../p2p/host.ts';
 
 /** What is known of a connected peer beyond that it is connected. */

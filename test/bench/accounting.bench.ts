@@ -3,8 +3,8 @@
  * on either side: its signature, its look at a chain in memory, its record.
  */
 
+import { createSigner } from '../../formats/crypto/signer.ts';
 import { type AccountingService, createAccounting } from '../../node/accounting/accounting.ts';
-import { createSigner } from '../../node/crypto/signer.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { createMetrics } from '../../node/env/metrics.ts';

@@ -6,13 +6,13 @@
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { fromHex } from '../../node/crypto/hex.ts';
-import { createSigner } from '../../node/crypto/signer.ts';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { fromHex } from '../../formats/crypto/hex.ts';
+import { createSigner } from '../../formats/crypto/signer.ts';
+import { systemRandom } from '../../formats/random.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { createMetrics } from '../../node/env/metrics.ts';
-import { systemRandom } from '../../node/env/random.ts';
 import { createAddressBook } from '../../node/p2p/address/address-book.ts';
 import { ownIdentity } from '../../node/p2p/address/identity-key.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../node/p2p/address/record.ts';

@@ -1,6 +1,6 @@
 import { createKeccak, type IHasher } from 'hash-wasm';
-import { bmtAddress } from '../../node/crypto/bmt/bmt.ts';
-import { keccak256 } from '../../node/crypto/keccak.ts';
+import { bmtAddress } from '../../formats/crypto/bmt/bmt.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { interleave } from './interleave.ts';
 import type { BenchResult } from './result.ts';
 import { repeat } from './rounds.ts';

@@ -1,5 +1,5 @@
 /** Content as a benchmark passes it through a splitter and a joiner. */
-import type { ChunkGetter } from '../../node/chunk/chunk.ts';
+import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { openFile } from '../../node/files/joiner.ts';
 
 /** As large as the parts of a request body. */

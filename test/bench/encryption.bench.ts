@@ -1,9 +1,9 @@
 /** What encrypting costs: the keystream alone, and a whole file in and out beside the same file unencrypted. */
-import type { Chunk, ChunkGetter } from '../../node/chunk/chunk.ts';
-import { transcrypt } from '../../node/crypto/counter-mode.ts';
-import { toHex } from '../../node/crypto/hex.ts';
-import { keccak256 } from '../../node/crypto/keccak.ts';
-import { systemRandom } from '../../node/env/random.ts';
+import type { Chunk, ChunkGetter } from '../../formats/chunk/chunk.ts';
+import { transcrypt } from '../../formats/crypto/counter-mode.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { systemRandom } from '../../formats/random.ts';
 import { randomEncryption } from '../../node/files/encryption.ts';
 import { type SplitOptions, split } from '../../node/files/splitter.ts';
 import { parts, readAll } from './content.ts';

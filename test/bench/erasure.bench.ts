@@ -2,9 +2,9 @@
  * What redundancy costs: the code by itself, encoding and recovering, and a whole file in with all that comes with a
  * level (parities, their hashes, replicas), plain and encrypted. Megabytes are those of the content.
  */
-import { cacFromData } from '../../node/chunk/cac.ts';
-import { encodeParities, recoverShards, SHARD_SIZE } from '../../node/crypto/erasure/erasure.ts';
-import { systemRandom } from '../../node/env/random.ts';
+import { cacFromData } from '../../formats/chunk/cac.ts';
+import { encodeParities, recoverShards, SHARD_SIZE } from '../../formats/crypto/erasure/erasure.ts';
+import { systemRandom } from '../../formats/random.ts';
 import { randomEncryption } from '../../node/files/encryption.ts';
 import { parityCount, type RedundancyLevel, shardsMax } from '../../node/files/redundancy/redundancy.ts';
 import { split } from '../../node/files/splitter.ts';

@@ -1,4 +1,4 @@
-import { type Chunk, ChunkNotFoundError } from '../../node/chunk/chunk.ts';
+import { type Chunk, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { searchLatest } from '../../node/feeds/finder.ts';
 import type { BenchResult } from './result.ts';

@@ -2,10 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Chunk } from '../../node/chunk/chunk.ts';
-import { type Stamp, stampDigest } from '../../node/chunk/stamp.ts';
-import { keccak256 } from '../../node/crypto/keccak.ts';
-import { createSigner, type Signer } from '../../node/crypto/signer.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import { type Stamp, stampDigest } from '../../formats/chunk/stamp.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
+import { createSigner, type Signer } from '../../formats/crypto/signer.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { BatchIssuer } from '../../node/postage/issuer.ts';

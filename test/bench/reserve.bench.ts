@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Chunk } from '../../node/chunk/chunk.ts';
-import { type Stamp, stampIndex } from '../../node/chunk/stamp.ts';
-import { keccak256 } from '../../node/crypto/keccak.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import { type Stamp, stampIndex } from '../../formats/chunk/stamp.ts';
+import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { openLmdbStore } from '../../node/store/lmdb-store.ts';

@@ -1,7 +1,7 @@
 /** What it costs to turn a stream into chunks and back, beside the hashing that nobody can avoid. */
-import { cacFromData } from '../../node/chunk/cac.ts';
-import type { Chunk, ChunkGetter } from '../../node/chunk/chunk.ts';
-import { toHex } from '../../node/crypto/hex.ts';
+import { cacFromData } from '../../formats/chunk/cac.ts';
+import type { Chunk, ChunkGetter } from '../../formats/chunk/chunk.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { split } from '../../node/files/splitter.ts';
 import { parts, readAll } from './content.ts';
 import type { BenchResult } from './result.ts';

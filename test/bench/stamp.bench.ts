@@ -1,7 +1,7 @@
 import { SigningKey } from 'ethers';
-import { stampDigest } from '../../node/chunk/stamp.ts';
-import { toHex } from '../../node/crypto/hex.ts';
-import { createSigner, recoverSigner } from '../../node/crypto/signer.ts';
+import { stampDigest } from '../../formats/chunk/stamp.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { createSigner, recoverSigner } from '../../formats/crypto/signer.ts';
 import { interleave } from './interleave.ts';
 import type { BenchResult } from './result.ts';
 import { repeat } from './rounds.ts';

@@ -8,7 +8,7 @@ import { yamux } from '@chainsafe/libp2p-yamux';
 import type { ComponentLogger, Logger, Stream } from '@libp2p/interface';
 import { tcp } from '@libp2p/tcp';
 import { createLibp2p } from 'libp2p';
-import { createSigner } from '../../node/crypto/signer.ts';
+import { createSigner } from '../../formats/crypto/signer.ts';
 import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { createMetrics } from '../../node/env/metrics.ts';

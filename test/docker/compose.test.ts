@@ -12,11 +12,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createRpcClient } from '../../chain/rpc.ts';
+import { encodeCall, readWords, selectorOf } from '../../formats/ethereum/abi.ts';
 import { messageOf } from '../../harness/base/errors.ts';
 import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
-import { encodeCall, readWords, selectorOf } from '../../node/onchain/codec/abi.ts';
 import { portShift } from '../cluster/ports.ts';
 import { breakOut, CONFINED } from './kit.ts';
 

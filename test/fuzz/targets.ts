@@ -3,19 +3,19 @@
  * anything, or throw an error of the project; what it returns is used a little, so that laziness hides nothing.
  */
 import { parse } from 'yaml';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { parseSoc, socParts } from '../../formats/chunk/soc.ts';
+import { decodeStamp, encodeStamp, stampHash } from '../../formats/chunk/stamp.ts';
+import { decryptKey, encryptKey } from '../../formats/crypto/keystore.ts';
+import { decodeAnswer } from '../../formats/ethereum/json-rpc.ts';
 import { HarnessError } from '../../harness/base/errors.ts';
 import { parseDefinition } from '../../harness/cluster/plan/definition.ts';
 import { decodeGrantees } from '../../node/act/grantees.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { parseSoc, socParts } from '../../node/chunk/soc.ts';
-import { decodeStamp, encodeStamp, stampHash } from '../../node/chunk/stamp.ts';
 import { givenRecords } from '../../node/compose/given-records.ts';
-import { decryptKey, encryptKey } from '../../node/crypto/keystore.ts';
 import { multipartEntries } from '../../node/files/collection/multipart.ts';
 import { tarEntries } from '../../node/files/collection/tar.ts';
 import { decodeReference } from '../../node/files/tree.ts';
 import { decodeNode, encodeNode } from '../../node/manifest/codec.ts';
-import { decodeAnswer } from '../../node/onchain/codec/json-rpc.ts';
 import { identityKeyOf, ownIdentity } from '../../node/p2p/address/identity-key.ts';
 import { decodeMultiaddress, encodeMultiaddress } from '../../node/p2p/address/multiaddress.ts';
 import { BzzAddress, parseRecord } from '../../node/p2p/address/record.ts';

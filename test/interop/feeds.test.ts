@@ -1,12 +1,12 @@
 /** Single-owner chunks, feeds and stamps made by clients, between our nodes and real Bees. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { signSoc, socParts } from '../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
+import { createSigner } from '../../formats/crypto/signer.ts';
 import { until } from '../../harness/base/wait.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { signSoc, socParts } from '../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../node/crypto/hex.ts';
-import { createSigner } from '../../node/crypto/signer.ts';
 import { bytesOf, http } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 

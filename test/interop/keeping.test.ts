@@ -3,13 +3,13 @@
  * other side stores, chunks over one connection, and stewardship of content that the network has lost.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../harness/inspect/ledger/content.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { toHex } from '../../node/crypto/hex.ts';
 import { bytesOf, sameBytes } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, eventually, forget, of, startMixed } from './kit.ts';
 

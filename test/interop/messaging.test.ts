@@ -1,12 +1,12 @@
 /** Messages between our nodes and real Bees, both ways. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { signSoc, socAddress, socParts } from '../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { until } from '../../harness/base/wait.ts';
 import type { Subscription } from '../../harness/client/messages.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { signSoc, socAddress, socParts } from '../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { ownerNear } from '../../scenarios/steps/gsoc-owner.ts';
 import { bytesOf } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';

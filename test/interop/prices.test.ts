@@ -3,9 +3,9 @@
  * same batches in the same block, and of the units of debt, which a Bee learns of later than we do.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCac } from '../../formats/chunk/cac.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, eventually, of, startMixed } from './kit.ts';
 import { chequesWith, mirrored, provoke, spend } from './payments.ts';

@@ -1,12 +1,12 @@
 /** The reserve sample of a real Bee and of our node: it is the same for the same chunks and anchors. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { signSoc, socParts } from '../../formats/chunk/soc.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { createSigner } from '../../formats/crypto/signer.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { signSoc, socParts } from '../../node/chunk/soc.ts';
-import { toHex } from '../../node/crypto/hex.ts';
-import { createSigner } from '../../node/crypto/signer.ts';
 import { bytesOf, eventually, http, speakSwarm } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 

@@ -5,6 +5,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { spareAccounts } from '../../harness/cluster/plan/seed.ts';
@@ -14,7 +15,6 @@ import { httpConformance } from '../../harness/conformance/http/conformance.ts';
 import { type Column, publishedMatrix } from '../../harness/conformance/published.ts';
 import { totalsOf } from '../../harness/conformance/row.ts';
 import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
-import { toHex } from '../../node/crypto/hex.ts';
 import { sampled } from '../cluster/conformance/sampled.ts';
 import { BEES, of, startMixed } from './kit.ts';
 

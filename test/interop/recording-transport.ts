@@ -1,5 +1,5 @@
 /** A transport that records what crosses every stream, and changes nothing. */
-import { toHex } from '../../node/crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { AcceptedStream, Link, LinkEvents, RawStream, Transport } from '../../node/p2p/transport.ts';
 
 export interface Recorded {

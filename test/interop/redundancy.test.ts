@@ -3,6 +3,7 @@
  * side can be read on the other as long as its level promises it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
@@ -14,7 +15,6 @@ import {
   expectTar,
   formOf,
 } from '../../harness/inspect/ledger/content.ts';
-import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';
 import { replicasOf } from '../../node/files/redundancy/replicas.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';

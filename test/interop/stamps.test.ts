@@ -1,14 +1,14 @@
 /** Stamps made by clients with the key of a batch's owner: both implementations accept and refuse the same. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import { signSoc, socParts } from '../../formats/chunk/soc.ts';
+import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../formats/chunk/stamp.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
+import { createSigner, type Signer } from '../../formats/crypto/signer.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import type { Chunk } from '../../node/chunk/chunk.ts';
-import { signSoc, socParts } from '../../node/chunk/soc.ts';
-import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../node/chunk/stamp.ts';
-import { fromHex, toHex } from '../../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../../node/crypto/signer.ts';
 import { bytesOf, http, sameBytes } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 

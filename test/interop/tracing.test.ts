@@ -7,11 +7,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { closerTo } from '../../formats/chunk/address.ts';
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { closerTo } from '../../node/chunk/address.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../cluster/node/otlp-receiver.ts';
 import { BEES, errorsInLogs, eventually, startMixed } from './kit.ts';
 

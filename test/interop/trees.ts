@@ -1,9 +1,10 @@
 /** A file's tree as a node serves it, chunk by chunk, so that a test can take parts of it away. */
+
+import { cacFromData } from '../../formats/chunk/cac.ts';
+import type { Chunk } from '../../formats/chunk/chunk.ts';
+import { parseSoc } from '../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { cacFromData } from '../../node/chunk/cac.ts';
-import type { Chunk } from '../../node/chunk/chunk.ts';
-import { parseSoc } from '../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../node/crypto/hex.ts';
 import { atMost } from '../../node/env/turns/at-most.ts';
 import type { RedundancyLevel } from '../../node/files/redundancy/redundancy.ts';
 import { replicasOf } from '../../node/files/redundancy/replicas.ts';

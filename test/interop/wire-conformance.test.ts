@@ -3,11 +3,11 @@
  * rows are wrong.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { toHex } from '../../formats/crypto/hex.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import { spareAccounts } from '../../harness/cluster/plan/seed.ts';
 import { grade } from '../../harness/conformance/grade.ts';
 import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
-import { toHex } from '../../node/crypto/hex.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 const SEED = 62n;

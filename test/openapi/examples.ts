@@ -1,11 +1,11 @@
 /** Requests that a node takes: content, batches, peers and money that it has, as examples in its OpenAPI document. */
 
+import { makeCac } from '../../formats/chunk/cac.ts';
+import { signSoc, socParts } from '../../formats/chunk/soc.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
+import { createSigner } from '../../formats/crypto/signer.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { makeCac } from '../../node/chunk/cac.ts';
-import { signSoc, socParts } from '../../node/chunk/soc.ts';
-import { toHex } from '../../node/crypto/hex.ts';
-import { createSigner } from '../../node/crypto/signer.ts';
 import { updateId } from '../../node/feeds/feed.ts';
 
 interface Operation {

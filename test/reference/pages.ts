@@ -1,5 +1,6 @@
 /** Every page of `docs/reference`, from the tables that the code itself uses. */
 
+import { durationText } from '../../formats/units.ts';
 import {
   definitionSchema,
   type JsonSchema,
@@ -11,7 +12,6 @@ import { bundledScenarios, loadScenario } from '../../harness/run/catalogue.ts';
 import type { ParameterSpec, Scenario } from '../../harness/run/scenario.ts';
 import { tagsOf } from '../../harness/run/suites.ts';
 import { describeOptions } from '../../node/options.ts';
-import { durationText } from '../../node/units.ts';
 import { absolute, nodeMetrics } from '../unit/docs/repository.ts';
 import { apiPage } from './api.ts';
 import { commandsPage } from './commands.ts';

@@ -20,7 +20,7 @@ export interface SourceFile {
   readonly imports: readonly string[];
 }
 
-const ROOMS = /^(node|chain|harness|scenarios|dashboards)\//;
+const ROOMS = /^(formats|node|chain|harness|scenarios|dashboards)\//;
 
 /** Every file of the rooms, or of other folders, without what is compiled to WebAssembly. */
 export function readSources(folders = ROOMS): SourceFile[] {

@@ -3,9 +3,9 @@
 import { createAccount } from '../../../chain/account.ts';
 import { contractAddresses, START_BLOCK } from '../../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
-import { topicOf } from '../../../node/onchain/codec/abi.ts';
-import { quantity } from '../../../node/onchain/codec/hex.ts';
-import { shownUrl } from '../../../node/shown-url.ts';
+import { topicOf } from '../../../formats/ethereum/abi.ts';
+import { quantity } from '../../../formats/ethereum/hex.ts';
+import { shownUrl } from '../../../formats/shown-url.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { TokenSource } from '../../base/token.ts';
 import { Chain } from '../../chain/chain.ts';

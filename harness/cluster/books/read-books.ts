@@ -1,8 +1,8 @@
 /** Reads the books of a cluster: from its nodes over their API, and from the chain, all of one block. */
 import { createAccount } from '../../../chain/account.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { readWords } from '../../../node/onchain/codec/abi.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { readWords } from '../../../formats/ethereum/abi.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { plainHex, prefixed } from '../../client/json.ts';
 import { spareAccounts } from '../plan/seed.ts';

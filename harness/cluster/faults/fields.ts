@@ -7,7 +7,7 @@ import {
   SIZE_UNITS,
   TIMER_MAX_MS,
   WAIT_EXPECTED,
-} from '../../../node/units.ts';
+} from '../../../formats/units.ts';
 import { textAs } from '../../base/fields.ts';
 import { parsePercent } from '../../base/format.ts';
 

@@ -2,8 +2,8 @@
  * The states of a cluster that can be awaited. Each is checked from outside, over the API, and reports what
  * is missing.
  */
-import { proximityOrder } from '../../../node/chunk/address.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { orMissing, type ProbeResult } from '../../base/wait.ts';

@@ -5,7 +5,7 @@
 
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { shownUrl, withShownUrls } from '../../../node/shown-url.ts';
+import { shownUrl, withShownUrls } from '../../../formats/shown-url.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { type Mistake, mistakeLines } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';

@@ -1,7 +1,7 @@
 /** The shape of a cluster's definition: its keys, their defaults, and messages saying what was expected. */
 import { z } from 'zod';
+import { DURATION_EXPECTED } from '../../../formats/units.ts';
 import { OPTIONS } from '../../../node/options.ts';
-import { DURATION_EXPECTED } from '../../../node/units.ts';
 import { durationMs, sizeBytes } from '../../base/fields.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from '../../flavours/flavour.ts';

@@ -4,10 +4,10 @@
  * standard development account, so contract addresses are the same for every seed.
  */
 import { createCipheriv, createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
-import { toBase58 } from '../../../node/crypto/base58.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { overlayAddress } from '../../../node/crypto/overlay.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { toBase58 } from '../../../formats/crypto/base58.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { overlayAddress } from '../../../formats/crypto/overlay.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { HarnessError } from '../../base/errors.ts';
 
 /** Bound for `randomInt`; such a seed is short to type and exact as a JSON number. */

@@ -1,6 +1,6 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { awaitAll } from '../../base/await-all.ts';
 import { checkPortsFree, pickFreePorts, takenPorts } from '../../base/machine/ports.ts';
 import { plainHex } from '../../client/json.ts';

@@ -5,8 +5,8 @@
  * not known yet.
  */
 import { writeFileSync } from 'node:fs';
-import { fromHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { formatRecords } from '../../../node/p2p/address/record-file.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';

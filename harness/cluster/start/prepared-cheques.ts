@@ -3,10 +3,10 @@
  * put in debt, by pushing chunks to which the payee is the closest node, until the debt exceeds the
  * time-based allowance and is paid by cheque. A payer without a batch uses another node's stamps.
  */
-import { closerTo } from '../../../node/chunk/address.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { closerTo } from '../../../formats/chunk/address.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { plural } from '../../base/format.ts';
 import { until } from '../../base/wait.ts';
 import type { PeerAccount } from '../../client/money-types.ts';

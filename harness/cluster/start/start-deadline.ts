@@ -2,7 +2,7 @@
  * The time limit of a whole start: when it expires, the error says which steps were in progress and what was
  * missing.
  */
-import { TIMER_MAX_MS } from '../../../node/units.ts';
+import { TIMER_MAX_MS } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';

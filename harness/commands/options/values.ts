@@ -1,7 +1,7 @@
 /** Parsers of option values, each naming what it expected, and the options that several commands share. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DURATION_EXPECTED, parseDurationMs, parseWaitMs, WAIT_EXPECTED } from '../../../node/units.ts';
+import { DURATION_EXPECTED, parseDurationMs, parseWaitMs, WAIT_EXPECTED } from '../../../formats/units.ts';
 import { suggestion } from '../../base/format.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import { TRUST } from '../../cluster/plan/trust.ts';

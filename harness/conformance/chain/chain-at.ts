@@ -2,7 +2,7 @@
 
 import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
-import { shownUrl } from '../../../node/shown-url.ts';
+import { shownUrl } from '../../../formats/shown-url.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { readFileLimited } from '../../base/read-limited.ts';
 import { Chain } from '../../chain/chain.ts';

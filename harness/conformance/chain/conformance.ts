@@ -1,7 +1,7 @@
 /** Conformance of a chain: whether its contracts are what nodes need. */
 
 import { createRpcClient } from '../../../chain/rpc.ts';
-import { secretsOf, shownUrl } from '../../../node/shown-url.ts';
+import { secretsOf, shownUrl } from '../../../formats/shown-url.ts';
 import { proxyEnvironment } from '../../base/direct.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';

@@ -1,13 +1,7 @@
 /** What a chain must carry so that nodes can work on it: `contracts.md`. */
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import {
-  type AbiValue,
-  encodeCall,
-  readWords,
-  selectorOf,
-  topicOf,
-} from '../../../node/onchain/codec/abi.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 import { Mismatch, NotApplicable, type Row } from '../row.ts';
 import { CHEQUEBOOK, type ContractRequirements, REQUIREMENTS } from './requirements.ts';

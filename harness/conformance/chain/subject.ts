@@ -4,7 +4,7 @@ import {
   readWords,
   selectorOf,
   type WordReader,
-} from '../../../node/onchain/codec/abi.ts';
+} from '../../../formats/ethereum/abi.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Contracts } from '../../chain/contracts.ts';
 import { type Exchange, Mismatch, NotApplicable } from '../row.ts';

@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { secretsOf } from '../../../node/shown-url.ts';
+import { secretsOf } from '../../../formats/shown-url.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { DialectName } from '../../client/dialect.ts';
 import type { Graded, Opened } from '../grade.ts';

@@ -1,8 +1,8 @@
 /** What rows need on the node before they can check something: a batch, content, peers, signed chunks. */
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { signSoc, socParts } from '../../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { updateId } from '../../../node/feeds/feed.ts';
 import { NotApplicable } from '../row.ts';
 import type { HttpRequest, Place } from './messages.ts';

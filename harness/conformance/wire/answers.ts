@@ -1,7 +1,7 @@
 /** What a counterpart answers when the node opens a stream to it, and what it learns from that. */
 
-import { BINS } from '../../../node/chunk/address.ts';
-import { fromBigEndian } from '../../../node/crypto/big-endian.ts';
+import { BINS } from '../../../formats/chunk/address.ts';
+import { fromBigEndian } from '../../../formats/crypto/big-endian.ts';
 import type { MessageOf } from '../../../node/p2p/codec/message.ts';
 import { HANDSHAKE_DIALECTS } from '../../../node/p2p/handshake/wire.ts';
 import { servedFor } from '../../../node/p2p/peers/protocol-versions.ts';

@@ -1,8 +1,8 @@
 /** Conformance on the wire: a node, and the peers that it must accept, answer, refuse and survive. */
 
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
+import { secretsOf } from '../../../formats/shown-url.ts';
 import { isDialable, peerIdOf, withoutPeerId } from '../../../node/p2p/address/underlay.ts';
-import { secretsOf } from '../../../node/shown-url.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { chainAt } from '../chain/chain-at.ts';
 import type { Graded, Opened } from '../grade.ts';

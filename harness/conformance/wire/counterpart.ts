@@ -5,8 +5,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { overlayAddress } from '../../../node/crypto/overlay.ts';
-import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
+import { overlayAddress } from '../../../formats/crypto/overlay.ts';
+import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { type Clock, systemClock } from '../../../node/env/clock.ts';
 import type { Logger } from '../../../node/env/logger.ts';
 import type { OwnIdentity } from '../../../node/p2p/address/identity-key.ts';

@@ -1,11 +1,11 @@
 /** What rows spend: a batch to stamp with and a chequebook, from an account whose key was given. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../../node/chunk/stamp.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
-import { encodeWord, readWords } from '../../../node/onchain/codec/abi.ts';
+import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../../formats/chunk/stamp.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
+import { encodeWord, readWords } from '../../../formats/ethereum/abi.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { NotApplicable } from '../row.ts';
 

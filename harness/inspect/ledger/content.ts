@@ -3,8 +3,8 @@
  * chunk addresses that the splitter computes for them here, so that the ledger knows every chunk of an
  * upload.
  */
-import type { Chunk, ChunkPutter } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import type { Chunk, ChunkPutter } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import {
   type CollectionOptions,
   storeCollection,

@@ -2,7 +2,7 @@
  * Which chunks the nodes of a network are responsible for: a node covers the addresses that begin like its
  * own overlay.
  */
-import { addressPrefix } from '../../../node/chunk/address.ts';
+import { addressPrefix } from '../../../formats/chunk/address.ts';
 import type { Storer } from './placement.ts';
 
 /**

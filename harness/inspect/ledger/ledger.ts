@@ -7,8 +7,8 @@
 
 import { appendFile, mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { closerTo } from '../../../node/chunk/address.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { closerTo } from '../../../formats/chunk/address.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { atMost } from '../../../node/env/turns/at-most.ts';
 import { cannotWrite } from '../../base/errors.ts';
 import { REPORT_REMEDY } from '../../report/folder.ts';

@@ -2,8 +2,8 @@
  * Where chunks are: whether each is held by the node closest to it and by all others of its neighbourhood, the nodes
  * whose storage radius takes it in (scenarios.md 1.1).
  */
-import { closerTo, proximityOrder } from '../../../node/chunk/address.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { closerTo, proximityOrder } from '../../../formats/chunk/address.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { atMost } from '../../../node/env/turns/at-most.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';

@@ -1,6 +1,6 @@
 /** Which neighbourhoods of a cluster accept no more chunks, what waits for them, and what would help. */
-import { addressPrefix } from '../../../node/chunk/address.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { addressPrefix } from '../../../formats/chunk/address.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { grouped, plural } from '../../base/format.ts';
 import type { Backlog } from '../../client/types.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';

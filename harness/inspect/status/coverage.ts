@@ -1,5 +1,5 @@
 /** Neighbourhoods that no node covers: the network has no place for their chunks, even before any is lost. */
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { plural } from '../../base/format.ts';
 import { uncovered } from '../ledger/coverage.ts';
 import type { NodeAnswers } from './ask.ts';

@@ -2,9 +2,9 @@
  * Every chunk below a reference, and the nodes that hold it. Chunks are read from nodes that already hold
  * them, and are not cached on the way: the survey does not change where they are.
  */
-import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { chunkFrom } from '../../../node/chunk/validate.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { traverse } from '../../../node/files/traversal.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { TracedNode, Witness } from './witnesses.ts';

@@ -3,8 +3,8 @@
  * acknowledged it, which had it, what removed it, and the last that is known of it. Based on the nodes' chunk
  * events, if they keep any.
  */
-import { addressPrefix, proximityOrder } from '../../../node/chunk/address.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { addressPrefix, proximityOrder } from '../../../formats/chunk/address.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
 import { grouped, plural } from '../../base/format.ts';
 import type { Loss } from '../../report/result.ts';

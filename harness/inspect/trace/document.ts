@@ -1,5 +1,5 @@
 /** What `trace` finds out about a reference, as one document; the terminal page is a view of it. */
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { NodeState } from '../../cluster/nodes/cluster-node.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { rankStorers } from '../ledger/placement.ts';

@@ -1,5 +1,5 @@
 /** The nodes of a cluster as witnesses: which of them can be asked, and what each can report about chunks. */
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import { messageOf } from '../../base/errors.ts';

@@ -3,7 +3,7 @@
  * by label, so that fifty containers cost as much as one.
  */
 import { constants } from 'node:os';
-import { sizeText } from '../../../node/units.ts';
+import { sizeText } from '../../../formats/units.ts';
 import type { Exit, Observed } from '../driver.ts';
 import type { ContainerEntry, ContainerState } from './engine/documents.ts';
 import { type Engine, statusOf } from './engine/engine.ts';

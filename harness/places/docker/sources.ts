@@ -15,6 +15,7 @@ export const DOCKERFILE = 'node/Dockerfile';
 const SOURCES = [
   'package.json',
   'package-lock.json',
+  'formats',
   'node',
   'chain',
   'harness',

@@ -1,7 +1,7 @@
 /** The file on disk from which an embedded node starts: its options and its keys. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import type { EmbeddedSettings } from '../../flavours/flavour.ts';
 
 export interface EmbeddedNode extends EmbeddedSettings {

@@ -1,6 +1,6 @@
 /** A load as the parameters of a scenario: what they are called, what they default to, and which exclude each other. */
 
-import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
+import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { type ParametersOf, parameter } from '../scenario.ts';

@@ -1,9 +1,9 @@
 /** What must be there before a load begins: batches, things to read, and signatures of feed updates. */
 import { createHash } from 'node:crypto';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { signSoc, socParts } from '../../../node/chunk/soc.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { updateId } from '../../../node/feeds/feed.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import { HarnessError } from '../../base/errors.ts';

@@ -4,7 +4,7 @@
  * of these with weights (`4KiB*9,1MiB..4MiB`).
  */
 
-import { parseSizeBytes } from '../../../node/units.ts';
+import { parseSizeBytes } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { SizeDistribution, SizeRange } from './k6/config.ts';
 

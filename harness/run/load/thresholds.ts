@@ -4,7 +4,7 @@
  * words again.
  */
 
-import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
+import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { enoughFor } from '../../metrics/distribution.ts';

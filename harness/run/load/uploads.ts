@@ -1,6 +1,6 @@
 /** What a load has uploaded, recomputed: references and chunks, without any node. */
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { SplitOptions } from '../../../node/files/splitter.ts';
 import { tarOf } from '../../base/tree.ts';
 import { type ExpectedContent, expectBytes, expectTar } from '../../inspect/ledger/content.ts';

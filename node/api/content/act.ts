@@ -1,5 +1,5 @@
 /** Access control of uploads and downloads: `http-api-completion.md` 4.3, 4.4, and 5, groups ACTUP and ACTDOWN. */
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Upload } from '../../files/upload.ts';
 import type { Dialect } from '../dialect.ts';
 import { orElse } from '../errors.ts';

@@ -1,7 +1,7 @@
 /** Uploads of many chunks over one WebSocket: `http-api-completion.md` 6.1. */
-import { cacFromData } from '../../chunk/cac.ts';
-import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../chunk/chunk.ts';
-import { decodeStamp, STAMP_SIZE } from '../../chunk/stamp.ts';
+import { cacFromData } from '../../../formats/chunk/cac.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
+import { decodeStamp, STAMP_SIZE } from '../../../formats/chunk/stamp.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Upload, Uploader } from '../../files/upload.ts';

@@ -1,6 +1,6 @@
 /** Answers with a file's content: headers, conditions, ranges, streaming. `http-api-completion.md` 3.7. */
-import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../chunk/chunk.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 import { defaultReadAhead, type JoinedFile, openFile } from '../../files/joiner.ts';
 import { LEVEL_MAX, type RedundancyLevel } from '../../files/redundancy/redundancy.ts';

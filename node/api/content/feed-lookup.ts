@@ -1,7 +1,7 @@
 /** The latest update of a feed for downloads: its content, and the headers that identify it. */
-import type { ChunkGetter } from '../../chunk/chunk.ts';
-import { socParts } from '../../chunk/soc.ts';
-import { toHex } from '../../crypto/hex.ts';
+import type { ChunkGetter } from '../../../formats/chunk/chunk.ts';
+import { socParts } from '../../../formats/chunk/soc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 import { findAt, UndatedUpdateError } from '../../feeds/at-time.ts';
 import { type Feed, indexBytes } from '../../feeds/feed.ts';

@@ -1,5 +1,5 @@
 /** The owner of a single-owner chunk or of a feed, as a request names it. */
-import { OWNER_SIZE } from '../../chunk/soc.ts';
+import { OWNER_SIZE } from '../../../formats/chunk/soc.ts';
 import { ApiError } from '../errors.ts';
 
 /** @throws ApiError `SOC_OWNER_INVALID` for an owner that is no chain address */

@@ -2,7 +2,7 @@
  * Downloads of content whose root chunk is already at hand: wrapped by single-owner chunks, or pointed to by
  * feeds.
  */
-import type { Chunk } from '../../chunk/chunk.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { ContentGetter } from '../../files/redundancy/siblings.ts';
 import { withRoot } from '../../files/rooted.ts';
 import type { Answer } from '../exchange/answer.ts';

@@ -2,7 +2,7 @@
  * Uploads of one chunk, paid from a batch of this node or by a stamp made by the client: chunks and
  * single-owner chunks.
  */
-import { decodeStamp } from '../../chunk/stamp.ts';
+import { decodeStamp } from '../../../formats/chunk/stamp.ts';
 import type { Upload } from '../../files/upload.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import type { NodeServices } from '../services.ts';

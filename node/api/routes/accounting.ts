@@ -1,6 +1,7 @@
 /** Balances and settlements: `http-api-completion.md` 5.11. */
+
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { PeerAccount } from '../../accounting/ports.ts';
-import { toHex } from '../../crypto/hex.ts';
 import { type Dialect, emit } from '../dialect.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';

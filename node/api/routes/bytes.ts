@@ -1,5 +1,5 @@
 /** Raw bytes: `http-api-completion.md` 5.1. */
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { split } from '../../files/splitter.ts';
 import { ACT_DOWNLOAD_REFUSALS, reveal } from '../content/act.ts';
 import {

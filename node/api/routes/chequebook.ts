@@ -1,7 +1,7 @@
 /**
  * Settlements by cheques, cheques, cashing and the node's chequebook: `http-api-completion.md` 5.11, 5.12.
  */
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { CashoutStatus } from '../../swap/cashout.ts';
 import type { SignedCheque } from '../../swap/cheque.ts';
 import type { LastCheques } from '../../swap/services.ts';

@@ -1,5 +1,5 @@
 /** What happened to chunks on this node, for tools: the ring of `env/chunk-events.ts`. */
-import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
+import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 import { route } from '../route/route.ts';
 import { hex, uint } from '../values/kinds.ts';
 import { length, max, min, optional } from '../values/params.ts';

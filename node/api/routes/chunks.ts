@@ -1,17 +1,17 @@
 /** Single chunks: `http-api-completion.md` 5.1. */
-import { cacAddress, cacFromData } from '../../chunk/cac.ts';
+import { cacAddress, cacFromData } from '../../../formats/chunk/cac.ts';
 import {
   ADDRESS_SIZE,
   CHUNK_PAYLOAD_SIZE,
   CHUNK_STORED_SIZE_MAX,
   type Chunk,
   SPAN_SIZE,
-} from '../../chunk/chunk.ts';
-import { socAddress, socParts } from '../../chunk/soc.ts';
-import { chunkFrom } from '../../chunk/validate.ts';
-import { toHex } from '../../crypto/hex.ts';
-import { keccak256 } from '../../crypto/keccak.ts';
-import { recoverSigner } from '../../crypto/signer.ts';
+} from '../../../formats/chunk/chunk.ts';
+import { socAddress, socParts } from '../../../formats/chunk/soc.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { recoverSigner } from '../../../formats/crypto/signer.ts';
 import {
   ACT_DOWNLOAD_HEADERS,
   ACT_DOWNLOAD_REFUSALS,

@@ -1,6 +1,6 @@
 /** Stamps without their chunks: `http-api-completion.md` 5.2. */
-import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { orElse } from '../errors.ts';
 import { route } from '../route/route.ts';
 import { hex } from '../values/kinds.ts';

@@ -1,6 +1,6 @@
 /** Feeds: `http-api-completion.md` 5.6. */
-import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { storeFeedManifest } from '../../feeds/feed-manifest.ts';
 import {
   DOWNLOAD_ANSWER_HEADERS,

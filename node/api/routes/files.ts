@@ -1,7 +1,7 @@
 /** Files and collections under a manifest: `http-api-completion.md` 5.3. */
 import { posix } from 'node:path';
 
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { feedOf, SEQUENCE } from '../../feeds/feed-manifest.ts';
 import { type CollectionEntry, storeCollection, storeFile } from '../../files/collection/collection.ts';
 import { SNIFF_SIZE, sniffContentType } from '../../files/collection/content-type.ts';

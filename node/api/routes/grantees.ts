@@ -1,7 +1,7 @@
 /** Lists of those who may read access-controlled content: `http-api-completion.md` 5.7. */
 
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { GRANTEES_MAX } from '../../act/grantees.ts';
-import { toHex } from '../../crypto/hex.ts';
 import { ACT_UPLOAD_REFUSALS } from '../content/act.ts';
 import { defaultGetter } from '../content/download.ts';
 import { OTHER_DOWNLOAD_LEVEL, OTHER_UPLOAD_LEVEL } from '../content/levels.ts';

@@ -1,5 +1,5 @@
 /** Stake and storage game: `http-api-completion.md` 5.12. Amounts are decimal strings. */
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { InclusionProof } from '../../onchain/incentive-contracts.ts';
 import { type Dialect, emit } from '../dialect.ts';
 import { orElse } from '../errors.ts';

@@ -1,5 +1,5 @@
 /** The node itself and its state: `http-api-completion.md` 5.10. Technical routes answer while the node still starts. */
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { emit, emitRead } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { type Call, route } from '../route/route.ts';

@@ -1,5 +1,5 @@
 /** Peers and the routing table: `http-api-completion.md` 5.10, 5.13. */
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { BinSnapshot } from '../../topology/topology.ts';
 import { ApiError } from '../errors.ts';
 import { ACKNOWLEDGEMENT, route } from '../route/route.ts';

@@ -1,5 +1,5 @@
 /** Pinned content: `http-api-completion.md` 5.4. */
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { pinContent } from '../../files/pinning.ts';
 import { isMissing } from '../../files/traversal.ts';
 import type { Pins } from '../../store/ports.ts';

@@ -1,5 +1,5 @@
 /** Batches: `http-api-completion.md` 5.9. Amounts are decimal strings, everything else numbers. */
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Batch, Issuer } from '../../postage/ports.ts';
 import { slotsPerBucket } from '../../postage/rules.ts';
 import { type Dialect, emit } from '../dialect.ts';

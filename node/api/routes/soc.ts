@@ -1,8 +1,8 @@
 /** Single-owner chunks: `http-api-completion.md` 5.6. */
-import { cacFromData } from '../../chunk/cac.ts';
-import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../chunk/chunk.ts';
-import { makeSoc, socAddress, socParts } from '../../chunk/soc.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { cacFromData } from '../../../formats/chunk/cac.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
+import { makeSoc, socAddress, socParts } from '../../../formats/chunk/soc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { ACT_UPLOAD_HEADERS, protect } from '../content/act.ts';
 import {
   DOWNLOAD_ANSWER_HEADERS,

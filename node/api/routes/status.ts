@@ -1,6 +1,6 @@
 /** Status records of this node and of its peers: `http-api-completion.md` 5.13. */
-import { proximityOrder } from '../../chunk/address.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { neighbourhoods } from '../../neighbourhood/rules.ts';
 import type { Peer } from '../../p2p/host.ts';
 import type { StatusSnapshot } from '../../protocols/status/status.ts';

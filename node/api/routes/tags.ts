@@ -1,5 +1,5 @@
 /** Upload sessions as clients see them: `http-api-completion.md` 5.4. */
-import { fromHex, toHex } from '../../crypto/hex.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import type { Tag } from '../../store/ports.ts';
 import { ApiError, orElse } from '../errors.ts';
 import { route } from '../route/route.ts';

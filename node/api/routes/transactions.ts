@@ -1,5 +1,5 @@
 /** Transactions that this node has sent: `http-api-completion.md` 8.1. */
-import { fromHex } from '../../crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { SentTransaction } from '../../onchain/ports.ts';
 import type { Dialect } from '../dialect.ts';
 import { ApiError, type ErrorWording } from '../errors.ts';

@@ -1,5 +1,5 @@
 /** Durations in the API's notation: `http-api-completion.md` 4.1. */
-import { parseDurationMs } from '../../units.ts';
+import { parseDurationMs } from '../../../formats/units.ts';
 
 const UNIT_MS = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 6e4, h: 3.6e6 } as const;
 const MINUTE_NS = 6e10;

@@ -2,8 +2,8 @@
  * Files and directories with a manifest over them, built exactly in the order that gives the network's references:
  * `data-formats.md` 5.5, `http-api-completion.md` 5.3. Every file is streamed into the splitter as it comes.
  */
-import type { ChunkPutter } from '../../chunk/chunk.ts';
-import { toHex } from '../../crypto/hex.ts';
+import type { ChunkPutter } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { SharedRoom } from '../../env/turns/shared-room.ts';
 import { bytesOf, shown } from '../../manifest/byte-text.ts';
 import { ManifestError } from '../../manifest/errors.ts';

@@ -3,7 +3,7 @@
  * what follows for a subtree with only its span known. Specification: `data-formats.md` 3.1 to 3.4. Vectors:
  * test/vectors/redundancy.json
  */
-import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../chunk/chunk.ts';
+import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
 
 /**
  * NONE, MEDIUM, STRONG, INSANE, PARANOID: designed for a loss of 0, 1, 5, 10 and 50 per cent of all chunks.

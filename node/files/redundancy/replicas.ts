@@ -3,11 +3,11 @@
  * space, so that it can be found even if its own neighbourhood has lost it. Specification: `data-formats.md`
  * 3.6. Vectors: test/vectors/redundancy.json
  */
-import { cacFromData } from '../../chunk/cac.ts';
-import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../chunk/chunk.ts';
-import { signSoc, socAddress, socParts } from '../../chunk/soc.ts';
-import { equalBytes } from '../../crypto/hex.ts';
-import { createSigner } from '../../crypto/signer.ts';
+import { cacFromData } from '../../../formats/chunk/cac.ts';
+import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
+import { signSoc, socAddress, socParts } from '../../../formats/chunk/soc.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { RedundancyLevel } from './redundancy.ts';
 

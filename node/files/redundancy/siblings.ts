@@ -2,10 +2,10 @@
  * The children of one intermediate chunk that has parities: fetched as the strategy says, and decoded from
  * the available ones when some are lost. Specification: `data-formats.md` 3.5 and 3.7.
  */
-import { cacFromData } from '../../chunk/cac.ts';
-import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../chunk/chunk.ts';
-import { recoverShards } from '../../crypto/erasure/erasure.ts';
-import { equalBytes, toHex } from '../../crypto/hex.ts';
+import { cacFromData } from '../../../formats/chunk/cac.ts';
+import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { recoverShards } from '../../../formats/crypto/erasure/erasure.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 import { malformed } from '../tree.ts';
 import type { RedundancyLevel } from './redundancy.ts';

@@ -1,5 +1,5 @@
 /** What a transaction may cost. Pure rules of `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
-import { ChainError } from '../ports.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 
 /** Added to the suggested tip, percent, so that a transaction is not held up by fees that just rose. */
 export const TIP_BOOST_PERCENT = 25;

@@ -5,13 +5,14 @@
  * follow, and an endpoint that is down, slow or behind merely delays them. `node-behaviour.md` 7.3.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
 import type { SendingChain } from '../chain.ts';
 import type { TRANSACTION_METRICS } from '../metrics.ts';
-import { type BlockHeader, ChainError, type Receipt } from '../ports.ts';
+import { type BlockHeader, type Receipt } from '../ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
 

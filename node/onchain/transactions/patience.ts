@@ -4,10 +4,12 @@
  * nonce is stuck, stays under way whatever the caller is told, and is followed and resent like any other.
  * `node-behaviour.md` 7.3.
  */
+
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
+import { hexBytes } from '../../../formats/ethereum/hex.ts';
 import type { Clock } from '../../env/clock.ts';
-import { hexBytes } from '../codec/hex.ts';
 import { encodeApprove } from '../contracts.ts';
-import { ChainError, type Receipt, type SentTransaction, type Transactions } from '../ports.ts';
+import { type Receipt, type SentTransaction, type Transactions } from '../ports.ts';
 
 /**
  * Per transaction, ms: two dozen blocks of the public chain. An operation of two transactions is answered before the

@@ -1,7 +1,7 @@
 /**
  * Why an endpoint refused a signed transaction, read from the text of its error: no code tells it. `contracts.md` 14.5.
  */
-import { ChainError } from '../ports.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 
 /** `known`: it has these very bytes. `used`: the nonce belongs to a mined transaction. */
 export type Refusal = 'known' | 'used' | 'other';

@@ -2,8 +2,9 @@
  * The node's own transactions on disk: each under its hash for ever, with its raw bytes; beside them the
  * marks of those still to be checked. A transaction and its mark change in one write.
  */
+
+import { encodeWord } from '../../../formats/ethereum/abi.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
-import { encodeWord } from '../codec/abi.ts';
 import type { LogEntry, Receipt, SentTransaction } from '../ports.ts';
 
 /** Subsystem `transactions`. Marks hold the nonce, 32 bytes. */

@@ -11,17 +11,18 @@
  * An operation that must not happen twice notes its hash in `beforeSend` and continues with `find` and `wait`
  * after a restart.
  */
-import type { Signer } from '../../crypto/signer.ts';
+import type { Signer } from '../../../formats/crypto/signer.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
+import { signTransaction, type TransactionFields } from '../../../formats/ethereum/signed-transaction.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Lock } from '../../env/turns/lock.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import type { CallRequest, SendingChain } from '../chain.ts';
-import { signTransaction, type TransactionFields } from '../codec/signed-transaction.ts';
 import { toAddress } from '../contracts.ts';
 import { TRANSACTION_METRICS } from '../metrics.ts';
-import { ChainError, type TransactionRequest, type Transactions } from '../ports.ts';
+import { type TransactionRequest, type Transactions } from '../ports.ts';
 import { type Fees, feesFor, gasLimitFor, replacementFees, TIP_BOOST_PERCENT, TRANSFER_GAS } from './fees.ts';
 import { Monitor } from './monitor.ts';
 import { minedInTime } from './patience.ts';

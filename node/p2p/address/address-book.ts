@@ -1,4 +1,4 @@
-import { toHex } from '../../crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressBook, AddressRecord } from '../host.ts';

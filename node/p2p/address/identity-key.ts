@@ -3,7 +3,7 @@
  * public network's nodes P-256; the two other libp2p key types, secp256k1 and RSA, can be read too.
  */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
-import { toBase58 } from '../../crypto/base58.ts';
+import { toBase58 } from '../../../formats/crypto/base58.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import { publicKeyOf } from './public-key.ts';
 

@@ -1,5 +1,5 @@
 /** Text and byte forms of the values of multiaddress protocols. */
-import { fromBase58, toBase58 } from '../../crypto/base58.ts';
+import { fromBase58, toBase58 } from '../../../formats/crypto/base58.ts';
 
 /** `MULTIADDRESS_UNKNOWN`: nothing in it is wrong as far as it can be read, up to a protocol that this node does not know. */
 export type MultiaddressErrorCode = 'MULTIADDRESS_INVALID' | 'MULTIADDRESS_UNKNOWN';

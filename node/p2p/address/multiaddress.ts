@@ -3,7 +3,7 @@
  * not in the one canonical form, is rejected. Compared with js-multiaddr in
  * `test/unit/p2p/multiaddress.test.ts`.
  */
-import { equalBytes } from '../../crypto/hex.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
 import {
   certificateHash,
   ip4,

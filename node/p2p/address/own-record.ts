@@ -1,5 +1,5 @@
-import { equalBytes } from '../../crypto/hex.ts';
-import type { Signer } from '../../crypto/signer.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
+import type { Signer } from '../../../formats/crypto/signer.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { KeyValueStore } from '../../store/ports.ts';

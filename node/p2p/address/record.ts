@@ -3,9 +3,9 @@
  * record of handshake 15.0.0 and hive 2.0.0 has a timestamp; one of handshake 14.0.0 and hive 1.1.0 has none
  * (represented as 0), and its signature covers less. Vectors: `test/vectors/p2p.json`.
  */
-import { equalBytes } from '../../crypto/hex.ts';
-import { overlayAddress } from '../../crypto/overlay.ts';
-import { recoverSigner, type Signer } from '../../crypto/signer.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
+import { overlayAddress } from '../../../formats/crypto/overlay.ts';
+import { recoverSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import type { MessageOf } from '../codec/message.ts';
 import type { AddressRecord, Generation } from '../host.ts';
 import { decodeUnderlays } from './underlay.ts';

@@ -3,7 +3,7 @@
  * multiplexers they speak. Every noise message is prefixed with its length, two bytes big endian.
  */
 
-import { equalBytes } from '../../crypto/hex.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
 import { IdentityError, identityKeyOf, type OwnIdentity } from '../address/identity-key.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import { StreamError } from '../host.ts';

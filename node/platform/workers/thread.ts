@@ -1,6 +1,6 @@
 /** Program of a worker thread: hashes and signs, one request after another. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { cacAddress } from '../../chunk/cac.ts';
+import { cacAddress } from '../../../formats/chunk/cac.ts';
 import { DIGEST_SIZE, endToEnd, GATE, inPieces, type ThreadData, type ThreadRequest } from './messages.ts';
 
 const MICROSECONDS_PER_MS = 1000;
@@ -12,7 +12,7 @@ const { privateKey, gate } = workerData as ThreadData;
 enter();
 await import('secp256k1');
 leave();
-const { createSigner } = await import('../../crypto/signer.ts');
+const { createSigner } = await import('../../../formats/crypto/signer.ts');
 enter();
 const signer = createSigner(privateKey);
 leave();

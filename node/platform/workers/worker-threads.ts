@@ -5,12 +5,12 @@
 import { availableParallelism } from 'node:os';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { cacAddress } from '../../chunk/cac.ts';
-import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
-import { createSigner } from '../../crypto/signer.ts';
-import type { WorkerOptions, Workers } from '../../crypto/workers.ts';
+import { cacAddress } from '../../../formats/chunk/cac.ts';
+import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
+import type { WorkerOptions, Workers } from '../../env/workers.ts';
 import { IdleCores } from './idle-cores.ts';
 import {
   endToEnd,

@@ -1,5 +1,5 @@
 /** Which records hive accepts, and how many. Pure. `p2p-protocols.md` 4.2. */
-import { equalBytes, toHex } from '../../crypto/hex.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import {
   type BzzAddress,
   checkTimestamp,

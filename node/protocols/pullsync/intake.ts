@@ -1,8 +1,8 @@
 /** Deliveries of a page: checks that they were asked for, and puts them into the reserve. */
-import type { Chunk } from '../../chunk/chunk.ts';
-import { ChunkError } from '../../chunk/errors.ts';
-import { decodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
-import { chunkFrom } from '../../chunk/validate.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../../formats/chunk/errors.ts';
+import { decodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
 import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';

@@ -20,8 +20,8 @@
  *
  * Nothing is accounted: both sides gain.
  */
-import { proximityOrder } from '../../chunk/address.ts';
-import { encodeStamp } from '../../chunk/stamp.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { encodeStamp } from '../../../formats/chunk/stamp.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';

@@ -1,6 +1,6 @@
 /** Decisions of pullsync, without network. `p2p-protocols.md` 4.10. */
-import { BINS } from '../../chunk/address.ts';
-import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
+import { BINS } from '../../../formats/chunk/address.ts';
+import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Ack, Get, Offer } from './wire.ts';
 

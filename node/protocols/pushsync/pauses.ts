@@ -3,7 +3,7 @@
  * continues in all others, and returns to these after a growing pause. Otherwise chunks that cannot be placed
  * would occupy every slot and keep the processor busy.
  */
-import { addressPrefix } from '../../chunk/address.ts';
+import { addressPrefix } from '../../../formats/chunk/address.ts';
 import type { Clock } from '../../env/clock.ts';
 
 /** Failures in a row after which a neighbourhood is paused: single ones may have other causes. */

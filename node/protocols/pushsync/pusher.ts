@@ -9,10 +9,10 @@
  * occupies neither a slot nor memory, and after a crash the first pass is the recovery.
  */
 
-import { addressPrefix } from '../../chunk/address.ts';
-import type { Chunk } from '../../chunk/chunk.ts';
-import type { Stamp } from '../../chunk/stamp.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { addressPrefix } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { abortable } from '../../env/abortable.ts';
 import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { Clock } from '../../env/clock.ts';

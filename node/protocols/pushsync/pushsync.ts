@@ -24,14 +24,15 @@
  * pass on a bad one unknowingly: that counts little. Only when a storer reports bad stamps back does a
  * forwarder check its sender's stamps before passing them on.
  */
+
+import { addressPrefix, closerTo, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../../formats/chunk/errors.ts';
+import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
+import { SignatureError, type Signer } from '../../../formats/crypto/signer.ts';
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
-import { addressPrefix, closerTo, isResponsible, proximityOrder } from '../../chunk/address.ts';
-import type { Chunk } from '../../chunk/chunk.ts';
-import { ChunkError } from '../../chunk/errors.ts';
-import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
-import { chunkFrom } from '../../chunk/validate.ts';
-import { equalBytes, toHex } from '../../crypto/hex.ts';
-import { SignatureError, type Signer } from '../../crypto/signer.ts';
 import { type ChunkEvents, reasonOf } from '../../env/chunk-events.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';

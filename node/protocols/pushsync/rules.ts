@@ -1,6 +1,6 @@
 /** Decisions of pushsync, without network. `p2p-protocols.md` 4.9. */
-import { overlayAddress } from '../../crypto/overlay.ts';
-import { recoverSigner } from '../../crypto/signer.ts';
+import { overlayAddress } from '../../../formats/crypto/overlay.ts';
+import { recoverSigner } from '../../../formats/crypto/signer.ts';
 
 /** Time limit for one attempt with one peer, for awaiting a delivery, and for pushing it on, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;

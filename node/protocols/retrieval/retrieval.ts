@@ -16,12 +16,13 @@
  * forwarder asks one that is strictly closer than itself and tolerates one. Requests for one address are
  * shared, own and forwarded ones separately.
  */
+
+import { isResponsible } from '../../../formats/chunk/address.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../../formats/chunk/errors.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { type Accounting, AccountingError, type Credit, type Debit } from '../../accounting/ports.ts';
-import { isResponsible } from '../../chunk/address.ts';
-import { type Chunk, ChunkNotFoundError } from '../../chunk/chunk.ts';
-import { ChunkError } from '../../chunk/errors.ts';
-import { chunkFrom } from '../../chunk/validate.ts';
-import { toHex } from '../../crypto/hex.ts';
 import { type ChunkEvents, reasonOf } from '../../env/chunk-events.ts';
 import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';

@@ -1,6 +1,6 @@
 /** Decisions of retrieval, without network. `p2p-protocols.md` 4.8. */
-import { closerTo } from '../../chunk/address.ts';
-import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
+import { closerTo } from '../../../formats/chunk/address.ts';
+import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 
 /** Time limit for one attempt with one peer, for awaiting a request, and for forwarding it, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;

@@ -1,5 +1,5 @@
 /** Decisions about cheques, without chain or network. `p2p-protocols.md` 4.7, `node-behaviour.md` 6.4, 6.5. */
-import { equalBytes } from '../../crypto/hex.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
 import type { Headers } from '../../p2p/host.ts';
 import type { SignedCheque } from '../../swap/cheque.ts';
 import { SwapError } from '../../swap/errors.ts';

@@ -18,15 +18,17 @@
  * once more before anything else: a peer that has it refuses the repetition, one that has not gets what we
  * promised.
  */
+
+import { equalBytes } from '../../../formats/crypto/hex.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import type { PaymentLedger } from '../../accounting/ports.ts';
-import { equalBytes } from '../../crypto/hex.ts';
 import { abortable } from '../../env/abortable.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Lock } from '../../env/turns/lock.ts';
 import { RateLimits } from '../../env/turns/rate-limit.ts';
-import { type Chain, ChainError } from '../../onchain/ports.ts';
+import { type Chain } from '../../onchain/ports.ts';
 import { type Headers, type Host, type MessageStream, type Peer, StreamError } from '../../p2p/host.ts';
 import { MISCONDUCT_MS } from '../../p2p/peers/conduct.ts';
 import { decodeCheque, encodeCheque, recoverIssuer, type SignedCheque } from '../../swap/cheque.ts';

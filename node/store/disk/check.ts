@@ -4,12 +4,12 @@
  * What a crash cuts short is not damage: sessions and pins that are still open are rolled back at the next
  * start, and a slot that is free may hold anything.
  */
-import { proximityOrder } from '../../chunk/address.ts';
-import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../chunk/chunk.ts';
-import { ChunkError } from '../../chunk/errors.ts';
-import { decodeStamp, STAMP_SIZE, stampHash } from '../../chunk/stamp.ts';
-import { chunkFrom } from '../../chunk/validate.ts';
-import { equalBytes, toHex } from '../../crypto/hex.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../../formats/chunk/errors.ts';
+import { decodeStamp, STAMP_SIZE, stampHash } from '../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import type { Entry, Table } from '../backend.ts';
 import { blockOf, decodeNumber, decodeNumbers, encodeNumber, join, NUMBER_SIZE } from '../records.ts';
 import { decodeSlot, isHeldWhole } from './slot.ts';

@@ -10,8 +10,8 @@
  */
 import { statSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
-import { CHUNK_STORED_SIZE_MAX } from '../../chunk/chunk.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { CHUNK_STORED_SIZE_MAX } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Transaction } from '../backend.ts';
 import { StoreError } from '../errors.ts';
 import { openShrinking, type ShrinkingBackend } from '../lmdb-store.ts';

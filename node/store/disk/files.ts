@@ -4,7 +4,7 @@
  */
 import { existsSync, fstatSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemRandom } from '../../env/random.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import type { Entry } from '../backend.ts';
 import { StoreError } from '../errors.ts';
 import {

@@ -3,8 +3,8 @@
  * first slot, so that a damaged sector does not make the file unidentifiable.
  */
 import { crc32 } from 'node:zlib';
-import { ADDRESS_SIZE } from '../../chunk/chunk.ts';
-import { equalBytes, toHex } from '../../crypto/hex.ts';
+import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import type { Transaction } from '../backend.ts';
 import { StoreError } from '../errors.ts';
 import { join } from '../records.ts';

@@ -8,11 +8,11 @@
  * records were damaged: an uploaded chunk is pushed again, a reserve chunk returns to the reserve. The network
  * would be told of both anyway, and for a chunk that it already has, nothing changes.
  */
-import { BINS, proximityOrder } from '../../chunk/address.ts';
-import { ADDRESS_SIZE, type Chunk } from '../../chunk/chunk.ts';
-import { ChunkError } from '../../chunk/errors.ts';
-import { decodeStamp, encodeStamp, stampHash } from '../../chunk/stamp.ts';
-import { chunkFrom } from '../../chunk/validate.ts';
+import { BINS, proximityOrder } from '../../../formats/chunk/address.ts';
+import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../../formats/chunk/errors.ts';
+import { decodeStamp, encodeStamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
 import type { Backend, Entry, Table, TableReader, Transaction } from '../backend.ts';
 import {
   BLOCK_SIZE,

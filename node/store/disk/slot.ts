@@ -7,9 +7,9 @@
  * chunk.
  */
 import { crc32 } from 'node:zlib';
-import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../chunk/chunk.ts';
-import { decodeStamp, encodeStamp, STAMP_SIZE, type Stamp } from '../../chunk/stamp.ts';
-import { equalBytes } from '../../crypto/hex.ts';
+import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../../formats/chunk/chunk.ts';
+import { decodeStamp, encodeStamp, STAMP_SIZE, type Stamp } from '../../../formats/chunk/stamp.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
 
 /**
  * Who brought a chunk with its stamp: an upload's chunk has to be pushed, the reserve's came from other

@@ -3,7 +3,7 @@
  * with the entries. What is committed is kept in memory, because every put asks for the size, and every peer for the
  * last numbers.
  */
-import { BINS } from '../../chunk/address.ts';
+import { BINS } from '../../../formats/chunk/address.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
 import { decodeNumber, encodeNumber, encodeNumbers, join, NUMBER_SIZE } from '../records.ts';
 

@@ -1,9 +1,9 @@
 /** The reserve: chunks that this node stores for the network, with their stamps. Rules of `node-behaviour.md` 2.5. */
-import { BINS, isResponsible, proximityOrder } from '../../chunk/address.ts';
-import type { Chunk } from '../../chunk/chunk.ts';
-import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../chunk/stamp.ts';
-import { fromBigEndian } from '../../crypto/big-endian.ts';
-import { toHex } from '../../crypto/hex.ts';
+import { BINS, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { fromBigEndian } from '../../../formats/crypto/big-endian.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { Clock } from '../../env/clock.ts';
 import type { Backend, Entry, Transaction } from '../backend.ts';

@@ -3,8 +3,8 @@
  * arrives there, and this node after its receipt: without these it would hear twice that there is no such
  * chunk, although it existed all the time. They can be read, but the node does not count as holding them.
  */
-import type { Chunk } from '../../chunk/chunk.ts';
-import { toHex } from '../../crypto/hex.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Clock } from '../../env/clock.ts';
 
 /** At most four megabytes of memory: seconds of a fast upload, where a reader needs a fraction of one. */

@@ -6,9 +6,9 @@
  * is open, a marker lies in `openSessions`; a marker found at the start belongs to a session that a crash cut
  * short.
  */
-import type { Chunk } from '../../chunk/chunk.ts';
-import { decodeStamp, encodeStamp, type Stamp } from '../../chunk/stamp.ts';
-import { equalBytes, toHex } from '../../crypto/hex.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { decodeStamp, encodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Chunk } from '../../chunk/chunk.ts';
-import type { Stamp } from '../../chunk/stamp.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../../formats/chunk/stamp.ts';
 import type { Backend } from '../backend.ts';
 import type { Undoing } from '../disk/undoing.ts';
 import type { Disk, UploadSession } from '../ports.ts';

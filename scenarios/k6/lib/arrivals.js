@@ -4,7 +4,7 @@
  * too low. Runs in k6 and in Node.js.
  */
 
-import { DURATION_EXPECTED, parseDurationMs } from '../../../node/units.ts';
+import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 
 /**
  * A k6 scenario as in its options, with durations as texts or ms.

@@ -1,9 +1,9 @@
 /** Uploads of chunks over a WebSocket: `http-api-completion.md` 6.1. */
 import { describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { DialectName } from '../../../node/api/dialect.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { BATCH, stampOf } from '../../unit/api/fake-postage.ts';
 import { hurried, type Running, startApi } from './kit.ts';

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { HarnessError } from '../../../harness/base/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
@@ -13,7 +14,6 @@ import type { ScenarioResult } from '../../../harness/report/result.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const SCENARIO_MS = 300_000;

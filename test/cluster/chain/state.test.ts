@@ -7,7 +7,7 @@ import { createAccount } from '../../../chain/account.ts';
 import { type LocalChain, type LocalChainOptions, startLocalChain } from '../../../chain/local-chain.ts';
 import { createRpcClient, type RpcClient } from '../../../chain/rpc.ts';
 import { readState, writeState } from '../../../chain/state/state-folder.ts';
-import { encodeCall, selectorOf } from '../../../node/onchain/codec/abi.ts';
+import { encodeCall, selectorOf } from '../../../formats/ethereum/abi.ts';
 
 const account = createAccount(`0x${'59'.repeat(32)}`);
 const options: LocalChainOptions = {

@@ -1,5 +1,6 @@
 /** Our node and our contracts have no red row, on the wire and on the chain; wrong contracts have their red rows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { spareAccounts } from '../../../harness/cluster/plan/seed.ts';
@@ -8,7 +9,6 @@ import { CHAIN_ROWS } from '../../../harness/conformance/chain/rows.ts';
 import { grade } from '../../../harness/conformance/grade.ts';
 import type { ConformanceReport, Verdict } from '../../../harness/conformance/row.ts';
 import { wireConformance } from '../../../harness/conformance/wire/conformance.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { WRONG_CHAINS } from './wrong-chains.ts';
 
 const SEED = 61n;

@@ -1,10 +1,10 @@
 /** Endpoints that answer like a chain on which one thing differs from what nodes need. */
 import { RpcError } from '../../../chain/rpc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
 import type { Contracts } from '../../../harness/chain/contracts.ts';
 import type { RpcCall } from '../../../harness/conformance/chain/subject.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
 
 type Change = (answer: string) => string;
 

@@ -1,11 +1,11 @@
 /** Nodes on loopback that are right in everything but one thing, and one that is right. */
 import { randomBytes } from 'node:crypto';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { decodeStamp } from '../../../formats/chunk/stamp.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { createStamping, type Funds } from '../../../harness/conformance/wire/funds.ts';
 import type { WireOptions } from '../../../harness/conformance/wire/subject.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { decodeStamp } from '../../../node/chunk/stamp.ts';
-import { equalBytes } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';

@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { decryptKey } from '../../../formats/crypto/keystore.ts';
 import { HarnessError } from '../../../harness/base/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { deriveNode } from '../../../harness/cluster/plan/seed.ts';
 import { beeFlavour } from '../../../harness/flavours/bee.ts';
 import { p256Identity } from '../../../harness/flavours/bee-keys.ts';
 import type { NodePlan } from '../../../harness/flavours/flavour.ts';
-import { decryptKey } from '../../../node/crypto/keystore.ts';
 
 let folder: string;
 beforeEach(() => {

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Bee, MerkleTree, Stamper } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const DEPTH = 20;

@@ -1,12 +1,12 @@
 /** `trace` on a network whose links force every push through several nodes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { TraceDocument } from '../../../harness/inspect/trace/document.ts';
 import { waysOfLost } from '../../../harness/inspect/trace/losses.ts';
 import type { Hop } from '../../../harness/inspect/trace/story.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { bytesOf, eventually, stateFolder } from '../node/kit.ts';
 import { startSvcnet } from '../svcnet.ts';

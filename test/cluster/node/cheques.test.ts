@@ -1,10 +1,10 @@
 /** Debts between real nodes are paid by cheques, and cheques are cashed on the chain. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { encodeCall, selectorOf } from '../../../formats/ethereum/abi.ts';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { encodeCall, selectorOf } from '../../../node/onchain/codec/abi.ts';
 import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

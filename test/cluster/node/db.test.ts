@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore, ownerOf } from '../../../node/store/lmdb-store.ts';

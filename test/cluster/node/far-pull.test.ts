@@ -1,8 +1,8 @@
 /** A node gets what was stored far from its neighbourhood while it was away. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { proximityOrder } from '../../../node/chunk/address.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
 import { bytesOf, eventually, reserveSize, stateFolder } from './kit.ts';
 
 const RADIUS = 3;

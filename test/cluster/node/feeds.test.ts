@@ -1,12 +1,12 @@
 /** Feeds: updated on one node, read on any other, with any number of updates. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { tarOf } from '../../../harness/base/tree.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { signSoc, socParts } from '../../../node/chunk/soc.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
 import { updateId } from '../../../node/feeds/feed.ts';
 import { bytesOf, type HttpReply, http, stateFolder } from './kit.ts';
 

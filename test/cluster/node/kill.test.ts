@@ -1,11 +1,11 @@
 /** `kill -9` at any moment: the next start needs no repair, and what was acknowledged is there. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import type { Tag } from '../../../harness/client/types.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';

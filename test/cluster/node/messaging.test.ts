@@ -1,13 +1,13 @@
 /** Messages between three real nodes: pss and gsoc. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { type Chunk } from '../../../formats/chunk/chunk.ts';
+import { signSoc, socAddress, socParts } from '../../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import type { Subscription } from '../../../harness/client/messages.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { type Chunk } from '../../../node/chunk/chunk.ts';
-import { signSoc, socAddress, socParts } from '../../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { ownerNear } from '../../../scenarios/steps/gsoc-owner.ts';
 import { bytesOf, eventually, http, stateFolder } from './kit.ts';
 

@@ -1,8 +1,8 @@
 /** Light nodes and boot nodes among full ones, with the credit limits of the public network. */
 import { expect, test } from 'vitest';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 import { PRICING } from '../../../node/protocols/pricing/wire.ts';
 import { RETRIEVAL } from '../../../node/protocols/retrieval/wire.ts';

@@ -5,11 +5,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { bytesOf, eventually, heldBy, http, sameBytes, stateFolder } from './kit.ts';
 
 const CACHE = 30;

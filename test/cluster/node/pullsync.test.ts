@@ -1,10 +1,10 @@
 /** Nodes that were away, or were interrupted, end with the same chunks as those that were present. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BINS } from '../../../formats/chunk/address.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { BINS } from '../../../node/chunk/address.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { open } from 'lmdb';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { RedistributionState } from '../../../harness/client/money-types.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
 import { nextSecond } from '../../../scenarios/steps/steps.ts';
 import { bytesOf, eventually, http, stateFolder } from './kit.ts';
 

@@ -3,11 +3,11 @@
  * to survive, and with one more.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { randomEncryption } from '../../../node/files/encryption.ts';
 import type { RedundancyLevel } from '../../../node/files/redundancy/redundancy.ts';
 import { split } from '../../../node/files/splitter.ts';

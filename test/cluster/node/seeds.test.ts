@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { decryptKey } from '../../../formats/crypto/keystore.ts';
 import type { HarnessError } from '../../../harness/base/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { decryptKey } from '../../../node/crypto/keystore.ts';
 import { bytesOf, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

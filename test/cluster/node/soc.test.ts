@@ -1,14 +1,14 @@
 /** Single-owner chunks and stamps made by clients: made on one node, used on another. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
+import { bucketOf, encodeStamp, type Stamp, stampDigest, stampIndex } from '../../../formats/chunk/stamp.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { deriveNode } from '../../../harness/cluster/plan/seed.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { signSoc, socParts } from '../../../node/chunk/soc.ts';
-import { bucketOf, encodeStamp, type Stamp, stampDigest, stampIndex } from '../../../node/chunk/stamp.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
 import { bytesOf, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 
 const SEED = 21;

@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { proximityOrder } from '../../../node/chunk/address.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
 import { eventually, sameBytes, stateFolder } from './kit.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from './otlp-receiver.ts';
 

@@ -1,6 +1,6 @@
 /** A sender of transactions over a real store and a real endpoint, and payments that must not happen twice. */
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { toAddress } from '../../../node/onchain/contracts.ts';

@@ -12,7 +12,7 @@ import { tcp } from '@libp2p/tcp';
 import { multiaddr } from '@multiformats/multiaddr';
 import { createLibp2p } from 'libp2p';
 import { expect, test } from 'vitest';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { mintRecord } from '../../../node/p2p/address/record.ts';

@@ -3,10 +3,10 @@ import { type AddressInfo, connect as connectSocket, createServer, type Socket }
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { systemRandom } from '../../../formats/random.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import type { MessageStream, Peer, ProtocolSpec } from '../../../node/p2p/host.ts';
 import { createHive } from '../../../node/protocols/hive/hive.ts';
 import { createPingpong } from '../../../node/protocols/pingpong/pingpong.ts';

@@ -1,9 +1,9 @@
 /** Real hosts on free ports of 127.0.0.1, for the tests of this folder and for the stream benchmark. */
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createLibp2pHost } from '../../../node/p2p/libp2p-host.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { chunkOf, openIssuer } from './stamping.ts';
 
 /** Kills a stamping process at some moment after it has kept `atLeast` chunks. */

@@ -1,5 +1,5 @@
 /** Stamps chunks without end and keeps them; reports on standard output how many are kept. Meant to be killed. */
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { chunkOf, openIssuer } from './stamping.ts';
 
 /** Chunks between two messages. */

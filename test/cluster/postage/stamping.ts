@@ -1,7 +1,7 @@
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { BatchIssuer } from '../../../node/postage/issuer.ts';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { stampHash } from '../../../node/chunk/stamp.ts';
+import { stampHash } from '../../../formats/chunk/stamp.ts';
 import { numberedChunk, numberedStamp, openStore } from './workload.ts';
 
 const PROCESS = new URL('./full-disk-process.ts', import.meta.url).pathname;

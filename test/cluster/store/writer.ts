@@ -1,5 +1,5 @@
 /** `node writer.ts FOLDER LIFE`: works on the store until it is killed, and prints what has been promised. */
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import {
   CHUNKS_PER_BATCH,
   CHUNKS_PER_PIN,

@@ -3,10 +3,11 @@
  * services and protocol of the process that runs. The chain answers as slowly as the test says, or not at all.
  */
 
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
-import { systemRandom } from '../../../node/env/random.ts';
-import { ChainError, type Transactions } from '../../../node/onchain/ports.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
+import { systemRandom } from '../../../formats/random.ts';
+import { type Transactions } from '../../../node/onchain/ports.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 import { createSwap, type SwapProtocol, type SwapProtocolDeps } from '../../../node/protocols/swap/swap.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { type AccessControl, createAccessControl } from '../../../node/act/access-control.ts';
 import { decodeGrantees, encodeGrantees, withoutRevoked } from '../../../node/act/grantees.ts';
 import { History } from '../../../node/act/history.ts';
 import { KeyValues } from '../../../node/act/key-values.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { saveManifest } from '../../../node/files/manifest-store.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { Manifest } from '../../../node/manifest/manifest.ts';

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { transcrypt } from '../../../formats/crypto/counter-mode.ts';
+import { sharedSecret } from '../../../formats/crypto/ecdh.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { accessKeyOf, grant, newAccessList } from '../../../node/act/access-list.ts';
 import { decodeGrantees, encodeGrantees } from '../../../node/act/grantees.ts';
 import { History } from '../../../node/act/history.ts';
 import { KeyValues } from '../../../node/act/key-values.ts';
 import { createSession } from '../../../node/act/session.ts';
-import { transcrypt } from '../../../node/crypto/counter-mode.ts';
-import { sharedSecret } from '../../../node/crypto/ecdh.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { openFile } from '../../../node/files/joiner.ts';
 import { type SplitOptions, split } from '../../../node/files/splitter.ts';
 import { Manifest } from '../../../node/manifest/manifest.ts';

@@ -1,11 +1,11 @@
 /** Content made to harm its readers, and bodies made to harm the node that accepts them: an error each, and nothing stays. */
 import { describe, expect, test, vi } from 'vitest';
-import { cacFromData, makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { signSoc, socAddress } from '../../../node/chunk/soc.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
-import { systemRandom } from '../../../node/env/random.ts';
+import { cacFromData, makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { signSoc, socAddress } from '../../../formats/chunk/soc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { encryptChunk, randomEncryption } from '../../../node/files/encryption.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { encodeNode } from '../../../node/manifest/codec.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { NoRoomError } from '../../../node/protocols/pushsync/rules.ts';
 import { BATCH, EXPIRED_BATCH_ID, NO_BATCH, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';

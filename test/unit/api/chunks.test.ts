@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { cacAddress, makeCac } from '../../../node/chunk/cac.ts';
-import { socAddress } from '../../../node/chunk/soc.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { cacAddress, makeCac } from '../../../formats/chunk/cac.ts';
+import { socAddress } from '../../../formats/chunk/soc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { BATCH, NO_BATCH, stampOf, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 

@@ -1,6 +1,6 @@
 import { pack } from 'tar-stream';
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { BATCH } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 

@@ -1,6 +1,7 @@
 /** Messaging of the simulated node: what is sent is noted, and a test delivers to the subscribers. */
+
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import type { Message } from '../../../node/pss/pss.ts';
 import { type Failing, failIf } from './failing.ts';
 import { OVERLAY } from './fake-peers.ts';

@@ -1,6 +1,7 @@
 /** Peers of the simulated node: which are connected, what they owe, and what they say. */
+
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';
 import type { StatusSnapshot } from '../../../node/protocols/status/status.ts';
 import type { TopologySnapshot } from '../../../node/topology/topology.ts';

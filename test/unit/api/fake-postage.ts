@@ -1,6 +1,6 @@
 /** Batches and stamps of the simulated node: three issuers, two of them with a batch on the chain. */
-import { encodeStamp } from '../../../node/chunk/stamp.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { encodeStamp } from '../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import {
   type Batch,
   type Issuer,

@@ -1,6 +1,7 @@
 /** Transactions and withdrawals of the simulated node: they are noted, and fail when a test says so. */
+
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import type { SentTransaction } from '../../../node/onchain/ports.ts';
 import type { Failing } from './failing.ts';
 

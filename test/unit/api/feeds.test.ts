@@ -1,9 +1,9 @@
 import { pack } from 'tar-stream';
 import { describe, expect, test } from 'vitest';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { httpDate } from '../../../node/api/values/http-date.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { updateId } from '../../../node/feeds/feed.ts';
 import { storeCollection } from '../../../node/files/collection/collection.ts';
 import { tarEntries } from '../../../node/files/collection/tar.ts';

@@ -1,6 +1,6 @@
 /** A node whose disk is full reads and says so. */
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
 import { BATCH } from './fake-postage.ts';
 import { startKit } from './kit.ts';
 

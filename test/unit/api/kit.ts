@@ -1,19 +1,19 @@
 /** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
+import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { createAccessControl } from '../../../node/act/access-control.ts';
 import type { Tokens } from '../../../node/api/admission/tokens.ts';
 import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
 import type { Listener } from '../../../node/api/listen.ts';
 import { createListeners } from '../../../node/api/server.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
-import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { equalBytes, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
 import type { ChunkEvents } from '../../../node/env/chunk-events.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { createNetstore } from '../../../node/files/netstore.ts';
 import { createUploader } from '../../../node/files/upload.ts';
 import { createStewardship } from '../../../node/stewardship/stewardship.ts';

@@ -1,8 +1,8 @@
 /** The redundancy level of requests: which routes read it, and what it is when a request does not say. */
 import { describe, expect, test } from 'vitest';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { DialectName } from '../../../node/api/dialect.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import vectors from '../../vectors/redundancy.json' with { type: 'json' };
 import { ChunkMap, generate, inParts } from '../files/chunk-map.ts';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { publicKeyOf } from '../../../node/crypto/ecdh.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { publicKeyOf } from '../../../formats/crypto/ecdh.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
 import { PssError } from '../../../node/pss/errors.ts';
 import { topicOf } from '../../../node/pss/trojan.ts';

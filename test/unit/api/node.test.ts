@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { DialectName } from '../../../node/api/dialect.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { HostError } from '../../../node/p2p/host.ts';
 import { OVERLAY, peer, SOME_ACCOUNT } from './fake-peers.ts';
 import { BATCH_ID } from './fake-postage.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';
 import { BATCH } from './fake-postage.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { ChainError } from '../../../node/onchain/ports.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { PostageError } from '../../../node/postage/ports.ts';
 import { BATCH, BATCH_ID, EXPIRED_BATCH_ID, NEW_BATCH_ID, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { startKit } from './kit.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import vectors from '../../vectors/redundancy.json' with { type: 'json' };
 import { ChunkMap, generate } from '../files/chunk-map.ts';
 import { groupsOf } from '../files/damage.ts';

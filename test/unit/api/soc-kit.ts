@@ -1,9 +1,9 @@
 /** Single-owner chunks as a client makes them, with the request that uploads each. */
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { signSoc, socParts } from '../../../node/chunk/soc.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 
 export const OWNER = createSigner(new Uint8Array(32).fill(9));
 

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { ChunkPutter } from '../../../node/chunk/chunk.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { ChunkPutter } from '../../../formats/chunk/chunk.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import vectors from '../../vectors/soc.json' with { type: 'json' };
-import { payloadOf } from '../crypto/payload.ts';
+import { payloadOf } from '../formats/crypto/payload.ts';
 import { BATCH, NO_BATCH, stampOf, YOUNG_BATCH_ID } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 import { OWNER, socOf } from './soc-kit.ts';

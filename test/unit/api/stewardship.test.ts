@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { RetrievalError } from '../../../node/protocols/retrieval/rules.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { ChainError, type ChainErrorCode } from '../../../node/onchain/ports.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { ChainError, type ChainErrorCode } from '../../../formats/ethereum/chain-error.ts';
 import { sentTransaction, TX_HASH } from './fake-transactions.ts';
 import { type Knobs, startKit, WITHDRAWAL_ADDRESS } from './kit.ts';
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
 import { batchId, contractAddresses } from '../../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
-import { hexText } from '../../../node/onchain/codec/hex.ts';
+import { hexText } from '../../../formats/ethereum/hex.ts';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
 
 const { deterministicAddresses, batchIds } = vectors;

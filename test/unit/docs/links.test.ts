@@ -84,7 +84,11 @@ describe('the protocol reference', () => {
     const missing = pages
       .filter((page) => page.startsWith('docs/'))
       .flatMap((page) =>
-        [...prose(read(page)).matchAll(/`((?:node|chain|harness|scenarios|test|dashboards)\/[\w./*-]+)`/g)]
+        [
+          ...prose(read(page)).matchAll(
+            /`((?:formats|node|chain|harness|scenarios|test|dashboards)\/[\w./*-]+)`/g,
+          ),
+        ]
           .map(([, name = '']) => name)
           .filter((name) => !exists(name))
           .map((name) => `${page}: ${name}`),

@@ -1,19 +1,19 @@
 /** Routes, names, series, formats and signatures of the protocol reference are those of the code. */
 import { describe, expect, test } from 'vitest';
-import { TestbedMetrics } from '../../../harness/metrics/testbed.ts';
-import { acceptedHeaderNames, dialectOf } from '../../../node/api/dialect.ts';
-import { ROUTES } from '../../../node/api/routes/table.ts';
-import { BINS, MAX_PO } from '../../../node/chunk/address.ts';
+import { BINS, MAX_PO } from '../../../formats/chunk/address.ts';
 import {
   ADDRESS_SIZE,
   CHUNK_PAYLOAD_SIZE,
   CHUNK_STORED_SIZE_MAX,
   SPAN_SIZE,
-} from '../../../node/chunk/chunk.ts';
-import { STAMP_SIZE } from '../../../node/chunk/stamp.ts';
+} from '../../../formats/chunk/chunk.ts';
+import { STAMP_SIZE } from '../../../formats/chunk/stamp.ts';
+import { ERROR_OF_SELECTOR } from '../../../formats/ethereum/revert.ts';
+import { TestbedMetrics } from '../../../harness/metrics/testbed.ts';
+import { acceptedHeaderNames, dialectOf } from '../../../node/api/dialect.ts';
+import { ROUTES } from '../../../node/api/routes/table.ts';
 import { parityCount, type RedundancyLevel, shardsMax } from '../../../node/files/redundancy/redundancy.ts';
 import { SAMPLE_SIZE } from '../../../node/incentives/sample.ts';
-import { ERROR_OF_SELECTOR } from '../../../node/onchain/codec/revert.ts';
 import { EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
 import { GAME_FUNCTIONS, STAKE_FUNCTIONS } from '../../../node/onchain/incentive-contracts.ts';
 import { BUCKET_DEPTH } from '../../../node/postage/rules.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { parseSoc, signSoc } from '../../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { parseSoc, signSoc } from '../../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { indexBytes, updateAddress, updateId } from '../../../node/feeds/feed.ts';
 import { feedOf, storeFeedManifest } from '../../../node/feeds/feed-manifest.ts';
 import { openManifest, saveManifest } from '../../../node/files/manifest-store.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
+import { ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { INDEX_MAX, updateAddress } from '../../../node/feeds/feed.ts';
 import { findLatest, searchLatest } from '../../../node/feeds/finder.ts';

@@ -1,5 +1,5 @@
 /** Updates in memory, as the finder sees a network: which exist, how reads fail, and how often it was asked. */
-import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { indexBytes } from '../../../node/feeds/feed.ts';
 
 /** How a read ends: by its answer, by silence until it is given up, or by another failure. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { signSoc } from '../../../node/chunk/soc.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { signSoc } from '../../../formats/chunk/soc.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { resolveUpdate } from '../../../node/feeds/update.ts';
 import vectors from '../../vectors/feeds.json' with { type: 'json' };

@@ -1,6 +1,6 @@
 /** A putter and getter over one map; the network of a unit test. */
-import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 
 export class ChunkMap {
   readonly chunks = new Map<string, Chunk>();

@@ -1,6 +1,6 @@
 /** What a tree is made of, so that a test can take away exactly as much as it wants. */
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { TreeShape } from '../../../node/files/redundancy/redundancy.ts';
 import { childrenOf, contentOf, decodeReference, isLeaf } from '../../../node/files/tree.ts';
 import type { ChunkMap } from './chunk-map.ts';

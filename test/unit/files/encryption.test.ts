@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { systemRandom } from '../../../node/env/random.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { decryptChunk, encryptChunk, randomEncryption } from '../../../node/files/encryption.ts';
 import { openFile } from '../../../node/files/joiner.ts';
 import { split } from '../../../node/files/splitter.ts';

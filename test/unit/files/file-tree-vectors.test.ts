@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { chunkFrom } from '../../../node/chunk/validate.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { openFile } from '../../../node/files/joiner.ts';
 import { split } from '../../../node/files/splitter.ts';
 import vectors from '../../vectors/file-tree.json' with { type: 'json' };

@@ -1,6 +1,6 @@
 /** Encryption without chance: the keys of the vectors. */
-import { decodeSpan } from '../../../node/chunk/span.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { decodeSpan } from '../../../formats/chunk/span.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type { Encryption } from '../../../node/files/encryption.ts';
 
 const LEAF = 4096n;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { encodeSpan } from '../../../node/chunk/span.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { encodeSpan } from '../../../formats/chunk/span.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { openFile } from '../../../node/files/joiner.ts';
 import { parityCount } from '../../../node/files/redundancy/redundancy.ts';
 import { split } from '../../../node/files/splitter.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { signSoc } from '../../../node/chunk/soc.ts';
-import { equalBytes } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { signSoc } from '../../../formats/chunk/soc.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { createNetstore } from '../../../node/files/netstore.ts';
 
 const local = makeCac(1n, Uint8Array.of(1));

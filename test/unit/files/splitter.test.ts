@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { cacFromData } from '../../../node/chunk/cac.ts';
-import type { Chunk, ChunkPutter } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { systemRandom } from '../../../node/env/random.ts';
+import { cacFromData } from '../../../formats/chunk/cac.ts';
+import type { Chunk, ChunkPutter } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { randomEncryption } from '../../../node/files/encryption.ts';
 import { openFile } from '../../../node/files/joiner.ts';
 import { type SplitOptions, split } from '../../../node/files/splitter.ts';

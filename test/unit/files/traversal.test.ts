@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { type Chunk, ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { signSoc } from '../../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { signSoc } from '../../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { systemClock } from '../../../node/env/clock.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { storeFeedManifest } from '../../../node/feeds/feed-manifest.ts';
 import { storeCollection } from '../../../node/files/collection/collection.ts';
 import { randomEncryption } from '../../../node/files/encryption.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import type { Stamp } from '../../../node/chunk/stamp.ts';
-import { equalBytes } from '../../../node/crypto/hex.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../../formats/chunk/stamp.ts';
+import { equalBytes } from '../../../formats/crypto/hex.ts';
 import { createUploader, type UploaderDeps } from '../../../node/files/upload.ts';
 import { type Batch, PostageError } from '../../../node/postage/ports.ts';
 import type { Tag, UploadSession } from '../../../node/store/ports.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { parseSoc, signSoc } from '../../../node/chunk/soc.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { parseSoc, signSoc } from '../../../formats/chunk/soc.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { createGsoc, type Gsoc } from '../../../node/gsoc/gsoc.ts';
 import vectors from '../../vectors/messaging.json' with { type: 'json' };
 

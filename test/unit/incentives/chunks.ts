@@ -1,10 +1,10 @@
 /** Chunks of both kinds with valid stamps, and a reserve that holds them. */
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { type Chunk, SPAN_SIZE } from '../../../node/chunk/chunk.ts';
-import { signSoc } from '../../../node/chunk/soc.ts';
-import { bucketOf, type Stamp, stampDigest, stampIndex } from '../../../node/chunk/stamp.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { type Chunk, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
+import { signSoc } from '../../../formats/chunk/soc.ts';
+import { bucketOf, type Stamp, stampDigest, stampIndex } from '../../../formats/chunk/stamp.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import type { Batch, Postage } from '../../../node/postage/ports.ts';
 import { PostageError } from '../../../node/postage/ports.ts';

@@ -4,13 +4,13 @@
  * `Transactions`, as `FakeChain` does, but a transaction waits there for the block that the test mines: a round is lost
  * or won by the block that a transaction gets into.
  */
-import { toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { encodeWord, readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { obfuscated, placeOf } from '../../../node/incentives/rules.ts';
-import { encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
 import { GAME_FUNCTIONS } from '../../../node/onchain/incentive-contracts.ts';
 import {
-  ChainError,
   type Receipt,
   type SentTransaction,
   type TransactionRequest,

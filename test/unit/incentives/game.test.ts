@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createKeyedHasher } from '../../../node/crypto/bmt/tree.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { createKeyedHasher } from '../../../formats/crypto/bmt/tree.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createPlayer, type Player } from '../../../node/incentives/game.ts';

@@ -2,10 +2,10 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { keccak256 } from 'ethers';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { chunkFrom } from '../../../node/chunk/validate.ts';
-import { createKeyedHasher } from '../../../node/crypto/bmt/tree.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { createKeyedHasher } from '../../../formats/crypto/bmt/tree.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { inclusionProofs } from '../../../node/incentives/proofs.ts';
 import { commitmentHash, type SampleItem, transformedAddress } from '../../../node/incentives/sample.ts';
 import {

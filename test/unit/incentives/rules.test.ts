@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import {
   comesInTime,
   consensusBlock,

@@ -1,10 +1,10 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { proximityOrder } from '../../../node/chunk/address.ts';
-import { createKeyedHasher } from '../../../node/crypto/bmt/tree.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { createKeyedHasher } from '../../../formats/crypto/bmt/tree.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import {
   commitmentHash,
   SAMPLE_SIZE,

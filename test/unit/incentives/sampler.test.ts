@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { commitmentHash } from '../../../node/incentives/sample.ts';
 import { createSampler } from '../../../node/incentives/sampler.ts';

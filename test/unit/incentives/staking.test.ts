@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { encodeWord, readWords, selectorOf } from '../../../formats/ethereum/abi.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createStaking } from '../../../node/incentives/staking.ts';
-import { encodeWord, readWords, selectorOf } from '../../../node/onchain/codec/abi.ts';
 import { encodeManageStake } from '../../../node/onchain/incentive-contracts.ts';
-import { ChainError, type Receipt, type SentTransaction } from '../../../node/onchain/ports.ts';
+import { type Receipt, type SentTransaction } from '../../../node/onchain/ports.ts';
 import { MINED_WITHIN_MS } from '../../../node/onchain/transactions/patience.ts';
 import { TOKEN } from '../onchain/addresses.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';

@@ -1,10 +1,10 @@
 /** The sample of the vectors, made by the rule that they state. */
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { signSoc } from '../../../node/chunk/soc.ts';
-import { type Stamp, stampDigest } from '../../../node/chunk/stamp.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { signSoc } from '../../../formats/chunk/soc.ts';
+import { type Stamp, stampDigest } from '../../../formats/chunk/stamp.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { SampleItem } from '../../../node/incentives/sample.ts';
 import vectors from '../../vectors/reserve-sample.json' with { type: 'json' };
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { openManifest, saveManifest } from '../../../node/files/manifest-store.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { decodeNode, encodeNode } from '../../../node/manifest/codec.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { openManifest, saveManifest } from '../../../node/files/manifest-store.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { decodeNode, encodeNode } from '../../../node/manifest/codec.ts';

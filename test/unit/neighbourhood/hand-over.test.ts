@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { proximityOrder } from '../../../node/chunk/address.ts';
-import { stampHash } from '../../../node/chunk/stamp.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { stampHash } from '../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createHandOver } from '../../../node/neighbourhood/hand-over.ts';

@@ -1,10 +1,10 @@
 /** Whatever happens to a small network: no chunk with a receipt is without a holder while its batch lives. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { closerTo, isResponsible, proximityOrder } from '../../../node/chunk/address.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { closerTo, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { NO_ROOM_MAX } from '../../../node/protocols/pushsync/rules.ts';
 import type { ReserveEntry } from '../../../node/store/ports.ts';
 import { chunkAt, stamp } from '../store/stores.ts';

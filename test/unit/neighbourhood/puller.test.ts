@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { TimeoutError } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';

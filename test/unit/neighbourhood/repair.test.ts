@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { ChunkNotFoundError } from '../../../node/chunk/chunk.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createRepair } from '../../../node/neighbourhood/repair.ts';
 import { createMemoryStore, MemoryDisk } from '../../../node/store/memory-store.ts';

@@ -2,10 +2,10 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BINS, proximityOrder } from '../../../node/chunk/address.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { BINS, proximityOrder } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import type { HandOver } from '../../../node/neighbourhood/hand-over.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressPrefix } from '../../../node/chunk/address.ts';
+import { addressPrefix } from '../../../formats/chunk/address.ts';
 import {
   coveredDepth,
   isTooEmpty,

@@ -4,10 +4,10 @@
  * milliseconds: pushing (`pushsync.ts`), lists and pulling (`pullsync.ts`), status. Whatever leaves a reserve because it
  * was handed over is checked at that moment.
  */
-import { closerTo, isResponsible, proximityOrder } from '../../../node/chunk/address.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { closerTo, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { abortable } from '../../../node/env/abortable.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';

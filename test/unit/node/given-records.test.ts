@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { Foundation } from '../../../node/compose/foundation.ts';
 import { givenRecords, whereGiven } from '../../../node/compose/given-records.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { formatRecords } from '../../../node/p2p/address/record-file.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { VERSION } from '../../../formats/version.ts';
 import { parseOptionFile } from '../../../node/option-file.ts';
 import { resolveOptions } from '../../../node/option-sources.ts';
 import {
@@ -9,7 +10,6 @@ import {
   OptionError,
   optionNames,
 } from '../../../node/options.ts';
-import { VERSION } from '../../../node/version.ts';
 
 const CONTRACT = '0x5FbDB2315678afecb367f032d93F642f64180aa3';
 const REQUIRED = [

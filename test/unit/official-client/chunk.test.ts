@@ -2,10 +2,10 @@
 import { Bee, MerkleTree } from '@ethersphere/bee-js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import { parseSoc, signSoc } from '../../../node/chunk/soc.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { parseSoc, signSoc } from '../../../formats/chunk/soc.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, inParts } from '../files/chunk-map.ts';
 import { ids, privateKeys, UNREACHABLE } from './kit.ts';

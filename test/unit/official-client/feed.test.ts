@@ -2,8 +2,8 @@
 import { FeedIndex } from '@ethersphere/bee-js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { INDEX_MAX, updateAddress, updateId } from '../../../node/feeds/feed.ts';
 import { ids, requestedPath } from './kit.ts';
 

@@ -2,7 +2,7 @@
 import { MantarayNode, NULL_ADDRESS } from '@ethersphere/bee-js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { feedOf, storeFeedManifest } from '../../../node/feeds/feed-manifest.ts';
 import { openManifest, saveManifest } from '../../../node/files/manifest-store.ts';
 import { Manifest } from '../../../node/manifest/manifest.ts';

@@ -2,9 +2,9 @@
 import { MerkleTree, PrivateKey, Signature, Stamper, Utils } from '@ethersphere/bee-js';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodeStamp, encodeStamp, type Stamp } from '../../../node/chunk/stamp.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { decodeStamp, encodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { BatchIssuer } from '../../../node/postage/issuer.ts';
 import { validateStamp } from '../../../node/postage/validation.ts';

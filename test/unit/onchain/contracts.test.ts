@@ -1,9 +1,10 @@
 import { Interface } from 'ethers';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
-import { ERROR_OF_SELECTOR } from '../../../node/onchain/codec/revert.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
+import { ERROR_OF_SELECTOR } from '../../../formats/ethereum/revert.ts';
 import {
   batchIdOf,
   decodePostageEvent,
@@ -13,7 +14,7 @@ import {
   FUNCTIONS,
   POSTAGE_TOPICS,
 } from '../../../node/onchain/contracts.ts';
-import { ChainError, type LogEntry } from '../../../node/onchain/ports.ts';
+import { type LogEntry } from '../../../node/onchain/ports.ts';
 import signatures from '../../vectors/abi-signatures.json' with { type: 'json' };
 import contracts from '../../vectors/contracts.json' with { type: 'json' };
 

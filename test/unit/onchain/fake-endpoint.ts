@@ -1,7 +1,7 @@
 import { Transaction } from 'ethers';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
+import { quantity } from '../../../formats/ethereum/hex.ts';
 import { createChain, type SendingChain } from '../../../node/onchain/chain.ts';
-import { quantity } from '../../../node/onchain/codec/hex.ts';
-import { ChainError } from '../../../node/onchain/ports.ts';
 import { CHAIN_ID } from './addresses.ts';
 
 const ONE_COIN = '0xde0b6b3a7640000';

@@ -1,9 +1,9 @@
 import { Interface, keccak256 } from 'ethers';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { selectorOf } from '../../../node/onchain/codec/abi.ts';
-import { ERROR_OF_SELECTOR } from '../../../node/onchain/codec/revert.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { selectorOf } from '../../../formats/ethereum/abi.ts';
+import { ERROR_OF_SELECTOR } from '../../../formats/ethereum/revert.ts';
 import {
   encodeClaim,
   encodeCommit,

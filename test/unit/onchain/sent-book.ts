@@ -2,8 +2,8 @@
  * What the sender of a node records about its transactions, for every fake of the port `Transactions`. When one is
  * mined, and what it does to a contract, is for the fake to say: each knows other contracts.
  */
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import {
-  ChainError,
   type Receipt,
   type SentTransaction,
   type TransactionRequest,

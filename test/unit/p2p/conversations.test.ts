@@ -4,11 +4,11 @@
  */
 
 import { expect, test } from 'vitest';
+import { decodeStamp } from '../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { join } from '../../../harness/conformance/wire/hostile-bytes.ts';
-import { decodeStamp } from '../../../node/chunk/stamp.ts';
-import { chunkFrom } from '../../../node/chunk/validate.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { decodeUnderlays } from '../../../node/p2p/address/underlay.ts';

@@ -2,8 +2,8 @@
 
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { createLogger } from '../../../node/env/logger.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Peer, ProtocolSpec } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import { MemoryLink } from '../../../node/p2p/memory-link.ts';

@@ -1,11 +1,12 @@
 /** Memory hosts with everything they need, for the tests of the p2p layer and of what stands on it. */
+
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { memoryRecords } from '../../../harness/flavours/tampered/conduct/memory-records.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';

@@ -1,5 +1,5 @@
 /** A transport whose other end is the test: links and streams on which it sends what it likes. */
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';

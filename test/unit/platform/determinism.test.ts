@@ -1,6 +1,6 @@
 /** The same seed, the same messages at the same times: nothing that a node does escapes its platform. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { SharedResults } from '../../../node/env/shared-results.ts';
+import type { SharedResults } from '../../../formats/shared-results.ts';
 import { sharedResults } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { type SimulatedNode, Simulation } from './simulation.ts';

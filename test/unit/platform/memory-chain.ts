@@ -5,8 +5,8 @@
  */
 
 import { Transaction } from 'ethers';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import {
   type AbiValue,
   encodeCall,
@@ -14,8 +14,8 @@ import {
   readWords,
   selectorOf,
   topicOf,
-} from '../../../node/onchain/codec/abi.ts';
-import { quantity } from '../../../node/onchain/codec/hex.ts';
+} from '../../../formats/ethereum/abi.ts';
+import { quantity } from '../../../formats/ethereum/hex.ts';
 import { batchIdOf, EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
 import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
 import { SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';

@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { cacAddress } from '../../../node/chunk/cac.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { cacAddress } from '../../../formats/chunk/cac.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { IdleCores } from '../../../node/platform/workers/idle-cores.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { decodeMessage, encodeMessage } from '../../../node/p2p/codec/codec.ts';
 import { BatchMirror, type MirroredBatch, NO_RECORDS } from '../../../node/postage/batch-store.ts';
 import { Snapshot } from '../../../node/protocols/status/wire.ts';

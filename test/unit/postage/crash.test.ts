@@ -1,6 +1,6 @@
 /** A process that dies in the middle of spending tokens: what was paid for is there after the restart, once. */
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { QUIET_PAGES } from '../../../node/postage/ledger.ts';
 import { CrashError } from '../onchain/memory-state.ts';
 import { id32, OTHER } from './fake-chain.ts';

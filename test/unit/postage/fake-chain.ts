@@ -1,5 +1,5 @@
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import {
   type AbiValue,
   encodeCall,
@@ -7,12 +7,12 @@ import {
   readWords,
   selectorOf,
   topicOf,
-} from '../../../node/onchain/codec/abi.ts';
+} from '../../../formats/ethereum/abi.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { batchIdOf, EVENTS, FUNCTIONS } from '../../../node/onchain/contracts.ts';
 import {
   type BlockHeader,
   type Chain,
-  ChainError,
   type LogEntry,
   type Receipt,
   type SentTransaction,

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { encodeStamp, type Stamp } from '../../../node/chunk/stamp.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { encodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { createLogger } from '../../../node/env/logger.ts';
 import { BatchIssuer, type IssuerDeps, type IssuerRecord } from '../../../node/postage/issuer.ts';
 import { validateStamp } from '../../../node/postage/validation.ts';

@@ -1,9 +1,9 @@
 /** A node's postage service over a chain in memory, and over a disk that outlives it. */
 
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import type { PurchaseRequest } from '../../../node/postage/ports.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { batchIdOf } from '../../../node/onchain/contracts.ts';
-import { ChainError } from '../../../node/onchain/ports.ts';
 import { UNSETTLED_BLOCKS } from '../../../node/postage/rules.ts';
 import type { FakeChain } from './fake-chain.ts';
 import { id32, OTHER } from './fake-chain.ts';

@@ -1,7 +1,7 @@
 /** A chain that replaces its newest blocks: what the node shows is, in the end, what the chain has. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { PostageSyncError } from '../../../node/postage/errors.ts';
 import { QUIET_PAGES, VANISHED_GRACE_BLOCKS } from '../../../node/postage/ledger.ts';
 import { UNDO_BLOCKS } from '../../../node/postage/page-history.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { decodeStamp } from '../../../node/chunk/stamp.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { decodeStamp } from '../../../formats/chunk/stamp.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { batchIdOf } from '../../../node/onchain/contracts.ts';
 import { decodeBatch, encodeBatch } from '../../../node/postage/batch-store.ts';
 import { validateStamp } from '../../../node/postage/validation.ts';

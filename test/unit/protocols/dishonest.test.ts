@@ -1,6 +1,6 @@
 /** What peers that do not pay gain: nothing beyond what time forgives every peer. */
 import { describe, expect, test } from 'vitest';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { HostError, type Peer, StreamError } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import { PINGPONG } from '../../../node/protocols/pingpong/wire.ts';

@@ -1,12 +1,13 @@
 /** Nodes over memory hosts that trade chunks: accounting, time settlement, retrieval and pushsync, one manual clock. */
+
+import { closerTo } from '../../../formats/chunk/address.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { type AccountingService, createAccounting } from '../../../node/accounting/accounting.ts';
 import type { PaymentTerms } from '../../../node/accounting/terms.ts';
-import { closerTo } from '../../../node/chunk/address.ts';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
-import { equalBytes, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import type { Host, MessageStream, Peer, ProtocolHandler, ProtocolSpec } from '../../../node/p2p/host.ts';

@@ -1,8 +1,8 @@
 /** Floods of what no honest node sends: their sender is disconnected before they cost much, and no other peer is. */
 import { describe, expect, test } from 'vitest';
-import { closerTo } from '../../../node/chunk/address.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { encodeStamp } from '../../../node/chunk/stamp.ts';
+import { closerTo } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { encodeStamp } from '../../../formats/chunk/stamp.ts';
 import { HostError, type Peer, StreamError } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import { PostageError } from '../../../node/postage/ports.ts';

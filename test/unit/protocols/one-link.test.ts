@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
 import { connect, exchangeNodes, never, PRODUCTION, someStamp } from './exchange-nodes.ts';
 import { ManualClock } from './manual-clock.ts';
 

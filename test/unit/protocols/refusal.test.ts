@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { CURSORS, PULLSYNC } from '../../../node/protocols/pullsync/wire.ts';
 import { PUSHSYNC } from '../../../node/protocols/pushsync/wire.ts';
 import { refusingHost } from '../../../node/protocols/refusal.ts';

@@ -1,11 +1,11 @@
 /** Every protocol asked of a peer that follows no rules: the asker gets an answer or an error of its own in time, and nothing stays behind. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { encodeStamp } from '../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner, SignatureError } from '../../../formats/crypto/signer.ts';
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
-import { encodeStamp } from '../../../node/chunk/stamp.ts';
-import { chunkFrom } from '../../../node/chunk/validate.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner, SignatureError } from '../../../node/crypto/signer.ts';
 import { encodeMessage } from '../../../node/p2p/codec/codec.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { decodeAmount, encodeAmount } from '../../../node/protocols/amounts.ts';

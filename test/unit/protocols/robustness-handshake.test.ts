@@ -1,8 +1,8 @@
 /** Introductions by strangers that follow no rules: only a peer that proves its identity is let in, and nothing stays of the others. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
 import { encodeMessage } from '../../../node/p2p/codec/codec.ts';
 import type { MessageOf } from '../../../node/p2p/codec/message.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';

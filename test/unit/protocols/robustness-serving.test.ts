@@ -1,12 +1,12 @@
 /** Every protocol served to a peer that follows no rules: it gets the answer of the specification or a reset, and nothing stays behind. */
 import { fc } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { encodeStamp } from '../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
-import { proximityOrder } from '../../../node/chunk/address.ts';
-import { encodeStamp } from '../../../node/chunk/stamp.ts';
-import { chunkFrom } from '../../../node/chunk/validate.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { decodeUnderlays, encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { encodeMessage } from '../../../node/p2p/codec/codec.ts';

@@ -1,9 +1,9 @@
 /** A node with all its protocols among hostile peers, and what to look at afterwards. */
 import { getEventListeners } from 'node:events';
 import { expect } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { overlayAddress } from '../../../node/crypto/overlay.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { overlayAddress } from '../../../formats/crypto/overlay.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { Logger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';

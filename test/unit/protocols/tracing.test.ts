@@ -1,6 +1,6 @@
 /** What a node that traces adds to its streams, and one that does not leaves as it was. */
 import { beforeEach, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
 import { streamHeaders } from '../../../node/env/tracing/span-context.ts';
 import type { Span, SpanContext, SpanOptions, Tracing } from '../../../node/env/tracing/tracing.ts';
 import type { Headers, Host } from '../../../node/p2p/host.ts';

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import type { Stamp } from '../../../node/chunk/stamp.ts';
-import { ephemeralKey, publicKeyOf } from '../../../node/crypto/ecdh.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../../formats/chunk/stamp.ts';
+import { ephemeralKey, publicKeyOf } from '../../../formats/crypto/ecdh.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { PushsyncError } from '../../../node/protocols/pushsync/rules.ts';
 import { createPss, type Message, type Pss } from '../../../node/pss/pss.ts';
 import { randomSecret, seal, topicOf } from '../../../node/pss/trojan.ts';

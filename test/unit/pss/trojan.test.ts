@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cacAddress } from '../../../node/chunk/cac.ts';
-import { ephemeralKey, publicKeyOf, sharedSecret } from '../../../node/crypto/ecdh.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import { systemRandom } from '../../../node/env/random.ts';
+import { cacAddress } from '../../../formats/chunk/cac.ts';
+import { ephemeralKey, publicKeyOf, sharedSecret } from '../../../formats/crypto/ecdh.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { checkTargets, mine } from '../../../node/pss/mining.ts';
 import {
   MESSAGE_SIZE_MAX,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { socAddress } from '../../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { socAddress } from '../../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { ownerNear } from '../../../scenarios/steps/gsoc-owner.ts';
 import vectors from '../../vectors/messaging.json' with { type: 'json' };
 

@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { encryptKey } from '../../../node/crypto/keystore.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
-import { systemRandom } from '../../../node/env/random.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { encryptKey } from '../../../formats/crypto/keystore.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { loadOrCreateKey } from '../../../node/store/key-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-keys-'));

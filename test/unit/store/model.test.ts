@@ -1,10 +1,10 @@
 /** Any sequence of operations leaves both backends in the state that the written rules give. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { proximityOrder } from '../../../node/chunk/address.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import { type Stamp, stampHash } from '../../../node/chunk/stamp.ts';
-import { toHex } from '../../../node/crypto/hex.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkTotals, LocalStore, PushOutcome, UploadSession } from '../../../node/store/ports.ts';
 import { BACKENDS, type Bench, chunk, committed, OVERLAY, stamp } from './stores.ts';
 

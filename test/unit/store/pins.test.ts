@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
 import { BACKENDS, type Bench, chunk, chunkAt, committed, stamp } from './stores.ts';
 

@@ -2,12 +2,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../../formats/chunk/stamp.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { badDisk } from '../../../harness/flavours/tampered/disk.ts';
 import type { DiskFault } from '../../../harness/flavours/tampered/settings.ts';
 import type { Active } from '../../../harness/flavours/tampered/surroundings.ts';
-import type { Chunk } from '../../../node/chunk/chunk.ts';
-import type { Stamp } from '../../../node/chunk/stamp.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import type { Backend } from '../../../node/store/backend.ts';

@@ -1,8 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
-import { encodeWord, topicOf } from '../../../node/onchain/codec/abi.ts';
-import { ChainError, type LogEntry } from '../../../node/onchain/ports.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { encodeWord, topicOf } from '../../../formats/ethereum/abi.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
+import { type LogEntry } from '../../../node/onchain/ports.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { Cashout } from '../../../node/swap/cashout.ts';
 import { type SignedCheque, signCheque } from '../../../node/swap/cheque.ts';

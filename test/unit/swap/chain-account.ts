@@ -1,11 +1,11 @@
 /** Transactions of one account on the simulated chain: mined after a block's time, with the effects of the contracts. */
 
-import { equalBytes, fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
-import type { Signer } from '../../../node/crypto/signer.ts';
+import { equalBytes, fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
+import type { Signer } from '../../../formats/crypto/signer.ts';
+import { readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
 import type { Clock } from '../../../node/env/clock.ts';
 import { Lock } from '../../../node/env/turns/lock.ts';
-import { readWords, selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
 import { FUNCTIONS, toAddress } from '../../../node/onchain/contracts.ts';
 import type { LogEntry, SentTransaction, TransactionRequest } from '../../../node/onchain/ports.ts';
 import { recoverIssuer } from '../../../node/swap/cheque.ts';

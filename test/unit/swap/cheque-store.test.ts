@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { signCheque } from '../../../node/swap/cheque.ts';
 import { ChequeStore } from '../../../node/swap/cheque-store.ts';
 import { CHAIN_ID } from '../onchain/addresses.ts';

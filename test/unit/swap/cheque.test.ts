@@ -1,8 +1,8 @@
 import { Wallet } from 'ethers';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import {
   chequeDigest,
   decodeCheque,

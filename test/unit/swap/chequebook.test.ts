@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { Lock } from '../../../node/env/turns/lock.ts';
 import { encodeTransfer } from '../../../node/onchain/contracts.ts';
 import { recoverIssuer } from '../../../node/swap/cheque.ts';

@@ -1,6 +1,6 @@
 import { AbiCoder } from 'ethers';
 import { expect, test } from 'vitest';
-import { selectorOf, topicOf } from '../../../node/onchain/codec/abi.ts';
+import { selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
 import { encodeCash, SWAP_EVENTS, SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
 import signatures from '../../vectors/abi-signatures.json' with { type: 'json' };
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { encodeWord, topicOf } from '../../../formats/ethereum/abi.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { createLogger, silentLogger } from '../../../node/env/logger.ts';
-import { systemRandom } from '../../../node/env/random.ts';
-import { encodeWord, topicOf } from '../../../node/onchain/codec/abi.ts';
-import { ChainError } from '../../../node/onchain/ports.ts';
 import { MINED_WITHIN_MS } from '../../../node/onchain/transactions/patience.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { SWAP_EVENTS } from '../../../node/swap/contracts.ts';

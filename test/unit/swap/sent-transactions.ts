@@ -2,8 +2,8 @@
  * The port `Transactions` of one account, where the test decides what becomes of each. `ChainAccount` mines by itself,
  * with the effects of the contracts.
  */
-import { toHex } from '../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../node/crypto/keccak.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type {
   LogEntry,
   Receipt,

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { SwapServices } from '../../../node/swap/services.ts';
 import { CHAIN_ID, FACTORY, ORACLE, TOKEN } from '../onchain/addresses.ts';
 import { memoryRecords, testKey } from '../p2p/memory-nodes.ts';

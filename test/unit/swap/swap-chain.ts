@@ -3,10 +3,10 @@
  * `Chain` and answers calls alone, because many accounts share it: `ChainAccount` and `SentTransactions` send for one.
  */
 
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
-import { createSigner } from '../../../node/crypto/signer.ts';
-import { encodeWord, selectorOf } from '../../../node/onchain/codec/abi.ts';
-import { ChainError } from '../../../node/onchain/ports.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { encodeWord, selectorOf } from '../../../formats/ethereum/abi.ts';
+import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { SWAP_FUNCTIONS } from '../../../node/swap/contracts.ts';
 import { CHAIN_ID, FACTORY, ORACLE, TOKEN } from '../onchain/addresses.ts';
 

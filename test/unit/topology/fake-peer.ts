@@ -1,4 +1,4 @@
-import { toHex } from '../../../node/crypto/hex.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 
 /** A connected full peer without any streams. */

@@ -1,7 +1,7 @@
 /** Whatever happens to a table, in whatever order, some things always hold. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect } from 'vitest';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { HostError } from '../../../node/p2p/host.ts';
 import { OVER_SATURATION } from '../../../node/topology/rules.ts';
 import type { Topology } from '../../../node/topology/topology.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { HostError } from '../../../node/p2p/host.ts';
 import { TARGET_DIALS } from '../../../node/topology/dial-targets.ts';

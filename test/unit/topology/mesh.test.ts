@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
-import { fromHex, toHex } from '../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { systemRandom } from '../../../formats/random.ts';
 import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
-import { systemRandom } from '../../../node/env/random.ts';
 import { createHive } from '../../../node/protocols/hive/hive.ts';
 import { createKademlia, type Kademlia } from '../../../node/topology/kademlia.ts';
 import { FULL_NODE, type MemoryNode, memoryRecords, NETWORK_ID, startedNodes } from '../p2p/memory-nodes.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { HostError, type Peer } from '../../../node/p2p/host.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { balancedCandidates, bootnodePauseMs, isGivenUp, slotOf } from '../../../node/topology/rules.ts';
 
 const own = new Uint8Array(32);

@@ -1,7 +1,7 @@
 /** Whatever order things happen in, and whatever gets lost while the nodes start: in the end every node has every other one. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect } from 'vitest';
-import { createSigner } from '../../../node/crypto/signer.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';

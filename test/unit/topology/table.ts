@@ -1,5 +1,5 @@
 /** A Kademlia table over a host and a hive that are the test's. */
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';

@@ -1,7 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { BINS, closerTo, isResponsible, proximityOrder } from '../../../node/chunk/address.ts';
-import { fromHex } from '../../../node/crypto/hex.ts';
+import { BINS, closerTo, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 import { Tiers } from '../../../node/topology/tiers.ts';
 import { fakePeer } from './fake-peer.ts';

@@ -1,6 +1,6 @@
 /** Fields shared by requests for machine and chain faults. */
 import { z } from 'zod';
-import { parseDurationMs } from '../../../../node/units.ts';
+import { parseDurationMs } from '../../../../formats/units.ts';
 import { duration, type FaultField, nodeName, parseNames, signedTextOr } from '../fields.ts';
 
 export const oneNode = z.strictObject({ node: nodeName });

@@ -1,6 +1,6 @@
 /** Single chunks, streams of chunks, stamps of chunks, and single-owner chunks with the feeds that they make. */
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import type { Row } from '../../row.ts';
 import type { Expectation } from '../expectation.ts';
 import type { HttpRequest, Transcript } from '../messages.ts';

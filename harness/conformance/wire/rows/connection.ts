@@ -1,5 +1,5 @@
 /** From the socket to the first stream, as a stranger: `p2p-protocols.md` 1. */
-import { equalBytes, toHex } from '../../../../node/crypto/hex.ts';
+import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import { peerIdOfKey } from '../../../../node/p2p/address/identity-key.ts';
 import { decodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
 import { StreamError } from '../../../../node/p2p/host.ts';

@@ -1,6 +1,6 @@
 /** How two nodes introduce themselves, in both versions: `p2p-protocols.md` 3 and 4.1. */
 import { randomBytes } from 'node:crypto';
-import { equalBytes, toHex } from '../../../../node/crypto/hex.ts';
+import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import { equalRecords, parseRecord, RecordError } from '../../../../node/p2p/address/record.ts';
 import {
   decodeUnderlays,

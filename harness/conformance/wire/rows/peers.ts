@@ -1,6 +1,6 @@
 /** What peers tell each other about themselves and others: pricing, pingpong, status, hive. `p2p-protocols.md` 4.2 to 4.5. */
-import { MAX_PO } from '../../../../node/chunk/address.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { MAX_PO } from '../../../../formats/chunk/address.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { parseRecord, RecordError } from '../../../../node/p2p/address/record.ts';
 import { decodeUnderlays, UnderlayError } from '../../../../node/p2p/address/underlay.ts';
 import type { AddressRecord, Generation } from '../../../../node/p2p/host.ts';

@@ -1,10 +1,10 @@
 /** How a node hands out what its reserve holds: `p2p-protocols.md` 4.10. */
 
-import { BINS, proximityOrder } from '../../../../node/chunk/address.ts';
-import { ADDRESS_SIZE } from '../../../../node/chunk/chunk.ts';
-import { decodeStamp, STAMP_SIZE, stampHash } from '../../../../node/chunk/stamp.ts';
-import { chunkFrom } from '../../../../node/chunk/validate.ts';
-import { equalBytes, toHex } from '../../../../node/crypto/hex.ts';
+import { BINS, proximityOrder } from '../../../../formats/chunk/address.ts';
+import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
+import { decodeStamp, STAMP_SIZE, stampHash } from '../../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../../formats/chunk/validate.ts';
+import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import {
   Ack,

@@ -1,12 +1,12 @@
 /** Giving a chunk to a node: `p2p-protocols.md` 4.9. */
 
-import { proximityOrder } from '../../../../node/chunk/address.ts';
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../../node/chunk/chunk.ts';
-import { STAMP_SIZE } from '../../../../node/chunk/stamp.ts';
-import { equalBytes, toHex } from '../../../../node/crypto/hex.ts';
-import { overlayAddress } from '../../../../node/crypto/overlay.ts';
-import { recoverSigner, SignatureError } from '../../../../node/crypto/signer.ts';
+import { proximityOrder } from '../../../../formats/chunk/address.ts';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../../formats/chunk/chunk.ts';
+import { STAMP_SIZE } from '../../../../formats/chunk/stamp.ts';
+import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
+import { overlayAddress } from '../../../../formats/crypto/overlay.ts';
+import { recoverSigner, SignatureError } from '../../../../formats/crypto/signer.ts';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import { Delivery, PUSHSYNC, Receipt } from '../../../../node/protocols/pushsync/wire.ts';
 import { Mismatch, NotApplicable } from '../../row.ts';

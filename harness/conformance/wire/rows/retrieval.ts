@@ -1,6 +1,6 @@
 /** Requesting a chunk from a node, and the credit it gives its peers: `p2p-protocols.md` 4.8 and 5. */
-import { proximityOrder } from '../../../../node/chunk/address.ts';
-import { ADDRESS_SIZE } from '../../../../node/chunk/chunk.ts';
+import { proximityOrder } from '../../../../formats/chunk/address.ts';
+import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
 import { Ack } from '../../../../node/p2p/handshake/wire.ts';
 import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
 import { NotApplicable } from '../../row.ts';

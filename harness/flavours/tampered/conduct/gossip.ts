@@ -1,5 +1,5 @@
 /** Records of nodes that are not where they are said to be, or do not exist. */
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
 import { ownIdentity } from '../../../../node/p2p/address/identity-key.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../../node/p2p/address/record.ts';
 import { encodeUnderlays, withPeerId } from '../../../../node/p2p/address/underlay.ts';

@@ -2,7 +2,7 @@
  * The host of a dishonest node. The unmodified node runs on top; what it hears and says is changed here, on
  * its protocol streams, after negotiation and encryption.
  */
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import type { MessageOf, MessageTable } from '../../../../node/p2p/codec/message.ts';
 import {
   type Host,

@@ -1,5 +1,5 @@
 /** Identities besides the node's own: each has a key, an overlay and a host. */
-import { createSigner, type Signer } from '../../../../node/crypto/signer.ts';
+import { createSigner, type Signer } from '../../../../formats/crypto/signer.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../../node/p2p/address/address-book.ts';
 import type { Host } from '../../../../node/p2p/host.ts';

@@ -1,7 +1,7 @@
 /** Debts that are not paid, and cheques that are worth nothing. */
 
-import { fromHex } from '../../../../node/crypto/hex.ts';
-import { decodeAnswer, encodeRequest } from '../../../../node/onchain/codec/json-rpc.ts';
+import { fromHex } from '../../../../formats/crypto/hex.ts';
+import { decodeAnswer, encodeRequest } from '../../../../formats/ethereum/json-rpc.ts';
 import type { ChainEndpoint } from '../../../../node/onchain/rpc.ts';
 import type { Peer } from '../../../../node/p2p/host.ts';
 import { encodeAmount } from '../../../../node/protocols/amounts.ts';

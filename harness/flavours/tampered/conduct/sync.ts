@@ -1,5 +1,5 @@
 /** Offers of chunks that do not exist. */
-import { BINS } from '../../../../node/chunk/address.ts';
+import { BINS } from '../../../../formats/chunk/address.ts';
 import type { MessageStream } from '../../../../node/p2p/host.ts';
 import {
   Ack,

@@ -1,6 +1,6 @@
 /** A connection from one node to another, through the proxy. */
 import { Socket } from 'node:net';
-import { TIMER_MAX_MS } from '../../../../node/units.ts';
+import { TIMER_MAX_MS } from '../../../../formats/units.ts';
 import { Line } from '../line.ts';
 import { type ActiveRule, changed, Direction, isFree, type Rules } from '../rules.ts';
 import { lookup } from './addresses.ts';

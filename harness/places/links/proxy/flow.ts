@@ -4,7 +4,7 @@
  * network.
  */
 import type { Socket } from 'node:net';
-import { TIMER_MAX_MS } from '../../../../node/units.ts';
+import { TIMER_MAX_MS } from '../../../../formats/units.ts';
 import type { Shape } from '../conditions.ts';
 import { type Line, pieceBytes, type Sent } from '../line.ts';
 import { type Direction, isFree } from '../rules.ts';

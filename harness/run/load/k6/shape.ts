@@ -1,7 +1,7 @@
 /** How long a load lasts: by its plan, or by the scenarios of the script itself. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { parseDurationMs } from '../../../../node/units.ts';
+import { parseDurationMs } from '../../../../formats/units.ts';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import type { LoadPlan } from '../plan.ts';
 import type { LoadScript } from '../scripts.ts';

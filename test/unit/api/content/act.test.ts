@@ -1,10 +1,10 @@
 /** Access control of uploads, downloads and grantee lists: `http-api-completion.md` 4.3, 4.4, 5, 5.7. */
 import secp256k1 from 'secp256k1';
 import { describe, expect, test } from 'vitest';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
 import { createAccessControl } from '../../../../node/act/access-control.ts';
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
 import { BATCH, YOUNG_BATCH_ID } from '../fake-postage.ts';
 import { type Kit, PUBLIC_KEY, startKit } from '../kit.ts';
 import { socOf } from '../soc-kit.ts';

@@ -1,14 +1,14 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { dialectOf } from '../../../../node/api/dialect.ts';
 import { ERRORS } from '../../../../node/api/errors.ts';
 import { refusalsOf } from '../../../../node/api/route/refusals.ts';
 import type { Method } from '../../../../node/api/route/route.ts';
 import { type SchemaName, schemas } from '../../../../node/api/route/schemas.ts';
 import { ROUTES } from '../../../../node/api/routes/table.ts';
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
 import { peer, SOME_ACCOUNT } from '../fake-peers.ts';
 import { BATCH } from '../fake-postage.ts';
 import { SOME_CASHOUT, SOME_CHEQUE } from '../fake-swap.ts';

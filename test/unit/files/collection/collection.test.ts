@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { SharedRoom } from '../../../../node/env/turns/shared-room.ts';
 import {
   type CollectionEntry,

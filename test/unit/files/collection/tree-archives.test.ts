@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { storeCollection } from '../../../../node/files/collection/collection.ts';
 import { tarEntries } from '../../../../node/files/collection/tar.ts';
 import vectors from '../../../vectors/archives.json' with { type: 'json' };

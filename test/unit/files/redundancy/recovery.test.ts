@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cacFromData, makeCac } from '../../../../node/chunk/cac.ts';
-import { type Chunk, ChunkNotFoundError } from '../../../../node/chunk/chunk.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
-import { systemRandom } from '../../../../node/env/random.ts';
+import { cacFromData, makeCac } from '../../../../formats/chunk/cac.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
+import { systemRandom } from '../../../../formats/random.ts';
 import { type Encryption, randomEncryption } from '../../../../node/files/encryption.ts';
 import { openFile } from '../../../../node/files/joiner.ts';
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../../node/chunk/chunk.ts';
-import { parseSoc, socParts } from '../../../../node/chunk/soc.ts';
-import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../../formats/chunk/chunk.ts';
+import { parseSoc, socParts } from '../../../../formats/chunk/soc.ts';
+import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 import { openFile } from '../../../../node/files/joiner.ts';
 import type { RedundancyLevel } from '../../../../node/files/redundancy/redundancy.ts';
 import { makeReplicas, replicasOf } from '../../../../node/files/redundancy/replicas.ts';

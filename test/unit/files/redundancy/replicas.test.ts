@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import { type Chunk, ChunkNotFoundError } from '../../../../node/chunk/chunk.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import { type Chunk, ChunkNotFoundError } from '../../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import type { RedundancyLevel } from '../../../../node/files/redundancy/redundancy.ts';
 import { getReplicated, makeReplicas, replicasOf } from '../../../../node/files/redundancy/replicas.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { nearest } from '../../../../formats/nearest.ts';
 import {
   formatMs,
   grouped,
@@ -8,7 +9,6 @@ import {
   suggestion,
   tokenColumn,
 } from '../../../../harness/base/format.ts';
-import { nearest } from '../../../../node/nearest.ts';
 
 const COMMANDS = ['up', 'ps', 'status', 'stamp', 'start', 'stop'];
 

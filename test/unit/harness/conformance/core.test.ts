@@ -3,13 +3,13 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { secretsOf } from '../../../../formats/shown-url.ts';
 import { readReport, writeReport } from '../../../../harness/conformance/files.ts';
 import { chosenRows, grade, type Opened } from '../../../../harness/conformance/grade.ts';
 import { matrixLines } from '../../../../harness/conformance/matrix.ts';
 import { conformancePage } from '../../../../harness/conformance/page.ts';
 import { publishedMatrix } from '../../../../harness/conformance/published.ts';
 import { type Level, Mismatch, NotApplicable, type Row } from '../../../../harness/conformance/row.ts';
-import { secretsOf } from '../../../../node/shown-url.ts';
 
 const PLAIN = { width: 100, colour: false, live: false };
 

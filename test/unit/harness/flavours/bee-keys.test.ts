@@ -1,7 +1,7 @@
 import { createECDH, createPrivateKey, createPublicKey } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { p256Identity } from '../../../../harness/flavours/bee-keys.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
 import vectors from '../../../vectors/p2p.json' with { type: 'json' };
 
 const scalar = (value: bigint) => new Uint8Array(Buffer.from(value.toString(16).padStart(64, '0'), 'hex'));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ChainError } from '../../../../node/onchain/ports.ts';
+import { ChainError } from '../../../../formats/ethereum/chain-error.ts';
 import {
   feesFor,
   gasLimitFor,

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { fromHex } from '../../../../node/crypto/hex.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { fromHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
+import { ChainError } from '../../../../formats/ethereum/chain-error.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { encodeApprove } from '../../../../node/onchain/contracts.ts';
-import { ChainError } from '../../../../node/onchain/ports.ts';
 import { MINED_WITHIN_MS, settleEarlier } from '../../../../node/onchain/transactions/patience.ts';
 import { createTransactions } from '../../../../node/onchain/transactions/transactions.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';

@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fromHex } from '../../../../node/crypto/hex.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { fromHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import type { SendingChain } from '../../../../node/onchain/chain.ts';
 import type { Receipt } from '../../../../node/onchain/ports.ts';

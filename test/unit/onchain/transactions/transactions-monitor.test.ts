@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { fromHex } from '../../../../node/crypto/hex.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { fromHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
+import { ChainError } from '../../../../formats/ethereum/chain-error.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
-import { ChainError } from '../../../../node/onchain/ports.ts';
 import { createTransactions } from '../../../../node/onchain/transactions/transactions.ts';
 import { FakeEndpoint } from '../fake-endpoint.ts';
 import { MemoryState } from '../memory-state.ts';

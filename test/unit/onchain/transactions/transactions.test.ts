@@ -1,11 +1,11 @@
 import { Transaction } from 'ethers';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
+import { selectorOf } from '../../../../formats/ethereum/abi.ts';
+import { ChainError, type ChainErrorCode } from '../../../../formats/ethereum/chain-error.ts';
+import { decodeRevert } from '../../../../formats/ethereum/revert.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
-import { selectorOf } from '../../../../node/onchain/codec/abi.ts';
-import { decodeRevert } from '../../../../node/onchain/codec/revert.ts';
-import { ChainError, type ChainErrorCode } from '../../../../node/onchain/ports.ts';
 import { withDebugGas } from '../../../../node/onchain/transactions/debug-mode.ts';
 import { createTransactions } from '../../../../node/onchain/transactions/transactions.ts';
 import { FakeEndpoint } from '../fake-endpoint.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { toHex } from '../../../../node/crypto/hex.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
 import { createAddressBook } from '../../../../node/p2p/address/address-book.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';

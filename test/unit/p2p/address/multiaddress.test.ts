@@ -1,7 +1,7 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { multiaddr } from '@multiformats/multiaddr';
 import { expect, test } from 'vitest';
-import { toBase58 } from '../../../../node/crypto/base58.ts';
+import { toBase58 } from '../../../../formats/crypto/base58.ts';
 import { decodeMultiaddress, encodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
 import { MultiaddressError } from '../../../../node/p2p/address/multiaddress-values.ts';
 

@@ -1,8 +1,8 @@
 import { fc } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
-import { overlayAddress } from '../../../../node/crypto/overlay.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
+import { overlayAddress } from '../../../../formats/crypto/overlay.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
 import { systemClock } from '../../../../node/env/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { OwnRecord } from '../../../../node/p2p/address/own-record.ts';

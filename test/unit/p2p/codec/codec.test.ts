@@ -1,6 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 import { decodeMessage, decodeOwned, encodeFrame, encodeMessage } from '../../../../node/p2p/codec/codec.ts';
 import type { MessageTable } from '../../../../node/p2p/codec/message.ts';
 import { ackMessage } from '../../../../node/p2p/handshake/rules.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';
 import {

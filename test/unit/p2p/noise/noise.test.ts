@@ -3,7 +3,7 @@ import { fc, test as property } from '@fast-check/vitest';
 import { generateKeyPair, generateKeyPairFromSeed, publicKeyToProtobuf } from '@libp2p/crypto/keys';
 import { peerIdFromPrivateKey } from '@libp2p/peer-id';
 import { expect, test } from 'vitest';
-import { fromHex } from '../../../../node/crypto/hex.ts';
+import { fromHex } from '../../../../formats/crypto/hex.ts';
 import { IdentityError, identityKeyOf, ownIdentity } from '../../../../node/p2p/address/identity-key.ts';
 import { generateDhKey, NoiseError } from '../../../../node/p2p/noise/noise.ts';
 import {

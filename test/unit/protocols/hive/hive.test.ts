@@ -1,7 +1,7 @@
 import { fc } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 import { mintRecord, NO_CHEQUEBOOK, parseRecord } from '../../../../node/p2p/address/record.ts';

@@ -1,7 +1,7 @@
 /** Bytes that no peer in its right mind would send: every conversation ends, and nothing wrong is stored. */
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
-import { fromHex, toHex } from '../../../../node/crypto/hex.ts';
+import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 import { decodeMessage, encodeFrame } from '../../../../node/p2p/codec/codec.ts';

@@ -1,9 +1,9 @@
 /** Nodes over memory hosts that pull from each other, each with a real reserve in memory. */
-import { proximityOrder } from '../../../../node/chunk/address.ts';
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import type { Chunk } from '../../../../node/chunk/chunk.ts';
-import { encodeStamp, type Stamp, stampHash } from '../../../../node/chunk/stamp.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { proximityOrder } from '../../../../formats/chunk/address.ts';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../../formats/chunk/chunk.ts';
+import { encodeStamp, type Stamp, stampHash } from '../../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics, type Metrics } from '../../../../node/env/metrics.ts';
 import type { Host } from '../../../../node/p2p/host.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import { parseSoc, socAddress } from '../../../../node/chunk/soc.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
-import { keccak256 } from '../../../../node/crypto/keccak.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import { parseSoc, socAddress } from '../../../../formats/chunk/soc.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../../formats/crypto/keccak.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
 import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import { PostageError } from '../../../../node/postage/ports.ts';

@@ -1,8 +1,8 @@
 /** What nodes of the public network really said, byte for byte. */
 import { expect, test } from 'vitest';
-import { decodeStamp, stampHash } from '../../../../node/chunk/stamp.ts';
-import { chunkFrom } from '../../../../node/chunk/validate.ts';
-import { fromHex } from '../../../../node/crypto/hex.ts';
+import { decodeStamp, stampHash } from '../../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../../formats/chunk/validate.ts';
+import { fromHex } from '../../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 import { decodeMessage } from '../../../../node/p2p/codec/codec.ts';

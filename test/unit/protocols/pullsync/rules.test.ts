@@ -1,6 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import {
   bitsOf,
   bitVectorOf,

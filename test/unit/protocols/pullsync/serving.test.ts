@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { decodeStamp } from '../../../../node/chunk/stamp.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { decodeStamp } from '../../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { encodeMessage } from '../../../../node/p2p/codec/codec.ts';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import type { MessageStream } from '../../../../node/p2p/host.ts';

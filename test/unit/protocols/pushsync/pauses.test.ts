@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fromHex } from '../../../../node/crypto/hex.ts';
+import { fromHex } from '../../../../formats/crypto/hex.ts';
 import { Pauses } from '../../../../node/protocols/pushsync/pauses.ts';
 import { ManualClock } from '../manual-clock.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { addressPrefix } from '../../../../node/chunk/address.ts';
-import type { Chunk } from '../../../../node/chunk/chunk.ts';
-import type { Stamp } from '../../../../node/chunk/stamp.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import { addressPrefix } from '../../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../../../formats/chunk/stamp.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { type Logger, silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 import { createPusher } from '../../../../node/protocols/pushsync/pusher.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Chunk } from '../../../../node/chunk/chunk.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
+import type { Chunk } from '../../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import type { MessageStream, Peer, ProtocolHandler } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';

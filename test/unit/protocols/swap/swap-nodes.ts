@@ -1,11 +1,11 @@
 /** Nodes over memory hosts that pay each other by cheques on a simulated chain; accounting only counts. */
 
+import { toHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner, type Signer } from '../../../../formats/crypto/signer.ts';
+import { systemRandom } from '../../../../formats/random.ts';
 import type { PaymentLedger } from '../../../../node/accounting/ports.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
-import { createSigner, type Signer } from '../../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics, type Metrics } from '../../../../node/env/metrics.ts';
-import { systemRandom } from '../../../../node/env/random.ts';
 import type { Host, Peer } from '../../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
 import { createSwap, type SwapProtocol } from '../../../../node/protocols/swap/swap.ts';

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { toHex } from '../../../../formats/crypto/hex.ts';
+import { createSigner } from '../../../../formats/crypto/signer.ts';
+import { selectorOf } from '../../../../formats/ethereum/abi.ts';
 import { type AccountingService, createAccounting } from '../../../../node/accounting/accounting.ts';
-import { toHex } from '../../../../node/crypto/hex.ts';
-import { createSigner } from '../../../../node/crypto/signer.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { createMetrics } from '../../../../node/env/metrics.ts';
 import { Lock } from '../../../../node/env/turns/lock.ts';
-import { selectorOf } from '../../../../node/onchain/codec/abi.ts';
 import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
 import { encodeAmount } from '../../../../node/protocols/amounts.ts';
 import { increaseFor } from '../../../../node/protocols/swap/rules.ts';

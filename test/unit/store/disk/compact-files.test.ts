@@ -11,8 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeCac } from '../../../../node/chunk/cac.ts';
-import { stampHash } from '../../../../node/chunk/stamp.ts';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
+import { stampHash } from '../../../../formats/chunk/stamp.ts';
 import { systemClock } from '../../../../node/env/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { checkFiles } from '../../../../node/store/disk/check-files.ts';

@@ -3,7 +3,7 @@ import { copyFileSync, fdatasyncSync, mkdtempSync, rmSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { makeCac } from '../../../../node/chunk/cac.ts';
+import { makeCac } from '../../../../formats/chunk/cac.ts';
 import { systemClock } from '../../../../node/env/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Chunk } from '../../../../node/chunk/chunk.ts';
+import type { Chunk } from '../../../../formats/chunk/chunk.ts';
 import {
   contentRange,
   dataIn,

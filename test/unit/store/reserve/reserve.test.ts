@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Chunk } from '../../../../node/chunk/chunk.ts';
-import { type Stamp, stampHash } from '../../../../node/chunk/stamp.ts';
+import type { Chunk } from '../../../../formats/chunk/chunk.ts';
+import { type Stamp, stampHash } from '../../../../formats/chunk/stamp.ts';
 import type { LocalStore, Reserve, ReserveEntry, ReserveItem } from '../../../../node/store/ports.ts';
 import { addressIn, BACKENDS, chunk, chunkAt, stamp } from '../stores.ts';
 

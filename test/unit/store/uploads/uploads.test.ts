@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Chunk } from '../../../../node/chunk/chunk.ts';
-import type { Stamp } from '../../../../node/chunk/stamp.ts';
+import type { Chunk } from '../../../../formats/chunk/chunk.ts';
+import type { Stamp } from '../../../../formats/chunk/stamp.ts';
 import type { LocalStore } from '../../../../node/store/ports.ts';
 import { BACKENDS, chunk, failingDisk, stamp } from '../stores.ts';
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { toHex } from '../../../../../formats/crypto/hex.ts';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import type { DefinitionInput } from '../../../../../harness/cluster/plan/definition-input.ts';
 import { type ClusterPlan, placeNodes, planCluster } from '../../../../../harness/cluster/plan/plan.ts';
 import { deriveNode } from '../../../../../harness/cluster/plan/seed.ts';
 import type { NodePlan } from '../../../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../../../harness/flavours/svc.ts';
-import { toHex } from '../../../../../node/crypto/hex.ts';
 
 const CONTRACTS = {
   token: '0x01',

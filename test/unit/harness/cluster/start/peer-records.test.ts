@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { toHex } from '../../../../../formats/crypto/hex.ts';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import type { DefinitionInput } from '../../../../../harness/cluster/plan/definition-input.ts';
 import { placeNodes, planCluster } from '../../../../../harness/cluster/plan/plan.ts';
 import { sharesRecords, writePeerRecords } from '../../../../../harness/cluster/start/peer-records.ts';
-import { toHex } from '../../../../../node/crypto/hex.ts';
 import { parseRecords } from '../../../../../node/p2p/address/record-file.ts';
 import { decodeUnderlays } from '../../../../../node/p2p/address/underlay.ts';
 

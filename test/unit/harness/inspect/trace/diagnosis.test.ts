@@ -1,5 +1,6 @@
 /** Why chunks are missing, from the events of nodes. */
 import { expect, test } from 'vitest';
+import { fromHex } from '../../../../../formats/crypto/hex.ts';
 import {
   type Diagnosis,
   diagnosisLines,
@@ -7,7 +8,6 @@ import {
 } from '../../../../../harness/inspect/trace/diagnosis.ts';
 import type { Testimony } from '../../../../../harness/inspect/trace/story.ts';
 import type { Witness } from '../../../../../harness/inspect/trace/witnesses.ts';
-import { fromHex } from '../../../../../node/crypto/hex.ts';
 import type { ChunkEvent } from '../../../../../node/env/chunk-events.ts';
 
 const overlayOf = (first: number) => first.toString(16).padStart(2, '0').padEnd(64, '0');

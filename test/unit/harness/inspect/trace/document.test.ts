@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import type { Chunk } from '../../../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../../../formats/crypto/hex.ts';
 import { ClientError } from '../../../../../harness/client/errors.ts';
 import { type TraceDocument, trace } from '../../../../../harness/inspect/trace/document.ts';
 import { tracePage } from '../../../../../harness/inspect/trace/page.ts';
 import type { TracedNode } from '../../../../../harness/inspect/trace/witnesses.ts';
-import type { Chunk } from '../../../../../node/chunk/chunk.ts';
-import { toHex } from '../../../../../node/crypto/hex.ts';
 import { ChunkEvents } from '../../../../../node/env/chunk-events.ts';
 import { split } from '../../../../../node/files/splitter.ts';
 

@@ -1,0 +1,94 @@
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { bmtAddress, bmtRoot } from '../../../../formats/crypto/bmt/bmt.ts';
+import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
+import { keccak256 } from '../../../../formats/crypto/keccak.ts';
+import vectors from '../../../vectors/bmt.json' with { type: 'json' };
+import { type PayloadInput, payloadOf } from './payload.ts';
+
+interface Case {
+  readonly name: string;
+  readonly input?: PayloadInput & { readonly span?: string; readonly prefix?: string };
+  readonly expected: { readonly bmtRoot?: string; readonly address?: string; readonly zeroHashes?: string[] };
+}
+
+const cases: Case[] = vectors.cases;
+const hashed = cases.filter(
+  ({ input, expected }) => expected.bmtRoot !== undefined && input?.prefix === undefined,
+);
+
+/** The rule as it is written: zero padded to 4096 bytes, seven levels, one hash at a time. */
+function rootByTheBook(payload: Uint8Array): Uint8Array {
+  let level = new Uint8Array(4096);
+  level.set(payload);
+  while (level.length > 32) {
+    const above = new Uint8Array(level.length / 2);
+    for (let at = 0; at < level.length; at += 64) above.set(keccak_256(level.subarray(at, at + 64)), at / 2);
+    level = above;
+  }
+  return level;
+}
+
+test.each(hashed)('$name', ({ input, expected }) => {
+  const payload = payloadOf(input!);
+  expect(toHex(bmtRoot(payload))).toBe(expected.bmtRoot);
+  expect(toHex(bmtAddress(fromHex(input!.span!), payload))).toBe(expected.address);
+});
+
+test('subtrees of zeros have the roots of the vectors, up to the root of an empty payload', () => {
+  const [zero, ...above] = cases.find(({ expected }) => expected.zeroHashes !== undefined)!.expected
+    .zeroHashes!;
+  let node = fromHex(zero!);
+  for (const expected of above) {
+    node = keccak256(node, node);
+    expect(toHex(node)).toBe(expected);
+  }
+  expect(toHex(bmtRoot(new Uint8Array()))).toBe(above.at(-1));
+});
+
+test('the root is that of the written rule for every number of leaf pairs, whole and broken', () => {
+  const payload = Uint8Array.from({ length: 4096 }, (_, i) => (i * 131 + (i >> 8) * 7 + 1) & 0xff);
+  for (let pairs = 1; pairs <= 64; pairs++) {
+    for (const length of [pairs * 64 - 63, pairs * 64 - 32, pairs * 64 - 1, pairs * 64]) {
+      const part = payload.subarray(0, length);
+      expect(toHex(bmtRoot(part)), `${length} bytes`).toBe(toHex(rootByTheBook(part)));
+    }
+  }
+});
+
+test('the root is that of the written rule for any payload, whatever was hashed before', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 4096, size: 'max' }), (payload) => {
+      expect(toHex(bmtRoot(payload))).toBe(toHex(rootByTheBook(payload)));
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('trailing zero bytes do not change the root', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 2048 }), fc.nat(2048), (payload, zeros) => {
+      const longer = new Uint8Array(payload.length + zeros);
+      longer.set(payload);
+      expect(bmtRoot(longer)).toEqual(bmtRoot(payload));
+    }),
+  );
+});
+
+test('the address is the hash of span and root', () => {
+  fc.assert(
+    fc.property(
+      fc.uint8Array({ minLength: 8, maxLength: 8 }),
+      fc.uint8Array({ maxLength: 4096 }),
+      (span, payload) => {
+        expect(bmtAddress(span, payload)).toEqual(keccak256(span, bmtRoot(payload)));
+      },
+    ),
+  );
+});
+
+test('longer payloads and invalid spans are refused', () => {
+  expect(() => bmtRoot(new Uint8Array(4097))).toThrow();
+  expect(() => bmtAddress(new Uint8Array(7), new Uint8Array())).toThrow();
+});

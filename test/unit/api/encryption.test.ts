@@ -90,7 +90,10 @@ describe('encrypted bytes', () => {
   test('cannot be read with a wrong key', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
     const answer = await api.main.inject({ url: `/bytes/${wrongKey(reference)}` });
-    expect(answer.json()).toEqual({ code: 500, message: 'joiner failed' });
+    const { code, message } = answer.json<{ code: number; message: string }>();
+    // By chance, a wrong key may open something that looks like references to other chunks.
+    expect(message).toMatch(code === 404 ? /^malformed tree: / : /^joiner failed$/);
+    expect([404, 500]).toContain(code);
   });
 
   test('with a root that no node has are not found', async () => {

@@ -52,6 +52,8 @@ const PATHS: Readonly<Record<string, string>> = {
 /** Only the document's formats exclude these. */
 const WRONG_LENGTH: Refused = { text: 'abcd', error: 'want len:32 or 64', checked: true };
 const NO_HASH: Refused = { text: 'abcd', error: 'want len:32', checked: true };
+/** Nothing is no amount there, and no batch has the sample's id. */
+const TOP_UP = /^\/stamps\/topup\//;
 /** Of chunks, which have no key: not references of content. */
 const ADDRESSES = /^\/(chunks|gsoc)\//;
 const LEADING_ZERO: Refused = { text: '01', error: SYNTAX };
@@ -62,7 +64,8 @@ export function samplePath(
   { path }: Pick<RouteData, 'path'>,
   given: Readonly<Record<string, string>> = {},
 ): string {
-  return path.replace(/\{([^}]+)\}/g, (_, name: string) => given[name] ?? PATHS[name] ?? NOTHING);
+  const samples = TOP_UP.test(path) ? { ...PATHS, amount: '1' } : PATHS;
+  return path.replace(/\{([^}]+)\}/g, (_, name: string) => given[name] ?? samples[name] ?? NOTHING);
 }
 
 /** Required parameters of a route as text. */

@@ -78,7 +78,7 @@ test('a chain that does not answer cannot be graded, and the error names it with
   const graded = chainConformance({ rpc: 'http://127.0.0.1:9/a-key-of-an-endpoint' });
   await expect(grade(graded, options())).rejects.toMatchObject({
     code: 'CHAIN_FAILED',
-    message: expect.stringMatching(/^the chain at http:\/\/127\.0\.0\.1:9 does not answer: eth_chainId: /),
+    message: expect.stringMatching(/^the chain at http:\/\/127\.0\.0\.1:9\/… does not answer: eth_chainId: /),
   });
 });
 

@@ -74,7 +74,8 @@ class PlainValues {
       const name = this.#yaml.isAlias(key) ? this.#targetOf(key) : key;
       if (!this.#yaml.isScalar(name)) throw this.#mistake(key ?? node, 'expected a text as key');
       if (!inAlias && name.anchor !== undefined) this.#anchors.set(name.anchor, name);
-      const text = keyText(name.value);
+      const written = name.value as string | number | boolean | null;
+      const text = String(written ?? '');
       if (entries.has(text)) throw this.#mistake(key, `key '${text}' again, expected each key once`);
       entries.set(text, this.of(value, inAlias));
     }
@@ -94,13 +95,4 @@ class PlainValues {
     const line = this.#text.slice(0, node.range?.[0] ?? 0).split('\n').length;
     return new HarnessError('DEFINITION_INVALID', `${this.#source}: line ${line}: ${what}`);
   }
-}
-
-/** A scalar as the key of a map: an empty one is an empty text. */
-function keyText(value: unknown): string {
-  return typeof value === 'string'
-    ? value
-    : value === null || value === undefined
-      ? ''
-      : JSON.stringify(value);
 }

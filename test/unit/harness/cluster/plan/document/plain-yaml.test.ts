@@ -33,6 +33,10 @@ const bomb = ['a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]']
   .concat(Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n}, `.repeat(10)}]`))
   .join('\n');
 
+test('numbers that JSON does not have are keys as they are written by JavaScript', async () => {
+  expect(await read('.nan: 1\n.inf: 2\n-.inf: 3')).toEqual({ NaN: 1, Infinity: 2, '-Infinity': 3 });
+});
+
 test.each([
   ['an alias within itself', 'a: 1\nb: &b\n  - c: *b\n', 'line 3: alias *b within itself'],
   ['a circle of aliases', 'a: &a\n  b: &b\n    c: *a\n', 'line 3: alias *a within itself'],

@@ -61,10 +61,10 @@ export async function probeNode(
   const signal = interruption === undefined ? limit : AbortSignal.any([limit, interruption]);
   try {
     const source = { token, tokenFile, foreign: true };
-    const dialect = await dialectOf({ node: name, base: debug, ...source }, signal);
+    const about = { node: name, base: debug, ...source };
+    const dialect = await dialectOf(about, signal);
     if (dialect === 'locked') return { mistake: mistakenToken(source) };
-    if (dialect === undefined)
-      return { mistake: await mistakenEndpoint({ node: name, base: debug, foreign: true }, signal) };
+    if (dialect === undefined) return { mistake: await mistakenEndpoint(about, signal) };
     await using client = new NodeClient({ node: name, api, debug, dialect: DIALECTS[dialect], ...source });
     if (debug !== api) await client.health(signal);
     return await probeWith(client, dialect, signal);

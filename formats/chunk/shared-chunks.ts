@@ -1,6 +1,5 @@
 /**
- * Chunks that one node of this process has verified, shared with its other nodes: see
- * `env/shared-results.ts`.
+ * Chunks that one node of this process has verified, shared with its other nodes: see `formats/shared-results.ts`.
  */
 import { SharedResults } from '../shared-results.ts';
 import type { Chunk } from './chunk.ts';

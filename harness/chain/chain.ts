@@ -1,5 +1,5 @@
 /**
- * The chain of a cluster, reached through JSON-RPC and, if svcnet started it (`start/chain-start.ts`),
+ * The chain of a cluster, reached through JSON-RPC and, if svcnet started it (`cluster/start/chain-start.ts`),
  * through a control endpoint.
  */
 

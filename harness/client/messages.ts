@@ -31,7 +31,10 @@ export interface ReceivedMessage {
   readonly atMs: number;
 }
 
-/** What a subscription takes of its socket; binary messages come as an `ArrayBuffer`. Written out, so that the published types need no others. */
+/**
+ * What a subscription takes of its socket; binary messages come as an `ArrayBuffer`. Written out, so that the published
+ * types need no others.
+ */
 interface MessageSocket {
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'close', listener: (event: { readonly code: number }) => void): void;

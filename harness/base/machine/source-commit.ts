@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-const ROOT = join(import.meta.dirname, '../..', '..');
+const ROOT = join(import.meta.dirname, '../../..');
 const TIMEOUT_MS = 5000;
 
 /**

@@ -37,7 +37,7 @@ function whyRemoved({ ephemeral, owner }: ClusterRecord): string {
     : `process ${owner.pid} ended before it had started it`;
 }
 
-/** @returns names of the removed clusters, each of which standard error has a line about */
+/** Standard error gets a line for each cluster that is removed. @returns their names */
 export async function removeLeftovers(stateDir: string): Promise<string[]> {
   const records = leftovers(stateDir);
   const removed: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * Whose turn it is to do something to a cluster, or to write a report. Each process that wants it has a file of its own in that
- * folder; that of a process which is gone does not count. No two have it at once: each writes its file before it looks
- * for others.
+ * Whose turn it is to do something to a cluster, or to write a report. Each process that wants it has a file of its own
+ * in that folder; that of a process which is gone does not count. No two have it at once: each writes its file before
+ * it looks for others.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

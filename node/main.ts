@@ -10,8 +10,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { systemClock } from '../formats/clock.ts';
 import { VERSION } from '../formats/version.ts';
-import { systemClock } from './env/clock.ts';
 import { keepHeapSmall, processHeap } from './env/heap.ts';
 import { parseOptionFile } from './option-file.ts';
 import { resolveOptions, resolveSome } from './option-sources.ts';

@@ -6,7 +6,7 @@
  * by credits and runs beside them (`settling.ts`). Reservations belong to the connection session in which they were
  * made: a connection starts at zero on both sides, so anything an earlier session left open no longer counts.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Host, Peer } from '../p2p/host.ts';

@@ -1,5 +1,5 @@
 /** All accounts that this node remembers, in memory and on disk; how many, and which of them are forgotten first. */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 import { type Account, newAccount } from './account.ts';

@@ -3,7 +3,7 @@
  * (`node-behaviour.md` 5.7). So a crash may lose the last seconds, and one write per peer and interval
  * replaces one per chunk.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 

@@ -3,7 +3,7 @@
  * that something was paid: a cheque takes milliseconds, so that a pause of a fixed length would be most of the time that
  * a light node needs to read.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import type { ACCOUNTING_METRICS } from './metrics.ts';
 

@@ -4,7 +4,7 @@
  * Credits trigger it, there is no timer: a debt that does not grow can wait. Refresh and payment of one peer
  * run side by side, one of each at a time, and the caller never waits for them.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import { type Peer, StreamError } from '../p2p/host.ts';

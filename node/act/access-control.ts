@@ -3,10 +3,10 @@
  * node's key is kept here. `node-behaviour.md` 8.4, `data-formats.md` 7.3.
  */
 import { ChunkNotFoundError, type ChunkPutter } from '../../formats/chunk/chunk.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Clock } from '../env/clock.ts';
 import { randomEncryption } from '../files/encryption.ts';
 import { openFile } from '../files/joiner.ts';
 import type { ContentGetter } from '../files/redundancy/siblings.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { standardText } from './errors.ts';
 import { Pipeline } from './exchange/pipeline.ts';
 import { wantsWebSocket } from './exchange/websocket.ts';

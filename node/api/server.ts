@@ -4,8 +4,8 @@
  * 3).
  */
 import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
-import type { Clock } from '../env/clock.ts';
 import { Expressions } from '../env/expression.ts';
 import { heapLimit } from '../env/heap.ts';
 import { SharedRoom } from '../env/turns/shared-room.ts';

@@ -3,11 +3,11 @@
  * `compose/services.ts` fills in. A route takes everything it needs from here and nothing from elsewhere.
  */
 
+import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
 import type { Accounting } from '../accounting/ports.ts';
 import type { AccessControl } from '../act/access-control.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';

@@ -2,6 +2,7 @@
  * The basis of every part of a node: its clock, its keys and the identity they give it, its role, its store.
  */
 
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { overlayAddress } from '../../formats/crypto/overlay.ts';
 import { createSigner, type Signer } from '../../formats/crypto/signer.ts';
@@ -10,7 +11,6 @@ import { shownUrl } from '../../formats/shown-url.ts';
 import { VERSION } from '../../formats/version.ts';
 import { dialectOf } from '../api/dialect.ts';
 import { ChunkEvents } from '../env/chunk-events.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import { createMetrics, type Metrics } from '../env/metrics.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';

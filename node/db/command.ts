@@ -1,5 +1,5 @@
 /** `node/main.ts db …`: commands for the store of a node that is not running. */
-import { systemClock } from '../env/clock.ts';
+import { systemClock } from '../../formats/clock.ts';
 import { silentLogger } from '../env/logger.ts';
 import { OptionError } from '../options.ts';
 import type { Finding } from '../store/disk/check.ts';

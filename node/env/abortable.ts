@@ -1,4 +1,4 @@
-import type { Clock, Deadline } from './clock.ts';
+import type { Clock, Deadline } from '../../formats/clock.ts';
 
 const ONCE = { once: true } as const;
 

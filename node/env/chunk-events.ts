@@ -5,7 +5,7 @@
  *
  * Events report what happened and influence nothing. A store change that has to run twice is reported twice.
  */
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { shortened } from './shortened.ts';
 
 /** Every kind, with its meaning for the chunk on the reporting node. */

@@ -3,7 +3,7 @@
  * length and size, and evaluated one after another with pauses, so that they never take more than a small
  * part of the node's time.
  */
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { Lock } from './turns/lock.ts';
 
 /** A text that is not an expression, or is larger than needed for logger names. */

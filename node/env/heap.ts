@@ -5,7 +5,7 @@
  */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 
 /**
  * Before the first collection: the first nodes of a large cluster have nothing to do while the others start, and would

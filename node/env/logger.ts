@@ -3,7 +3,7 @@
  * its own verbosity, which the API reads and sets while the node runs.
  */
 import { type LogFn, type Logger as Pino, pino } from 'pino';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, systemClock } from '../../formats/clock.ts';
 import type { Verbosity } from './verbosity.ts';
 
 /** Fields first, then a constant message: `log.debug({ chunk, peer }, 'receipt is shallow')`. */

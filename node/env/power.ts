@@ -5,9 +5,9 @@
  * and never beyond.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Clock, Deadline } from '../../formats/clock.ts';
+import { TimeoutError } from '../../formats/clock.ts';
 import type { SharedResults } from '../../formats/shared-results.ts';
-import type { Clock, Deadline } from './clock.ts';
-import { TimeoutError } from './clock.ts';
 
 /** Which node the running code belongs to. */
 const current = new AsyncLocalStorage<Power>();

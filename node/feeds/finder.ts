@@ -14,7 +14,7 @@
  * with a longer timeout: a client with a wrong next index would overwrite an update.
  */
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { type Feed, INDEX_MAX, updateAddress } from './feed.ts';
 
 /**

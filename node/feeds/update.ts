@@ -4,7 +4,7 @@
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import { ADDRESS_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { socParts } from '../../formats/chunk/soc.ts';
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 
 const TIMESTAMP_SIZE = 8;
 const REFERENCE_OFFSET = SPAN_SIZE + TIMESTAMP_SIZE;

@@ -5,8 +5,8 @@
  */
 import { type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { socParts } from '../../formats/chunk/soc.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
-import type { Clock } from '../env/clock.ts';
 import { type Deliver, Subscriptions } from '../pss/subscriptions.ts';
 
 export interface Gsoc {

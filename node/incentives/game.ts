@@ -10,11 +10,12 @@
  * been refused by the contract, or its phase is over; so an endpoint that is down for a while costs no round.
  * Every step is recorded before it is sent: a node that is killed continues where it was.
  */
+
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { SendingChain } from '../onchain/chain.ts';

@@ -9,9 +9,9 @@ import { makeCac } from '../../formats/chunk/cac.ts';
 import { type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { socParts } from '../../formats/chunk/soc.ts';
 import type { Stamp } from '../../formats/chunk/stamp.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { createKeyedHasher, type KeyedHasher } from '../../formats/crypto/bmt/tree.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
-import type { Clock } from '../env/clock.ts';
 import { type BatchStore, type Postage, PostageError } from '../postage/ports.ts';
 import type { Reserve } from '../store/ports.ts';
 

@@ -1,6 +1,7 @@
 /** Samples of this node's reserve under the terms that all players of a round share. `node-behaviour.md` 9.2. */
+
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { SingleFlight } from '../env/turns/single-flight.ts';
 import type { SendingChain } from '../onchain/chain.ts';

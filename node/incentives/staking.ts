@@ -2,10 +2,11 @@
  * The stake with which a node plays: deposit, withdrawal, migration; at the start, brings the contract's data
  * about the node up to date. `node-behaviour.md` 9.1, `contracts.md` 6.
  */
+
+import type { Clock } from '../../formats/clock.ts';
 import { equalBytes } from '../../formats/crypto/hex.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { hexBytes } from '../../formats/ethereum/hex.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { APPROVAL_GAS_MIN, encodeApprove, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import {

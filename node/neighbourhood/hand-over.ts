@@ -10,7 +10,7 @@
  * node takes stays, and is tried again. None of this is persisted: after a crash the lists are compared anew.
  */
 import { proximityOrder } from '../../formats/chunk/address.ts';
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import { atMost } from '../env/turns/at-most.ts';

@@ -4,7 +4,7 @@
  * only while there is something to pull; with others, which answer once, every live worker waits for the next
  * entry.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import type { RateLimit } from '../env/turns/rate-limit.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 
 /**
  * Chunks per second over about the last window: the count of the running window, plus the part of the

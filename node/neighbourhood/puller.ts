@@ -5,7 +5,7 @@
  * persisted. `p2p-protocols.md` 7.3.
  */
 import { proximityOrder } from '../../formats/chunk/address.ts';
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { RateLimit } from '../env/turns/rate-limit.ts';

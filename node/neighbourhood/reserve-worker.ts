@@ -13,7 +13,7 @@
  * reserve that postage does not know, searched for at the start and whenever there may be one. So a crash
  * loses track of none, nor of a chunk that came while its batch expired.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { BatchStore } from '../postage/ports.ts';

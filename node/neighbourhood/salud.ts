@@ -6,8 +6,9 @@
  * peer that connects in between is asked at once and judged by the norms of the last round, so that a
  * returning node is not avoided for minutes; as long as there are no norms, it starts a round.
  */
+
+import { type Clock, TimeoutError } from '../../formats/clock.ts';
 import { abortable } from '../env/abortable.ts';
-import { type Clock, TimeoutError } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { Host, Peer } from '../p2p/host.ts';

@@ -5,7 +5,7 @@
  * It starts with the first peer and ends when new peers have become rare, or after a time limit. Rarity is
  * checked only when another peer arrives; a node that never has a peer warms up for ever.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { WARMUP_METRICS } from './metrics.ts';
 

@@ -4,8 +4,8 @@
  * proxy, and says nothing about the chain.
  */
 
+import type { Clock } from '../../formats/clock.ts';
 import { ChainError, type ChainErrorCode } from '../../formats/ethereum/chain-error.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { type Chain } from './ports.ts';
 

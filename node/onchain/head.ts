@@ -2,8 +2,9 @@
  * The result of the last poll of the chain's head, for callers that need not poll again: its height, and
  * whether anything can have changed. Blocks without transactions change no contract state.
  */
+
+import { type Clock, TimeoutError } from '../../formats/clock.ts';
 import { abortable } from '../env/abortable.ts';
-import { type Clock, TimeoutError } from '../env/clock.ts';
 import type { BlockHeader } from './ports.ts';
 
 /** Who waits for a change checks after this many times the age of a recent poll that there still are polls. */

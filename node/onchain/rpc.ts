@@ -3,9 +3,9 @@
  * requests and answers belongs to the platform (`http-endpoint.ts`).
  */
 
+import type { Clock } from '../../formats/clock.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import { decodeAnswer, encodeRequest, type Send } from '../../formats/ethereum/json-rpc.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics } from '../env/metrics.ts';
 import { createChain, type SendingChain } from './chain.ts';

@@ -3,7 +3,7 @@
  * same `peer-host.ts` runs above it, with the real handshake, records, headers and message bytes; only the transport is
  * replaced. Bytes arrive in the order in which they were written.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Power } from '../env/power.ts';
 import { ownIdentity } from './address/identity-key.ts';
 import { peerIdOf, underlayOf, withoutPeerId } from './address/underlay.ts';

@@ -5,12 +5,12 @@
  * handshake stream closed → address book → connect hooks → listeners. An error after the registration disconnects.
  */
 import { setMaxListeners } from 'node:events';
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { overlayAddress } from '../../formats/crypto/overlay.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import type { Random } from '../../formats/random.ts';
 import { abortable } from '../env/abortable.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { KeyValueStore } from '../store/ports.ts';

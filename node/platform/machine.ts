@@ -1,9 +1,9 @@
 /** One node in its own process: the system's clock and randomness, TCP, LMDB, key files, sockets. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { systemClock } from '../../formats/clock.ts';
 import { type Random, systemRandom } from '../../formats/random.ts';
 import { listen } from '../api/listen.ts';
-import { systemClock } from '../env/clock.ts';
 import { createLogger } from '../env/logger.ts';
 import { createProcessMetrics } from '../env/process-metrics.ts';
 import { httpEndpoint } from '../onchain/http-endpoint.ts';

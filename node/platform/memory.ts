@@ -25,10 +25,10 @@
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
+import { type Clock, systemClock } from '../../formats/clock.ts';
 import { type Random, systemRandom } from '../../formats/random.ts';
 import { SharedResults } from '../../formats/shared-results.ts';
 import { type Listener, type Listening, listen } from '../api/listen.ts';
-import { type Clock, systemClock } from '../env/clock.ts';
 import { createLogger } from '../env/logger.ts';
 import { Power, poweredClock } from '../env/power.ts';
 import type { ChainEndpoint } from '../onchain/rpc.ts';

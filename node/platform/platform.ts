@@ -7,9 +7,9 @@
  * every function receives the clock and the randomness it needs instead of keeping those of its own platform.
  */
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
+import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
 import type { Listener, Listening } from '../api/listen.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger, RootLogger } from '../env/logger.ts';
 import type { Verbosity } from '../env/verbosity.ts';
 import type { WorkerOptions, Workers } from '../env/workers.ts';

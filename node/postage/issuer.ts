@@ -5,9 +5,9 @@
  * the process dies. `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
  */
 import { bucketOf, type Stamp, stampDigest, stampIndex } from '../../formats/chunk/stamp.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Workers } from '../env/workers.ts';
 import { isDiskFailure } from '../store/errors.ts';

@@ -5,9 +5,10 @@
  * only then do the records change, all at once. So every crash leaves a consistent state, after which the
  * chain is read the same way again.
  */
+
+import type { Clock } from '../../formats/clock.ts';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { encodeWord } from '../../formats/ethereum/abi.ts';
-import type { Clock } from '../env/clock.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import { type Anchor, BatchMirror, type MirroredBatch, NO_RECORDS } from './batch-store.ts';
 import type { FollowedEvent, PlacedEvent } from './listener.ts';

@@ -4,8 +4,8 @@
  * `contracts.md` 11.3.
  */
 
+import type { Clock } from '../../formats/clock.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import {
   decodePostageEvent,

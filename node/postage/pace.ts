@@ -3,7 +3,7 @@
  * chain with empty blocks the next poll is when the next block is due; if that does not come, polls become
  * rarer.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 
 /** Number of close polls without news before polls follow the blocks. */
 const CLOSE_POLLS = 20;

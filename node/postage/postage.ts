@@ -5,10 +5,10 @@
  * 3.
  */
 import type { Stamp } from '../../formats/chunk/stamp.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { fromBigEndian } from '../../formats/crypto/big-endian.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import { Lock } from '../env/turns/lock.ts';

@@ -3,12 +3,13 @@
  * allowance, the call itself; each transaction is awaited, up to a limit. One operation at a time.
  * `node-behaviour.md` 3.4, `contracts.md` 4.5.
  */
+
+import type { Clock } from '../../formats/clock.ts';
 import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import { hexBytes } from '../../formats/ethereum/hex.ts';
-import type { Clock } from '../env/clock.ts';
 import { Lock } from '../env/turns/lock.ts';
 import {
   APPROVAL_GAS_MIN,

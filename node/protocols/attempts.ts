@@ -5,8 +5,9 @@
  * Attempts are never cancelled: a peer that was asked may deliver and must then be paid, so a late attempt
  * continues until its own deadline.
  */
+
+import type { Clock } from '../../formats/clock.ts';
 import { AccountingError, type Credit } from '../accounting/ports.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Peer } from '../p2p/host.ts';
 
 /** Tolerated errors added once when the chunk's neighbourhood is reached. */

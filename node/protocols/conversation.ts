@@ -1,5 +1,5 @@
 /** The asking side of a stream: open, talk, close when it went well, reset when it did not. `p2p-protocols.md` 2.3. */
-import { type Clock, TimeoutError } from '../env/clock.ts';
+import { type Clock, TimeoutError } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Headers, Host, MessageStream, Peer } from '../p2p/host.ts';
 

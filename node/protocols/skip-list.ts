@@ -1,5 +1,5 @@
 /** Peers that failed for a chunk and are not asked for it again for a while. `p2p-protocols.md` 4.8, 4.9. */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 
 /** Chunks remembered; the oldest are forgotten first. About 2 MB when full. */
 const CHUNKS_MAX = 10_000;

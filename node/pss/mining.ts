@@ -8,8 +8,8 @@
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import { SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { createEnds, FIRSTS_MAX } from '../../formats/crypto/bmt/ends.ts';
-import type { Clock } from '../env/clock.ts';
 import { PssError } from './errors.ts';
 import { NONCE_OFFSET, NONCE_SIZE } from './trojan.ts';
 

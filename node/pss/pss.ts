@@ -3,9 +3,9 @@
  * that may be a message is tried for the topics with subscribers.
  */
 import type { Chunk } from '../../formats/chunk/chunk.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import { Slots } from '../env/turns/slots.ts';

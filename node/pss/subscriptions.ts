@@ -8,7 +8,7 @@
  * A message that is held also reaches those who subscribe shortly after it came. At a Bee they hear it: it comes
  * to the uploader's neighbourhood by pull syncing, a second after the push, and here at once.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 
 /** Messages remembered: some hundred kilobytes of ids. */
 const REMEMBERED_MAX = 4096;

@@ -1,6 +1,7 @@
 /** The logical stores of a node over one backend. */
+
+import type { Clock } from '../../formats/clock.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Backend } from './backend.ts';
 import { createCache } from './cache.ts';

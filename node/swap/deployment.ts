@@ -5,11 +5,12 @@
  * Each transaction is noted under its hash before it is sent, so that a start after a crash continues with it
  * instead of sending another: one chequebook and one initial deposit, no matter when the process dies.
  */
+
+import type { Clock } from '../../formats/clock.ts';
 import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { encodeTransfer, toAddress, tokenBalance } from '../onchain/contracts.ts';
 import { askAtStart } from '../onchain/first-contact.ts';

@@ -3,7 +3,7 @@
  * while they know the same rates, so all of them read it at the same moments: the wall-clock multiples of the
  * interval. `node-behaviour.md` 6.7.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Head } from '../onchain/head.ts';
 import type { Chain } from '../onchain/ports.ts';

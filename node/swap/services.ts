@@ -2,9 +2,10 @@
  * What a node's cheques need besides the protocol: the rates, the cheques in both directions, its own
  * chequebook and cashing. Created before the chain is queried; `start` does that. `node-behaviour.md` 6.1.
  */
+
+import type { Clock } from '../../formats/clock.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { firstContact } from '../onchain/first-contact.ts';
 import type { Head } from '../onchain/head.ts';

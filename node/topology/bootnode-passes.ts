@@ -2,7 +2,7 @@
  * Dials the bootnodes, one after the other, while no peer is connected. `p2p-protocols.md` 6.3. One that ends every
  * connection at once, such as a full one with too many light nodes, is dialled no more often than one that is down.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import { peerIdOf, withoutPeerId } from '../p2p/address/underlay.ts';

@@ -3,7 +3,7 @@
  * nothing, and may name the address of an uninvolved third party: without this limit, every node that hears
  * of a hundred such records dials a victim of the author's choice a hundred times.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { RateLimits } from '../env/turns/rate-limit.ts';
 
 /**

@@ -8,7 +8,7 @@
  * overlays, is left alone for a while.
  */
 import { BINS } from '../../formats/chunk/address.ts';
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { MetricsOf } from '../env/metrics.ts';
 import { decodeUnderlays, isPrivate } from '../p2p/address/underlay.ts';

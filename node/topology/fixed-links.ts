@@ -2,7 +2,7 @@
  * The only peers of a node in a private network with given links: each is dialled until it is connected, and
  * again after it disconnects. No others are dialled, and the host refuses them.
  */
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { peerIdOf } from '../p2p/address/underlay.ts';
 import { type Host, HostError } from '../p2p/host.ts';

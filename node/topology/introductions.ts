@@ -1,7 +1,7 @@
 /** Tells a new peer of those it should know, and them of it. `p2p-protocols.md` 6.5. */
 import { BINS } from '../../formats/chunk/address.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Peer } from '../p2p/host.ts';
 import { BROADCAST_BIN_SIZE, SATURATION } from './rules.ts';

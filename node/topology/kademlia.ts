@@ -7,9 +7,9 @@
  * and no peer is told of them.
  */
 import { BINS, MAX_PO } from '../../formats/chunk/address.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import { peerIdOf } from '../p2p/address/underlay.ts';

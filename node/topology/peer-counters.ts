@@ -1,4 +1,4 @@
-import type { Clock } from '../env/clock.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { decodeMessage, encodeMessage } from '../p2p/codec/codec.ts';
 import type { Peer } from '../p2p/host.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';

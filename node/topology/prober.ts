@@ -5,8 +5,8 @@
  * as reached, and is probed only when others are probed again.
  */
 
+import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Clock } from '../env/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import { isPrivate } from '../p2p/address/underlay.ts';

@@ -3,9 +3,9 @@
  * on either side: its signature, its look at a chain in memory, its record.
  */
 
+import { systemClock } from '../../formats/clock.ts';
 import { createSigner } from '../../formats/crypto/signer.ts';
 import { type AccountingService, createAccounting } from '../../node/accounting/accounting.ts';
-import { systemClock } from '../../node/env/clock.ts';
 import { silentLogger } from '../../node/env/logger.ts';
 import { createMetrics } from '../../node/env/metrics.ts';
 import type { Headers, MessageStream, Peer, ProtocolHandler } from '../../node/p2p/host.ts';

@@ -1,5 +1,5 @@
 import { type Chunk, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
-import { systemClock } from '../../node/env/clock.ts';
+import { systemClock } from '../../formats/clock.ts';
 import { searchLatest } from '../../node/feeds/finder.ts';
 import type { BenchResult } from './result.ts';
 

@@ -1,8 +1,8 @@
+import { systemClock } from '../../formats/clock.ts';
 import { createEnds, FIRSTS_MAX } from '../../formats/crypto/bmt/ends.ts';
 import { systemRandom } from '../../formats/random.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { systemClock } from '../../node/env/clock.ts';
 import { mine } from '../../node/pss/mining.ts';
 import { MESSAGE_SIZE_MAX, open, randomSecret, seal, topicOf } from '../../node/pss/trojan.ts';
 import type { BenchResult } from './result.ts';

@@ -79,7 +79,7 @@ test('lint refuses every effect in formats and the core of a node, and none at i
     return path;
   });
   for (const path of [
-    'node/env/clock.ts',
+    'formats/clock.ts',
     'node/p2p/tcp-host.ts',
     'node/store/disk/index-file.ts',
     'node/main.ts',

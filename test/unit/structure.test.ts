@@ -147,9 +147,7 @@ test('js-libp2p serves only as a reference in tests: nothing that runs imports i
 });
 
 test('only the driver that embeds nodes, and the code that tampers with them, import the running parts of a node', () => {
-  const running = /^node\/(compose|option-sources|platform\/|store\/|env\/(clock|heap)\.ts)/;
-  const isPeerClock = (path: string, target: string) =>
-    path.startsWith('harness/conformance/wire/') && target === 'node/env/clock.ts';
+  const running = /^node\/(compose|option-sources|platform\/|store\/|env\/heap\.ts)/;
   const wrong = files
     .filter(
       ({ path }) =>
@@ -157,9 +155,7 @@ test('only the driver that embeds nodes, and the code that tampers with them, im
         !/^harness\/(places\/embedded|flavours\/tampered)\//.test(path),
     )
     .flatMap(({ path, imports }) =>
-      imports
-        .filter((target) => running.test(target) && !isPeerClock(path, target))
-        .map((t) => `${path} imports ${t}`),
+      imports.filter((target) => running.test(target)).map((t) => `${path} imports ${t}`),
     );
   expect(wrong).toEqual([]);
 });

@@ -5,9 +5,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
-import { type Clock, systemClock } from '../../../node/env/clock.ts';
 import type { Logger } from '../../../node/env/logger.ts';
 import type { OwnIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { decodeMultiaddress } from '../../../node/p2p/address/multiaddress.ts';

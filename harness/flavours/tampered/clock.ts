@@ -1,7 +1,7 @@
 /**
  * A clock that is wrong. Durations stay right: a system set to another time still knows how long a second is.
  */
-import type { Clock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Surroundings } from './surroundings.ts';
 
 const MILLION = 1_000_000;

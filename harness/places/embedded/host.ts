@@ -5,8 +5,8 @@
  */
 import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemClock } from '../../../formats/clock.ts';
 import type { RunningNode } from '../../../node/compose.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import type { NodeOptions } from '../../../node/options.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';

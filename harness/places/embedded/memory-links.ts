@@ -2,7 +2,7 @@
  * Degraded links between nodes that share a process: what they send each other waits here, timed by a given
  * clock.
  */
-import type { Clock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { Line, type Sent } from '../links/line.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../node/env/clock.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { keepHeapSmall, processHeap } from '../../../node/env/heap.ts';
 
 /** A process that exists only to hold nodes gives memory back when they are idle. */

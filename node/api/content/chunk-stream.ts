@@ -2,7 +2,7 @@
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, STAMP_SIZE } from '../../../formats/chunk/stamp.ts';
-import { type Clock, TimeoutError } from '../../env/clock.ts';
+import { type Clock, TimeoutError } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Upload, Uploader } from '../../files/upload.ts';
 import type { Socket } from '../exchange/answer.ts';

@@ -1,7 +1,7 @@
 /** Answers with a file's content: headers, conditions, ranges, streaming. `http-api-completion.md` 3.7. */
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
-import type { Clock } from '../../env/clock.ts';
 import { defaultReadAhead, type JoinedFile, openFile } from '../../files/joiner.ts';
 import { LEVEL_MAX, type RedundancyLevel } from '../../files/redundancy/redundancy.ts';
 import { type ContentGetter, DATA, RACE, type Strategy } from '../../files/redundancy/siblings.ts';

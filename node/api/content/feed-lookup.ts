@@ -1,8 +1,8 @@
 /** The latest update of a feed for downloads: its content, and the headers that identify it. */
 import type { ChunkGetter } from '../../../formats/chunk/chunk.ts';
 import { socParts } from '../../../formats/chunk/soc.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
-import type { Clock } from '../../env/clock.ts';
 import { findAt, UndatedUpdateError } from '../../feeds/at-time.ts';
 import { type Feed, indexBytes } from '../../feeds/feed.ts';
 import { findLatest, type Update } from '../../feeds/finder.ts';

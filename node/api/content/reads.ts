@@ -4,7 +4,7 @@
  * loses its place to others, and the bytes read ahead for it are dropped; when it continues, so does its
  * read.
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { Slots } from '../../env/turns/slots.ts';
 import { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import type { JoinedFile } from '../../files/joiner.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 
 /** How long a connection may stand still while its client sends a body or takes an answer. */
 export interface Patience {

@@ -5,7 +5,7 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 
 /** Requests that wait on one connection while it is still read. One read of the system may bring many more. */
 const WAITING_MAX = 16;

@@ -26,8 +26,8 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Random } from '../../../formats/random.ts';
-import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import { shortened } from '../shortened.ts';
 import type { Attributes, Span, SpanContext, SpanOptions, Tracing } from './tracing.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 
 /** A token bucket. A caller that takes more tokens than there are waits until they have been refilled. */
 export class RateLimit {

@@ -3,7 +3,7 @@
  * would starve everything else in the process: it spends its allowance, and continues in a later turn when
  * that is used up.
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 
 export class TurnAllowance {
   readonly #perTurn: number;

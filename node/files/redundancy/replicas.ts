@@ -6,9 +6,9 @@
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
 import { signSoc, socAddress, socParts } from '../../../formats/chunk/soc.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { RedundancyLevel } from './redundancy.ts';
 
 /** Shared by everyone: a replica is valid because its id names the chunk that it wraps. */

@@ -4,9 +4,9 @@
  */
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { recoverShards } from '../../../formats/crypto/erasure/erasure.ts';
 import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
-import type { Clock } from '../../env/clock.ts';
 import { malformed } from '../tree.ts';
 import type { RedundancyLevel } from './redundancy.ts';
 

@@ -5,9 +5,9 @@
  * follow, and an endpoint that is down, slow or behind merely delays them. `node-behaviour.md` 7.3.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../../formats/clock.ts';
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { abortable } from '../../env/abortable.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
 import type { SendingChain } from '../chain.ts';

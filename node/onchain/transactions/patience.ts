@@ -5,9 +5,9 @@
  * `node-behaviour.md` 7.3.
  */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { hexBytes } from '../../../formats/ethereum/hex.ts';
-import type { Clock } from '../../env/clock.ts';
 import { encodeApprove } from '../contracts.ts';
 import { type Receipt, type SentTransaction, type Transactions } from '../ports.ts';
 

@@ -11,10 +11,11 @@
  * An operation that must not happen twice notes its hash in `beforeSend` and continues with `find` and `wait`
  * after a restart.
  */
+
+import type { Clock } from '../../../formats/clock.ts';
 import type { Signer } from '../../../formats/crypto/signer.ts';
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import { signTransaction, type TransactionFields } from '../../../formats/ethereum/signed-transaction.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Lock } from '../../env/turns/lock.ts';

@@ -1,6 +1,6 @@
+import type { Clock } from '../../../formats/clock.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import type { Signer } from '../../../formats/crypto/signer.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';

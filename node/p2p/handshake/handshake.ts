@@ -9,7 +9,7 @@
  * Errors are not sent: the side that finds one resets the stream and closes the connection. The host closes
  * the stream; it registers the peer first, because the peer may open streams at once.
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Counter } from '../../env/metric-series.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
 import { encodeUnderlays, fittingUnderlays, withPeerId } from '../address/underlay.ts';

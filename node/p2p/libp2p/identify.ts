@@ -2,8 +2,9 @@
  * identify 1.0.0 and ping 1.0.0, the two services that every node of the public network expects of others
  * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
  */
+
+import { type Clock, TimeoutError } from '../../../formats/clock.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
-import { type Clock, TimeoutError } from '../../env/clock.ts';
 import { decodeMultiaddress, encodeMultiaddress } from '../address/multiaddress.ts';
 import { encodeFrame } from '../codec/codec.ts';
 import type { MessageOf } from '../codec/message.ts';

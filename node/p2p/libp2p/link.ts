@@ -1,5 +1,5 @@
+import type { Clock } from '../../../formats/clock.ts';
 import { abortable, LazyDeadline } from '../../env/abortable.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { RateLimit } from '../../env/turns/rate-limit.ts';
 import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';

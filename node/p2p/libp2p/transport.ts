@@ -1,4 +1,4 @@
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import { peerIdOf } from '../address/underlay.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { BlocklistEntry } from '../host.ts';

@@ -4,7 +4,7 @@
  * overlay costs nothing: a node that returns under another one is disconnected sooner. No peer pays for
  * others at the same address: it takes a fault of its own.
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { RateLimits } from '../../env/turns/rate-limit.ts';
 import { isPrivate } from '../address/underlay.ts';
 import type { Peer } from '../host.ts';

@@ -1,5 +1,5 @@
 /** Decides which addresses are dialled, and how. `p2p-protocols.md` 1.5. */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { fittingUnderlays, isDialable, isPrivate, peerIdOf } from '../address/underlay.ts';
 import { HostError } from '../host.ts';
 import type { Link, Transport } from '../transport.ts';

@@ -3,7 +3,7 @@
  * has used up its budget would come back under another one. A private address has a larger one: a whole
  * network may be behind it.
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { type RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
 import { isPrivate } from '../address/underlay.ts';
 import type { Peer } from '../host.ts';

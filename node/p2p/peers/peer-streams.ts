@@ -1,7 +1,7 @@
 /**
  * Protocol streams of registered peers: headers exchange, handlers, limits. `p2p-protocols.md` 2.2 and 2.3.
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { MetricsOf } from '../../env/metrics.ts';
 import type { MessageOf } from '../codec/message.ts';

@@ -3,7 +3,7 @@
  * why at the usual level. Strangers decide how often that happens, so lines are few: one of a peer and reason in ten
  * minutes, and a limited number in all. The next line says how many were left out.
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
 

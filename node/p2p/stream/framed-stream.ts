@@ -1,5 +1,5 @@
+import { type Clock, TimeoutError } from '../../../formats/clock.ts';
 import { abortable } from '../../env/abortable.ts';
-import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { Tally } from '../../env/metric-series.ts';
 import { decodeMessage, decodeOwned, encodeFrame } from '../codec/codec.ts';
 import type { MessageOf, MessageTable } from '../codec/message.ts';

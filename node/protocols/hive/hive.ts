@@ -9,8 +9,9 @@
  *
  * Larger sets take several streams. There is no response, and nothing is dialled here.
  */
+
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { BzzAddress } from '../../p2p/address/record.ts';

@@ -7,7 +7,7 @@
  *   …any number of rounds…
  *   close                          close
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics } from '../../env/metrics.ts';
 import { RateLimits } from '../../env/turns/rate-limit.ts';

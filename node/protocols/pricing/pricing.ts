@@ -7,9 +7,10 @@
  *                                                   else the limit of its debt with the announcer
  *   both close
  */
+
+import type { Clock } from '../../../formats/clock.ts';
 import type { Accounting } from '../../accounting/ports.ts';
 import { abortable } from '../../env/abortable.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { RateLimit } from '../../env/turns/rate-limit.ts';

@@ -15,9 +15,10 @@
  *
  * Any failure here makes accounting blocklist the creditor, unless it has left.
  */
+
+import type { Clock } from '../../../formats/clock.ts';
 import type { RefreshLedger, Refreshment, TimeSettlement } from '../../accounting/ports.ts';
 import { forClass } from '../../accounting/rules.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';

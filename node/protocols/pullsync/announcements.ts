@@ -5,8 +5,9 @@
  * Puts come in bursts, from several sources: a burst is announced once, when it is over or has lasted too
  * long.
  */
+
+import { type Clock, TimeoutError } from '../../../formats/clock.ts';
 import { abortable } from '../../env/abortable.ts';
-import { type Clock, TimeoutError } from '../../env/clock.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Peer } from '../../p2p/host.ts';
 import type { Reserve } from '../../store/ports.ts';

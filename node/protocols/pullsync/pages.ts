@@ -4,8 +4,8 @@
  * for them as long as a peer asks; all requests for the same page share one collection.
  */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { abortable } from '../../env/abortable.ts';
-import type { Clock } from '../../env/clock.ts';
 import { SingleFlight } from '../../env/turns/single-flight.ts';
 import type { Reserve, ReserveItem } from '../../store/ports.ts';
 import { PAGE_IDLE_MS, PAGE_MAX_MS, PAGE_SIZE } from './rules.ts';

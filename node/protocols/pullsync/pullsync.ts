@@ -22,7 +22,7 @@
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { encodeStamp } from '../../../formats/chunk/stamp.ts';
-import { type Clock, TimeoutError } from '../../env/clock.ts';
+import { type Clock, TimeoutError } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import type { Tracing } from '../../env/tracing/tracing.ts';

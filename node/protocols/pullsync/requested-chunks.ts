@@ -4,8 +4,8 @@
  * page takes the chunk over: a peer that is slow or fails does not keep the others from delivering it.
  */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { abortable } from '../../env/abortable.ts';
-import type { Clock } from '../../env/clock.ts';
 import { SHARED_WANT_MS } from './rules.ts';
 
 interface Request {

@@ -2,7 +2,7 @@
  * Chunks that leave the queue unpushed because their batch has ended: they were acknowledged, so that the log says so at
  * the usual level. One line for a batch every ten seconds at most, with their number.
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 
 /** A pass over a long queue takes seconds. */

@@ -4,7 +4,7 @@
  * would occupy every slot and keep the processor busy.
  */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 
 /** Failures in a row after which a neighbourhood is paused: single ones may have other causes. */
 const FAILURES_MAX = 4;

@@ -12,10 +12,10 @@
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Stamp } from '../../../formats/chunk/stamp.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { abortable } from '../../env/abortable.ts';
 import type { ChunkEvents } from '../../env/chunk-events.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Slots } from '../../env/turns/slots.ts';

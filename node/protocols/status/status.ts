@@ -6,7 +6,7 @@
  *             ◄──        Snapshot
  *   close                close
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, Peer } from '../../p2p/host.ts';

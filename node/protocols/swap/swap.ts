@@ -19,11 +19,11 @@
  * promised.
  */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 import type { PaymentLedger } from '../../accounting/ports.ts';
 import { abortable } from '../../env/abortable.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Metrics, MetricsOf } from '../../env/metrics.ts';
 import { Lock } from '../../env/turns/lock.ts';

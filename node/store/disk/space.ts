@@ -3,7 +3,7 @@
  * it has; a little is left free for records that a node must write all the same: what it owes, what it was
  * paid, what has left.
  */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { Backend, Transaction } from '../backend.ts';
 import { isDiskFailure, StoreError } from '../errors.ts';

@@ -1,5 +1,5 @@
 /** Puts in order what failed requests have left in the store, when the disk takes writes again. */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { isDiskFailure } from '../errors.ts';
 

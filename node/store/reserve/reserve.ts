@@ -2,10 +2,10 @@
 import { BINS, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { fromBigEndian } from '../../../formats/crypto/big-endian.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvents } from '../../env/chunk-events.ts';
-import type { Clock } from '../../env/clock.ts';
 import type { Backend, Entry, Transaction } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
 import { StoreError } from '../errors.ts';

@@ -4,8 +4,8 @@
  * chunk, although it existed all the time. They can be read, but the node does not count as holding them.
  */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
-import type { Clock } from '../../env/clock.ts';
 
 /** At most four megabytes of memory: seconds of a fast upload, where a reader needs a fraction of one. */
 const CHUNKS_MAX = 1024;

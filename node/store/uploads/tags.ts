@@ -1,5 +1,5 @@
 /** Tags: counters of one upload (`node-behaviour.md` 2.2, `data-formats.md` 10.1). */
-import type { Clock } from '../../env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Backend, Transaction } from '../backend.ts';
 import type { Disk, Tag, TagStore } from '../ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from '../records.ts';

@@ -2,9 +2,9 @@
 import { describe, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { DialectName } from '../../../node/api/dialect.ts';
-import type { Clock } from '../../../node/env/clock.ts';
 import { BATCH, stampOf } from '../../unit/api/fake-postage.ts';
 import { hurried, type Running, startApi } from './kit.ts';
 

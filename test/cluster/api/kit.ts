@@ -1,9 +1,9 @@
 /** APIs on real sockets, in front of a node that is simulated. */
 import { afterEach } from 'vitest';
+import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { listen } from '../../../node/api/listen.ts';
 import { type Api, createApi } from '../../../node/api/server.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
-import { type Clock, systemClock } from '../../../node/env/clock.ts';
 import { type Knobs, knobs, simulatedNode } from '../../unit/api/kit.ts';
 
 type ApiOptions = Parameters<typeof createApi>[0];

@@ -8,9 +8,9 @@ import { describe, expect, test, vi } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeSpan } from '../../../formats/chunk/span.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { ApiStartError } from '../../../node/api/listen.ts';
-import type { Clock } from '../../../node/env/clock.ts';
 import { BATCH } from '../../unit/api/fake-postage.ts';
 import { hurried, newApi, type Running, startApi } from './kit.ts';
 

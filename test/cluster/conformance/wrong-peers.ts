@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { decodeStamp } from '../../../formats/chunk/stamp.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { createStamping, type Funds } from '../../../harness/conformance/wire/funds.ts';
 import type { WireOptions } from '../../../harness/conformance/wire/subject.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';

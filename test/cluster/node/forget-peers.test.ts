@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../node/env/clock.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';

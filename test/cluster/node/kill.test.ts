@@ -1,12 +1,12 @@
 /** `kill -9` at any moment: the next start needs no repair, and what was acknowledged is there. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import type { Tag } from '../../../harness/client/types.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import { bytesOf, eventually, heldBy, http, sameBytes, stateFolder } from './kit.ts';

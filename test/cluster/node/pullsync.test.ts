@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BINS } from '../../../formats/chunk/address.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import { bytesOf, eventually, http, metric, reserveSize, stateFolder } from './kit.ts';

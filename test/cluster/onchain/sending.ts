@@ -1,7 +1,8 @@
 /** A sender of transactions over a real store and a real endpoint, and payments that must not happen twice. */
+
+import { systemClock } from '../../../formats/clock.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { toAddress } from '../../../node/onchain/contracts.ts';
 import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';

@@ -3,8 +3,8 @@ import { type AddressInfo, connect as connectSocket, createServer, type Socket }
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../formats/clock.ts';
 import { systemRandom } from '../../../formats/random.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import type { MessageStream, Peer, ProtocolSpec } from '../../../node/p2p/host.ts';

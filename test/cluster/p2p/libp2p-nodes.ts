@@ -1,7 +1,8 @@
 /** Real hosts on free ports of 127.0.0.1, for the tests of this folder and for the stream benchmark. */
+
+import { systemClock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';

@@ -2,12 +2,12 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type LocalChain, startLocalChain } from '../../../chain/local-chain.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { selectorOf } from '../../../formats/ethereum/abi.ts';
 import { quantity } from '../../../formats/ethereum/hex.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { encodeCreateBatch, toAddress, tokenBalance } from '../../../node/onchain/contracts.ts';

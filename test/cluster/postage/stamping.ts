@@ -1,8 +1,8 @@
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { BatchIssuer } from '../../../node/postage/issuer.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';

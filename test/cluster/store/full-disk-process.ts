@@ -1,5 +1,5 @@
 /** Fills a store until the disk is full, with a file size limit set by the process that starts it. */
-import { systemClock } from '../../../node/env/clock.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import { numberedChunk, numberedStamp } from './workload.ts';

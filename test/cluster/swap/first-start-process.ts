@@ -2,10 +2,11 @@
  * The first start of a node as far as its chequebook is concerned, in a process that kills itself right after a given
  * write to its state. Prints the address on standard output when it reaches the end.
  */
+
+import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';

@@ -1,6 +1,7 @@
 /** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';
@@ -11,7 +12,6 @@ import type { Listener } from '../../../node/api/listen.ts';
 import { createListeners } from '../../../node/api/server.ts';
 import type { NodeServices } from '../../../node/api/services.ts';
 import type { ChunkEvents } from '../../../node/env/chunk-events.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { createLogger, silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createNetstore } from '../../../node/files/netstore.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
-import { systemClock } from '../../../node/env/clock.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { INDEX_MAX, updateAddress } from '../../../node/feeds/feed.ts';
 import { findLatest, searchLatest } from '../../../node/feeds/finder.ts';
 import vectors from '../../vectors/feeds.json' with { type: 'json' };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { TimeoutError } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
-import { TimeoutError } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createPuller, type Puller } from '../../../node/neighbourhood/puller.ts';

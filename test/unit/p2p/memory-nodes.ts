@@ -1,10 +1,10 @@
 /** Memory hosts with everything they need, for the tests of the p2p layer and of what stands on it. */
 
+import type { Clock } from '../../../formats/clock.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';
 import { memoryRecords } from '../../../harness/flavours/tampered/conduct/memory-records.ts';
-import type { Clock } from '../../../node/env/clock.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';

@@ -1,7 +1,7 @@
 /** What a node of the public network really sends, byte for byte. */
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import {
   type AckContext,

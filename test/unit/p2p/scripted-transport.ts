@@ -1,6 +1,7 @@
 /** A transport whose other end is the test: links and streams on which it sends what it likes. */
+
+import type { Clock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
-import type { Clock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';

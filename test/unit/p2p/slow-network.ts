@@ -2,7 +2,7 @@
  * Nodes of one process whose bytes take time, each its own: what two sides see of each other happens in another order
  * on either side. On one link things arrive in the order in which they were sent, as on a TCP connection.
  */
-import type { Clock } from '../../../node/env/clock.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { ed25519Protobuf, peerIdOfKey } from '../../../node/p2p/address/identity-key.ts';
 import { withoutPeerId } from '../../../node/p2p/address/underlay.ts';
 import { HostError, StreamError } from '../../../node/p2p/host.ts';

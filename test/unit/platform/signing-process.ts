@@ -1,6 +1,6 @@
 /** A process that ends in the way that its argument names while its worker threads sign, or load their code. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { systemClock } from '../../../node/env/clock.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createWorkerThreads } from '../../../node/platform/workers/worker-threads.ts';
 

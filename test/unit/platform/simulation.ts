@@ -1,12 +1,12 @@
 /** A network of whole nodes that exists in virtual time alone: clock, randomness, chain, links and API are in memory. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type { Random } from '../../../formats/random.ts';
 import type { SharedResults } from '../../../formats/shared-results.ts';
 import type { Listener } from '../../../node/api/listen.ts';
 import { type RunningNode, startNode } from '../../../node/compose.ts';
-import type { Clock } from '../../../node/env/clock.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { type MemoryPlatform, memoryPlatform } from '../../../node/platform/memory.ts';

@@ -3,8 +3,8 @@
  * and encryption. The node's own end counts what it holds, so that a test can tell what stays behind.
  */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
-import type { Clock } from '../../../node/env/clock.ts';
 import { mintRecord, NO_CHEQUEBOOK, NO_TIME } from '../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { encodeFrame } from '../../../node/p2p/codec/codec.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Clock, type Deadline, TimeoutError } from '../../../node/env/clock.ts';
+import { type Clock, type Deadline, TimeoutError } from '../../../formats/clock.ts';
 
 interface Timer {
   readonly at: number;

@@ -1,9 +1,9 @@
 /** All protocols of a full node on any host, with a store in memory: what a test needs of a node to talk to others. */
 
 import { closerTo } from '../../../formats/chunk/address.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Signer } from '../../../formats/crypto/signer.ts';
 import { createAccounting } from '../../../node/accounting/accounting.ts';
-import type { Clock } from '../../../node/env/clock.ts';
 import type { Logger } from '../../../node/env/logger.ts';
 import type { Metrics } from '../../../node/env/metrics.ts';
 import type { AddressBook, Host, Peer } from '../../../node/p2p/host.ts';

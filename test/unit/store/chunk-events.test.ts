@@ -1,7 +1,7 @@
 /** What the local store reports of chunks that come and go. */
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../formats/clock.ts';
 import { ChunkEvents } from '../../../node/env/chunk-events.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';
 import { chunk, committed, OVERLAY, stamp } from './stores.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../node/env/clock.ts';
+import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { forgetState, openLmdbStore, openOffline } from '../../../node/store/lmdb-store.ts';
 import { createMemoryStore, MemoryDisk } from '../../../node/store/memory-store.ts';

@@ -1,10 +1,10 @@
 /** Transactions of one account on the simulated chain: mined after a block's time, with the effects of the contracts. */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { equalBytes, fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import type { Signer } from '../../../formats/crypto/signer.ts';
 import { readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
-import type { Clock } from '../../../node/env/clock.ts';
 import { Lock } from '../../../node/env/turns/lock.ts';
 import { FUNCTIONS, toAddress } from '../../../node/onchain/contracts.ts';
 import type { LogEntry, SentTransaction, TransactionRequest } from '../../../node/onchain/ports.ts';

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
+import { systemClock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { systemRandom } from '../../../formats/random.ts';
-import { systemClock } from '../../../node/env/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createHive } from '../../../node/protocols/hive/hive.ts';

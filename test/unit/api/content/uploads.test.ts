@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../../formats/clock.ts';
 import { paced } from '../../../../node/api/content/uploads.ts';
-import { systemClock } from '../../../../node/env/clock.ts';
 import { TurnAllowance } from '../../../../node/env/turns/turn-allowance.ts';
 import { inParts } from '../../files/chunk-map.ts';
 

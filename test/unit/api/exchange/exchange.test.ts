@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import { expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../../../formats/clock.ts';
 import { send } from '../../../../node/api/exchange/exchange.ts';
-import { type Clock, systemClock } from '../../../../node/env/clock.ts';
 import { settle } from '../../files/settle.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';
 

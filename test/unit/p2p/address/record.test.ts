@@ -1,9 +1,9 @@
 import { fc } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 import { overlayAddress } from '../../../../formats/crypto/overlay.ts';
 import { createSigner } from '../../../../formats/crypto/signer.ts';
-import { systemClock } from '../../../../node/env/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { OwnRecord } from '../../../../node/p2p/address/own-record.ts';
 import {

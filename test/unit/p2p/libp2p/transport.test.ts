@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../../node/env/clock.ts';
+import { systemClock } from '../../../../formats/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { Libp2pTransport } from '../../../../node/p2p/libp2p/transport.ts';
 import type { TcpConnection, TcpEvents } from '../../../../node/p2p/tcp-host.ts';

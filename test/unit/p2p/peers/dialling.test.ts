@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../../../node/env/clock.ts';
+import { systemClock } from '../../../../formats/clock.ts';
 import { Dialling } from '../../../../node/p2p/peers/dialling.ts';
 import type { Link, Transport } from '../../../../node/p2p/transport.ts';
 import { OWN_ID, THEIR_ID } from '../scripted-transport.ts';

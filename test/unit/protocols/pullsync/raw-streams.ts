@@ -1,6 +1,7 @@
 /** Streams whose other end is bytes: for recordings, and for what no peer in its right mind would send. */
+
+import type { Clock } from '../../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
-import type { Clock } from '../../../../node/env/clock.ts';
 import type { Host, Peer, ProtocolHandler, ProtocolSpec } from '../../../../node/p2p/host.ts';
 import { StreamError } from '../../../../node/p2p/host.ts';
 import { FramedStream, PeerStream } from '../../../../node/p2p/stream/framed-stream.ts';

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import { stampHash } from '../../../../formats/chunk/stamp.ts';
-import { systemClock } from '../../../../node/env/clock.ts';
+import { systemClock } from '../../../../formats/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { checkFiles } from '../../../../node/store/disk/check-files.ts';
 import { compactFiles } from '../../../../node/store/disk/compact-files.ts';

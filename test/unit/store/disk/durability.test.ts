@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
-import { systemClock } from '../../../../node/env/clock.ts';
+import { systemClock } from '../../../../formats/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';
 import { OVERLAY, stamp } from '../stores.ts';

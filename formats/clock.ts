@@ -1,7 +1,7 @@
-import { TIMER_MAX_MS } from '../../formats/units.ts';
+import { TIMER_MAX_MS } from './units.ts';
 
 /**
- * Time as the node sees it. Everything under `node/` receives a `Clock`; only `env/` reads the machine's.
+ * Time as nodes and the harness see it. Both receive a `Clock`: only the edges that make one read the machine's.
  * The simulation runs the same code on a virtual clock.
  */
 export interface Clock {

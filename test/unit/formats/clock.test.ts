@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../node/env/clock.ts';
+import { systemClock } from '../../../formats/clock.ts';
 
 const clock = systemClock();
 /** The runtime's timers wrap around at 24 days and fire at once. */

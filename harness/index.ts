@@ -89,9 +89,9 @@ export type {
   Verdict as ConformanceVerdict,
 } from './conformance/row.ts';
 export type { WireFlags as WireConformanceOptions } from './conformance/wire/conformance.ts';
+export type { BehaviourName } from './flavours/dishonest/names.ts';
 export type { FlavourName, NodeMode } from './flavours/flavour.ts';
 export type { NodeOptionsInput } from './flavours/node-options.gen.ts';
 export type { Credit, Profile } from './flavours/profiles.ts';
-export type { BehaviourName } from './flavours/tampered/names.ts';
 export type { Capability, DriverName, StartingDriver, Stats } from './places/driver.ts';
 export type { LinkProfile } from './places/links/conditions.ts';

@@ -37,9 +37,9 @@ export type {
   Verdict as ConformanceVerdict,
 } from './conformance/row.ts';
 export { wireVerdicts } from './conformance/wire/verdicts.ts';
+export { BEHAVIOUR_NAMES } from './flavours/dishonest/names.ts';
 export { isHonest } from './flavours/flavour.ts';
 export { nodeCounts } from './flavours/tampered/control.ts';
-export { BEHAVIOUR_NAMES } from './flavours/tampered/names.ts';
 export { type Counts, type TamperSettings, tamperedOf } from './flavours/tampered/settings.ts';
 export {
   type ExpectedContent,

@@ -2,8 +2,8 @@
 
 import { HarnessError } from '../base/errors.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
+import type { BehaviourName } from '../flavours/dishonest/names.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
-import type { BehaviourName } from '../flavours/tampered/names.ts';
 
 /** Events a node records for `trace`: those of about ten thousand chunks, in about 10 MB. */
 const TRACED_EVENTS = 65_536;

@@ -9,7 +9,7 @@ import { findCluster, readRecord } from '../cluster/state/state.ts';
 import { ANSWER_LIMIT_MS, askNodes, replyOf } from '../inspect/status/ask.ts';
 import { type StatusDocument, statusDocument } from '../inspect/status/document.ts';
 import { isolationOf } from '../inspect/status/isolation.ts';
-import { fitted, pageLines, statusPage } from '../inspect/status/page.ts';
+import { fitted, statusText, textLines } from '../inspect/status/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
 
@@ -30,7 +30,7 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
       const isDown = (await stateOf(stateDir, record)) === 'gone';
       const lines = [
         ...(isDown ? [...downLines(stateDir, record), ''] : []),
-        ...pageLines(statusPage(document, context)),
+        ...textLines(statusText(document, context)),
         ...activeFaults(faults),
       ];
       answer(context, { ...document, faults }, lines);
@@ -98,7 +98,7 @@ interface View extends Disposable {
 function blocks({ json, out, style, width }: CommandContext): View {
   return {
     show(document) {
-      const lines = pageLines(statusPage(document, { style, width }));
+      const lines = textLines(statusText(document, { style, width }));
       out(json ? `${JSON.stringify(document)}\n` : `  ${document.at}\n${lines.join('\n')}\n\n`);
     },
     [Symbol.dispose]: () => undefined,
@@ -115,11 +115,11 @@ function drawn(
   return {
     show(document) {
       last = document;
-      screen.draw((size) => fitted(statusPage(document, { style, width: size.width }), size.rows));
+      screen.draw((size) => fitted(statusText(document, { style, width: size.width }), size.rows));
     },
     [Symbol.dispose]() {
       screen[Symbol.dispose]();
-      if (last !== undefined) out(`${pageLines(statusPage(last, { style, width })).join('\n')}\n`);
+      if (last !== undefined) out(`${textLines(statusText(last, { style, width })).join('\n')}\n`);
     },
   };
 }

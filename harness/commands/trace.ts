@@ -2,7 +2,7 @@
 import { EXIT } from '../base/errors.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { trace as traced } from '../inspect/trace/document.ts';
-import { tracePage } from '../inspect/trace/page.ts';
+import { traceText } from '../inspect/trace/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 export interface TraceFlags extends ClusterFlags {
@@ -27,7 +27,7 @@ export async function trace(reference: string, flags: TraceFlags, context: Comma
         if (count % PROGRESS_CHUNKS === 0) context.note(`  ${count} chunks checked\n`);
       },
     });
-    answer(context, document, tracePage(document, context));
+    answer(context, document, traceText(document, context));
     return document.content.missing.length === 0 ? EXIT.success : EXIT.checkFailed;
   } finally {
     await cluster.detach();

@@ -29,7 +29,7 @@ import {
   type ScenarioResult,
 } from '../report/result.ts';
 import type { NetworkPicture } from '../web/picture/picture.ts';
-import { begunFaultsOf, chainFaultsOf, faultsOf, mend, withoutBegun } from './faults.ts';
+import { begunFaultsOf, chainFaultsOf, faultsOf, mend, withoutBegun } from './fault-events.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { writeRecipe } from './recipe.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';

@@ -152,7 +152,7 @@ test('only the driver that embeds nodes, and the code that tampers with them, im
     .filter(
       ({ path }) =>
         /^(chain|harness|scenarios)\//.test(path) &&
-        !/^harness\/(places\/embedded|flavours\/tampered)\//.test(path),
+        !/^harness\/(places\/embedded|flavours\/(dishonest|tampered))\//.test(path),
     )
     .flatMap(({ path, imports }) =>
       imports.filter((target) => running.test(target)).map((t) => `${path} imports ${t}`),

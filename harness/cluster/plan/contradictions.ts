@@ -1,8 +1,8 @@
 /** Values that each key of a definition allows by itself, but not in combination with others. */
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { plural } from '../../base/format.ts';
+import { BEHAVIOUR_NAMES } from '../../flavours/dishonest/names.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
-import { BEHAVIOUR_NAMES } from '../../flavours/tampered/names.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { wantedPorts } from './ports.ts';
 import { preparationContradictions } from './prepare-rules.ts';

@@ -4,10 +4,10 @@
  * smallest unit, as text or bigint when above 2^53. `schema.ts` reads it and fills in the defaults.
  */
 import type { DialectName } from '../../client/dialect.ts';
+import type { BehaviourName } from '../../flavours/dishonest/names.ts';
 import type { NodeMode } from '../../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../../flavours/node-options.gen.ts';
 import type { Credit, Profile } from '../../flavours/profiles.ts';
-import type { BehaviourName } from '../../flavours/tampered/names.ts';
 import type { StartingDriver } from '../../places/driver.ts';
 
 /** Amount in the smallest unit, at least 0: a whole number, decimal text or bigint. */

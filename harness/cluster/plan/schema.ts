@@ -4,9 +4,9 @@ import { DURATION_EXPECTED } from '../../../formats/units.ts';
 import { OPTIONS } from '../../../node/options.ts';
 import { durationMs, sizeBytes } from '../../base/fields.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
+import { BEHAVIOUR_NAMES } from '../../flavours/dishonest/names.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from '../../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../../flavours/profiles.ts';
-import { BEHAVIOUR_NAMES } from '../../flavours/tampered/names.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../places/driver.ts';
 import {
   amount,

@@ -6,7 +6,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
-import type { BehaviourName } from './names.ts';
+import type { BehaviourName } from '../dishonest/names.ts';
 
 const FOLDER = 'tampered';
 /** Path in a data directory; its presence is what makes a node one of these. */

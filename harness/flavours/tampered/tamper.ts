@@ -56,7 +56,7 @@ async function hostOf(
   { options, tally }: { options: NodeOptions; tally: Tally },
 ): Promise<Platform['host']> {
   if (behaviours.length === 0) return (how, deps) => base.host(how, deps);
-  const { dishonestHost } = await import('./conduct/host.ts');
+  const { dishonestHost } = await import('../dishonest/host.ts');
   return (how, deps) =>
     dishonestHost(how, deps, {
       behaviours,

@@ -1,4 +1,4 @@
-/** What `trace` finds out about a reference, as one document; the terminal page is a view of it. */
+/** What `trace` finds out about a reference, as one document; the text for a terminal is a view of it. */
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { NodeState } from '../../cluster/nodes/cluster-node.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';

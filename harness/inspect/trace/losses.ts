@@ -7,7 +7,7 @@ import { LOSSES_FILE } from '../../report/folder.ts';
 import type { Loss } from '../../report/result.ts';
 import { diagnose, diagnosisLines } from './diagnosis.ts';
 import { traceChunk } from './document.ts';
-import { chunkPage } from './page.ts';
+import { chunkText } from './text.ts';
 import type { TracedNode } from './witnesses.ts';
 
 /** Losses of one run mostly have one cause. */
@@ -42,7 +42,7 @@ export async function waysOfLost(
     try {
       const traced = await traceChunk(chunk, nodes, signal);
       if (Object.values(traced.story).some((told) => told.length > 0)) {
-        lines.push('', ...chunkPage(traced, { style: PLAIN, width: PLAIN.width }));
+        lines.push('', ...chunkText(traced, { style: PLAIN, width: PLAIN.width }));
       }
     } catch (error) {
       if (signal.aborted) throw error;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { BEHAVIOUR_NAMES } from '../../../harness/flavours/dishonest/names.ts';
 import { nodeCounts } from '../../../harness/flavours/tampered/control.ts';
-import { BEHAVIOUR_NAMES } from '../../../harness/flavours/tampered/names.ts';
 
 const soon = { timeout: 30_000, interval: 100 };
 const HONEST = 4;

@@ -4,7 +4,7 @@ import type { Clock } from '../../../formats/clock.ts';
 import { systemClock } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';
-import { memoryRecords } from '../../../harness/flavours/tampered/conduct/memory-records.ts';
+import { memoryRecords } from '../../../harness/flavours/dishonest/memory-records.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { FAULT_KINDS } from '../../../../../harness/cluster/faults/table.ts';
-import { BEHAVIOURS } from '../../../../../harness/flavours/tampered/conduct/table.ts';
+import { BEHAVIOURS } from '../../../../../harness/flavours/dishonest/table.ts';
 import { LINK_PROFILES, type LinkConditions } from '../../../../../harness/places/links/conditions.ts';
 import { MEASURED_IN } from '../../../../cluster/faults/measured.ts';
 

@@ -3,8 +3,8 @@ import { firstMistakes } from '../../../../../harness/base/foreign-text.ts';
 import { checkDefinition, parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import { plannedMembers } from '../../../../../harness/cluster/plan/plan.ts';
 import { nodesWith } from '../../../../../harness/commands/nodes-flags.ts';
-import { BEHAVIOURS } from '../../../../../harness/flavours/tampered/conduct/table.ts';
-import { BEHAVIOUR_NAMES } from '../../../../../harness/flavours/tampered/names.ts';
+import { BEHAVIOUR_NAMES } from '../../../../../harness/flavours/dishonest/names.ts';
+import { BEHAVIOURS } from '../../../../../harness/flavours/dishonest/table.ts';
 
 test('behaviours make a group dishonest, and leave other groups untouched', () => {
   const definition = parseDefinition({ nodes: [{ count: 1 }, { dishonest: ['wrong-data'] }] }, 'options');

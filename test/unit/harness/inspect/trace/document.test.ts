@@ -3,7 +3,7 @@ import type { Chunk } from '../../../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../../../formats/crypto/hex.ts';
 import { ClientError } from '../../../../../harness/client/errors.ts';
 import { type TraceDocument, trace } from '../../../../../harness/inspect/trace/document.ts';
-import { tracePage } from '../../../../../harness/inspect/trace/page.ts';
+import { traceText } from '../../../../../harness/inspect/trace/text.ts';
 import type { TracedNode } from '../../../../../harness/inspect/trace/witnesses.ts';
 import { ChunkEvents } from '../../../../../node/env/chunk-events.ts';
 import { split } from '../../../../../node/files/splitter.ts';
@@ -115,7 +115,7 @@ test('copies are counted per chunk, and chunks that no node has are listed with 
   expect(document.chunks.map(({ chunk }) => chunk)[0]).toBe(reference);
   const { belongs } = document.chunks.find(({ holders }) => holders.length === 0)!;
   expect(belongs.map(({ holds }) => holds)).toEqual([false, false]);
-  const page = tracePage(document, { style: STYLE, width: 100 }).join('\n');
+  const page = traceText(document, { style: STYLE, width: 100 }).join('\n');
   expect(page).toContain('3 of 4 found');
   expect(page).toContain('2 chunks on 2 nodes, 1 chunk on 1 node, 1 chunk nowhere');
   expect(page).toContain(`missing     ${toHex(lost.address)}`);
@@ -208,7 +208,7 @@ test.each([60, 80, 140])('no line is longer than %i columns', async (width) => {
     ],
     4,
   );
-  const lines = tracePage(document, { style: { ...STYLE, width }, width });
+  const lines = traceText(document, { style: { ...STYLE, width }, width });
   expect(lines.filter((line) => line.length > width)).toEqual([]);
   expect(lines.join('\n')).toMatch(/└─ 1 other ✖ failed/);
 });

@@ -1,9 +1,9 @@
 /** Streams that take too long, do not end, or come in their thousands. All bounded: the machine is shared. */
-import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
-import { PULLSYNC } from '../../../../node/protocols/pullsync/wire.ts';
-import { PUSHSYNC } from '../../../../node/protocols/pushsync/wire.ts';
-import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
-import { STATUS } from '../../../../node/protocols/status/wire.ts';
+import { PINGPONG, Ping, Pong } from '../../../node/protocols/pingpong/wire.ts';
+import { PULLSYNC } from '../../../node/protocols/pullsync/wire.ts';
+import { PUSHSYNC } from '../../../node/protocols/pushsync/wire.ts';
+import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
+import { STATUS } from '../../../node/protocols/status/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { pause, succeeds, withPeers, withStream } from './steps.ts';
 

@@ -1,4 +1,3 @@
-import type { BehaviourName } from '../names.ts';
 import type { Behaviour } from './behaviour.ts';
 import {
   BAD_STAMPS,
@@ -13,6 +12,7 @@ import { ECLIPSE } from './eclipse.ts';
 import { FORGED_GOSSIP, STALE_GOSSIP } from './gossip.ts';
 import { HANDSHAKE_GARBAGE } from './handshakes.ts';
 import { ABSURD_PRICES, BOUNCING_CHEQUES, FORGED_CHEQUES, FREELOAD, REFUSE_TO_PAY } from './money.ts';
+import type { BehaviourName } from './names.ts';
 import { ENDLESS_STREAMS, FLOOD, SLOW_STREAMS } from './streams.ts';
 import { EMPTY_OFFERS } from './sync.ts';
 

@@ -2,19 +2,14 @@
  * The host of a dishonest node. The unmodified node runs on top; what it hears and says is changed here, on
  * its protocol streams, after negotiation and encryption.
  */
-import { toHex } from '../../../../formats/crypto/hex.ts';
-import type { MessageOf, MessageTable } from '../../../../node/p2p/codec/message.ts';
-import {
-  type Host,
-  type MessageStream,
-  type ProtocolHandler,
-  StreamError,
-} from '../../../../node/p2p/host.ts';
-import type { HostDeps, HostOptions } from '../../../../node/p2p/peer-host.ts';
-import { Offer } from '../../../../node/protocols/pullsync/wire.ts';
-import { Delivery } from '../../../../node/protocols/pushsync/wire.ts';
-import type { BehaviourName } from '../names.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
+import { type Host, type MessageStream, type ProtocolHandler, StreamError } from '../../../node/p2p/host.ts';
+import type { HostDeps, HostOptions } from '../../../node/p2p/peer-host.ts';
+import { Offer } from '../../../node/protocols/pullsync/wire.ts';
+import { Delivery } from '../../../node/protocols/pushsync/wire.ts';
 import type { Behaviour, Stage, Written } from './behaviour.ts';
+import type { BehaviourName } from './names.ts';
 import { BEHAVIOURS } from './table.ts';
 
 /** Addresses of chunks remembered; older ones are forgotten. */

@@ -1,6 +1,6 @@
 /** Offers of chunks that do not exist. */
-import { BINS } from '../../../../formats/chunk/address.ts';
-import type { MessageStream } from '../../../../node/p2p/host.ts';
+import { BINS } from '../../../formats/chunk/address.ts';
+import type { MessageStream } from '../../../node/p2p/host.ts';
 import {
   Ack,
   CURSORS,
@@ -10,7 +10,7 @@ import {
   PULLSYNC,
   Syn,
   Want,
-} from '../../../../node/protocols/pullsync/wire.ts';
+} from '../../../node/protocols/pullsync/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { pause, randomChunk, randomStamp } from './steps.ts';
 

@@ -1,4 +1,4 @@
-import type { KeyValueChange, KeyValueStore } from '../../../../node/store/ports.ts';
+import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
 
 /** Records in a map: what a store gives, without its durability. */
 export function memoryRecords(): KeyValueStore {

@@ -1,10 +1,10 @@
 /** Chunks that are not what was asked for, and receipts for chunks that no node has. */
-import { proximityOrder } from '../../../../formats/chunk/address.ts';
-import { overlayAddress } from '../../../../formats/crypto/overlay.ts';
-import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
-import type { ProtocolHandler } from '../../../../node/p2p/host.ts';
-import { Delivery as Parcel, PUSHSYNC, Receipt } from '../../../../node/protocols/pushsync/wire.ts';
-import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { overlayAddress } from '../../../formats/crypto/overlay.ts';
+import type { MessageOf } from '../../../node/p2p/codec/message.ts';
+import type { ProtocolHandler } from '../../../node/p2p/host.ts';
+import { Delivery as Parcel, PUSHSYNC, Receipt } from '../../../node/protocols/pushsync/wire.ts';
+import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { pause, randomChunk, randomStamp, withPeers, withStream } from './steps.ts';
 

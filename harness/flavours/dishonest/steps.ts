@@ -1,9 +1,9 @@
 /** What behaviours share: talking to peers that refuse, repeating until the node stops, making things up. */
-import { makeCac } from '../../../../formats/chunk/cac.ts';
-import type { Chunk } from '../../../../formats/chunk/chunk.ts';
-import { STAMP_SIZE } from '../../../../formats/chunk/stamp.ts';
-import type { Random } from '../../../../formats/random.ts';
-import type { MessageStream, Peer } from '../../../../node/p2p/host.ts';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { STAMP_SIZE } from '../../../formats/chunk/stamp.ts';
+import type { Random } from '../../../formats/random.ts';
+import type { MessageStream, Peer } from '../../../node/p2p/host.ts';
 import type { Stage } from './behaviour.ts';
 
 const PAYLOAD_SIZE = 4096;

@@ -1,10 +1,10 @@
 /** Records of nodes that are not where they are said to be, or do not exist. */
-import { createSigner } from '../../../../formats/crypto/signer.ts';
-import { ownIdentity } from '../../../../node/p2p/address/identity-key.ts';
-import { mintRecord, NO_CHEQUEBOOK } from '../../../../node/p2p/address/record.ts';
-import { encodeUnderlays, withPeerId } from '../../../../node/p2p/address/underlay.ts';
-import type { AddressRecord } from '../../../../node/p2p/host.ts';
-import { BATCH_MAX, HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
+import { createSigner } from '../../../formats/crypto/signer.ts';
+import { ownIdentity } from '../../../node/p2p/address/identity-key.ts';
+import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
+import { encodeUnderlays, withPeerId } from '../../../node/p2p/address/underlay.ts';
+import type { AddressRecord } from '../../../node/p2p/host.ts';
+import { BATCH_MAX, HIVE, Peers } from '../../../node/protocols/hive/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { withPeers, withStream } from './steps.ts';
 

@@ -5,7 +5,7 @@ import { type ConsoleStyle, paint } from '../../report/console.ts';
 import type { Belonging, ChunkDocument, TraceDocument } from './document.ts';
 import type { Attempt, Hop, Moment, Story } from './story.ts';
 
-export interface PageStyle {
+export interface TextStyle {
   readonly style: ConsoleStyle;
   /** Columns. */
   readonly width: number;
@@ -26,7 +26,7 @@ interface Line {
   readonly bad?: boolean;
 }
 
-export function tracePage(document: TraceDocument, page: PageStyle): string[] {
+export function traceText(document: TraceDocument, page: TextStyle): string[] {
   const { content, chunks, notes } = document;
   const lines = [
     ...wrap(`${INDENT}${document.reference}`, page.width, INDENT).map((line) =>
@@ -42,7 +42,7 @@ export function tracePage(document: TraceDocument, page: PageStyle): string[] {
     : [...lines, '', ...remarks.map((line) => paint(page.style, 'dim', line))];
 }
 
-function contentLines(content: TraceDocument['content'], page: PageStyle): string[] {
+function contentLines(content: TraceDocument['content'], page: TextStyle): string[] {
   const { chunks, found, missing, unread, copies, slowest } = content;
   if (chunks <= 1 && missing.length === 0 && unread === null) return [];
   const histogram = copies
@@ -67,11 +67,11 @@ function contentLines(content: TraceDocument['content'], page: PageStyle): strin
 }
 
 /** One chunk alone. */
-export function chunkPage(chunk: ChunkDocument, page: PageStyle): string[] {
+export function chunkText(chunk: ChunkDocument, page: TextStyle): string[] {
   return chunkLines(chunk, true, page);
 }
 
-function chunkLines(chunk: ChunkDocument, titled: boolean, page: PageStyle): string[] {
+function chunkLines(chunk: ChunkDocument, titled: boolean, page: TextStyle): string[] {
   const { holders, belongs, story } = chunk;
   return [
     ...(titled ? labelled('chunk', chunk.chunk, page) : []),
@@ -90,7 +90,7 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
 }
 
 /** Sections in the order in which they began; within a push or a request ordered by cause. */
-function wayLines(story: Story, page: PageStyle): string[] {
+function wayLines(story: Story, page: TextStyle): string[] {
   const sections: Line[][] = [
     ...story.uploads.map((moment) => [momentLine(moment)]),
     ...story.pushes.map((hop) => hopLines(hop, '')),
@@ -208,7 +208,7 @@ function attemptLines(
   return hop === undefined ? [line] : [line, ...hopLines(hop, `${lead}   `, `${lead}└─ `)];
 }
 
-function labelled(label: string, text: string, { style, width }: PageStyle, bad = false): string[] {
+function labelled(label: string, text: string, { style, width }: TextStyle, bad = false): string[] {
   const indent = ' '.repeat(INDENT.length + LABEL_WIDTH);
   const lines = wrap(`${INDENT}${label.padEnd(LABEL_WIDTH)}${text}`, width, indent);
   return bad ? lines.map((line) => paint(style, 'red', line)) : lines;

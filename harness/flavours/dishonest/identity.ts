@@ -1,11 +1,11 @@
 /** Identities besides the node's own: each has a key, an overlay and a host. */
-import { createSigner, type Signer } from '../../../../formats/crypto/signer.ts';
-import { createMetrics } from '../../../../node/env/metrics.ts';
-import { createAddressBook } from '../../../../node/p2p/address/address-book.ts';
-import type { Host } from '../../../../node/p2p/host.ts';
-import type { HostDeps, HostOptions } from '../../../../node/p2p/peer-host.ts';
-import { HIVE } from '../../../../node/protocols/hive/wire.ts';
-import { PRICING } from '../../../../node/protocols/pricing/wire.ts';
+import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
+import { createMetrics } from '../../../node/env/metrics.ts';
+import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
+import type { Host } from '../../../node/p2p/host.ts';
+import type { HostDeps, HostOptions } from '../../../node/p2p/peer-host.ts';
+import { HIVE } from '../../../node/protocols/hive/wire.ts';
+import { PRICING } from '../../../node/protocols/pricing/wire.ts';
 import type { Stage } from './behaviour.ts';
 import { memoryRecords } from './memory-records.ts';
 

@@ -11,7 +11,7 @@ import {
   faultsOf,
   mend,
   withoutBegun,
-} from '../../../../harness/run/faults.ts';
+} from '../../../../harness/run/fault-events.ts';
 
 test('a fault lasts until the node runs again, or has no end; earlier ones are not part of the scenario', () => {
   const nodes = [

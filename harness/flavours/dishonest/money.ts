@@ -1,15 +1,15 @@
 /** Debts that are not paid, and cheques that are worth nothing. */
 
-import { fromHex } from '../../../../formats/crypto/hex.ts';
-import { decodeAnswer, encodeRequest } from '../../../../formats/ethereum/json-rpc.ts';
-import type { ChainEndpoint } from '../../../../node/onchain/rpc.ts';
-import type { Peer } from '../../../../node/p2p/host.ts';
-import { encodeAmount } from '../../../../node/protocols/amounts.ts';
-import { AnnouncePaymentThreshold, PRICING } from '../../../../node/protocols/pricing/wire.ts';
-import { PSEUDOSETTLE } from '../../../../node/protocols/pseudosettle/wire.ts';
-import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
-import { EmitCheque, SWAP } from '../../../../node/protocols/swap/wire.ts';
-import { encodeCheque, type SignedCheque, signCheque } from '../../../../node/swap/cheque.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
+import { decodeAnswer, encodeRequest } from '../../../formats/ethereum/json-rpc.ts';
+import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
+import type { Peer } from '../../../node/p2p/host.ts';
+import { encodeAmount } from '../../../node/protocols/amounts.ts';
+import { AnnouncePaymentThreshold, PRICING } from '../../../node/protocols/pricing/wire.ts';
+import { PSEUDOSETTLE } from '../../../node/protocols/pseudosettle/wire.ts';
+import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
+import { EmitCheque, SWAP } from '../../../node/protocols/swap/wire.ts';
+import { encodeCheque, type SignedCheque, signCheque } from '../../../node/swap/cheque.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { newSigner } from './identity.ts';
 import { withPeers, withStream } from './steps.ts';

@@ -1,9 +1,9 @@
 /** Many identities around one node, so that it sees no other peers. */
-import { proximityOrder } from '../../../../formats/chunk/address.ts';
-import { overlayAddress } from '../../../../formats/crypto/overlay.ts';
-import type { Host, Peer } from '../../../../node/p2p/host.ts';
-import { Delivery as Parcel, PUSHSYNC, Receipt } from '../../../../node/protocols/pushsync/wire.ts';
-import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { overlayAddress } from '../../../formats/crypto/overlay.ts';
+import type { Host, Peer } from '../../../node/p2p/host.ts';
+import { Delivery as Parcel, PUSHSYNC, Receipt } from '../../../node/protocols/pushsync/wire.ts';
+import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { newIdentity, newSigner } from './identity.ts';
 import { pause, succeeds } from './steps.ts';

@@ -34,16 +34,16 @@ const DEBT_COLUMNS = [
 ] as const;
 
 /** Lines, none longer than the width. */
-export interface StatusPage {
+export interface StatusText {
   readonly head: readonly string[];
   readonly tables: readonly string[];
   readonly verdict: readonly string[];
 }
 
-export function statusPage(
+export function statusText(
   document: StatusDocument,
   { style, width }: { readonly style: ConsoleStyle; readonly width: number },
-): StatusPage {
+): StatusText {
   const { name, chain, nodes, debts, problems } = document;
   const verdict =
     problems.length === 0
@@ -63,12 +63,12 @@ export function statusPage(
 }
 
 /** All of it, from top to bottom. */
-export function pageLines({ head, tables, verdict }: StatusPage): string[] {
+export function textLines({ head, tables, verdict }: StatusText): string[] {
   return [...head, ...tables, ...verdict];
 }
 
 /** As much of it as fits: problems come before the rest of the tables. */
-export function fitted(page: StatusPage, rows: number): string[] {
+export function fitted(page: StatusText, rows: number): string[] {
   const { head, tables, verdict } = page;
   const room = Math.max(rows - head.length, 0);
   const verdictRoom = Math.max(room - tables.length, Math.ceil(room / 2));

@@ -2,17 +2,17 @@
  * Introductions that go wrong, one way after another: from the first byte of a connection to the last of an
  * introduction.
  */
-import { ownIdentity } from '../../../../node/p2p/address/identity-key.ts';
-import { peerIdOf } from '../../../../node/p2p/address/underlay.ts';
-import { encodeFrame } from '../../../../node/p2p/codec/codec.ts';
-import { Ack, HANDSHAKE_DIALECTS, Syn } from '../../../../node/p2p/handshake/wire.ts';
-import type { Host, Peer } from '../../../../node/p2p/host.ts';
-import { createSecure, type SecureChannel } from '../../../../node/p2p/libp2p/channel.ts';
-import { proposalOf } from '../../../../node/p2p/libp2p/multistream.ts';
-import { Libp2pTransport } from '../../../../node/p2p/libp2p/transport.ts';
-import { NOISE_ID } from '../../../../node/p2p/noise/noise-stream.ts';
-import { createTcp, type TcpConnection } from '../../../../node/p2p/tcp-host.ts';
-import type { RawStream } from '../../../../node/p2p/transport.ts';
+import { ownIdentity } from '../../../node/p2p/address/identity-key.ts';
+import { peerIdOf } from '../../../node/p2p/address/underlay.ts';
+import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
+import { Ack, HANDSHAKE_DIALECTS, Syn } from '../../../node/p2p/handshake/wire.ts';
+import type { Host, Peer } from '../../../node/p2p/host.ts';
+import { createSecure, type SecureChannel } from '../../../node/p2p/libp2p/channel.ts';
+import { proposalOf } from '../../../node/p2p/libp2p/multistream.ts';
+import { Libp2pTransport } from '../../../node/p2p/libp2p/transport.ts';
+import { NOISE_ID } from '../../../node/p2p/noise/noise-stream.ts';
+import { createTcp, type TcpConnection } from '../../../node/p2p/tcp-host.ts';
+import type { RawStream } from '../../../node/p2p/transport.ts';
 import type { Behaviour, Stage } from './behaviour.ts';
 import { newIdentity, newSigner } from './identity.ts';
 import { pause, succeeds, withPeers } from './steps.ts';

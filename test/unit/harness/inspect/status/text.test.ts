@@ -1,7 +1,7 @@
 /** The page of `status` fits its terminal. */
 import { expect, test } from 'vitest';
 import type { NodeStatus, StatusDocument } from '../../../../../harness/inspect/status/document.ts';
-import { fitted, pageLines, statusPage } from '../../../../../harness/inspect/status/page.ts';
+import { fitted, statusText, textLines } from '../../../../../harness/inspect/status/text.ts';
 
 const STYLE = { width: 60, colour: false, live: true };
 
@@ -20,12 +20,12 @@ function page(nodes: readonly NodeStatus[], problems: readonly string[] = [], wi
     debts: [],
     problems,
   };
-  return statusPage(document, { style: STYLE, width });
+  return statusText(document, { style: STYLE, width });
 }
 
 test('a row shows unknown values as a dash, and names a silent node', () => {
   const silence = { peers: null, depth: null, reserve: null, block: null, balances: null, answers: false };
-  const lines = pageLines(page([node(0), node(1, silence)]));
+  const lines = textLines(page([node(0), node(1, silence)]));
   expect(lines[2]).toMatch(/^ {2}node-0 +svc +running +4 +1 +12 chunks +20 +-$/);
   expect(lines[3]).toMatch(/^ {2}node-1 +svc +no answer +- +- +- +- +-$/);
   expect(lines.at(-1)).toBe('  all is well');
@@ -33,7 +33,7 @@ test('a row shows unknown values as a dash, and names a silent node', () => {
 
 test('the slowest link is one that does not answer, if any', () => {
   const slowest = { peer: 'node-2', latencyMs: 1.26 };
-  const lines = pageLines(page([node(0, { slowest }), node(1, { slowest, unheard: ['node-3'] })]));
+  const lines = textLines(page([node(0, { slowest }), node(1, { slowest, unheard: ['node-3'] })]));
   expect(lines[2]).toMatch(/node-2 1\.3 ms$/);
   expect(lines[3]).toMatch(/node-3 no answer$/);
 });
@@ -61,5 +61,5 @@ test('when there is not enough height, nodes give way to problems', () => {
 
 test('a page that fits is shown whole', () => {
   const whole = page(NODES, PROBLEMS);
-  expect(fitted(whole, 60)).toEqual(pageLines(whole));
+  expect(fitted(whole, 60)).toEqual(textLines(whole));
 });

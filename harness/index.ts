@@ -22,7 +22,6 @@ export type { LogEntry } from './base/logs/log-entry.ts';
 export type { TokenSource } from './base/token.ts';
 export type { Chain, ChainEvent } from './chain/chain.ts';
 export type { Contracts } from './chain/contracts.ts';
-export type { ChainFault } from './chain/faults.ts';
 export type { Dialect, DialectName } from './client/dialect.ts';
 export { ClientError, type ClientErrorClass, type ClientErrorFields } from './client/errors.ts';
 export type { FeedContent, FeedsClient, SocClient, SocContent } from './client/feeds.ts';
@@ -60,6 +59,7 @@ export {
   type WaitLimits,
 } from './cluster/cluster.ts';
 export type { ClusterDocument } from './cluster/cluster-document.ts';
+export type { Breakage } from './cluster/faults/broken.ts';
 export type { Effect, Fault, FaultRequest } from './cluster/faults/fault.ts';
 export type { Faults, NodeNames } from './cluster/faults/faults.ts';
 export type { LinkInput } from './cluster/faults/links/link.ts';

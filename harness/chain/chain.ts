@@ -19,8 +19,8 @@ import { Authorization } from '../base/token.ts';
 import { until } from '../base/wait.ts';
 import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
+import type { BreakWitness } from './break-witness.ts';
 import { type Contracts, knownContracts } from './contracts.ts';
-import { type ChainFault, ChainFaults } from './faults.ts';
 import type { ChainRecord } from './record.ts';
 
 /** Id indexed; total amount, normalised balance, owner, depth, bucket depth, immutable. */
@@ -69,7 +69,9 @@ export class Chain {
   readonly blockTimeMs: number;
   /** Some node tells time by the blocks, so they are mined in real time and never on demand. */
   readonly steady: boolean;
-  readonly #faults = new ChainFaults();
+  #witness: BreakWitness | undefined;
+  /** Whose endpoint this process makes fail: `node id`, both empty for all nodes. */
+  readonly #failing = new Set<string>();
   #readers: BlockReaders = () => Promise.resolve([]);
   readonly #url: string;
   readonly #rpc: RpcClient | undefined;
@@ -118,11 +120,6 @@ export class Chain {
    */
   accessToken(): string | undefined {
     return this.#authorization.headers()['authorization']?.replace('Bearer ', '');
-  }
-
-  /** Faults that this process has injected into it. */
-  get faults(): readonly ChainFault[] {
-    return this.#faults.list;
   }
 
   /**
@@ -181,23 +178,26 @@ export class Chain {
     this.#readers = readers;
   }
 
+  /** Gives it the list of what this process breaks. @internal */
+  tell(witness: BreakWitness): void {
+    this.#witness = witness;
+  }
+
   /** Whether this process makes its endpoint fail for that node. */
   #failsFor(node: string): boolean {
-    return this.#faults.open.some(
-      (target) => target.startsWith('endpoint ') && [node, ''].includes(target.split(' ')[1] ?? ''),
-    );
+    return [...this.#failing].some((whose) => [node, ''].includes(whose.split(' ')[0] ?? ''));
   }
 
   /** No more blocks; reads still work. @throws HarnessError `CHAIN_UNCONTROLLED` */
   async pause(): Promise<void> {
     await command(this.#controlled('it cannot be paused'), '/pause');
-    this.#faults.begin('the chain was paused', 'blocks');
+    this.#witness?.broke('chain', 'the chain was paused', 'blocks');
   }
 
   /** Blocks come again at the block time. @throws HarnessError `CHAIN_UNCONTROLLED` */
   async resume(): Promise<void> {
     await command(this.#controlled('it cannot be resumed'), '/resume');
-    this.#faults.end('blocks');
+    this.#witness?.mended('chain', 'blocks');
   }
 
   /** @param ms real milliseconds between two blocks @throws HarnessError `CHAIN_UNCONTROLLED` */
@@ -336,13 +336,13 @@ export class Chain {
    */
   async pauseContract(contract: keyof Contracts): Promise<void> {
     await command(this.#controlled('contracts cannot be paused'), `/pause-contract?contract=${contract}`);
-    this.#faults.begin(`the contract ${contract} was paused`, contract);
+    this.#witness?.broke('chain', `the contract ${contract} was paused`, contract);
   }
 
   /** Its transactions are accepted again. @throws HarnessError `CHAIN_UNCONTROLLED` */
   async resumeContract(contract: keyof Contracts): Promise<void> {
     await command(this.#controlled('contracts cannot be resumed'), `/resume-contract?contract=${contract}`);
-    this.#faults.end(contract);
+    this.#witness?.mended('chain', contract);
   }
 
   /**
@@ -351,7 +351,7 @@ export class Chain {
    */
   async reorganise(blocks: number): Promise<void> {
     await command(this.#controlled('blocks cannot be replaced'), `/reorg?blocks=${blocks}`);
-    this.#faults.begin(`the last ${plural(blocks, 'block')} of the chain were replaced`);
+    this.#witness?.broke('chain', `the last ${plural(blocks, 'block')} of the chain were replaced`);
   }
 
   /**
@@ -361,12 +361,18 @@ export class Chain {
    */
   async setRpcFault(fault: RpcFault | { readonly kind: 'none' }, node?: string, id?: string): Promise<void> {
     const { kind, ...more } = fault;
-    const whose = { ...(node === undefined ? {} : { client: node }), ...(id === undefined ? {} : { id }) };
-    const query = Object.entries({ kind, ...more, ...whose }).map(([name, value]) => `${name}=${value}`);
+    const of = { ...(node === undefined ? {} : { client: node }), ...(id === undefined ? {} : { id }) };
+    const query = Object.entries({ kind, ...more, ...of }).map(([name, value]) => `${name}=${value}`);
     await command(this.#controlled('its endpoint cannot be made to fail'), `/rpc-fault?${query.join('&')}`);
-    const target = `endpoint ${node ?? ''} ${id ?? ''}`;
-    if (kind === 'none') this.#faults.end(target);
-    else this.#faults.begin(`the chain's endpoint failed for ${node ?? 'all nodes'}: ${kind}`, target);
+    const whose = `${node ?? ''} ${id ?? ''}`;
+    const text = `the chain's endpoint failed for ${node ?? 'all nodes'}: ${kind}`;
+    if (kind === 'none') {
+      this.#failing.delete(whose);
+      this.#witness?.mended('chain', `endpoint ${whose}`);
+    } else {
+      this.#failing.add(whose);
+      this.#witness?.broke('chain', text, `endpoint ${whose}`);
+    }
   }
 
   /**

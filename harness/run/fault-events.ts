@@ -2,69 +2,28 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
-import type { ChainFault } from '../chain/faults.ts';
+import type { Breakage } from '../cluster/faults/broken.ts';
 import { effectText, type Fault, hadEffect } from '../cluster/faults/fault.ts';
 import type { Faults } from '../cluster/faults/faults.ts';
-import type { ClusterNode, Deed } from '../cluster/nodes/cluster-node.ts';
 import { FAULTS_FILE } from '../report/folder.ts';
 import type { RunEvent } from '../report/result.ts';
 
-const WORDS: Readonly<Partial<Record<Deed['state'], string>>> = {
-  killed: 'was killed',
-  paused: 'was paused',
-  stopped: 'was stopped',
-};
-
-/** @param fromMs since the epoch: earlier deeds are not the scenario's */
-export function faultsOf(nodes: readonly Pick<ClusterNode, 'name' | 'deeds'>[], fromMs: number): RunEvent[] {
-  return nodes.flatMap(({ name, deeds }) => {
-    const events: RunEvent[] = [];
-    for (const [i, { state, at }] of deeds.entries()) {
-      const what = WORDS[state];
-      if (what === undefined || at < fromMs) continue;
-      const end = deeds[i + 1];
-      events.push({
-        kind: 'fault',
-        at,
-        ...(end === undefined ? {} : { endAt: end.at }),
-        part: name,
-        text: `${name} ${what}`,
-      });
-    }
-    return events;
-  });
-}
-
-/** @param fromMs as above */
-export function chainFaultsOf(faults: readonly ChainFault[], fromMs: number): RunEvent[] {
-  return faults.filter(({ at }) => at >= fromMs).map((fault) => ({ kind: 'fault', part: 'chain', ...fault }));
-}
-
-/** Faults begun through `faults`, each with its effect. @param fromMs as above */
-export function begunFaultsOf(history: readonly Fault[], fromMs: number): RunEvent[] {
-  return history
-    .filter(({ at }) => at >= fromMs)
-    .map(({ at, endAt, targets, text, effect }) => ({
+/**
+ * Faults with their effect, and what was broken without one. What a fault did to its own targets is the fault itself.
+ * @param fromMs since the epoch: what was broken earlier is not the scenario's
+ */
+export function eventsOf(broken: readonly Breakage[], fromMs: number): RunEvent[] {
+  return broken
+    .filter(
+      ({ at, targets, cause }) => at >= fromMs && !targets.some((part) => cause?.targets.includes(part)),
+    )
+    .map(({ at, endAt, targets, text, fault }) => ({
       kind: 'fault',
       at,
       ...(endAt === undefined ? {} : { endAt }),
       ...(targets.length === 1 ? { part: targets[0] as string } : {}),
-      text: `${text} (${effectText(effect)})`,
+      text: fault === undefined ? text : `${text} (${effectText(fault.effect)})`,
     }));
-}
-
-/** Without deeds that a fault already covers: those done to the same part while it lasted. */
-export function withoutBegun(events: readonly RunEvent[], history: readonly Fault[]): RunEvent[] {
-  return events.filter(
-    ({ at, part }) =>
-      !history.some(
-        (fault) => targeted(fault, part) && at >= fault.at && at <= (fault.endAt ?? Number.POSITIVE_INFINITY),
-      ),
-  );
-}
-
-function targeted({ targets }: Fault, part: string | undefined): boolean {
-  return part !== undefined && targets.includes(part);
 }
 
 interface MendedScenario {

@@ -29,7 +29,7 @@ import {
   type ScenarioResult,
 } from '../report/result.ts';
 import type { NetworkPicture } from '../web/picture/picture.ts';
-import { begunFaultsOf, chainFaultsOf, faultsOf, mend, withoutBegun } from './fault-events.ts';
+import { eventsOf, mend } from './fault-events.ts';
 import { lackingCapability, unmetNeed } from './needs.ts';
 import { writeRecipe } from './recipe.ts';
 import { Clusters, driverNameOf, plannedFor } from './run-clusters.ts';
@@ -112,10 +112,7 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
     const cluster = await clusters.of(planned);
     const result = await runOne(planned, { cluster, options, events, testbed });
     if (cluster !== undefined) {
-      const from = result.startedAt ?? 0;
-      const { history } = cluster.faults;
-      const done = [...faultsOf(cluster.nodes, from), ...chainFaultsOf(cluster.chain.faults, from)];
-      events.push(...begunFaultsOf(history, from), ...withoutBegun(done, history));
+      events.push(...eventsOf(cluster.faults.broken, result.startedAt ?? 0));
     }
     if (metrics.file !== undefined) book.series = metrics.file;
     if (options.signal.aborted) {

@@ -84,14 +84,14 @@ export async function heldByNobody(
 ): Promise<readonly string[] | undefined> {
   const nodes = all.filter((node) => node.mode !== 'boot' && isHonest(node));
   if (nodes.some(({ running }) => !running)) return undefined;
-  const before = deedsOf(nodes);
+  const before = changesOf(nodes);
   try {
     let missing = chunks;
     for (let attempt = 0; attempt < 2; attempt++) {
       const holders = await Promise.all(missing.map((chunk) => holdersOf(chunk, nodes, signal)));
       missing = missing.filter((_, index) => holders[index]?.length === 0);
     }
-    return deedsOf(nodes) === before ? missing : undefined;
+    return changesOf(nodes) === before ? missing : undefined;
   } catch (error) {
     if (!(error instanceof ClientError) || signal.aborted) throw error;
     return undefined;
@@ -99,8 +99,8 @@ export async function heldByNobody(
 }
 
 /** Equal texts: nothing was done to the nodes in between, such as a kill or a start. */
-export function deedsOf(nodes: readonly ClusterNode[]): string {
-  return nodes.map(({ deeds }) => deeds.map(({ state, at }) => `${state} ${at}`).join()).join('; ');
+export function changesOf(nodes: readonly ClusterNode[]): string {
+  return nodes.map(({ changes }) => changes).join();
 }
 
 /** As many nodes as asked for, in an order determined by the seed. */

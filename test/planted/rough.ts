@@ -19,7 +19,7 @@ import {
   writeSchedule,
 } from '../../harness/run/schedule/schedule.ts';
 import { checkBooks } from '../../scenarios/steps/money.ts';
-import { deedsOf, heldByNobody, storers } from '../../scenarios/steps/presence.ts';
+import { changesOf, heldByNobody, storers } from '../../scenarios/steps/presence.ts';
 import { slotsCounted } from '../../scenarios/steps/stamps.ts';
 import { batchOf, difference, verifyLedger, workingNodes } from '../../scenarios/steps/steps.ts';
 
@@ -197,14 +197,14 @@ async function undisturbed<T>(
   { name, work }: { readonly name: string; readonly work: () => Promise<T> },
 ): Promise<T | undefined> {
   const { cluster, signal } = context;
-  const before = deedsOf(cluster.nodes);
+  const before = changesOf(cluster.nodes);
   try {
     return await answered(work, signal);
   } catch (error) {
     if (!(error instanceof ClientError) || signal.aborted) throw error;
     // A kill that is under way has been written down by then.
     await sleep(DOWN_MS, undefined, { signal });
-    if (deedsOf(cluster.nodes) === before)
+    if (changesOf(cluster.nodes) === before)
       load.broken ||= !context.expect(name, false, { observed: error.message, expected: 'all are' });
     return undefined;
   }

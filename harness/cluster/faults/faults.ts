@@ -8,13 +8,12 @@ import { inLine, LONG_LINE_MAX } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';
 import { lacksProxy, lacksTampering } from '../../places/driver.ts';
 import { type ActiveFault, ActiveFaults } from './active.ts';
+import { type Breakage, Broken, isSame } from './broken.ts';
 import type { Effect, Fault, FaultContext, FaultKind, FaultRequest, FaultStart } from './fault.ts';
 import { LINK, type LinkInput } from './links/link.ts';
 import { ISOLATE, PARTITION } from './links/partition.ts';
 import { FAULT_KINDS } from './table.ts';
 
-/** Ended faults remembered for the run that made them. */
-const HISTORY_MAX = 10_000;
 /** How long `healOwn` waits for faults that are just beginning; they are told to stop half-way. */
 const BEGIN_WAIT_MS = 10_000;
 /** Most of them start a node, which keeps a core busy for a moment. */
@@ -25,7 +24,7 @@ export class Faults {
   readonly #context: FaultContext;
   readonly #active: ActiveFaults;
   readonly #kinds: readonly FaultKind[];
-  #history: readonly Fault[] = [];
+  readonly #broken = new Broken();
   readonly #beginning = new Map<Promise<Fault>, AbortController>();
   readonly #ending = new Map<string, Promise<Fault>>();
   readonly #abandoned = new AbortController();
@@ -35,11 +34,17 @@ export class Faults {
     this.#context = context;
     this.#active = new ActiveFaults(context.folder);
     this.#kinds = kinds;
+    for (const part of [...context.nodes, context.chain]) part.tell(this.#broken);
   }
 
   /** Faults begun by this process, oldest first, with the effect at their end or when last observed. */
   get history(): readonly Fault[] {
-    return this.#history;
+    return this.#broken.faults;
+  }
+
+  /** All that this process has broken, oldest first: its faults, what they did, and what was done without a fault. */
+  get broken(): readonly Breakage[] {
+    return this.#broken.list;
   }
 
   /**
@@ -95,14 +100,14 @@ export class Faults {
       },
     };
     try {
-      start.hold(await kind.begin(this.#context, asked, start));
+      start.hold(await this.#broken.during(claimed, () => kind.begin(this.#context, asked, start)));
       if (kind.momentary !== true) given.signal?.throwIfAborted();
     } catch (error) {
       throw await this.#givenUp(kind, active, signal.aborted ? interrupted(signal) : error);
     }
     const fault = { ...claimed, effect: await this.#effectOf(active) };
     this.#active.note({ event: 'begin', ...fault });
-    this.#remember(fault);
+    this.#broken.note(fault);
     return kind.momentary === true ? this.#end(active) : fault;
   }
 
@@ -123,7 +128,7 @@ export class Faults {
       await this.#end(active);
     } catch (error) {
       if (this.#active.clusterGone) return why;
-      this.#remember({ ...claimed, effect: await this.#effectOf(active) });
+      this.#broken.note({ ...claimed, effect: await this.#effectOf(active) });
       const message = `${messageOf(why)}; ${active.id} (${active.text}) is not undone: ${messageOf(error)}`;
       const hint = `Undo it with: svcnet heal ${active.id} --name ${this.#context.name}`;
       return new HarnessError(code, message, { cause: why, hint });
@@ -167,7 +172,7 @@ export class Faults {
     return Promise.all(
       this.#active.list().map(async (active) => {
         const fault = { ...withoutHandle(active), effect: await this.#effectOf(active) };
-        if (this.#history.some(isSame(fault))) this.#remember(fault);
+        if (this.history.some(isSame(fault))) this.#broken.note(fault);
         return fault;
       }),
     );
@@ -247,7 +252,7 @@ export class Faults {
       Promise.allSettled(this.#beginning.keys()),
       sleep(BEGIN_WAIT_MS, undefined, { ref: false }),
     ]);
-    const own = this.#active.list().filter((fault) => this.#history.some(isSame(fault)));
+    const own = this.#active.list().filter((fault) => this.history.some(isSame(fault)));
     return this.#endAll(own.toReversed());
   }
 
@@ -277,12 +282,14 @@ export class Faults {
 
   async #endOnce(active: ActiveFault): Promise<Fault> {
     const before = await this.#effectOf(active);
-    if (active.handle !== undefined) await this.#kind(active.kind).end(this.#context, active.handle);
+    const { handle } = active;
+    if (handle !== undefined)
+      await this.#broken.during(active, () => this.#kind(active.kind).end(this.#context, handle));
     const effect = atLeast(before, await this.#effectOf(active));
     const fault = { ...withoutHandle(active), endAt: Date.now(), effect };
     this.#active.note({ event: 'end', ...fault });
     this.#active.remove(active);
-    this.#remember(fault);
+    this.#broken.note(fault);
     return fault;
   }
 
@@ -296,13 +303,8 @@ export class Faults {
     try {
       return await this.#kind(kind).effect(this.#context, handle);
     } catch {
-      return this.#history.find(isSame(active))?.effect ?? {};
+      return this.history.find(isSame(active))?.effect ?? {};
     }
-  }
-
-  #remember(fault: Fault): void {
-    const others = this.#history.filter((other) => !isSame(fault)(other));
-    this.#history = [...others, fault].toSorted((a, b) => a.at - b.at).slice(-HISTORY_MAX);
   }
 
   #parse({ kind: name, ...fields }: FaultRequest): { kind: FaultKind; asked: unknown } {
@@ -389,11 +391,6 @@ export type NodeNames = string | readonly string[];
 
 function asList(names: NodeNames): readonly string[] {
   return typeof names === 'string' ? [names] : names;
-}
-
-/** Ids are reused once a fault has ended. */
-function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault, 'id' | 'at'>) => boolean {
-  return (other) => other.id === id && other.at === at;
 }
 
 function withoutHandle(active: ActiveFault): Omit<ActiveFault, 'handle'> {

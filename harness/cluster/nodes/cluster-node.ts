@@ -4,6 +4,7 @@ import { HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import { type LogEntry, logEntry } from '../../base/logs/log-entry.ts';
 import { type ProbeResult, until } from '../../base/wait.ts';
+import type { BreakWitness } from '../../chain/break-witness.ts';
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { NodeClient } from '../../client/node-client.ts';
 import type { Uploaded } from '../../client/types.ts';
@@ -28,7 +29,13 @@ const READY_TIMEOUT_MS = 60_000;
 const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 const LOG_LINES_SHOWN = 15;
-const DEEDS_MAX = 1000;
+
+/** States that a node is put into to see what the others do without it. */
+const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
+  killed: 'was killed',
+  paused: 'was paused',
+  stopped: 'was stopped',
+};
 
 /** `crashed`: it should run, but does not. `silent`: svcnet did not start it, and it does not answer. */
 export type NodeState = RunState | 'crashed' | 'silent' | 'new';
@@ -47,13 +54,6 @@ export interface NodeSight {
 }
 
 const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
-
-/** A state change that this process has made to a node. */
-export interface Deed {
-  readonly state: RunState;
-  /** Ms since the epoch. */
-  readonly at: number;
-}
 
 export interface ClusterNodeDeps {
   readonly driver: Driver;
@@ -117,7 +117,11 @@ export class ClusterNode {
   #sight: NodeSight = NEVER_STARTED;
   /** The state this process put it into; if the observed state differs, something else changed it. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
-  #deeds: readonly Deed[] = [];
+  #witness: BreakWitness | undefined;
+  #done: { readonly state: RunState | undefined; readonly changes: number } = {
+    state: undefined,
+    changes: 0,
+  };
   #changing = 0;
   #retired = false;
   /** Where its log ended at its last launch. */
@@ -243,9 +247,14 @@ export class ClusterNode {
     return this.#changing > 0 ? undefined : this.#wanted;
   }
 
-  /** The latest changes that this process made to it, oldest first. @internal */
-  get deeds(): readonly Deed[] {
-    return this.#deeds;
+  /** How often this process has changed its state. @internal */
+  get changes(): number {
+    return this.#done.changes;
+  }
+
+  /** Gives it the list of what this process breaks. @internal */
+  tell(witness: BreakWitness): void {
+    this.#witness = witness;
   }
 
   /** Accepts its present state: only later changes are reported. @internal */
@@ -536,14 +545,14 @@ export class ClusterNode {
    */
   #intend(run: RunRecord): void {
     this.#record(run);
-    this.#done(run.state);
+    this.#changed(run.state);
   }
 
   /** Recorded for other processes; from here on also the state this process wants. */
   async #write(run: RunRecord): Promise<void> {
     this.#record(run);
     this.#wanted = run;
-    this.#done(run.state);
+    this.#changed(run.state);
     await this.observe();
   }
 
@@ -562,9 +571,12 @@ export class ClusterNode {
     writeRun(stateDir, cluster, this.name, run);
   }
 
-  #done(state: RunState): void {
-    if (this.#deeds.at(-1)?.state === state) return;
-    this.#deeds = [...this.#deeds.slice(1 - DEEDS_MAX), { state, at: Date.now() }];
+  #changed(state: RunState): void {
+    if (this.#done.state === state) return;
+    this.#done = { state, changes: this.#done.changes + 1 };
+    const broken = BROKEN[state];
+    if (broken === undefined) this.#witness?.mended(this.name, 'state');
+    else this.#witness?.broke(this.name, `${this.name} ${broken}`, 'state');
   }
 }
 

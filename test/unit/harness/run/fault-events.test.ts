@@ -1,67 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ChainFaults } from '../../../../harness/chain/faults.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
 import { FAULTS_FILE } from '../../../../harness/report/folder.ts';
-import {
-  begunFaultsOf,
-  chainFaultsOf,
-  faultsOf,
-  mend,
-  withoutBegun,
-} from '../../../../harness/run/fault-events.ts';
-
-test('a fault lasts until the node runs again, or has no end; earlier ones are not part of the scenario', () => {
-  const nodes = [
-    {
-      name: 'node-0',
-      deeds: [
-        { state: 'killed', at: 5 },
-        { state: 'running', at: 10 },
-        { state: 'paused', at: 20 },
-        { state: 'running', at: 30 },
-      ],
-    },
-    {
-      name: 'node-1',
-      deeds: [
-        { state: 'running', at: 1 },
-        { state: 'killed', at: 25 },
-      ],
-    },
-  ] as const;
-  expect(faultsOf(nodes, 8)).toEqual([
-    { kind: 'fault', at: 20, endAt: 30, part: 'node-0', text: 'node-0 was paused' },
-    { kind: 'fault', at: 25, part: 'node-1', text: 'node-1 was killed' },
-  ]);
-});
-
-test('each fault of the chain lasts until its own end', () => {
-  vi.useFakeTimers({ toFake: ['Date'] });
-  try {
-    const faults = new ChainFaults();
-    const at = (ms: number, done: () => void) => {
-      vi.setSystemTime(ms);
-      done();
-    };
-    at(5, () => faults.begin('too early', 'blocks'));
-    at(10, () => faults.begin('the chain was paused', 'blocks'));
-    at(20, () => faults.begin('blocks were replaced'));
-    at(30, () => faults.begin('the endpoint failed', 'endpoint'));
-    at(40, () => faults.end('blocks'));
-    at(50, () => faults.end('nothing'));
-    expect(chainFaultsOf(faults.list, 8)).toEqual([
-      { kind: 'fault', part: 'chain', text: 'the chain was paused', at: 10, endAt: 40 },
-      { kind: 'fault', part: 'chain', text: 'blocks were replaced', at: 20 },
-      { kind: 'fault', part: 'chain', text: 'the endpoint failed', at: 30 },
-    ]);
-    expect(faults.list[0]).toEqual({ text: 'too early', at: 5, endAt: 10 });
-  } finally {
-    vi.useRealTimers();
-  }
-});
+import { eventsOf, mend } from '../../../../harness/run/fault-events.ts';
 
 /** A fault as reported by `Faults`. */
 function fault(id: string, more: Partial<Fault> = {}): Fault {
@@ -119,13 +62,23 @@ describe('when a scenario has ended', () => {
   });
 });
 
-test('a fault is an event with its effect, and its direct result for the node is not listed again', () => {
-  const history = [fault('f1', { text: 'kills node-0', effect: { 'nodes killed': 1 } })];
-  expect(begunFaultsOf(history, 5)).toEqual([
+test('a fault is an event with its effect, and what it did to its own targets is not told again', () => {
+  const kill = fault('f1', { text: 'kills node-0', effect: { 'nodes killed': 1 } });
+  const { at, endAt, targets, text } = kill;
+  const killed = (part: string, atMs: number) => ({ at: atMs, targets: [part], text: `${part} was killed` });
+  const broken = [
+    { ...killed('node-2', 1), endAt: 9 },
+    { at, endAt: endAt as number, targets, text, fault: kill },
+    { ...killed('node-0', 11), cause: kill },
+    // Neither by the fault, though while it lasts, nor to a target of it.
+    killed('node-0', 12),
+    { ...killed('node-1', 13), endAt: 19, cause: kill },
+    { ...killed('chain', 14), targets: [] },
+  ];
+  expect(eventsOf(broken, 5)).toEqual([
     { kind: 'fault', at: 10, endAt: 20, part: 'node-0', text: 'kills node-0 (1 nodes killed)' },
+    { kind: 'fault', at: 12, part: 'node-0', text: 'node-0 was killed' },
+    { kind: 'fault', at: 13, endAt: 19, part: 'node-1', text: 'node-1 was killed' },
+    { kind: 'fault', at: 14, text: 'chain was killed' },
   ]);
-  const deed = (part: string, at: number) =>
-    ({ kind: 'fault', at, part, text: `${part} was killed` }) as const;
-  const told = [deed('node-0', 11), deed('node-0', 25), deed('node-1', 11)];
-  expect(withoutBegun(told, history)).toEqual([deed('node-0', 25), deed('node-1', 11)]);
 });

@@ -88,6 +88,8 @@ function faultGround(): FaultContext {
   const context = {
     name: 'net',
     folder,
+    nodes: [],
+    chain: { tell: () => undefined },
     driver: { name: 'process', capabilities: new Set() },
     node(name: string) {
       if (!/^node-[0-4]$/.test(name)) throw new Error(`no node '${name}'`);

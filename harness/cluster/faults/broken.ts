@@ -1,0 +1,79 @@
+/**
+ * What this process has broken in a cluster: one list, each entry with its cause. A fault breaks nodes and the chain
+ * in its turn, and code that has a node or the chain at hand breaks it without a fault; both are here.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { BreakWitness } from '../../chain/break-witness.ts';
+import type { Fault } from './fault.ts';
+
+/** The oldest entries are dropped: a run over days breaks more than a report can show. */
+const BROKEN_MAX = 10_000;
+
+/** Something that was broken. */
+export interface Breakage {
+  /** Ms since the epoch. */
+  readonly at: number;
+  /** Absent: it took no time, or still lasts. */
+  readonly endAt?: number;
+  /** Names of the nodes that it affects, `chain` for the chain; none: the whole cluster. */
+  readonly targets: readonly string[];
+  /** `node-2 was killed`, or what a fault does: `kills node-2`. */
+  readonly text: string;
+  /** The fault that this is. */
+  readonly fault?: Fault;
+  /** The fault that did this, as it was when it began; absent: it was not done by a fault. */
+  readonly cause?: Pick<Fault, 'id' | 'at' | 'targets'>;
+}
+
+/** Ids are reused once a fault has ended. */
+export function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault, 'id' | 'at'>) => boolean {
+  return (other) => other.id === id && other.at === at;
+}
+
+export class Broken implements BreakWitness {
+  #list: readonly Breakage[] = [];
+  /** Entries that still last, by target and what of it they affect. */
+  readonly #open = new Map<string, Breakage>();
+  readonly #cause = new AsyncLocalStorage<NonNullable<Breakage['cause']>>();
+
+  /** Oldest first. */
+  get list(): readonly Breakage[] {
+    return this.#list;
+  }
+
+  /** Its faults, oldest first. */
+  get faults(): readonly Fault[] {
+    return this.#list.flatMap(({ fault }) => fault ?? []);
+  }
+
+  /** What is broken during `work` is the doing of that fault. */
+  during<T>(cause: NonNullable<Breakage['cause']>, work: () => Promise<T>): Promise<T> {
+    return this.#cause.run(cause, work);
+  }
+
+  /** Adds a fault, or says what has become of it. */
+  note(fault: Fault): void {
+    const { at, endAt, targets, text } = fault;
+    const others = this.#list.filter((one) => one.fault === undefined || !isSame(fault)(one.fault));
+    this.#replace([...others, { at, ...(endAt === undefined ? {} : { endAt }), targets, text, fault }]);
+  }
+
+  broke(target: string, text: string, what?: string): void {
+    if (what !== undefined) this.mended(target, what);
+    const cause = this.#cause.getStore();
+    const entry = { at: Date.now(), targets: [target], text, ...(cause === undefined ? {} : { cause }) };
+    if (what !== undefined) this.#open.set(`${target} ${what}`, entry);
+    this.#replace([...this.#list, entry]);
+  }
+
+  mended(target: string, what: string): void {
+    const entry = this.#open.get(`${target} ${what}`);
+    if (entry === undefined) return;
+    this.#open.delete(`${target} ${what}`);
+    this.#replace(this.#list.map((one) => (one === entry ? { ...one, endAt: Date.now() } : one)));
+  }
+
+  #replace(list: readonly Breakage[]): void {
+    this.#list = list.toSorted((a, b) => a.at - b.at).slice(-BROKEN_MAX);
+  }
+}

@@ -10,6 +10,7 @@ import type { DialectName } from '../../client/dialect.ts';
 import type { Graded, Opened } from '../grade.ts';
 import type { Place } from './messages.ts';
 import { Names } from './names.ts';
+import { PREREQUISITES } from './prerequisites.ts';
 import { probeTarget, type Urls } from './probe-target.ts';
 import { httpRows } from './rows/rows.ts';
 import type { HttpSubject } from './subject.ts';
@@ -63,6 +64,7 @@ async function open(
     const implementation = await probeTarget(transport, { urls, batch }, signal);
     const subject: HttpSubject = {
       names,
+      prerequisites: PREREQUISITES,
       transport: around(transport),
       origin: new URL(target).origin,
       places: new Set(Object.keys(urls) as Place[]),

@@ -28,6 +28,21 @@ export interface Expectation {
   readonly empty?: true;
 }
 
+const SOURCES = {
+  path: 'invalid path params',
+  query: 'invalid query params',
+  header: 'invalid header params',
+  body: 'invalid body params',
+} as const;
+/** Where a request has what is refused. */
+export type Source = keyof typeof SOURCES;
+
+/** A request whose parameters are refused. @param reasons by field */
+export function refusal(source: Source, reasons: Readonly<Record<string, string | RegExp>>) {
+  const listed = Object.entries(reasons).map(([field, error]): ExpectedReason => ({ field, error }));
+  return { status: 400, message: SOURCES[source], reasons: listed } satisfies Expectation;
+}
+
 /** How an element of `reasons` is written. */
 export type ReasonForm = 'text' | 'object';
 

@@ -4,9 +4,9 @@ import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { updateId } from '../../../node/feeds/feed.ts';
+import { type TreeFile, tarOf } from '../../base/tree.ts';
 import { NotApplicable } from '../row.ts';
-import type { HttpRequest, Place } from './messages.ts';
-import type { RowSession } from './subject.ts';
+import type { Ask, Fresh, Prerequisites, RowSession } from './subject.ts';
 
 interface ListedBatch {
   readonly batchID: string;
@@ -14,59 +14,126 @@ interface ListedBatch {
   readonly usable: boolean;
 }
 
-/** The header with a usable batch of the node. @throws NotApplicable when it has none */
-export async function batchHeader(
-  session: RowSession,
-  place: Place = 'main',
-): Promise<Record<string, string>> {
-  const id = await session.once(`batch ${place}`, async (setup) => {
-    if (place === 'main' && setup.subject.batch !== undefined) return setup.subject.batch;
-    const { status, member } = await setup.ask({ place, path: '/stamps' }, { status: [200, 403] });
+/** The header with the batch that pays for an upload. */
+export const BATCH = { 'svc-postage-batch-id': '{batch}' } as const;
+/** Bytes on the node that no other row changes: their reference is `{content}`. */
+export const CONTENT: Fresh = { fresh: 'content', length: 10_000 };
+
+/** What `{name}` of a row stands for. */
+export const PREREQUISITES: Prerequisites = {
+  origin: ({ subject }) => Promise.resolve(subject.origin),
+  batch: batchOf,
+  content: uploadedContent,
+  file: textFile,
+  site: uploadedSite,
+  tag: newTag,
+  chunk: storedChunk,
+  soc: async (session) => (await storedSoc(session)).path,
+  'soc-signature': async (session) => (await storedSoc(session)).signature,
+  feed: async (session) => (await storedFeed(session)).path,
+  'feed-signature': async (session) => (await storedFeed(session)).updates.at(-1)?.signature ?? '',
+  peer: peerOf,
+  'trading-peer': tradingPeer,
+  /** Of a chunk that the row makes. */
+  address: (session, name) => Promise.resolve(addressOf(session, chunkOf(name))),
+  /** What nobody has, of so many bytes. */
+  hex20: (session, name) => Promise.resolve(session.hex(name, 20)),
+  hex32: (session, name) => Promise.resolve(session.hex(name, 32)),
+  hex64: (session, name) => Promise.resolve(session.hex(name, 64)),
+};
+
+/** A usable batch of the node. @throws NotApplicable when it has none */
+async function batchOf(session: RowSession): Promise<string> {
+  const id = await session.once('batch', async (setup) => {
+    if (setup.subject.batch !== undefined) return setup.subject.batch;
+    const { status, member } = await setup.ask({ path: '/stamps' }, { status: [200, 403] });
     const listed = status === 200 ? (member('stamps') as readonly ListedBatch[]) : [];
     const usable = listed.filter((batch) => batch.usable).toSorted((a, b) => b.depth - a.depth);
     return usable[0]?.batchID ?? '';
   });
   if (id === '')
-    throw new NotApplicable(`needs a usable batch on the ${place} node: buy one, or name it with --batch`);
-  return { 'svc-postage-batch-id': id };
+    throw new NotApplicable('needs a usable batch on the main node: buy one, or name it with --batch');
+  return id;
 }
 
-export interface Uploaded {
-  readonly reference: string;
-  readonly data: Uint8Array;
-}
+export type Upload = Pick<Ask, 'path' | 'headers' | 'body'>;
 
-/** Bytes on the node that no other row changes. */
-export function uploadedBytes(session: RowSession, name: string, length: number): Promise<Uploaded> {
-  return session.once(`bytes ${name}`, async (setup) => {
-    const data = setup.content(name, length);
-    // Without parities, in either dialect.
-    const headers = { 'svc-redundancy-level': '0' };
-    const reference = await upload(setup, { path: '/bytes', headers, body: data });
-    return { reference, data };
-  });
-}
-
-/** Uploads any content, and has the session's tag removed at the end. @returns its reference */
-export async function upload(
-  session: RowSession,
-  { path, headers, body }: Required<Pick<HttpRequest, 'path' | 'headers' | 'body'>>,
-): Promise<string> {
-  const stamped = { ...(await batchHeader(session)), ...headers };
+/** Uploads any content with the node's batch. @returns its reference */
+export async function upload(session: RowSession, { headers, ...content }: Upload): Promise<string> {
   const answer = await session.ask(
-    { method: 'POST', path, headers: stamped, body },
+    { method: 'POST', ...content, headers: { ...BATCH, ...headers } },
     { status: 201, json: '{reference:ref}' },
   );
-  forgetTag(session, answer.headers[session.names.header('svc-tag')]);
   return answer.text('reference');
 }
 
-export function forgetTag(session: RowSession, uid: string | undefined): void {
-  if (uid !== undefined) session.later(`tag ${uid}`, { method: 'DELETE', path: `/tags/${uid}` });
+function uploadedContent(session: RowSession): Promise<string> {
+  // Without parities, in either dialect.
+  const headers = { 'svc-redundancy-level': '0' };
+  return session.once('content', (setup) => upload(setup, { path: '/bytes', headers, body: CONTENT }));
+}
+
+function textFile(session: RowSession): Promise<string> {
+  const headers = { 'content-type': 'text/plain; charset=utf-8' };
+  return session.once('file', (setup) =>
+    upload(setup, { path: '/svc?name=a%20b.txt', headers, body: 'hello' }),
+  );
+}
+
+export const TAR = { 'content-type': 'application/x-tar', 'svc-collection': 'true' } as const;
+const SITE: readonly TreeFile[] = [
+  { path: 'index.html', data: Buffer.from('<h1>index</h1>') },
+  { path: 'error.html', data: Buffer.from('<h1>error</h1>') },
+  { path: 'docs/a.json', data: Buffer.from('{"a":1}') },
+  { path: 'docs/index.html', data: Buffer.from('<h1>docs</h1>') },
+];
+
+function uploadedSite(session: RowSession): Promise<string> {
+  const headers = { ...TAR, 'svc-index-document': 'index.html', 'svc-error-document': 'error.html' };
+  return session.once('site', async (setup) =>
+    upload(setup, { path: '/svc', headers, body: await tarOf(SITE) }),
+  );
+}
+
+/** A tag of the row. */
+async function newTag(session: RowSession): Promise<string> {
+  const { text } = await session.ask({ method: 'POST', path: '/tags' }, { status: 201 });
+  session.forgetTag(text('uid'));
+  return text('uid');
+}
+
+/** A chunk of this run, with its span. */
+export function chunkOf(name: string): Fresh {
+  return { fresh: name, length: 1000, span: true };
+}
+
+function addressOf(session: RowSession, { fresh, length }: Fresh): string {
+  return toHex(makeCac(BigInt(length), session.content(fresh, length)).address);
+}
+
+/** A chunk that the node has stored, with a tag: so that it waits for no other node. */
+function storedChunk(session: RowSession): Promise<string> {
+  return session.once('chunk', (setup) =>
+    upload(setup, { path: '/chunks', headers: { 'svc-tag': '{tag}' }, body: chunkOf('chunk') }),
+  );
+}
+
+/** A peer that the node has an account with: content went there. */
+function tradingPeer(session: RowSession): Promise<string> {
+  return session.once('trading peer', async (setup) => {
+    const headers = { ...BATCH, 'svc-deferred-upload': 'false' };
+    const body = { fresh: 'trade', length: 20_000 };
+    await setup.ask({ method: 'POST', path: '/bytes', headers, body }, { status: 201 });
+    const { text } = await setup.ask(
+      { path: '/balances' },
+      { status: 200, json: '{balances:{peer:hex32}[]}' },
+    );
+    return text('balances.0.peer');
+  });
 }
 
 /** Overlay of a connected peer. @throws NotApplicable when there is none */
-export async function peerOf(session: RowSession): Promise<string> {
+async function peerOf(session: RowSession): Promise<string> {
   const peer = await session.once('peer', async (setup) => {
     const { member } = await setup.ask({ path: '/peers' }, { status: 200 });
     const peer = member('peers.0.address');
@@ -143,6 +210,8 @@ export function storedFeed(session: RowSession): Promise<{ path: string; updates
 
 /** Sends it to the network at once. */
 async function store(session: RowSession, { path, signature, body }: SignedChunk): Promise<void> {
-  const headers = await batchHeader(session);
-  await session.ask({ method: 'POST', path: `${path}?sig=${signature}`, headers, body }, { status: 201 });
+  await session.ask(
+    { method: 'POST', path: `${path}?sig=${signature}`, headers: BATCH, body },
+    { status: 201 },
+  );
 }

@@ -1,10 +1,11 @@
 /** The node graded over HTTP, and what rows have found out or made on it for each other. */
 import { createCipheriv, createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeCac } from '../../../formats/chunk/cac.ts';
 import { messageOf } from '../../base/errors.ts';
 import { classOfFailure } from '../../client/errors.ts';
 import { parseJson } from '../../client/json.ts';
-import { Mismatch, NotApplicable, type Row, type RowRun } from '../row.ts';
+import { Mismatch, NotApplicable, type RowRun } from '../row.ts';
 import { answerText, conversationText, requestText, transcriptText } from './exchange-texts.ts';
 import { differences, type Expectation, memberAt } from './expectation.ts';
 import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
@@ -21,7 +22,32 @@ interface Cleanup {
 
 type Memo = Map<string, Promise<unknown>>;
 
+/** Bytes that have never been uploaded before: the same for the same name in one run. */
+export interface Fresh {
+  readonly fresh: string;
+  readonly length: number;
+  /** The part from here, up to `to`. */
+  readonly from?: number;
+  readonly to?: number;
+  /** As a chunk: after the eight bytes of its span. */
+  readonly span?: true;
+}
+
+/** A request in which `{name}` of a path or a header stands for what `Prerequisites` find or make. */
+export interface Ask extends Omit<HttpRequest, 'body'> {
+  readonly body?: Fresh | Uint8Array | string;
+}
+
+/** What must come back, with `{name}` in headers and values. */
+export interface Expected extends Omit<Expectation, 'bytes'> {
+  readonly bytes?: Fresh | Uint8Array;
+}
+
+/** By first word of a `{name}`: its text. @param rest the other words */
+export type Prerequisites = Readonly<Record<string, (session: RowSession, rest: string) => Promise<string>>>;
+
 export interface SubjectParts {
+  readonly prerequisites: Prerequisites;
   readonly names: Names;
   readonly transport: Transport;
   readonly places: ReadonlySet<Place>;
@@ -42,14 +68,6 @@ export interface HttpSubject extends SubjectParts {
   readonly cleanups: Cleanup[];
 }
 
-/** A row over HTTP: what it asks, and what it expects. */
-export function httpRow(
-  row: Omit<Row<HttpSubject>, 'run'> & { readonly steps: (session: RowSession) => Promise<unknown> },
-): Row<HttpSubject> {
-  const { steps, ...rest } = row;
-  return { ...rest, run: async (subject, run) => void (await steps(new RowSession(subject, run))) };
-}
-
 export interface Answered extends HttpAnswer {
   /** Member of a JSON body: `a.b` or `list.0.name`; undefined when there is none. */
   readonly member: (path: string) => unknown;
@@ -63,6 +81,8 @@ export class RowSession {
   readonly subject: HttpSubject;
   readonly #run: RowRun;
   readonly #isSetup: boolean;
+  /** What `{name}` stands for in this row. */
+  readonly given = new Map<string, Promise<string>>();
 
   constructor(subject: HttpSubject, run: RowRun, isSetup = false) {
     this.subject = subject;
@@ -94,14 +114,17 @@ export class RowSession {
   }
 
   /** Asks, and checks the answer. Header names and paths are those of the `svc` dialect. @throws Mismatch */
-  async ask(request: HttpRequest, expected: Expectation): Promise<Answered> {
-    const { answer, wrong } = await this.#attempt(request, expected);
+  async ask(ask: Ask, expect: Expected): Promise<Answered> {
+    const request = await this.#request(ask);
+    const { answer, wrong } = await this.#attempt(request, await this.#expectation(expect));
     if (wrong.length > 0) throw new Mismatch(`${requestLine(request)}: ${wrong.join('; ')}`);
     return answered(answer);
   }
 
   /** Asks again and again until the answer is as expected, or the row is out of time. @throws Mismatch */
-  async until(request: HttpRequest, expected: Expectation): Promise<Answered> {
+  async until(ask: Ask, expect: Expected): Promise<Answered> {
+    const request = await this.#request(ask);
+    const expected = await this.#expectation(expect);
     let last = '';
     for (;;) {
       try {
@@ -121,7 +144,7 @@ export class RowSession {
     conversation: Conversation,
     check: (transcript: Transcript) => string | undefined,
   ): Promise<Transcript> {
-    const named = { ...conversation, ...this.#named(conversation) };
+    const named = { ...conversation, ...this.#named(await this.#filled(conversation)) };
     const transcript = await this.subject.transport.converse(named, this.signal);
     this.#run.record({ sent: conversationText(named), received: transcriptText(transcript) });
     const wrong = check(transcript);
@@ -137,11 +160,15 @@ export class RowSession {
     return known as Promise<T>;
   }
 
-  /** Bytes that have never been uploaded before: the same for the same name in one run. */
   content(name: string, length: number): Uint8Array {
     const key = createHash('sha256').update(`${this.subject.seed} ${name}`).digest();
     const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
     return new Uint8Array(stream.update(Buffer.alloc(length)));
+  }
+
+  bytes({ fresh, length, from = 0, to = length, span }: Fresh): Uint8Array {
+    const content = this.content(fresh, length).subarray(from, to);
+    return span === true ? makeCac(BigInt(length), content).data : content;
   }
 
   /** 32 bytes of the same kind, in hex. */
@@ -160,20 +187,74 @@ export class RowSession {
     this.subject.cleanups.push({ what, remove });
   }
 
+  /** Has a tag removed when the run has ended. */
+  forgetTag(uid: string | undefined): void {
+    const what = `tag ${uid}`;
+    if (uid === undefined || this.subject.cleanups.some((known) => known.what === what)) return;
+    this.later(what, { method: 'DELETE', path: `/tags/${uid}` });
+  }
+
   /** Has something that cannot be removed named when the run has ended. */
   stays(what: string, why: string): void {
     this.subject.cleanups.push({ what, remove: () => Promise.reject(new Error(why)) });
   }
 
+  async #request({ body, ...ask }: Ask): Promise<HttpRequest> {
+    const request = { ...ask, ...(await this.#filled(ask)) };
+    return body === undefined ? request : { ...request, body: this.#bytes(body) };
+  }
+
+  async #expectation({ bytes, values, headers, ...expect }: Expected): Promise<Expectation> {
+    return {
+      ...expect,
+      ...(bytes === undefined ? {} : { bytes: this.#bytes(bytes) }),
+      ...(values === undefined ? {} : { values: await this.#texts(values) }),
+      ...(headers === undefined ? {} : { headers: this.#headers(await this.#texts(headers)) }),
+    };
+  }
+
+  #bytes<T>(of: Fresh | T): Uint8Array | T {
+    return isFresh(of) ? this.bytes(of) : of;
+  }
+
+  async #filled({ path, headers = {} }: Pick<HttpRequest, 'path' | 'headers'>) {
+    return { path: await this.text(path), headers: await this.#texts(headers) };
+  }
+
+  /** Values that are no text remain as they are. */
+  async #texts<V>(all: Readonly<Record<string, V>>): Promise<Record<string, V>> {
+    const texts: Record<string, V> = {};
+    for (const [name, value] of Object.entries(all))
+      texts[name] = typeof value === 'string' ? ((await this.text(value)) as V) : value;
+    return texts;
+  }
+
+  /** A text with what each `{name}` in it stands for. */
+  async text(text: string): Promise<string> {
+    let filled = text;
+    for (const [whole, name = ''] of text.matchAll(/\{([^{}]+)\}/g))
+      filled = filled.replace(whole, await this.#given(name));
+    return filled;
+  }
+
+  #given(name: string): Promise<string> {
+    const [first = '', ...rest] = name.split(' ');
+    const find = this.subject.prerequisites[first];
+    const known = this.given.get(name) ?? find?.(this, rest.join(' '));
+    if (known === undefined) throw new Error(`a row names {${name}}, which nothing provides`);
+    this.given.set(name, known);
+    return known;
+  }
+
   async #attempt(
     request: HttpRequest,
-    expected: Expectation,
+    wanted: Expectation,
   ): Promise<{ answer: HttpAnswer; wrong: string[] }> {
     const named = { ...request, ...this.#named(request) };
-    const wanted = this.#expectedHere(expected);
     const checked = this.#isSetup ? undefined : wanted;
     const answer = await this.#sent(named, checked);
     this.#run.record({ sent: requestText(named), received: answerText(answer) });
+    if (answer.status === 201) this.forgetTag(answer.headers[this.names.header('svc-tag')]);
     return { answer, wrong: differences(answer, wanted, this.names.either('text', 'object')) };
   }
 
@@ -196,11 +277,6 @@ export class RowSession {
     return { path: this.names.path(path), headers: this.#headers(headers) };
   }
 
-  #expectedHere(expected: Expectation): Expectation {
-    const { headers } = expected;
-    return headers === undefined ? expected : { ...expected, headers: this.#headers(headers) };
-  }
-
   #headers<V>(headers: Readonly<Record<string, V>>): Record<string, V> {
     return Object.fromEntries(
       Object.entries(headers).map(([name, value]) => [this.names.header(name), value]),
@@ -211,6 +287,10 @@ export class RowSession {
 function answered(answer: HttpAnswer): Answered {
   const member = (path: string) => memberAt(parseJson(Buffer.from(answer.body).toString('utf8')), path);
   return { ...answer, member, text: (path) => String(member(path)) };
+}
+
+function isFresh(value: unknown): value is Fresh {
+  return typeof value === 'object' && value !== null && 'fresh' in value;
 }
 
 function requestLine({ method = 'GET', path }: HttpRequest): string {

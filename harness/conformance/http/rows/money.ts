@@ -1,8 +1,9 @@
 /** What the node spends, in the smallest amounts that show how. */
 import { NotApplicable, type Row } from '../../row.ts';
 import type { Names } from '../names.ts';
+import { table } from '../question.ts';
 import { ROUTES } from '../routes.ts';
-import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
+import type { HttpSubject, RowSession } from '../subject.ts';
 
 /** Two transactions are mined before an answer, and ten blocks pass before a batch is usable. */
 const CHAIN_LIMIT_MS = 120_000;
@@ -12,59 +13,75 @@ const SENT = '{transactionHash:txhash}';
 
 export function moneyRows(names: Names): Row<HttpSubject>[] {
   const paid = names.either(201, 200);
-  const row = (id: string, about: string, steps: (session: RowSession) => Promise<unknown>) =>
-    httpRow({ id, group: 'spending', about, level: 'money', limitMs: CHAIN_LIMIT_MS, steps });
-  return [
-    row('POST /stamps', 'a batch is bought, mined, and listed with its label', async (session) => {
-      const amount = await affordable(session);
-      const bought = await session.ask(
-        {
-          method: 'POST',
-          path: `/stamps/${amount}/${DEPTH}?label=conformance`,
-          headers: { immutable: 'false' },
-        },
-        { status: 201, json: BATCH },
-      );
-      batchStays(session, bought.text('batchID'));
-      await session.until(
-        { path: `/stamps/${bought.text('batchID')}` },
-        {
-          status: 200,
-          values: { depth: DEPTH, label: 'conformance', immutableFlag: false, amount: String(amount) },
-        },
-      );
-    }),
-    row('PATCH /stamps/topup', 'a batch is given more', async (session) => {
-      const id = await ownBatch(session);
-      const { text } = await session.ask({ path: `/stamps/${id}` }, { status: 200, json: '{amount:amount}' });
-      await session.ask(
-        { method: 'PATCH', path: `/stamps/topup/${id}/1000` },
-        { status: 202, json: BATCH, values: { batchID: id } },
-      );
-      await session.until(
-        { path: `/stamps/${id}` },
-        { status: 200, values: { amount: String(BigInt(text('amount')) + 1000n) } },
-      );
-    }),
-    row('PATCH /stamps/dilute', 'a batch is diluted, and not to less', async (session) => {
-      const id = await ownBatch(session);
-      await session.ask(
-        { method: 'PATCH', path: `/stamps/dilute/${id}/${DEPTH + 1}` },
-        { status: 202, json: BATCH, values: { batchID: id } },
-      );
-      await session.until({ path: `/stamps/${id}` }, { status: 200, values: { depth: DEPTH + 1 } });
-      await session.ask(
-        { method: 'PATCH', path: `/stamps/dilute/${id}/${DEPTH}` },
-        { status: 400, message: 'invalid depth' },
-      );
-    }),
-    row('POST /chequebook/deposit one', `one unit is deposited, which is answered ${paid}`, (session) =>
-      session.ask({ method: 'POST', path: '/chequebook/deposit?amount=1' }, { status: paid, json: SENT }),
-    ),
-    row(
-      'POST /chequebook/withdraw one',
-      `one unit is withdrawn, which is answered ${paid}, and its transaction is told`,
-      async (session) => {
+  return table('spending', { level: 'money', limitMs: CHAIN_LIMIT_MS }, [
+    {
+      id: 'POST /stamps',
+      about: 'a batch is bought, mined, and listed with its label',
+      steps: async (session) => {
+        const amount = await affordable(session);
+        const bought = await session.ask(
+          {
+            method: 'POST',
+            path: `/stamps/${amount}/${DEPTH}?label=conformance`,
+            headers: { immutable: 'false' },
+          },
+          { status: 201, json: BATCH },
+        );
+        batchStays(session, bought.text('batchID'));
+        await session.until(
+          { path: `/stamps/${bought.text('batchID')}` },
+          {
+            status: 200,
+            values: { depth: DEPTH, label: 'conformance', immutableFlag: false, amount: String(amount) },
+          },
+        );
+      },
+    },
+    {
+      id: 'PATCH /stamps/topup',
+      about: 'a batch is given more',
+      steps: async (session) => {
+        const id = await ownBatch(session);
+        const { text } = await session.ask(
+          { path: `/stamps/${id}` },
+          { status: 200, json: '{amount:amount}' },
+        );
+        await session.ask(
+          { method: 'PATCH', path: `/stamps/topup/${id}/1000` },
+          { status: 202, json: BATCH, values: { batchID: id } },
+        );
+        await session.until(
+          { path: `/stamps/${id}` },
+          { status: 200, values: { amount: String(BigInt(text('amount')) + 1000n) } },
+        );
+      },
+    },
+    {
+      id: 'PATCH /stamps/dilute',
+      about: 'a batch is diluted, and not to less',
+      steps: async (session) => {
+        const id = await ownBatch(session);
+        await session.ask(
+          { method: 'PATCH', path: `/stamps/dilute/${id}/${DEPTH + 1}` },
+          { status: 202, json: BATCH, values: { batchID: id } },
+        );
+        await session.until({ path: `/stamps/${id}` }, { status: 200, values: { depth: DEPTH + 1 } });
+        await session.ask(
+          { method: 'PATCH', path: `/stamps/dilute/${id}/${DEPTH}` },
+          { status: 400, message: 'invalid depth' },
+        );
+      },
+    },
+    {
+      id: 'POST /chequebook/deposit one',
+      about: `one unit is deposited, which is answered ${paid}`,
+      ask: { method: 'POST', path: '/chequebook/deposit?amount=1' },
+      expect: { status: paid, json: SENT },
+    },
+    {
+      id: 'POST /chequebook/withdraw one',
+      about: `one unit is withdrawn, which is answered ${paid}, and its transaction is told`,
+      steps: async (session) => {
         const { text } = await session.ask(
           { method: 'POST', path: '/chequebook/withdraw?amount=1' },
           { status: paid, json: SENT },
@@ -83,30 +100,44 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
           { status: 400, message: 'already imported' },
         );
       },
-    ),
-    row('POST /stake small', 'the first stake has at least 10^17 units', async (session) => {
-      const { text } = await session.ask({ path: '/stake' }, { status: 200, json: '{stakedAmount:amount}' });
-      if (text('stakedAmount') !== '0') throw new NotApplicable('the node has a stake already');
-      await session.ask(
-        { method: 'POST', path: '/stake/1' },
-        { status: 400, message: 'insufficient stake amount' },
-      );
-    }),
-    row('DELETE /stake', 'a stake is moved only while its contract is paused', (session) =>
-      session.ask({ method: 'DELETE', path: '/stake' }, { status: 400, message: 'contract is not paused' }),
-    ),
-    row('DELETE /stake/withdrawable', 'only what is above the stake can be withdrawn', async (session) => {
-      const { text } = await session.ask(
-        { path: '/stake/withdrawable' },
-        { status: 200, json: '{withdrawableAmount:amount}' },
-      );
-      if (text('withdrawableAmount') !== '0') throw new NotApplicable('the node could withdraw stake');
-      await session.ask(
-        { method: 'DELETE', path: '/stake/withdrawable' },
-        { status: 400, message: 'insufficient stake to withdraw' },
-      );
-    }),
-  ];
+    },
+    {
+      id: 'POST /stake small',
+      about: 'the first stake has at least 10^17 units',
+      steps: async (session) => {
+        const { text } = await session.ask(
+          { path: '/stake' },
+          { status: 200, json: '{stakedAmount:amount}' },
+        );
+        if (text('stakedAmount') !== '0') throw new NotApplicable('the node has a stake already');
+        await session.ask(
+          { method: 'POST', path: '/stake/1' },
+          { status: 400, message: 'insufficient stake amount' },
+        );
+      },
+    },
+    {
+      id: 'DELETE /stake',
+      about: 'a stake is moved only while its contract is paused',
+      ask: { method: 'DELETE', path: '/stake' },
+      expect: { status: 400, message: 'contract is not paused' },
+    },
+    {
+      id: 'DELETE /stake/withdrawable',
+      about: 'only what is above the stake can be withdrawn',
+      steps: async (session) => {
+        const { text } = await session.ask(
+          { path: '/stake/withdrawable' },
+          { status: 200, json: '{withdrawableAmount:amount}' },
+        );
+        if (text('withdrawableAmount') !== '0') throw new NotApplicable('the node could withdraw stake');
+        await session.ask(
+          { method: 'DELETE', path: '/stake/withdrawable' },
+          { status: 400, message: 'insufficient stake to withdraw' },
+        );
+      },
+    },
+  ]);
 }
 
 /** Blocks of two days on the public network, and more than enough on a faster chain. */

@@ -1,14 +1,15 @@
 /** The node itself: peers, messages, loggers, accounting, batches. */
-import { type Level, NotApplicable, type Row } from '../../row.ts';
-import type { Expectation } from '../expectation.ts';
-import type { HttpRequest } from '../messages.ts';
+import { NotApplicable, type Row } from '../../row.ts';
+import { refusal } from '../expectation.ts';
+import type { HttpRequest, Transcript } from '../messages.ts';
 import type { Names } from '../names.ts';
-import { batchHeader, peerOf, signedChunk, signerOf } from '../prerequisites.ts';
+import { BATCH, signedChunk, signerOf } from '../prerequisites.ts';
+import { type Question, type Steps, table } from '../question.ts';
 import { ROUTES, responseOf } from '../routes.ts';
 import { NOTHING } from '../samples.ts';
-import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
+import type { Ask, Expected, HttpSubject } from '../subject.ts';
 
-const ACKNOWLEDGEMENT = '{code:int,message:text}';
+const ACKNOWLEDGED: Expected = { status: 200, json: '{code:int,message:text}', message: 'OK' };
 /** A sample of the reserve with its proofs. */
 const SAMPLE =
   '{hash:hex32,proofs:{proof1:Proof,proof2:Proof,proofLast:Proof},durationSeconds:number} with Proof={proofSegments:hex32[],proveSegment:hex32,proofSegments2:hex32[],proveSegment2:hex32,chunkSpan:uint,proofSegments3:hex32[],postageProof:{signature:hex65,postageId:hex32,index:text,timeStamp:text},socProof:any[]|null}';
@@ -16,561 +17,428 @@ const SIXTY_SECONDS = 60_000;
 
 export function nodeRows(names: Names): Row<HttpSubject>[] {
   return [
-    ...peerRows(names),
-    ...welcomeRows(names),
-    ...loggerRows(),
-    ...moneyRows(names),
-    ...batchRows(names),
-    ...messageRows(),
+    ...table('peers', { level: 'write' }, peers(names)),
+    ...table('game', { level: 'write', limitMs: SIXTY_SECONDS }, GAME),
+    ...table('welcome message', { level: 'write' }, welcome(names)),
+    ...table('loggers', { level: 'read' }, LOGGERS),
+    ...table('money', { level: 'money' }, money(names)),
+    ...table('batches', { level: 'write' }, batches(names)),
+    ...table('messages', { level: 'write' }, MESSAGES),
   ];
 }
 
-/** A question with one answer. */
-const rowIn =
-  (group: string, level: Level) =>
-  (
-    id: string,
-    about: string,
-    ask: HttpRequest | ((session: RowSession) => Promise<HttpRequest>),
-    expected: Expectation,
-  ): Row<HttpSubject> =>
-    httpRow({
-      id,
-      group,
-      about,
-      level,
-      steps: async (session) => session.ask(typeof ask === 'function' ? await ask(session) : ask, expected),
-    });
-
-function shapeOf(method: string, path: string, names: Names): string {
+/** All fields that a route answers with. */
+function fieldsOf(method: string, path: string, names: Names): Expected {
   const route = ROUTES.find((one) => one.method === method && one.path === path);
-  return (route && responseOf(route, names)) ?? 'any';
+  return { status: 200, json: (route && responseOf(route, names)) ?? 'any' };
 }
 
-function peerRows(names: Names): Row<HttpSubject>[] {
-  const read = rowIn('peers', 'read');
-  const write = rowIn('peers', 'write');
-  const unknown = { status: 404, message: 'peer not found' };
-  const shape = (path: string) => ({ status: 200, json: shapeOf('GET', path, names) });
+function peers(names: Names): Question[] {
+  const unconnected = { status: 404, message: 'peer not found' };
+  const stranger = (path: string, message: string): Question => ({
+    id: `GET ${path} unknown`,
+    about: 'nothing is known of a stranger',
+    level: 'read',
+    ask: { path: `${path}/${NOTHING}` },
+    expect: { status: 404, message },
+  });
+  const account = (path: string): Question => ({
+    id: `GET ${path}/{address}`,
+    about: 'all fields of one peer',
+    ask: { path: `${path}/{trading-peer}` },
+    expect: fieldsOf('GET', `${path}/{address}`, names),
+  });
   return [
-    write(
-      'POST /pingpong',
-      'a peer answers in a time',
-      async (session) => ({ method: 'POST', path: `/pingpong/${await peerOf(session)}` }),
-      {
-        status: 200,
-        json: '{rtt:duration}',
-      },
-    ),
-    write(
-      'POST /pingpong unknown',
-      'a peer must be connected',
-      { method: 'POST', path: `/pingpong/${NOTHING}` },
-      unknown,
-    ),
-    write(
-      'DELETE /peers unknown',
-      'a peer must be connected',
-      { method: 'DELETE', path: `/peers/${NOTHING}` },
-      unknown,
-    ),
-    ...['/balances', '/consumed', '/settlements'].flatMap((path) => {
-      const text = path === '/settlements' ? 'no settlements for peer' : 'No balance for peer';
-      return [
-        read(
-          `GET ${path} unknown`,
-          'nothing is known of a stranger',
-          { path: `${path}/${NOTHING}` },
-          { status: 404, message: text },
-        ),
-      ];
-    }),
-    ...['/balances/{address}', '/consumed/{address}'].map((path) =>
-      write(
-        `GET ${path}`,
-        'all fields of one peer',
-        async (session) => ({ path: path.replace('{address}', await tradingPeer(session)) }),
-        shape(path),
-      ),
-    ),
-    httpRow({
-      id: 'GET /rchash',
-      group: 'game',
-      about: 'a sample of the reserve is made with its proofs',
-      level: 'write',
-      limitMs: SIXTY_SECONDS,
-      steps: async (session) => {
-        await session.enabled('/redistributionstate');
-        const path = `/rchash/0/${NOTHING}/${NOTHING}`;
-        const few = await session.once(
-          'few chunks',
-          async (setup) => (await setup.ask({ path }, { status: [200, 500] })).status,
-        );
-        if (few === 500) throw new NotApplicable('the reserve holds too little for a sample');
-        await session.ask({ path }, { status: 200, json: SAMPLE });
-      },
-    }),
+    {
+      id: 'POST /pingpong',
+      about: 'a peer answers in a time',
+      ask: { method: 'POST', path: '/pingpong/{peer}' },
+      expect: { status: 200, json: '{rtt:duration}' },
+    },
+    {
+      id: 'POST /pingpong unknown',
+      about: 'a peer must be connected',
+      ask: { method: 'POST', path: `/pingpong/${NOTHING}` },
+      expect: unconnected,
+    },
+    {
+      id: 'DELETE /peers unknown',
+      about: 'a peer must be connected',
+      ask: { method: 'DELETE', path: `/peers/${NOTHING}` },
+      expect: unconnected,
+    },
+    stranger('/balances', 'No balance for peer'),
+    stranger('/consumed', 'No balance for peer'),
+    stranger('/settlements', 'no settlements for peer'),
+    account('/balances'),
+    account('/consumed'),
   ];
 }
 
-/** A peer that the node has an account with: content went there. */
-async function tradingPeer(session: RowSession): Promise<string> {
-  return session.once('trading peer', async (setup) => {
-    const headers = { ...(await batchHeader(setup)), 'svc-deferred-upload': 'false' };
-    await setup.ask(
-      { method: 'POST', path: '/bytes', headers, body: setup.content('trade', 20_000) },
-      { status: 201 },
-    );
-    const { text } = await setup.ask(
-      { path: '/balances' },
-      { status: 200, json: '{balances:{peer:hex32}[]}' },
-    );
-    return text('balances.0.peer');
-  });
-}
+const GAME: readonly Steps[] = [
+  {
+    id: 'GET /rchash',
+    about: 'a sample of the reserve is made with its proofs',
+    enabled: '/redistributionstate',
+    steps: async (session) => {
+      const path = `/rchash/0/${NOTHING}/${NOTHING}`;
+      const { status } = await session.once('sample', (setup) => setup.ask({ path }, { status: [200, 500] }));
+      if (status === 500) throw new NotApplicable('the reserve holds too little for a sample');
+      await session.ask({ path }, { status: 200, json: SAMPLE });
+    },
+  },
+];
 
-function welcomeRows(names: Names): Row<HttpSubject>[] {
-  const write = rowIn('welcome message', 'write');
+function welcome(names: Names): (Question | Steps)[] {
   const post = (body: string): HttpRequest => ({ method: 'POST', path: '/welcome-message', body });
   return [
-    httpRow({
+    {
       id: 'POST /welcome-message',
-      group: 'welcome message',
       about: 'is set and told',
-      level: 'write',
       steps: async (session) => {
         const { text } = await session.ask(
           { path: '/welcome-message' },
           { status: 200, json: '{welcomeMessage:text}' },
         );
-        const before = JSON.stringify({ welcomeMessage: text('welcomeMessage') });
-        session.later('welcome message', post(before));
-        await session.ask(post('{"welcomeMessage":"conformance"}'), {
-          status: 200,
-          json: shapeOf('POST', '/welcome-message', names),
-          message: 'OK',
-        });
-        await session.ask(
-          { path: '/welcome-message' },
-          { status: 200, values: { welcomeMessage: 'conformance' } },
-        );
+        const before = { welcomeMessage: text('welcomeMessage') };
+        session.later('welcome message', post(JSON.stringify(before)));
+        const values = { welcomeMessage: 'conformance' };
+        const expect = { ...fieldsOf('POST', '/welcome-message', names), message: 'OK' };
+        await session.ask(post(JSON.stringify(values)), expect);
+        await session.ask({ path: '/welcome-message' }, { status: 200, values });
       },
-    }),
-    write(
-      'POST /welcome-message long',
-      'has at most 140 bytes',
-      post(JSON.stringify({ welcomeMessage: 'x'.repeat(141) })),
-      {
+    },
+    {
+      id: 'POST /welcome-message long',
+      about: 'has at most 140 bytes',
+      ask: post(JSON.stringify({ welcomeMessage: 'x'.repeat(141) })),
+      expect: {
         status: names.either(400, 500),
         message: 'handshake welcome message longer than maximum of 140 characters',
       },
-    ),
-    write(
-      'POST /welcome-message too large',
-      'its body has at most 512 bytes',
-      post(JSON.stringify({ welcomeMessage: 'x'.repeat(600) })),
-      {
-        status: 413,
-        message: 'Request Entity Too Large',
-      },
-    ),
-    write('POST /welcome-message no JSON', 'a body that is no JSON is refused', post('{'), {
-      status: 400,
-      message: /./,
-    }),
+    },
+    {
+      id: 'POST /welcome-message too large',
+      about: 'its body has at most 512 bytes',
+      ask: post(JSON.stringify({ welcomeMessage: 'x'.repeat(600) })),
+      expect: { status: 413, message: 'Request Entity Too Large' },
+    },
+    {
+      id: 'POST /welcome-message no JSON',
+      about: 'a body that is no JSON is refused',
+      ask: post('{'),
+      expect: { status: 400, message: /./ },
+    },
   ];
 }
 
-function loggerRows(): Row<HttpSubject>[] {
-  const read = rowIn('loggers', 'read');
-  const of = (expression: string) =>
-    `/loggers/${Buffer.from(expression)
-      .toString('base64url')
-      .padEnd(4 * Math.ceil(Buffer.from(expression).length / 3), '=')}`;
-  return [
-    read(
-      'GET /loggers/{exp} nothing',
-      'nothing that matches is an empty list',
-      { path: of('^nothing$') },
-      {
-        status: 200,
-        json: '{tree:tree,loggers:any[]|null}',
-      },
-    ),
-    read(
-      'GET /loggers/{exp} all',
-      'an expression picks loggers',
-      { path: of('node.*') },
-      {
-        status: 200,
-        json: '{tree:tree,loggers:{logger:text,verbosity:text,subsystem:text,id:base64}[]}',
-      },
-    ),
-    read(
-      'GET /loggers/{exp} no expression',
-      'what is no expression is refused',
-      { path: of('[') },
-      {
-        status: 400,
-        message: 'invalid path params',
-        reasons: [{ field: 'exp', error: /^error parsing regexp: / }],
-      },
-    ),
-    httpRow({
-      id: 'PUT /loggers/{exp}/{verbosity}',
-      group: 'loggers',
-      about: 'a logger is told to say more, and as much as before',
-      level: 'write',
-      steps: async (session) => {
-        const listed = await session.ask({ path: '/loggers' }, { status: 200, json: '{loggers:any[]}' });
-        const id = listed.text('loggers.0.id');
-        const before = listed.text('loggers.0.verbosity');
-        session.later('verbosity', { method: 'PUT', path: `/loggers/${id}/${before}` });
-        const set = (word: string) =>
-          session.ask(
-            { method: 'PUT', path: `/loggers/${id}/${word}` },
-            { status: 200, json: ACKNOWLEDGEMENT, message: 'OK' },
-          );
-        await set('error');
-        await session.ask(
-          { path: `/loggers/${id}` },
-          { status: 200, values: { 'loggers.0.verbosity': 'error', 'loggers.0.id': id } },
-        );
-        await set(before);
-      },
-    }),
-    httpRow({
-      id: 'PUT /loggers/{exp}/{verbosity} nothing',
-      group: 'loggers',
-      about: 'is done when nothing matches',
-      level: 'write',
-      steps: (session) =>
-        session.ask({ method: 'PUT', path: `${of('^nothing$')}/info` }, { status: 200, message: 'OK' }),
-    }),
-  ];
+function loggers(expression: string): string {
+  const text = Buffer.from(expression).toString('base64url');
+  return `/loggers/${text.padEnd(4 * Math.ceil(text.length / 4), '=')}`;
 }
+
+const LOGGERS: readonly (Question | Steps)[] = [
+  {
+    id: 'GET /loggers/{exp} nothing',
+    about: 'nothing that matches is an empty list',
+    ask: { path: loggers('^nothing$') },
+    expect: { status: 200, json: '{tree:tree,loggers:any[]|null}' },
+  },
+  {
+    id: 'GET /loggers/{exp} all',
+    about: 'an expression picks loggers',
+    ask: { path: loggers('node.*') },
+    expect: {
+      status: 200,
+      json: '{tree:tree,loggers:{logger:text,verbosity:text,subsystem:text,id:base64}[]}',
+    },
+  },
+  {
+    id: 'GET /loggers/{exp} no expression',
+    about: 'what is no expression is refused',
+    ask: { path: loggers('[') },
+    expect: refusal('path', { exp: /^error parsing regexp: / }),
+  },
+  {
+    id: 'PUT /loggers/{exp}/{verbosity}',
+    about: 'a logger is told to say more, and as much as before',
+    level: 'write',
+    steps: async (session) => {
+      const listed = await session.ask({ path: '/loggers' }, { status: 200, json: '{loggers:any[]}' });
+      const id = listed.text('loggers.0.id');
+      const path = `/loggers/${id}`;
+      const before = `${path}/${listed.text('loggers.0.verbosity')}`;
+      session.later('verbosity', { method: 'PUT', path: before });
+      await session.ask({ method: 'PUT', path: `${path}/error` }, ACKNOWLEDGED);
+      const values = { 'loggers.0.verbosity': 'error', 'loggers.0.id': id };
+      await session.ask({ path }, { status: 200, values });
+      await session.ask({ method: 'PUT', path: before }, ACKNOWLEDGED);
+    },
+  },
+  {
+    id: 'PUT /loggers/{exp}/{verbosity} nothing',
+    about: 'is done when nothing matches',
+    level: 'write',
+    ask: { method: 'PUT', path: `${loggers('^nothing$')}/info` },
+    expect: { status: 200, message: 'OK' },
+  },
+];
 
 /** Questions about money, and requests that are refused: a node that accepts one spends. */
-function moneyRows(names: Names): Row<HttpSubject>[] {
-  const read = rowIn('money', 'read');
-  const write = rowIn('money', 'write');
-  const offer = rowIn('money', 'money');
-  const noCheque: Expectation = { status: 404, message: 'no prior cheque' };
+function money(names: Names): Question[] {
+  const noCheque: Expected = { status: 404, message: 'no prior cheque' };
+  const poor: Expected = { status: 400, message: 'insufficient funds' };
+  const unknownTx: Expected = { status: 404, message: 'unknown transaction' };
   const huge = '9'.repeat(40);
-  const post = (path: string): HttpRequest => ({ method: 'POST', path });
-  const unknownTx = { status: 404, message: 'unknown transaction' };
+  const stranger = 'ab'.repeat(20);
+  const post = (path: string): Ask => ({ method: 'POST', path });
   return [
-    read(
-      'GET /chequebook/cheque unknown',
-      names.either('a peer without cheques is not found', 'a peer without cheques has none'),
-      { path: `/chequebook/cheque/${NOTHING}` },
-      names.either<Expectation>(noCheque, {
+    {
+      id: 'GET /chequebook/cheque unknown',
+      about: names.either('a peer without cheques is not found', 'a peer without cheques has none'),
+      level: 'read',
+      ask: { path: `/chequebook/cheque/${NOTHING}` },
+      expect: names.either<Expected>(noCheque, {
         status: 200,
         values: { peer: NOTHING, lastreceived: null, lastsent: null },
       }),
-    ),
-    read(
-      'GET /chequebook/cashout unknown',
-      'there is no cashout without a cheque',
-      { path: `/chequebook/cashout/${NOTHING}` },
-      noCheque,
-    ),
-    offer(
-      'POST /chequebook/cashout unknown',
-      'there is nothing to cash without a cheque',
-      post(`/chequebook/cashout/${NOTHING}`),
-      names.either<Expectation>(noCheque, { status: 500, message: 'cannot cash cheque' }),
-    ),
-    offer(
-      'POST /chequebook/deposit',
-      'more than there is cannot be deposited',
-      post(`/chequebook/deposit?amount=${huge}`),
-      {
+    },
+    {
+      id: 'GET /chequebook/cashout unknown',
+      about: 'there is no cashout without a cheque',
+      level: 'read',
+      ask: { path: `/chequebook/cashout/${NOTHING}` },
+      expect: noCheque,
+    },
+    {
+      id: 'POST /chequebook/cashout unknown',
+      about: 'there is nothing to cash without a cheque',
+      ask: post(`/chequebook/cashout/${NOTHING}`),
+      expect: names.either<Expected>(noCheque, { status: 500, message: 'cannot cash cheque' }),
+    },
+    {
+      id: 'POST /chequebook/deposit',
+      about: 'more than there is cannot be deposited',
+      ask: post(`/chequebook/deposit?amount=${huge}`),
+      expect: poor,
+    },
+    {
+      id: 'POST /chequebook/withdraw',
+      about: 'more than there is cannot be withdrawn',
+      ask: post(`/chequebook/withdraw?amount=${huge}`),
+      expect: poor,
+    },
+    {
+      id: 'POST /wallet/withdraw coin',
+      about: 'there are two coins',
+      ask: post(`/wallet/withdraw/gold?amount=1&address=${stranger}`),
+      expect: {
         status: 400,
-        message: 'insufficient funds',
+        message: `only ${names.either('SVC', 'BZZ')} or NativeToken options are accepted`,
       },
-    ),
-    offer(
-      'POST /chequebook/withdraw',
-      'more than there is cannot be withdrawn',
-      post(`/chequebook/withdraw?amount=${huge}`),
-      {
-        status: 400,
-        message: 'insufficient funds',
-      },
-    ),
-    offer(
-      'POST /wallet/withdraw coin',
-      'there are two coins',
-      post(`/wallet/withdraw/gold?amount=1&address=${'ab'.repeat(20)}`),
-      {
-        status: 400,
-        message: names.either(
-          'only SVC or NativeToken options are accepted',
-          'only BZZ or NativeToken options are accepted',
-        ),
-      },
-    ),
-    offer(
-      'POST /wallet/withdraw address',
-      'an address must be allowed',
-      post(`/wallet/withdraw/nativetoken?amount=1&address=${'ab'.repeat(20)}`),
-      {
-        status: 400,
-        message: 'provided address not whitelisted',
-      },
-    ),
-    read('GET /transactions unknown', 'is not found', { path: `/transactions/0x${NOTHING}` }, unknownTx),
-    write('POST /transactions unknown', 'is not found', post(`/transactions/0x${NOTHING}`), unknownTx),
-    write(
-      'DELETE /transactions unknown',
-      'is not found',
-      { method: 'DELETE', path: `/transactions/0x${NOTHING}` },
-      unknownTx,
-    ),
-  ];
-}
-
-function batchRows(names: Names): Row<HttpSubject>[] {
-  const read = rowIn('batches', 'read');
-  const write = rowIn('batches', 'write');
-  const offer = rowIn('batches', 'money');
-  const own = async (session: RowSession) => (await batchHeader(session))['svc-postage-batch-id'] ?? '';
-  const unknown = { status: 404, message: 'issuer does not exist' };
-  const label = (id: string, body: string): HttpRequest => ({ method: 'PATCH', path: `/stamps/${id}`, body });
-  return [
-    write(
-      'GET /stamps/{batch_id}',
-      'all fields of one batch',
-      async (session) => ({ path: `/stamps/${await own(session)}` }),
-      {
-        status: 200,
-        json: shapeOf('GET', '/stamps/{batch_id}', names),
-        values: { usable: true, exists: true },
-      },
-    ),
-    write(
-      'GET /stamps/{batch_id}/buckets',
-      'there are 65536 buckets',
-      async (session) => ({ path: `/stamps/${await own(session)}/buckets` }),
-      {
-        status: 200,
-        json: shapeOf('GET', '/stamps/{batch_id}/buckets', names),
-        values: { bucketDepth: 16, 'buckets.length': 65_536 },
-      },
-    ),
-    write(
-      'GET /batches/{batch_id}',
-      'all fields of one batch of the network',
-      async (session) => ({ path: `/batches/${await own(session)}` }),
-      {
-        status: 200,
-        json: shapeOf('GET', '/batches/{batch_id}', names),
-      },
-    ),
-    read('GET /stamps unknown', 'is not found', { path: `/stamps/${NOTHING}` }, unknown),
-    read('GET /stamps buckets unknown', 'is not found', { path: `/stamps/${NOTHING}/buckets` }, unknown),
-    read(
-      'GET /batches unknown',
-      'is not found',
-      { path: `/batches/${NOTHING}` },
-      { status: 404, message: 'batch not found' },
-    ),
-    ...(names.isSwarm
-      ? []
-      : [
-          read(
-            'GET /stamps?all',
-            'expired batches are asked for',
-            { path: '/stamps?all=true' },
-            { status: 200, json: shapeOf('GET', '/stamps', names) },
-          ),
-        ]),
-    offer(
-      'POST /stamps short',
-      'a batch lasts a day',
-      { method: 'POST', path: '/stamps/1/17' },
-      {
-        status: 400,
-        message: 'insufficient amount for 24h minimum validity',
-      },
-    ),
-    offer(
-      'POST /stamps dear',
-      'a batch must be affordable',
-      { method: 'POST', path: `/stamps/${'9'.repeat(30)}/17` },
-      {
-        status: 400,
-        message: 'out of funds',
-      },
-    ),
-    offer(
-      'PATCH /stamps/dilute unknown',
-      'a batch must be known',
-      { method: 'PATCH', path: `/stamps/dilute/${NOTHING}/20` },
-      {
-        status: names.either(404, 500),
-        message: 'cannot dilute batch',
-      },
-    ),
-    httpRow({
-      id: 'PATCH /stamps/{batch_id}',
-      group: 'batches',
-      about: 'a batch has another label, and its own again',
-      level: 'write',
-      steps: async (session) => {
-        const id = await own(session);
-        const { text } = await session.ask({ path: `/stamps/${id}` }, { status: 200 });
-        const before = text('label');
-        if (before === '') session.stays(`label of ${id}`, 'it had none, and an empty one is refused');
-        else session.later(`label of ${id}`, label(id, JSON.stringify({ label: before })));
-        await session.ask(label(id, '{"label":"conformance"}'), {
-          status: 200,
-          json: ACKNOWLEDGEMENT,
-          message: 'OK',
-        });
-        await session.ask({ path: `/stamps/${id}` }, { status: 200, values: { label: 'conformance' } });
-      },
-    }),
-    write(
-      'PATCH /stamps/{batch_id} no JSON',
-      'a body that is no JSON is refused',
-      async (session) => label(await own(session), '{'),
-      {
-        status: 400,
-        message: 'invalid request body',
-      },
-    ),
-    write(
-      'PATCH /stamps/{batch_id} empty',
-      'a label is needed',
-      async (session) => label(await own(session), '{"label":""}'),
-      {
-        status: 400,
-        message: 'label is required',
-      },
-    ),
-    write('PATCH /stamps/{batch_id} unknown', 'is not found', label(NOTHING, '{"label":"x"}'), unknown),
-  ];
-}
-
-function messageRows(): Row<HttpSubject>[] {
-  const write = rowIn('messages', 'write');
-  const send =
-    (request: Partial<HttpRequest>) =>
-    async (session: RowSession): Promise<HttpRequest> => ({
-      method: 'POST',
-      path: '/pss/send/conformance/ab',
-      headers: await batchHeader(session),
-      body: 'hello',
-      ...request,
-    });
-  const subscribed = (
-    group: string,
-    id: string,
-    about: string,
-    steps: (session: RowSession) => Promise<unknown>,
-  ) => httpRow({ id, group, about, level: 'write', limitMs: SIXTY_SECONDS, steps });
-  const sameAs =
-    (wanted: Uint8Array) =>
-    ({ received }: { received: readonly Uint8Array[] }) =>
-      Buffer.compare(received[0] ?? new Uint8Array(0), wanted) === 0
-        ? undefined
-        : 'another message than the one that was sent';
-  return [
-    write(
-      'POST /pss/send target',
-      'a target has at most three bytes, told before a missing batch',
-      { method: 'POST', path: '/pss/send/t/abababab', body: 'x' },
-      {
-        status: 400,
-        message: 'invalid path params',
-        reasons: [{ field: 'target', error: 'want max:3' }],
-      },
-    ),
-    write(
-      'POST /pss/send unknown batch',
-      'a batch must be known',
-      send({ headers: { 'svc-postage-batch-id': NOTHING } }),
-      {
-        status: 400,
-        message: 'batch not found',
-      },
-    ),
-    write(
-      'POST /pss/send long',
-      'a body over 4096 bytes is too large',
-      send({ body: new Uint8Array(4097) }),
-      {
-        status: 413,
-        message: 'Request Entity Too Large',
-      },
-    ),
-    subscribed(
-      'messages',
-      'GET /pss/subscribe',
-      'a message reaches who has subscribed to its topic',
-      async (session) => {
-        session.needs('second');
-        const { text } = await session.ask(
-          { place: 'second', path: '/addresses' },
-          { status: 200, json: '{overlay:hex32,pssPublicKey:hex33}' },
-        );
-        const topic = session.hex('pss topic', 8);
-        const payload = session.content('pss', 100);
-        const headers = await batchHeader(session);
-        const path = `/pss/send/${topic}/${text('overlay').slice(0, 2)}?recipient=${text('pssPublicKey')}`;
-        await session.converse(
-          {
-            place: 'second',
-            path: `/pss/subscribe/${topic}`,
-            expected: 1,
-            during: () =>
-              session.ask(
-                { method: 'POST', path, headers, body: payload },
-                { status: 201, message: 'Created' },
-              ),
-          },
-          sameAs(payload),
-        );
-      },
-    ),
-    subscribed(
-      'messages',
-      'GET /gsoc/subscribe',
-      'an update of a chunk reaches who has subscribed to it, without its span',
-      async (session) => {
-        session.needs('second');
-        const payload = session.content('gsoc', 100);
-        const soc = signedChunk(signerOf(session, 'gsoc'), session.hex('gsoc id'), payload);
-        const headers = await batchHeader(session);
-        await session.converse(
-          {
-            place: 'second',
-            path: `/gsoc/subscribe/${soc.address}`,
-            expected: 1,
-            during: () =>
-              session.ask(
-                { method: 'POST', path: `${soc.path}?sig=${soc.signature}`, headers, body: soc.body },
-                { status: 201, json: '{reference:hex32}' },
-              ),
-          },
-          sameAs(payload),
-        );
-      },
-    ),
-    ...['/pss/subscribe/abc', `/gsoc/subscribe/${NOTHING}`].map((path) =>
-      httpRow({
-        id: `GET ${path.slice(0, path.lastIndexOf('/'))} plain`,
-        group: 'messages',
-        about: 'what is no upgrade is refused',
-        level: 'read',
-        steps: (session) =>
-          session.ask(
-            { path },
-            { status: 400, text: /upgrade failed/, headers: { 'sec-websocket-version': '13' } },
-          ),
+    },
+    {
+      id: 'POST /wallet/withdraw address',
+      about: 'an address must be allowed',
+      ask: post(`/wallet/withdraw/nativetoken?amount=1&address=${stranger}`),
+      expect: { status: 400, message: 'provided address not whitelisted' },
+    },
+    ...(['GET', 'POST', 'DELETE'] as const).map(
+      (method): Question => ({
+        id: `${method} /transactions unknown`,
+        about: 'is not found',
+        level: method === 'GET' ? 'read' : 'write',
+        ask: { method, path: `/transactions/0x${NOTHING}` },
+        expect: unknownTx,
       }),
     ),
   ];
 }
+
+function batches(names: Names): (Question | Steps)[] {
+  const unknown: Expected = { status: 404, message: 'issuer does not exist' };
+  const label = (id: string, body: string): HttpRequest => ({ method: 'PATCH', path: `/stamps/${id}`, body });
+  return [
+    {
+      id: 'GET /stamps/{batch_id}',
+      about: 'all fields of one batch',
+      ask: { path: '/stamps/{batch}' },
+      expect: { ...fieldsOf('GET', '/stamps/{batch_id}', names), values: { usable: true, exists: true } },
+    },
+    {
+      id: 'GET /stamps/{batch_id}/buckets',
+      about: 'there are 65536 buckets',
+      ask: { path: '/stamps/{batch}/buckets' },
+      expect: {
+        ...fieldsOf('GET', '/stamps/{batch_id}/buckets', names),
+        values: { bucketDepth: 16, 'buckets.length': 65_536 },
+      },
+    },
+    {
+      id: 'GET /batches/{batch_id}',
+      about: 'all fields of one batch of the network',
+      ask: { path: '/batches/{batch}' },
+      expect: fieldsOf('GET', '/batches/{batch_id}', names),
+    },
+    {
+      id: 'GET /stamps unknown',
+      about: 'is not found',
+      level: 'read',
+      ask: { path: `/stamps/${NOTHING}` },
+      expect: unknown,
+    },
+    {
+      id: 'GET /stamps buckets unknown',
+      about: 'is not found',
+      level: 'read',
+      ask: { path: `/stamps/${NOTHING}/buckets` },
+      expect: unknown,
+    },
+    {
+      id: 'GET /batches unknown',
+      about: 'is not found',
+      level: 'read',
+      ask: { path: `/batches/${NOTHING}` },
+      expect: { status: 404, message: 'batch not found' },
+    },
+    ...names.either<Question[]>(
+      [
+        {
+          id: 'GET /stamps?all',
+          about: 'expired batches are asked for',
+          level: 'read',
+          ask: { path: '/stamps?all=true' },
+          expect: fieldsOf('GET', '/stamps', names),
+        },
+      ],
+      [],
+    ),
+    {
+      id: 'POST /stamps short',
+      about: 'a batch lasts a day',
+      level: 'money',
+      ask: { method: 'POST', path: '/stamps/1/17' },
+      expect: { status: 400, message: 'insufficient amount for 24h minimum validity' },
+    },
+    {
+      id: 'POST /stamps dear',
+      about: 'a batch must be affordable',
+      level: 'money',
+      ask: { method: 'POST', path: `/stamps/${'9'.repeat(30)}/17` },
+      expect: { status: 400, message: 'out of funds' },
+    },
+    {
+      id: 'PATCH /stamps/dilute unknown',
+      about: 'a batch must be known',
+      level: 'money',
+      ask: { method: 'PATCH', path: `/stamps/dilute/${NOTHING}/20` },
+      expect: { status: names.either(404, 500), message: 'cannot dilute batch' },
+    },
+    {
+      id: 'PATCH /stamps/{batch_id}',
+      about: 'a batch has another label, and its own again',
+      steps: async (session) => {
+        const id = await session.text('{batch}');
+        const { text } = await session.ask({ path: '/stamps/{batch}' }, { status: 200 });
+        const before = text('label');
+        if (before === '') session.stays(`label of ${id}`, 'it had none, and an empty one is refused');
+        else session.later(`label of ${id}`, label(id, JSON.stringify({ label: before })));
+        await session.ask(label(id, '{"label":"conformance"}'), ACKNOWLEDGED);
+        await session.ask({ path: '/stamps/{batch}' }, { status: 200, values: { label: 'conformance' } });
+      },
+    },
+    {
+      id: 'PATCH /stamps/{batch_id} no JSON',
+      about: 'a body that is no JSON is refused',
+      ask: label('{batch}', '{'),
+      expect: { status: 400, message: 'invalid request body' },
+    },
+    {
+      id: 'PATCH /stamps/{batch_id} empty',
+      about: 'a label is needed',
+      ask: label('{batch}', '{"label":""}'),
+      expect: { status: 400, message: 'label is required' },
+    },
+    {
+      id: 'PATCH /stamps/{batch_id} unknown',
+      about: 'is not found',
+      ask: label(NOTHING, '{"label":"x"}'),
+      expect: unknown,
+    },
+  ];
+}
+
+const SEND: Ask = { method: 'POST', path: '/pss/send/conformance/ab', headers: BATCH, body: 'hello' };
+
+/** One message came, and it is this one. */
+function heard(wanted: Uint8Array): (transcript: Transcript) => string | undefined {
+  return ({ received }) =>
+    Buffer.compare(received[0] ?? new Uint8Array(0), wanted) === 0
+      ? undefined
+      : 'another message than the one that was sent';
+}
+
+const MESSAGES: readonly (Question | Steps)[] = [
+  {
+    id: 'POST /pss/send target',
+    about: 'a target has at most three bytes, told before a missing batch',
+    ask: { method: 'POST', path: '/pss/send/t/abababab', body: 'x' },
+    expect: refusal('path', { target: 'want max:3' }),
+  },
+  {
+    id: 'POST /pss/send unknown batch',
+    about: 'a batch must be known',
+    ask: { ...SEND, headers: { 'svc-postage-batch-id': NOTHING } },
+    expect: { status: 400, message: 'batch not found' },
+  },
+  {
+    id: 'POST /pss/send long',
+    about: 'a body over 4096 bytes is too large',
+    ask: { ...SEND, body: new Uint8Array(4097) },
+    expect: { status: 413, message: 'Request Entity Too Large' },
+  },
+  {
+    id: 'GET /pss/subscribe',
+    about: 'a message reaches who has subscribed to its topic',
+    limitMs: SIXTY_SECONDS,
+    needs: 'second',
+    steps: async (session) => {
+      const { text } = await session.ask(
+        { place: 'second', path: '/addresses' },
+        { status: 200, json: '{overlay:hex32,pssPublicKey:hex33}' },
+      );
+      const topic = session.hex('pss topic', 8);
+      const body = session.content('pss', 100);
+      const path = `/pss/send/${topic}/${text('overlay').slice(0, 2)}?recipient=${text('pssPublicKey')}`;
+      // Before the socket opens.
+      await session.text('{batch}');
+      const during = () => session.ask({ ...SEND, path, body }, { status: 201, message: 'Created' });
+      const subscription = { place: 'second', path: `/pss/subscribe/${topic}`, expected: 1, during } as const;
+      await session.converse(subscription, heard(body));
+    },
+  },
+  {
+    id: 'GET /gsoc/subscribe',
+    about: 'an update of a chunk reaches who has subscribed to it, without its span',
+    limitMs: SIXTY_SECONDS,
+    needs: 'second',
+    steps: async (session) => {
+      const payload = session.content('gsoc', 100);
+      const soc = signedChunk(signerOf(session, 'gsoc'), session.hex('gsoc id'), payload);
+      await session.text('{batch}');
+      const update: Ask = { ...SEND, path: `${soc.path}?sig=${soc.signature}`, body: soc.body };
+      const during = () => session.ask(update, { status: 201, json: '{reference:hex32}' });
+      const path = `/gsoc/subscribe/${soc.address}`;
+      await session.converse({ place: 'second', path, expected: 1, during }, heard(payload));
+    },
+  },
+  ...['/pss/subscribe/abc', `/gsoc/subscribe/${NOTHING}`].map(
+    (path): Question => ({
+      id: `GET ${path.slice(0, path.lastIndexOf('/'))} plain`,
+      about: 'what is no upgrade is refused',
+      level: 'read',
+      ask: { path },
+      expect: { status: 400, text: /upgrade failed/, headers: { 'sec-websocket-version': '13' } },
+    }),
+  ),
+];

@@ -1,9 +1,9 @@
 /** Operations that only read: status, type and every field of the body, on each interface and below `/v1`. */
 import type { Row } from '../../row.ts';
-import type { Expectation } from '../expectation.ts';
 import type { Names } from '../names.ts';
+import { type Question, table } from '../question.ts';
 import { placesOf, probeOf, ROUTES, type RouteData, responseOf } from '../routes.ts';
-import { type HttpSubject, httpRow } from '../subject.ts';
+import type { Expected, HttpSubject } from '../subject.ts';
 
 /** Reading these costs the node time, or depends on more than the node. */
 const SPECIAL = new Set(['GET /loggers/{exp}', 'GET /pins/check', 'GET /chunks/stream']);
@@ -22,41 +22,38 @@ const WITHOUT_PREFIX = new Set([
 ]);
 
 export function readRows(names: Names): Row<HttpSubject>[] {
-  return ROUTES.filter(
+  const routes = ROUTES.filter(
     ({ method, path }) => method === 'GET' && !path.includes('{') && !SPECIAL.has(`${method} ${path}`),
-  ).flatMap((route) => rowsOf(route, names));
+  );
+  const rows = routes.flatMap((route) => rowsOf(route, names));
+  return table('fields', { level: 'read' }, rows);
 }
 
-function rowsOf(route: RouteData, names: Names): Row<HttpSubject>[] {
+function rowsOf(route: RouteData, names: Names): Question[] {
   const { path } = route;
-  const expected = expectedOf(route, names);
-  const read = (id: string, about: string, place: 'main' | 'debug', prefix = '') =>
-    httpRow({
-      id,
-      group: 'fields',
-      about,
-      level: 'read',
-      steps: async (session) => {
-        if (place === 'debug') session.needs('debug');
-        await session.enabled(probeOf(route));
-        await session.ask({ place, path: `${prefix}${path}` }, expected);
-      },
-    });
+  const common = { enabled: probeOf(route), expect: expectedOf(route, names) };
+  const isUnprefixed = path === '/' || (names.isSwarm && WITHOUT_PREFIX.has(path));
+  const prefixed = {
+    id: `GET /v1${path}`,
+    about: 'is served below /v1 as well',
+    ask: { place: 'main', path: `/v1${path}` },
+    ...common,
+  } as const;
   return [
-    ...placesOf(route).map((place) =>
-      read(
-        `GET ${path} ${place}`,
-        `answers with all its fields on the ${place} interface`,
-        place as 'main' | 'debug',
-      ),
+    ...placesOf(route).map(
+      (place): Question => ({
+        id: `GET ${path} ${place}`,
+        about: `answers with all its fields on the ${place} interface`,
+        needs: place === 'debug' ? place : undefined,
+        ask: { place, path },
+        ...common,
+      }),
     ),
-    ...(path === '/' || (names.isSwarm && WITHOUT_PREFIX.has(path))
-      ? []
-      : [read(`GET /v1${path}`, 'is served below /v1 as well', 'main', '/v1')]),
+    ...(isUnprefixed ? [] : [prefixed]),
   ];
 }
 
-function expectedOf(route: RouteData, names: Names): Expectation {
+function expectedOf(route: RouteData, names: Names): Expected {
   const status = route.success;
   switch (route.path) {
     case '/metrics':

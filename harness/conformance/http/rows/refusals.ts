@@ -3,27 +3,21 @@
  * text that its type does not accept. A refused request changes nothing.
  */
 import type { Level, Row } from '../../row.ts';
-import type { Expectation, ExpectedReason } from '../expectation.ts';
+import { refusal, type Source } from '../expectation.ts';
 import type { HttpRequest } from '../messages.ts';
 import type { Names } from '../names.ts';
-import { storedFeed, storedSoc } from '../prerequisites.ts';
+import { type Question, table } from '../question.ts';
 import { probeOf, ROUTES, type RouteData, type RouteParam } from '../routes.ts';
 import { fieldOf, type Refused, refusedInPath, refusedText, sampleOf, samplePath } from '../samples.ts';
-import { type HttpSubject, httpRow, type RowSession } from '../subject.ts';
-
-const MESSAGES = {
-  path: 'invalid path params',
-  query: 'invalid query params',
-  header: 'invalid header params',
-} as const;
-type Source = keyof typeof MESSAGES;
+import type { Expected, HttpSubject } from '../subject.ts';
 
 /** These have rows of their own, or are read after something else. */
 const SPECIAL = new Set(['type', 'accept', 'upgrade', 'name']);
 
 /** In `swarm` a path of files without a slash is redirected before anything is read. */
 export function refusalRows(names: Names): Row<HttpSubject>[] {
-  return ROUTES.filter((route) => !(names.isSwarm && route.path === '/svc/{reference}')).flatMap((route) => [
+  const routes = ROUTES.filter((route) => !(names.isSwarm && route.path === '/svc/{reference}'));
+  const rows = routes.flatMap((route) => [
     ...Object.entries(route.params).flatMap(([name, type]) =>
       refusedInPath(route, name, type, names).map((refused) =>
         refusalRow(route, names, { source: 'path', name, refused }),
@@ -31,9 +25,10 @@ export function refusalRows(names: Names): Row<HttpSubject>[] {
     ),
     ...(['query', 'headers'] as const).flatMap((list) => paramRows(route, list, names)),
   ]);
+  return table('parameters', { level: 'read' }, rows);
 }
 
-function paramRows(route: RouteData, list: 'query' | 'headers', names: Names): Row<HttpSubject>[] {
+function paramRows(route: RouteData, list: 'query' | 'headers', names: Names): Question[] {
   const source = list === 'query' ? 'query' : 'header';
   return route[list]
     .filter(({ name }) => !SPECIAL.has(name) && isRead(route, name, names))
@@ -61,70 +56,58 @@ interface Refusal {
   readonly refused: Refused;
 }
 
-function refusalRow(route: RouteData, names: Names, { source, name, refused }: Refusal): Row<HttpSubject> {
+function refusalRow(route: RouteData, names: Names, { source, name, refused }: Refusal): Question {
   const { text, error, checked } = refused;
   const shown = source === 'path' ? fieldOf(route, name) : name;
   const declared = source === 'header' ? names.declared(name) : shown;
   const field = checked === true ? declared.toLowerCase() : declared;
   const stored = names.isSwarm && source === 'header' ? STORED[`${route.method} ${route.path}`] : undefined;
   return rowOf(route, {
-    ...(stored === undefined ? {} : { stored }),
+    stored,
     id: `${source} ${name} ${text}`,
     about: `refuses ${text} as ${name}: ${String(error)}`,
     request: requestOf(route, { source, name, text }),
-    expected: refusalOf(source, [{ field, error }]),
+    expect: refusal(source, { [field]: error }),
   });
 }
 
-function missingRow(
-  route: RouteData,
-  names: Names,
-  { source, name }: Omit<Refusal, 'refused'>,
-): Row<HttpSubject> {
+function missingRow(route: RouteData, names: Names, { source, name }: Omit<Refusal, 'refused'>): Question {
   const field = source === 'header' ? names.header(name) : name;
   return rowOf(route, {
     id: `without ${name}`,
     about: `requires ${name}`,
     request: requestOf(route, { source, name, text: undefined }),
-    expected: refusalOf(source, [{ field, error: 'want required:' }]),
+    expect: refusal(source, { [field]: 'want required:' }),
   });
 }
 
-function refusalOf(source: Source, reasons: readonly ExpectedReason[]): Expectation {
-  return { status: 400, message: MESSAGES[source], reasons };
-}
-
 /** The public network's node reads these headers only after it has found the chunk. */
-const STORED: Readonly<Record<string, (session: RowSession) => Promise<string>>> = {
-  'GET /soc/{owner}/{id}': async (session) => (await storedSoc(session)).path,
-  'GET /feeds/{owner}/{topic}': async (session) => (await storedFeed(session)).path,
+const STORED: Readonly<Record<string, string>> = {
+  'GET /soc/{owner}/{id}': '{soc}',
+  'GET /feeds/{owner}/{topic}': '{feed}',
 };
 
 interface RefusalRow {
   /** Path of something that the node has. */
-  readonly stored?: (session: RowSession) => Promise<string>;
+  readonly stored?: string | undefined;
   readonly id: string;
   readonly about: string;
   readonly request: HttpRequest;
-  readonly expected: Expectation;
+  readonly expect: Expected;
 }
 
-function rowOf(route: RouteData, { id, about, request, expected, stored }: RefusalRow): Row<HttpSubject> {
+function rowOf(route: RouteData, { id, about, request, expect, stored }: RefusalRow): Question {
   const { method, port } = route;
-  const bodyless: Expectation = { status: expected.status, empty: true };
-  return httpRow({
+  const place = port === 'debug' ? 'debug' : 'main';
+  return {
     id: `${method} ${route.path}${port === 'debug' ? ' debug' : ''} ${id}`,
-    group: 'parameters',
     about,
     level: stored === undefined ? levelOf(route) : 'write',
-    steps: async (session) => {
-      if (port === 'debug') session.needs('debug');
-      await session.enabled(probeOf(route));
-      const place = port === 'debug' ? 'debug' : 'main';
-      const path = stored === undefined ? request.path : await stored(session);
-      await session.ask({ ...request, place, path }, method === 'HEAD' ? bodyless : expected);
-    },
-  });
+    needs: port === 'debug' ? 'debug' : undefined,
+    enabled: probeOf(route),
+    ask: { ...request, place, path: stored ?? request.path },
+    expect: method === 'HEAD' ? { status: expect.status, empty: true } : expect,
+  };
 }
 
 /** Paths below which an accepted request sends a transaction. */

@@ -1,0 +1,58 @@
+/** Rows over HTTP as data: one request and what must come back, or steps where there are more. */
+import type { Level, Row } from '../row.ts';
+import type { Place } from './messages.ts';
+import { type Upload, upload } from './prerequisites.ts';
+import { type Ask, type Expected, type HttpSubject, RowSession } from './subject.ts';
+
+interface Entry {
+  readonly id: string;
+  readonly about: string;
+  /** Default: that of the table. */
+  readonly level?: Level;
+  readonly limitMs?: number;
+  /** The interface without which the row is skipped. */
+  readonly needs?: Place | undefined;
+  /** A path whose answer shows whether the subject of the row is switched on. */
+  readonly enabled?: string | undefined;
+}
+
+export interface Question extends Entry {
+  /** Uploaded before; its reference is `{upload}`. */
+  readonly upload?: Upload;
+  readonly ask: Ask;
+  readonly expect: Expected;
+  /** Asked again until the answer is as expected. */
+  readonly isAwaited?: true;
+}
+
+export interface Steps extends Entry {
+  readonly steps: (session: RowSession) => Promise<unknown>;
+}
+
+/** Rows of one group. @param defaults of rows that do not say otherwise */
+export function table(
+  group: string,
+  defaults: { readonly level: Level; readonly limitMs?: number },
+  entries: readonly (Question | Steps)[],
+): Row<HttpSubject>[] {
+  return entries.map((entry) => {
+    const { id, about, level, limitMs } = { ...defaults, ...entry };
+    return {
+      id,
+      group,
+      about,
+      level,
+      ...(limitMs === undefined ? {} : { limitMs }),
+      run: (subject, run) => taken(entry, new RowSession(subject, run)),
+    };
+  });
+}
+
+async function taken(entry: Question | Steps, session: RowSession): Promise<void> {
+  if (entry.needs !== undefined) session.needs(entry.needs);
+  await session.enabled(entry.enabled);
+  if ('steps' in entry) return void (await entry.steps(session));
+  if (entry.upload !== undefined) session.given.set('upload', upload(session, entry.upload));
+  const { ask, expect, isAwaited } = entry;
+  await (isAwaited === true ? session.until(ask, expect) : session.ask(ask, expect));
+}

@@ -1,9 +1,7 @@
-/**
- * Folders on disk prepared for upload: their files in the order of their paths, and a tar archive of these.
- */
+/** Files of folders on disk, in the order of their paths, and tar archives. */
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { pack } from 'tar-stream';
+import { type Pack, pack } from 'tar-stream';
 import { HarnessError } from './errors.ts';
 
 /** A file of a directory tree; `path` with `/`, relative to its root. */
@@ -48,21 +46,34 @@ export async function readTree(folder: string): Promise<TreeFile[]> {
   return files;
 }
 
+/** What an archive holds: a folder if it has no data. */
+export interface TarEntry extends Partial<TreeFile> {
+  readonly path: string;
+  readonly mode?: number;
+  /** Id of its user and of its group. */
+  readonly owner?: number;
+}
+
 /** A tar archive of the files, in their order, with fixed times so that equal trees give equal archives. */
 export async function tarOf(files: readonly TreeFile[]): Promise<Uint8Array> {
+  return new Uint8Array(Buffer.concat(await Array.fromAsync(tarStream(files) as AsyncIterable<Buffer>)));
+}
+
+/** The same of any entries, made while it is read. */
+export function tarStream(entries: Iterable<TarEntry>): Pack {
   const archive = pack();
-  const pieces: Uint8Array[] = [];
-  const collected = (async () => {
-    for await (const piece of archive) pieces.push(piece as Uint8Array);
-  })();
-  for (const { path, data } of files) {
-    await new Promise<void>((resolve, reject) => {
-      archive.entry({ name: path, mtime: new Date(0) }, Buffer.from(data), (error) =>
+  const fill = async () => {
+    for (const { path: name, data, mode, owner = 0 } of entries) {
+      const type = data === undefined ? 'directory' : 'file';
+      const header = { name, type, mtime: new Date(0), uid: owner, gid: owner } as const;
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      archive.entry(mode === undefined ? header : { ...header, mode }, Buffer.from(data ?? []), (error) =>
         error ? reject(error) : resolve(),
       );
-    });
-  }
-  archive.finalize();
-  await collected;
-  return new Uint8Array(Buffer.concat(pieces));
+      await promise;
+    }
+    archive.finalize();
+  };
+  void fill().catch((error: Error) => archive.destroy(error));
+  return archive;
 }

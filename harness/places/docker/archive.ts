@@ -1,20 +1,21 @@
-/** Packs files into the archive that is copied into a container. */
-import { pack } from 'tar-stream';
+/** The archive of files that is copied into a container. */
+import { type TarEntry, tarStream } from '../../base/tree.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
 import { USER_ID } from '../../flavours/inside-image.ts';
 
-const OWNED = { uid: USER_ID, gid: USER_ID } as const;
-
 /** @param folder that they are in; it and their subfolders are created too */
 export async function archiveOf(folder: string, files: readonly PlannedFile[]): Promise<Buffer> {
-  const archive = pack();
   const folders = new Set(files.flatMap(({ path }) => foldersOf(`${folder}/${path}`)));
-  for (const name of folders) archive.entry({ name, type: 'directory', mode: 0o700, ...OWNED });
-  for (const { path, content } of files) {
-    archive.entry({ name: `${folder}/${path}`, mode: 0o600, ...OWNED }, content);
-  }
-  archive.finalize();
-  return Buffer.concat(await Array.fromAsync(archive as AsyncIterable<Buffer>));
+  const entries: TarEntry[] = [
+    ...Array.from(folders, (path) => ({ path, mode: 0o700, owner: USER_ID })),
+    ...files.map(({ path, content }) => ({
+      path: `${folder}/${path}`,
+      data: Buffer.from(content),
+      mode: 0o600,
+      owner: USER_ID,
+    })),
+  ];
+  return Buffer.concat(await Array.fromAsync(tarStream(entries) as AsyncIterable<Buffer>));
 }
 
 /** `a/b/c` is in `a` and `a/b`. */

@@ -5,8 +5,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { type Pack, pack } from 'tar-stream';
+import { tarStream } from '../../base/tree.ts';
 import type { EngineFacts } from './engine/engine.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -61,26 +62,15 @@ export function sourcesHash(root = ROOT): string {
 }
 
 /** The build's context; read while it is sent. */
-export function buildContext(dependencies: Dependencies, root = ROOT): Pack {
+export function buildContext(dependencies: Dependencies, root = ROOT): Readable {
   const paths = [...SOURCES, ...(dependencies === 'copied' ? productionPackages(root) : [])];
-  const archive = pack();
-  void fill(archive, root, filesOf(root, paths)).catch((error: unknown) =>
-    archive.destroy(error instanceof Error ? error : new Error(String(error))),
-  );
-  return archive;
-}
-
-async function fill(archive: Pack, root: string, files: readonly string[]): Promise<void> {
-  for (const name of files) {
-    const { mode } = lstatSync(join(root, name));
-    const content = readFileSync(join(root, name));
-    await new Promise<void>((resolve, reject) => {
-      archive.entry({ name, mode, size: content.length }, content, (error) =>
-        error === undefined || error === null ? resolve() : reject(error),
-      );
+  const entries = filesOf(root, paths)
+    .values()
+    .map((path) => {
+      const file = join(root, path);
+      return { path, mode: lstatSync(file).mode, data: readFileSync(file) };
     });
-  }
-  archive.finalize();
+  return Readable.from(tarStream(entries));
 }
 
 /** Folders of the packages that the image needs, according to the lock file. */

@@ -43,6 +43,9 @@ export const CHUNK_EVENT_KINDS = {
 /** Kinds of events: see `CHUNK_EVENT_KINDS`. */
 export type ChunkEventKind = keyof typeof CHUNK_EVENT_KINDS;
 
+/** Sequence number of the event that led to another one; undefined when there is none, or no ring. */
+export type CauseEvent = number | undefined;
+
 /** Details of an event besides its kind. */
 export interface Facts {
   /** The other node: overlay, 64 hex digits. */
@@ -54,6 +57,11 @@ export interface Facts {
    */
   readonly of?: number | undefined;
   readonly detail?: string | undefined;
+}
+
+/** What a part of the node says about an event. */
+interface Account extends Omit<Facts, 'of'> {
+  readonly causeEvent?: CauseEvent;
 }
 
 /** Something that happened to a chunk on a node. */
@@ -79,7 +87,7 @@ export interface ChunkEventPage {
   readonly lost: number;
 }
 
-interface Slot extends Facts {
+interface Slot extends Account {
   readonly at: number;
   readonly kind: ChunkEventKind;
   readonly ms: number | undefined;
@@ -111,17 +119,18 @@ export class ChunkEvents {
    * @param address anything not 32 bytes long, as sent by a peer, is not a chunk and has no events
    * @returns the event's sequence number, for events that it leads to
    */
-  add(kind: ChunkEventKind, address: Uint8Array, facts: Facts = NO_FACTS): number | undefined {
+  add(kind: ChunkEventKind, address: Uint8Array, account: Account = NOTHING): CauseEvent {
     if (address.length !== ADDRESS_SIZE) return undefined;
     const index = this.#last % this.capacity;
-    const { peer, attempt, of, detail } = facts;
+    const { peer, attempt, causeEvent, detail } = account;
     const at = this.#origin + this.#clock.monotonic();
-    const before =
-      of === undefined || of <= this.#last - this.capacity
+    const cause =
+      causeEvent === undefined || causeEvent <= this.#last - this.capacity
         ? undefined
-        : this.#slots[(of - 1) % this.capacity];
-    const ms = before === undefined ? undefined : at - before.at;
-    this.#slots[index] = { kind, at, peer, ms, attempt, of, detail: detail && shortened(detail, DETAIL_MAX) };
+        : this.#slots[(causeEvent - 1) % this.capacity];
+    const ms = cause === undefined ? undefined : at - cause.at;
+    const shortDetail = detail && shortened(detail, DETAIL_MAX);
+    this.#slots[index] = { kind, at, peer, ms, attempt, causeEvent, detail: shortDetail };
     this.#addresses.set(address, index * ADDRESS_SIZE);
     this.#last += 1;
     return this.#last;
@@ -151,7 +160,7 @@ export class ChunkEvents {
   }
 
   #event(seq: number, index: number): ChunkEvent {
-    const { kind, at, peer, ms, attempt, of, detail } = this.#slots[index]!;
+    const { kind, at, peer, ms, attempt, causeEvent, detail } = this.#slots[index]!;
     const from = index * ADDRESS_SIZE;
     return {
       seq,
@@ -161,13 +170,13 @@ export class ChunkEvents {
       ...(peer === undefined ? {} : { peer }),
       ...(ms === undefined ? {} : { ms: microseconds(ms) }),
       ...(attempt === undefined ? {} : { attempt }),
-      ...(of === undefined ? {} : { of }),
+      ...(causeEvent === undefined ? {} : { of: causeEvent }),
       ...(detail === undefined ? {} : { detail }),
     };
   }
 }
 
-const NO_FACTS: Facts = {};
+const NOTHING: Account = {};
 
 function microseconds(ms: number): number {
   return Math.round(ms * 1000) / 1000;

@@ -139,9 +139,9 @@ function deferredUpload(
     tagUid: session.tagUid,
     async put(chunk) {
       const stamp = await stamper.stampAsync(chunk);
-      const of = events?.add('uploaded', chunk.address, DEFERRED);
+      const causeEvent = events?.add('uploaded', chunk.address, DEFERRED);
       await session.put(chunk, stamp);
-      events?.add('queued', chunk.address, { of });
+      events?.add('queued', chunk.address, { causeEvent });
     },
     done: (reference) => session.done(reference),
     cleanup: () => session.cleanup(),

@@ -47,7 +47,7 @@ export async function converseWithin<T>(
   talk: (stream: MessageStream) => Promise<T>,
 ): Promise<T> {
   const stream = await deps.host.open(peer, protocol, NO_OPTIONS);
-  const limit = deps.clock.timer(timeoutMs, () => stream.reset(new TimeoutError(timeoutMs)));
+  const limit = timeLimit(stream, timeoutMs, deps.clock);
   try {
     const result = await talk(stream);
     closeLater(stream, protocol, deps);
@@ -61,6 +61,11 @@ export async function converseWithin<T>(
 }
 
 const NO_OPTIONS = {};
+
+/** Resets the stream after this time, which ends any pending read. */
+export function timeLimit(stream: MessageStream, ms: number, clock: Clock): Disposable {
+  return clock.timer(ms, () => stream.reset(new TimeoutError(ms)));
+}
 
 function closeLater(stream: MessageStream, protocol: string, { log }: ConversationDeps): void {
   stream

@@ -3,13 +3,11 @@ import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../../formats/chunk/errors.ts';
 import { decodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
 import { chunkFrom } from '../../../formats/chunk/validate.ts';
-import type { ChunkEvents } from '../../env/chunk-events.ts';
-import type { MetricsOf } from '../../env/metrics.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, Peer } from '../../p2p/host.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
 import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
-import type { PULLSYNC_METRICS } from './metrics.ts';
+import type { PullsyncObserver } from './observer.ts';
 import type { Claim } from './requested-chunks.ts';
 import { PullsyncError } from './rules.ts';
 import type { Delivery } from './wire.ts';
@@ -23,7 +21,6 @@ export interface IntakeDeps {
    * throw.
    */
   readonly onDelivered: (chunk: Chunk) => void;
-  readonly events?: ChunkEvents | undefined;
 }
 
 /** The deliveries of one page on their way into the reserve. */
@@ -39,23 +36,23 @@ export class Intake {
   readonly #claims: Map<string, Claim>;
   readonly #from: Peer;
   readonly #deps: IntakeDeps;
-  readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
+  readonly #observer: PullsyncObserver;
   readonly #puts: Promise<void>[] = [];
 
   constructor(
     { from, claims }: { from: Peer; claims: ReadonlyMap<string, Claim> },
     deps: IntakeDeps,
-    metrics: MetricsOf<typeof PULLSYNC_METRICS>,
+    observer: PullsyncObserver,
   ) {
     this.#from = from;
     this.#claims = new Map(claims);
     this.#deps = deps;
-    this.#metrics = metrics;
+    this.#observer = observer;
   }
 
   take(delivery: MessageOf<typeof Delivery>): void {
     if (delivery.address.length === 0) {
-      this.#metrics.zeroAddress.inc();
+      this.#observer.gone();
       return;
     }
     try {
@@ -99,7 +96,7 @@ export class Intake {
     try {
       return chunkFrom(address, data);
     } catch (error) {
-      this.#metrics.invalid.inc();
+      this.#observer.invalid();
       throw error;
     }
   }
@@ -109,7 +106,7 @@ export class Intake {
     try {
       await this.#deps.reserve.put(chunk, stamp);
       this.count++;
-      this.#deps.events?.add('pulled', chunk.address, { peer: this.#from.id });
+      this.#observer.pulled(this.#from, chunk.address);
       done = true;
     } catch (error) {
       // The index is in use by a newer stamp: this one is no longer needed.

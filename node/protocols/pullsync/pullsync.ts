@@ -21,34 +21,25 @@
  * Nothing is accounted: both sides gain.
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
-import { encodeStamp } from '../../../formats/chunk/stamp.ts';
-import { type Clock, TimeoutError } from '../../../formats/clock.ts';
-import type { Logger } from '../../env/logger.ts';
-import type { Metrics, MetricsOf } from '../../env/metrics.ts';
-import type { Tracing } from '../../env/tracing/tracing.ts';
-import { RateLimit } from '../../env/turns/rate-limit.ts';
-import { decodeMessage, encodeMessage } from '../../p2p/codec/codec.ts';
-import type { MessageOf, MessageTable } from '../../p2p/codec/message.ts';
-import type { Headers, Host, MessageStream, Peer } from '../../p2p/host.ts';
-import type { Reserve, ReserveEntry, ReserveItem } from '../../store/ports.ts';
-import { converse, converseWithin } from '../conversation.ts';
-import { Announcements } from './announcements.ts';
+import type { Instruments } from '../../env/instruments.ts';
+import { encodeMessage } from '../../p2p/codec/codec.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
+import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import type { Reserve, ReserveEntry } from '../../store/ports.ts';
+import { converse, converseWithin, timeLimit } from '../conversation.ts';
 import { Intake, type IntakeDeps, keyOf } from './intake.ts';
-import { PULLSYNC_METRICS } from './metrics.ts';
-import { type Page, Pages } from './pages.ts';
+import { PullsyncObserver } from './observer.ts';
 import { type Claim, RequestedChunks, type Shared } from './requested-chunks.ts';
 import {
-  bitsOf,
   bitVectorOf,
   checkAck,
-  checkGet,
   checkOffer,
   DELIVERY_MS,
   NEWS_WAIT_MS,
   PROMPT_MS,
   PullsyncError,
-  SERVING,
 } from './rules.ts';
+import { cursorsAnswer, Serving, type ServingDeps } from './serving.ts';
 import {
   Ack,
   CURSORS,
@@ -63,17 +54,12 @@ import {
   Want,
 } from './wire.ts';
 
-export interface PullsyncDeps extends IntakeDeps {
+interface PullingDeps extends IntakeDeps, Instruments {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'>;
-  readonly reserve: Pick<
-    Reserve,
-    'put' | 'has' | 'load' | 'items' | 'onPut' | 'lastBinIds' | 'epoch' | 'radius' | 'hasRoomFor'
-  >;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly tracing?: Tracing | undefined;
+  readonly reserve: Pick<Reserve, 'put' | 'has' | 'radius' | 'hasRoomFor'>;
 }
+
+export type PullsyncDeps = PullingDeps & ServingDeps;
 
 export interface Cursors {
   /** Highest bin id of each of the peer's 32 bins, 0 for an empty one. */
@@ -135,18 +121,12 @@ export interface Pullsync {
 
 /** Registers the serving side. */
 export function createPullsync(deps: PullsyncDeps): Pullsync {
-  const protocol = new PullsyncProtocol(deps);
-  deps.host.handle(
-    CURSORS,
-    (stream, signal) => protocol.serveCursors(stream, signal),
-    (_peer, received) => (received.has(KNOWN_HEADER) ? WAITING : NOT_WAITING),
-  );
-  deps.host.handle(PULLSYNC, (stream, signal) => protocol.serve(stream, signal));
-  return protocol;
+  const observer = new PullsyncObserver(deps);
+  const serving = new Serving(deps, observer);
+  deps.host.handle(CURSORS, (stream, signal) => serving.cursors(stream, signal), cursorsAnswer);
+  deps.host.handle(PULLSYNC, (stream, signal) => serving.serve(stream, signal));
+  return new Pulling(deps, observer);
 }
-
-const WAITING: Headers = new Map([[KNOWN_HEADER, Uint8Array.of(1)]]);
-const NOT_WAITING: Headers = new Map();
 
 /** Which chunks of an offer to request from this peer, and which are already requested from others. */
 interface Selection {
@@ -165,24 +145,16 @@ interface PulledPage extends Pulled {
   readonly shared: readonly Shared[];
 }
 
-class PullsyncProtocol implements Pullsync {
-  readonly #deps: PullsyncDeps;
-  readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
-  readonly #pages: Pages;
-  readonly #announcements: Announcements;
+class Pulling implements Pullsync {
+  readonly #deps: PullingDeps;
+  readonly #observer: PullsyncObserver;
   readonly #requested: RequestedChunks;
-  /** One per connection, dropped with it. */
-  readonly #rates = new WeakMap<Peer, RateLimit>();
 
-  constructor(deps: PullsyncDeps) {
+  constructor(deps: PullingDeps, observer: PullsyncObserver) {
     this.#deps = deps;
-    this.#metrics = deps.metrics.register(PULLSYNC_METRICS);
-    this.#pages = new Pages(deps);
-    this.#announcements = new Announcements(deps);
+    this.#observer = observer;
     this.#requested = new RequestedChunks(deps.clock);
   }
-
-  // ── pulling side ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   async cursors(peer: Peer, signal: AbortSignal): Promise<Cursors> {
     signal.throwIfAborted();
@@ -263,13 +235,13 @@ class PullsyncProtocol implements Pullsync {
     return converse({ peer, protocol: PULLSYNC.id, signal }, this.#deps, async (stream) => {
       const { topmost, chunks } = await this.#offered(stream, { bin, start }, offering);
       if (chunks.length === 0) return { topmost, count: 0, errors: [], shared: [] };
-      this.#metrics.offered.inc(chunks.length);
+      this.#observer.offered(chunks.length);
       const { wanted, claims, shared } = this.#select(chunks);
-      this.#metrics.wanted.inc(wanted.length);
-      const page = new Intake({ from: peer, claims }, this.#deps, this.#metrics);
+      this.#observer.wanted(wanted.length);
+      const page = new Intake({ from: peer, claims }, this.#deps, this.#observer);
       const want = bitVectorOf(chunks.length, wanted);
-      await this.#spanned('pull-chunks', { peer, bin, chunks: wanted.length }, async () => {
-        using _limit = this.#deliveryLimit(stream);
+      await this.#observer.pulling({ peer, bin, chunks: wanted.length }, async () => {
+        using _limit = timeLimit(stream, DELIVERY_MS, this.#deps.clock);
         try {
           await stream.write(Want, { bitVector: want });
           for (let rest = claims.size; rest > 0; rest--) page.take(await stream.read(Delivery, signal));
@@ -277,8 +249,7 @@ class PullsyncProtocol implements Pullsync {
           await page.stored();
         }
       });
-      this.#metrics.delivered.inc(page.valid);
-      this.#metrics.lastReceived.inc({ bin }, page.valid);
+      this.#observer.delivered(bin, page.valid);
       if (page.failure !== undefined) throw page.failure;
       return { topmost, count: page.count, errors: page.errors, shared };
     });
@@ -307,111 +278,5 @@ class PullsyncProtocol implements Pullsync {
       }
     }
     return selection;
-  }
-
-  // ── serving side ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async serveCursors(stream: MessageStream, signal: AbortSignal): Promise<void> {
-    await this.#prompt(stream, stream.read(Syn));
-    const known = stream.headers.get(KNOWN_HEADER);
-    const ack = known === undefined ? this.#announcements.now() : await this.#await(stream, known, signal);
-    await stream.write(Ack, ack);
-  }
-
-  /** Reads ahead while it waits, so that it notices a peer that has given up. */
-  async #await(
-    stream: MessageStream,
-    known: Uint8Array,
-    signal: AbortSignal,
-  ): Promise<MessageOf<typeof Ack>> {
-    const waiting = new AbortController();
-    stream.read(Syn, signal).then(
-      () => waiting.abort(new PullsyncError('CURSORS_INVALID', 'asked again before the answer')),
-      (error: unknown) => waiting.abort(error),
-    );
-    const { peer } = stream;
-    return await this.#announcements.beyond({ peer, known: decodeMessage(Known, known) }, waiting.signal);
-  }
-
-  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
-    const get = await this.#prompt(stream, stream.read(Get));
-    checkGet(get);
-    const { page, want } = await this.#offer(stream, get, signal);
-    const wanted = bitsOf((await this.#prompt(stream, want)).bitVector, page.length);
-    this.#metrics.sentWanted.inc(wanted.length);
-    await this.#rateOf(stream.peer).take(Math.max(1, wanted.length), signal);
-    const items = wanted.map((index) => page[index] as ReserveItem);
-    const { peer } = stream;
-    const told = { peer, bin: get.bin, chunks: items.length };
-    await this.#spanned('deliver-chunks', told, () => this.#deliver(stream, items));
-  }
-
-  /** Reads ahead while it waits, so that it notices a peer that has given up, and stops collecting for it. */
-  async #offer(
-    stream: MessageStream,
-    { bin, start }: MessageOf<typeof Get>,
-    signal: AbortSignal,
-  ): Promise<{ page: Page; want: Promise<MessageOf<typeof Want>> }> {
-    const waiting = new AbortController();
-    const want = stream.read(Want, signal);
-    want.then(
-      () => waiting.abort(new PullsyncError('WANT_INVALID', 'chunks wanted before any were offered')),
-      (error: unknown) => waiting.abort(error),
-    );
-    const page = await this.#pages.page(bin, start, waiting.signal);
-    const chunks = page.map(({ address, batchId, stampHash }) => ({ address, batchId, stampHash }));
-    await stream.write(Offer, { topmost: page.at(-1)?.binId ?? 0n, chunks });
-    this.#metrics.sentOffered.inc(page.length);
-    return { page, want };
-  }
-
-  async #deliver(stream: MessageStream, items: readonly ReserveItem[]): Promise<void> {
-    const { events, reserve } = this.#deps;
-    using _limit = this.#deliveryLimit(stream);
-    for (const { address, batchId, stampHash } of items) {
-      const held = reserve.load(address, batchId, stampHash);
-      if (held === undefined) {
-        this.#metrics.missing.inc();
-        await stream.write(Delivery, {});
-      } else {
-        const { chunk, stamp } = held;
-        await stream.write(Delivery, { address, data: chunk.data, stamp: encodeStamp(stamp) });
-        events?.add('pull-served', address, { peer: stream.peer.id });
-      }
-      this.#metrics.sent.inc();
-    }
-  }
-
-  #deliveryLimit(stream: MessageStream): Disposable {
-    return this.#deps.clock.timer(DELIVERY_MS, () => stream.reset(new TimeoutError(DELIVERY_MS)));
-  }
-
-  /**
-   * The chunks of a page as one span, in a separate trace on each side: the stream's headers were exchanged
-   * long before there was anything to deliver.
-   */
-  #spanned(
-    name: string,
-    { peer, bin, chunks }: { peer: Peer; bin: number; chunks: number },
-    work: () => Promise<void>,
-  ): Promise<void> {
-    const { tracing } = this.#deps;
-    if (tracing === undefined || chunks === 0) return work();
-    return tracing.span(name, { parent: 'none', attributes: { 'peer.overlay': peer.id, bin, chunks } }, work);
-  }
-
-  #rateOf(peer: Peer): RateLimit {
-    const rate = this.#rates.get(peer) ?? new RateLimit(SERVING, this.#deps.clock);
-    this.#rates.set(peer, rate);
-    return rate;
-  }
-
-  /** A message that must come soon; otherwise the stream ends. */
-  async #prompt<T extends MessageTable>(
-    stream: MessageStream,
-    message: Promise<MessageOf<T>>,
-  ): Promise<MessageOf<T>> {
-    using _limit = this.#deps.clock.timer(PROMPT_MS, () => stream.reset(new TimeoutError(PROMPT_MS)));
-    return await message;
   }
 }

@@ -97,6 +97,21 @@ export class NoRoomError extends PushsyncError {
   }
 }
 
+export function isSuperseded(error: unknown): error is PushsyncError {
+  return error instanceof PushsyncError && error.code === 'SUPERSEDED';
+}
+
+/** What a push fails with: a storer's own statement as it is, anything else as the cause of `PUSH_FAILED`. */
+export function couldNotPush(cause: unknown): PushsyncError {
+  if (cause instanceof NoRoomError || isSuperseded(cause)) return cause;
+  return new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause });
+}
+
+/** All closer peers failed a moment ago, and the chunk does not belong here. */
+export function nobodyCloser(): PushsyncError {
+  return couldNotPush(new Error('no closer peer takes the chunk'));
+}
+
 /** The storer's statement that it keeps a chunk. */
 export interface Receipt {
   /** Chunk address, 32 bytes. */

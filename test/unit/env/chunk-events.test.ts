@@ -15,9 +15,9 @@ function ring(capacity: number) {
 test('an event has a sequence number, a time, and its cause', () => {
   const { events, time } = ring(10);
   time.elapsed += 1.25;
-  const of = events.add('push', A, { peer: 'cd'.repeat(32), attempt: 1 });
+  const causeEvent = events.add('push', A, { peer: 'cd'.repeat(32), attempt: 1 });
   time.elapsed += 20.5;
-  events.add('push-failed', A, { of, peer: 'cd'.repeat(32), attempt: 1, detail: 'no room' });
+  events.add('push-failed', A, { causeEvent, peer: 'cd'.repeat(32), attempt: 1, detail: 'no room' });
   const shared = { address: 'aa'.repeat(32), peer: 'cd'.repeat(32), attempt: 1 };
   expect(events.page(ALL)).toEqual({
     events: [
@@ -83,11 +83,11 @@ test('reading past the end finds nothing and reports where the end is', () => {
 
 test('no time is reported since an event that was overwritten', () => {
   const { events, time } = ring(2);
-  const of = events.add('pushing', A);
-  events.add('push', A, { of });
+  const causeEvent = events.add('pushing', A);
+  events.add('push', A, { causeEvent });
   events.add('push', B);
   time.elapsed += 10;
-  events.add('synced', A, { of });
+  events.add('synced', A, { causeEvent });
   expect(events.page(ALL).events.at(-1)).not.toHaveProperty('ms');
 });
 

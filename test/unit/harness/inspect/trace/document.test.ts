@@ -171,13 +171,13 @@ test('the slowest pushes are those with the longest time to a valid receipt, att
   const { reference, chunks } = await chunksOf(3 * 4096);
   const events = ring(1000);
   for (const [i, { address }] of chunks.entries()) {
-    const of = events.add('pushing', address);
+    const causeEvent = events.add('pushing', address);
     time.now += 1;
-    events.add('not-synced', address, { of });
+    events.add('not-synced', address, { causeEvent });
     time.now += 10 * i;
     const again = events.add('pushing', address);
     time.now += 1;
-    events.add('synced', address, { of: again, peer: overlayOf(0x80) });
+    events.add('synced', address, { causeEvent: again, peer: overlayOf(0x80) });
   }
   const { content } = await traced(reference, [{ name: 'a', overlay: 0, holds: chunks, events }]);
   expect(content.slowest).toEqual(
@@ -192,12 +192,17 @@ test.each([60, 80, 140])('no line is longer than %i columns', async (width) => {
   const [a, b] = [ring(), ring()];
   for (const { address } of chunks) {
     a.add('uploaded', address, { detail: 'deferred' });
-    const of = a.add('pushing', address);
-    const push = a.add('push', address, { of, peer: overlayOf(0x80), attempt: 1 });
+    const causeEvent = a.add('pushing', address);
+    const push = a.add('push', address, { causeEvent, peer: overlayOf(0x80), attempt: 1 });
     const received = b.add('received', address, { peer: overlayOf(0) });
-    b.add('refused', address, { of: received, detail: 'x'.repeat(150) });
-    a.add('push-failed', address, { of: push, peer: overlayOf(0x80), attempt: 1, detail: 'y'.repeat(150) });
-    a.add('not-synced', address, { of, detail: 'could not push chunk' });
+    b.add('refused', address, { causeEvent: received, detail: 'x'.repeat(150) });
+    a.add('push-failed', address, {
+      causeEvent: push,
+      peer: overlayOf(0x80),
+      attempt: 1,
+      detail: 'y'.repeat(150),
+    });
+    a.add('not-synced', address, { causeEvent, detail: 'could not push chunk' });
   }
   const document = await traced(
     reference,

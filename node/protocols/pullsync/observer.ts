@@ -1,0 +1,94 @@
+/** What is seen of pull syncing from outside: metrics, chunk events and spans. */
+import type { Instruments } from '../../env/instruments.ts';
+import type { MetricsOf } from '../../env/metrics.ts';
+import type { Peer } from '../../p2p/host.ts';
+import { PULLSYNC_METRICS } from './metrics.ts';
+
+/** The chunks of a page that one side sends to the other. */
+interface Delivery {
+  /** The other side. */
+  readonly peer: Peer;
+  readonly bin: number;
+  readonly chunks: number;
+}
+
+export class PullsyncObserver {
+  readonly #deps: Instruments;
+  readonly #metrics: MetricsOf<typeof PULLSYNC_METRICS>;
+
+  constructor(deps: Instruments) {
+    this.#deps = deps;
+    this.#metrics = deps.metrics.register(PULLSYNC_METRICS);
+  }
+
+  // ── pulling side ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  offered(chunks: number): void {
+    this.#metrics.offered.inc(chunks);
+  }
+
+  wanted(chunks: number): void {
+    this.#metrics.wanted.inc(chunks);
+  }
+
+  pulling(delivery: Delivery, work: () => Promise<void>): Promise<void> {
+    return this.#spanned('pull-chunks', delivery, work);
+  }
+
+  /** The chunk has left the peer's reserve since it was offered. */
+  gone(): void {
+    this.#metrics.zeroAddress.inc();
+  }
+
+  invalid(): void {
+    this.#metrics.invalid.inc();
+  }
+
+  pulled(peer: Peer, address: Uint8Array): void {
+    this.#deps.events?.add('pulled', address, { peer: peer.id });
+  }
+
+  /** @param valid deliveries of a page */
+  delivered(bin: number, valid: number): void {
+    this.#metrics.delivered.inc(valid);
+    this.#metrics.lastReceived.inc({ bin }, valid);
+  }
+
+  // ── serving side ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  sentOffer(chunks: number): void {
+    this.#metrics.sentOffered.inc(chunks);
+  }
+
+  requested(chunks: number): void {
+    this.#metrics.sentWanted.inc(chunks);
+  }
+
+  delivering(delivery: Delivery, work: () => Promise<void>): Promise<void> {
+    return this.#spanned('deliver-chunks', delivery, work);
+  }
+
+  /** The chunk has left the reserve since it was offered. */
+  missing(): void {
+    this.#metrics.missing.inc();
+  }
+
+  served(peer: Peer, address: Uint8Array): void {
+    this.#deps.events?.add('pull-served', address, { peer: peer.id });
+  }
+
+  /** A delivery, which is empty for a missing chunk. */
+  sent(): void {
+    this.#metrics.sent.inc();
+  }
+
+  /**
+   * The chunks of a page as one span, in a separate trace on each side: the stream's headers were exchanged
+   * long before there was anything to deliver.
+   */
+  #spanned(name: string, { peer, bin, chunks }: Delivery, work: () => Promise<void>): Promise<void> {
+    const { tracing } = this.#deps;
+    if (tracing === undefined || chunks === 0) return work();
+    return tracing.span(name, { parent: 'none', attributes: { 'peer.overlay': peer.id, bin, chunks } }, work);
+  }
+}

@@ -1,0 +1,226 @@
+/** The receiving side of pushsync: verifies a delivery, then stores it or passes it on, and answers with a receipt. */
+import { isResponsible } from '../../../formats/chunk/address.ts';
+import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { ChunkError } from '../../../formats/chunk/errors.ts';
+import { decodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { chunkFrom } from '../../../formats/chunk/validate.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import type { Signer } from '../../../formats/crypto/signer.ts';
+import { type Accounting, AccountingError, type Debit } from '../../accounting/ports.ts';
+import type { CauseEvent } from '../../env/chunk-events.ts';
+import type { MessageOf } from '../../p2p/codec/message.ts';
+import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
+import { type Postage, PostageError } from '../../postage/ports.ts';
+import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
+import type { Topology } from '../../topology/topology.ts';
+import { timeLimit } from '../conversation.ts';
+import type { ObserverDeps, PushsyncObserver } from './observer.ts';
+import {
+  ATTEMPT_TIMEOUT_MS,
+  couldNotPush,
+  nobodyCloser,
+  PASSED_ON,
+  REFUSALS,
+  type Receipt,
+  refusesStamp,
+} from './rules.ts';
+import type { Sender, Way } from './sending.ts';
+import { belongsHere, noRoomFor } from './surroundings.ts';
+import { Delivery, Receipt as ReceiptMessage } from './wire.ts';
+
+export interface ServingOptions {
+  /** Of this node's overlay, 32 bytes. */
+  readonly nonce: Uint8Array;
+  /** Whether others can reach this node; if not, it stores only what no other node takes. */
+  readonly reachable: boolean;
+}
+
+export interface ServingDeps extends ObserverDeps {
+  readonly host: Pick<Host, 'overlay' | 'misbehaved' | 'isSuspect'>;
+  readonly topology: Pick<Topology, 'peers' | 'storageRadius'>;
+  readonly accounting: Pick<Accounting, 'price' | 'prepareDebit'>;
+  readonly postage: Pick<Postage, 'validate'>;
+  readonly store: { readonly reserve: Pick<Reserve, 'put' | 'has' | 'hasIndex' | 'hasRoomFor'> };
+  /** Key of this node's overlay. */
+  readonly signer: Signer;
+  /** Sees every valid chunk that is delivered, whether it is then stored, passed on or refused for its stamp. Must not throw. */
+  readonly onDelivered: (chunk: Chunk) => void;
+}
+
+export class Serving {
+  readonly #options: ServingOptions;
+  readonly #deps: ServingDeps;
+  readonly #sender: Sender;
+  readonly #observer: PushsyncObserver;
+  readonly #refusals: PeerLimits;
+
+  constructor(
+    options: ServingOptions,
+    deps: ServingDeps,
+    { sender, observer }: { sender: Sender; observer: PushsyncObserver },
+  ) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#sender = sender;
+    this.#observer = observer;
+    this.#refusals = new PeerLimits(REFUSALS, deps.clock);
+  }
+
+  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+    const startedAt = this.#deps.clock.monotonic();
+    const { peer } = stream;
+    const message = await this.#readDelivery(stream);
+    const { address } = message;
+    const causeEvent = this.#observer.received(peer, address);
+    let receipt: Receipt;
+    let debit: Debit;
+    // Undefined in the usual case, which then does not wait for another turn of the event loop.
+    const pause = this.#refusals.ready(peer, signal);
+    if (pause !== undefined) await pause;
+    try {
+      receipt = await this.#take(message, peer, signal, causeEvent);
+      debit = this.#reserveDebit(peer, address);
+    } catch (error) {
+      this.#observer.refused(peer, { address, causeEvent, startedAt }, error);
+      this.#blame(peer, error);
+      await stream.write(ReceiptMessage, { err: refusal(error, peer) });
+      return;
+    }
+    try {
+      await stream.write(ReceiptMessage, receipt);
+      debit.apply();
+    } finally {
+      debit.release();
+    }
+    this.#observer.answered(startedAt);
+  }
+
+  /** If a batch is unknown or seems too small, we may not have read its events yet. */
+  #blame(sender: Peer, error: unknown): void {
+    const { host } = this.#deps;
+    const ofTheDelivery =
+      error instanceof ChunkError || error instanceof PostageError || refusesStamp(causeOf(error));
+    if (ofTheDelivery) this.#refusals.charge(sender, 1);
+    if (error instanceof ChunkError) host.misbehaved(sender, error.message);
+    else if (isBadStamp(error)) host.misbehaved(sender, `stamp: ${error.message}`, PASSED_ON);
+  }
+
+  async #readDelivery(stream: MessageStream): Promise<MessageOf<typeof Delivery>> {
+    const limit = timeLimit(stream, ATTEMPT_TIMEOUT_MS, this.#deps.clock);
+    try {
+      return await stream.read(Delivery);
+    } finally {
+      limit[Symbol.dispose]();
+    }
+  }
+
+  #reserveDebit(peer: Peer, address: Uint8Array): Debit {
+    const { accounting, host } = this.#deps;
+    return accounting.prepareDebit(peer, accounting.price(host.overlay, address));
+  }
+
+  /** @returns our own receipt or that of the next node */
+  async #take(
+    message: MessageOf<typeof Delivery>,
+    sender: Peer,
+    signal: AbortSignal,
+    causeEvent: CauseEvent,
+  ): Promise<Receipt> {
+    const { clock, host, topology } = this.#deps;
+    const stamp = decodeStamp(message.stamp);
+    const chunk = chunkFrom(message.address, message.data);
+    this.#observer.verified(chunk.address);
+    this.#deps.onDelivered(chunk);
+    if (this.#options.reachable && isResponsible(host.overlay, chunk.address, topology.storageRadius())) {
+      return await this.#store(chunk, stamp, causeEvent);
+    }
+
+    if (host.isSuspect(sender)) this.#checkStamp(chunk, stamp);
+    const id = toHex(chunk.identity);
+    const parcel = { chunk, stamp: message.stamp, id, onSent: undefined, keptHere: false, causeEvent };
+    using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
+    // A node that does not count itself would send the chunk back to the closest peer, and so in circles.
+    const exclude = this.#options.reachable ? [] : [sender.id];
+    const way: Way<Receipt> = { originated: false, exclude, accept: (receipt) => receipt };
+    const outcome = await this.#sender.send(parcel, way, deadline.signal);
+    if (outcome.outcome === 'exhausted') {
+      if (refusesStamp(outcome.cause)) this.#checkStamp(chunk, stamp);
+      throw couldNotPush(outcome.cause);
+    }
+    if (outcome.outcome === 'nobody') {
+      // All closer peers failed a moment ago. A chunk kept here would count as stored where no node looks for
+      // it.
+      if (!belongsHere(this.#deps, chunk.address)) throw nobodyCloser();
+      return await this.#store(chunk, stamp, causeEvent);
+    }
+    this.#observer.forwarded(sender, parcel);
+    return outcome.result;
+  }
+
+  async #store(chunk: Chunk, stamp: Stamp, causeEvent: CauseEvent): Promise<Receipt> {
+    const { signer, store, topology } = this.#deps;
+    const { address } = chunk;
+    this.#validate(chunk, stamp);
+    // A chunk that is here already, or replaces another, needs no room.
+    const isHeld = () =>
+      store.reserve.has(address, stamp.batchId, stampHash(stamp)) || store.reserve.hasIndex(stamp);
+    if (!store.reserve.hasRoomFor(address) && !isHeld()) {
+      this.#observer.noRoom();
+      throw noRoomFor(this.#deps, address);
+    }
+    await store.reserve.put(chunk, stamp);
+    this.#observer.stored(chunk, causeEvent);
+    // The current radius: it may have grown since the delivery came, and then this node is not responsible
+    // for the chunk.
+    const storageRadius = topology.storageRadius();
+    const signature = signer.sign(address);
+    this.#observer.signed(chunk, causeEvent);
+    return { address, signature, nonce: this.#options.nonce, storageRadius };
+  }
+
+  /**
+   * For a chunk that is passed on. @throws PostageError `STAMP_INVALID`; nothing while the batch is unknown
+   */
+  #checkStamp(chunk: Chunk, stamp: Stamp): void {
+    try {
+      this.#validate(chunk, stamp);
+    } catch (error) {
+      if (isBadStamp(error)) throw error;
+      this.#observer.stampUnchecked(error);
+    }
+  }
+
+  #validate(chunk: Chunk, stamp: Stamp): void {
+    const { clock, postage } = this.#deps;
+    const startedAt = clock.monotonic();
+    try {
+      postage.validate(chunk, stamp);
+    } catch (error) {
+      this.#observer.stampChecked('failure', startedAt);
+      throw error;
+    }
+    this.#observer.stampChecked('success', startedAt);
+  }
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+function isBadStamp(error: unknown): error is PostageError {
+  return error instanceof PostageError && error.code === 'STAMP_INVALID' && !error.passing;
+}
+
+/** Text of a refusal as nodes of the network word it. */
+function refusal(error: unknown, sender: Peer): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof ChunkError) {
+    return error.code === 'STAMP_INVALID' ? `pushsync stamp unmarshall: ${message}` : 'invalid chunk';
+  }
+  if (error instanceof PostageError) return `invalid stamp: ${message}`;
+  if (error instanceof ReserveOverwriteError) return `reserve put: reserve putter.Put: ${message}`;
+  if (error instanceof AccountingError)
+    return `prepare debit to peer ${sender.id} before writeback: ${message}`;
+  return `handler: push to closest chunk: ${message}`;
+}

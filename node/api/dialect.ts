@@ -120,6 +120,8 @@ interface DialectColumn {
   /** Suffix of the host names whose first part names the content. */
   readonly hostSuffix: string;
   readonly metricPrefix: string;
+  /** The network's token as a coin of the wallet. */
+  readonly token: string;
   readonly versions: Versions;
   readonly fields: FieldNames;
   readonly messages: Messages;
@@ -201,6 +203,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     segment: 'svc',
     hostSuffix: '.svc.localhost',
     metricPrefix: 'svc',
+    token: 'svc',
     versions: { main: '7.3.0', debug: '4.0.0', product: (own) => own },
     fields: {
       mode: ['svcMode'],
@@ -266,6 +269,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     segment: 'bzz',
     hostSuffix: '.swarm.localhost',
     metricPrefix: 'bee',
+    token: 'bzz',
     // The versions of Bee 2.8.1, whose builds append a word of their own.
     versions: { main: '8.1.0', debug: '8.1.0', product: () => '2.8.1-svcnet' },
     fields: {
@@ -338,6 +342,9 @@ export const FILE_SEGMENTS: readonly string[] = [COLUMNS.svc.segment, COLUMNS.sw
 /** Host names under which content is served; both work in either dialect. */
 export const HOST_SUFFIXES: readonly string[] = [COLUMNS.svc.hostSuffix, COLUMNS.swarm.hostSuffix];
 /** The segment used for them in the route table. */
+/** The network's token as a coin of the wallet: either dialect accepts both names. */
+export const TOKEN_NAMES: readonly string[] = [COLUMNS.svc.token, COLUMNS.swarm.token];
+
 export const CANONICAL_SEGMENT = COLUMNS.svc.segment;
 
 export function dialectOf(name: DialectName): Dialect {

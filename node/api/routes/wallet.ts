@@ -1,6 +1,6 @@
 /** The chain account of the node: `http-api-completion.md` 5.12. */
 import type { Wallet } from '../../onchain/wallet.ts';
-import { emit } from '../dialect.ts';
+import { emit, TOKEN_NAMES } from '../dialect.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
 import { route } from '../route/route.ts';
 import { GAS_HEADERS, gasOf } from '../values/gas.ts';
@@ -26,10 +26,9 @@ const NATIVE: Coin = {
   send: (wallet) => wallet.sendNative,
   sendFailed: 'WITHDRAW_NATIVE_FAILED',
 };
-/** By lower-case name; either dialect accepts the names of both. */
+/** By lower-case name. */
 const COINS: ReadonlyMap<string, Coin> = new Map([
-  ['svc', TOKENS],
-  ['bzz', TOKENS],
+  ...TOKEN_NAMES.map((name) => [name, TOKENS] as const),
   ['nativetoken', NATIVE],
 ]);
 

@@ -445,7 +445,9 @@ class ChunkPusher implements Pusher {
     const own = storageRadius();
     const prefix = addressPrefix(chunk.address, Math.min(Math.max(claimed.length, own), own + DEEPER_MAX));
     if (this.#pauses.failed(prefix, reason)) {
-      log.warn({ neighbourhood: prefix, reason }, 'uploads wait for a neighbourhood that takes nothing');
+      // The reason may be a peer's own words, of any length and content.
+      log.warn({ neighbourhood: prefix }, 'uploads wait for a neighbourhood that takes nothing');
+      log.debug({ neighbourhood: prefix, reason }, 'why it takes nothing');
     }
   }
 

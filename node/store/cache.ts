@@ -23,20 +23,21 @@ export interface ReadCache extends Cache {
   touch(address: Uint8Array): void;
 }
 
-export function createCache(
-  capacity: number,
-  deps: { backend: Backend; chunks: ChunkTable; disk: Disk; log: Logger; events?: ChunkEvents | undefined },
-): ReadCache {
+interface CacheDeps {
+  readonly backend: Backend;
+  readonly chunks: ChunkTable;
+  readonly disk: Disk;
+  readonly log: Logger;
+  readonly events?: ChunkEvents | undefined;
+}
+
+export function createCache(capacity: number, deps: CacheDeps): ReadCache {
   const { backend, chunks, disk, log, events } = deps;
   const newest = backend.last('cacheOrder', START, END);
   let nextPlace = newest === undefined ? 0 : decodeNumber(newest) + 1;
   let openWrites = 0;
   let touched = new Map<string, Uint8Array>();
 
-  const sizeOf = (reader: TableReader): number => {
-    const size = reader.get('meta', SIZE);
-    return size === undefined ? 0 : decodeNumber(size);
-  };
   const place = (tx: Transaction, address: Uint8Array): void => {
     const at = encodeNumber(nextPlace);
     nextPlace += 1;
@@ -65,7 +66,6 @@ export function createCache(
     }
     return size - leaving.length;
   };
-  const setSize = (tx: Transaction, size: number): void => tx.put('meta', SIZE, encodeNumber(size));
   /** After a start with a smaller capacity. */
   const shrink = async (): Promise<void> => {
     for (let size = sizeOf(backend); size > capacity; ) {
@@ -130,4 +130,14 @@ export function createCache(
         .catch((error: unknown) => log.warn({ err: error }, 'order of the cache could not be written'));
     },
   };
+}
+
+/** Chunks in the cache. */
+function sizeOf(reader: TableReader): number {
+  const size = reader.get('meta', SIZE);
+  return size === undefined ? 0 : decodeNumber(size);
+}
+
+function setSize(tx: Transaction, size: number): void {
+  tx.put('meta', SIZE, encodeNumber(size));
 }

@@ -5,12 +5,21 @@
 import { createRequire } from 'node:module';
 
 /**
+ * Longest YAML, bytes: all options with their help are a third of it. The time to read some texts grows with the
+ * square of their length; for this length it is at most two seconds.
+ */
+const YAML_MAX = 32 * 1024;
+
+/**
  * YAML, which includes JSON: the built-in JSON parser reads the testbed's files without loading another one.
  * @returns a map of texts, lists and `null`s in most cases; in JSON also booleans
  * @throws Error that says what is wrong and where, and from the second line on quotes the text
  */
 export function parseOptionFile(text: string): unknown {
   if (isJson(text)) return JSON.parse(text, asWritten) as unknown;
+  const bytes = Buffer.byteLength(text);
+  if (bytes > YAML_MAX)
+    throw new Error(`${bytes} bytes of YAML, expected at most ${YAML_MAX}; JSON may be longer`);
   const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml');
   // A missing value is no empty text.
   return parse(text, { schema: 'failsafe', customTags: ['null'] }) as unknown;

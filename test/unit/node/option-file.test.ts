@@ -38,3 +38,10 @@ test('a missing value is none, and so is an empty file', () => {
 test('broken YAML is an error that says where', () => {
   expect(() => parseOptionFile('a: [1,\n b: {')).toThrow(/at line 2/);
 });
+
+test('YAML longer than 32 KiB is refused unread, JSON of any length is read', () => {
+  const longest = `node-name: ${'a'.repeat(32 * 1024 - 11)}`;
+  expect(parseOptionFile(longest)).toHaveProperty('node-name');
+  expect(() => parseOptionFile(`${longest}a`)).toThrow('32769 bytes of YAML, expected at most 32768');
+  expect(parseOptionFile(JSON.stringify({ 'node-name': 'a'.repeat(40_000) }))).toHaveProperty('node-name');
+});

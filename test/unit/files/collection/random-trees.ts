@@ -22,6 +22,7 @@ const SIZES = [0, 0, 1, 511, 512, 513, 4095, 4096, 4097, 9000];
 const DISK_BLOCK = 4096;
 const SEPARATOR = Buffer.from('/');
 const EXTENSIONS = ['', '', '', '.html', '.css', '.png', '.json', '.HTML', '.', '.unknown'];
+/** No end of a name is an extension by chance: the machine's own tables give a Bee the type of those. */
 const WORDS = [
   'a',
   'index',
@@ -35,7 +36,7 @@ const WORDS = [
   'back\\slash',
   '"quoted"',
   '-dash',
-  '...',
+  '...dots',
   '.hidden',
   'tab\there',
   'e\u0301',

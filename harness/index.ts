@@ -9,6 +9,7 @@ export type { RpcFault } from '../chain/gate/faults.ts';
 export type { GateCount } from '../chain/gate/gate.ts';
 export type { WrongAnswer } from '../chain/gate/wrong-answers.ts';
 export type { SocParts } from '../formats/chunk/soc.ts';
+export type { Clock, Deadline } from '../formats/clock.ts';
 export type { AbiValue } from '../formats/ethereum/abi.ts';
 export type {
   ChunkEvent,

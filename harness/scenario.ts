@@ -5,10 +5,15 @@
  * text.
  */
 
+import type { Clock } from '../formats/clock.ts';
+import { MACHINE_CLOCK } from './base/machine/clock.ts';
+import { type Probe, until as poll, pause as rest } from './base/wait.ts';
+
 export { addressPrefix, closerTo, proximityOrder } from '../formats/chunk/address.ts';
 export { makeCac } from '../formats/chunk/cac.ts';
 export { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter } from '../formats/chunk/chunk.ts';
 export { signSoc, socAddress, socParts } from '../formats/chunk/soc.ts';
+export type { Clock, Deadline } from '../formats/clock.ts';
 export { fromHex, toHex } from '../formats/crypto/hex.ts';
 export { createSigner, type Signer } from '../formats/crypto/signer.ts';
 export type { Random } from '../formats/random.ts';
@@ -22,7 +27,7 @@ export { allAtMost } from './base/all-at-most.ts';
 export { messageOf } from './base/errors.ts';
 export { formatMs, grouped, plural } from './base/format.ts';
 export { readTree, type TreeFile, tarOf } from './base/tree.ts';
-export { type Probe, type ProbeResult, pause, until, type WaitOptions } from './base/wait.ts';
+export type { Probe, ProbeResult } from './base/wait.ts';
 export { type Books, type ChainBooks, type LinkGap, linkGaps, violations } from './cluster/books/books.ts';
 export { type AccountedNode, readNodeBooks } from './cluster/books/node-books.ts';
 export { readBooks } from './cluster/books/read-books.ts';
@@ -142,3 +147,31 @@ export {
   type ScheduledUpload,
   writeSchedule,
 } from './run/schedule/schedule.ts';
+
+/** How long to wait. */
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** For expensive probes. Default: 200 ms. */
+  readonly longestPauseMs?: number;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Polls until the probe is done.
+ * @param what completes the sentence "… within 20 s", such as `the nodes are not meshed`
+ * @throws HarnessError `WAIT_TIMEOUT` with the last thing missing, `INTERRUPTED`; errors of the probe pass through
+ */
+export function until<T>(what: string, probe: Probe<T>, options: WaitOptions): Promise<T> {
+  return poll(what, probe, { clock: MACHINE_CLOCK, ...options });
+}
+
+/** Waits for this time or until the signal; a caller that needs to know which checks the signal. */
+export function pause(
+  ms: number,
+  signal: AbortSignal,
+  clock: Pick<Clock, 'sleep'> = MACHINE_CLOCK,
+): Promise<void> {
+  return rest(clock, ms, signal);
+}

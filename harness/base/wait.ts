@@ -2,7 +2,7 @@
  * Waiting for a condition: polled with a growing pause and bounded by a deadline; when the deadline passes,
  * the error says what was still missing. There is no fixed sleep anywhere in the testbed.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../formats/clock.ts';
 import { expectTimeout } from './arguments.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
 import { formatMs } from './format.ts';
@@ -20,6 +20,7 @@ export type ProbeResult<T> = { readonly done: T } | { readonly missing: string }
 
 /** How long to wait. */
 export interface WaitOptions {
+  readonly clock: Clock;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   /** For expensive probes. Default: 200 ms. */
@@ -33,9 +34,10 @@ export interface WaitOptions {
  */
 export async function until<T>(what: string, probe: Probe<T>, options: WaitOptions): Promise<T> {
   expectTimeout('timeoutMs', options.timeoutMs);
-  const startedAt = performance.now();
-  const deadline = AbortSignal.timeout(options.timeoutMs);
-  const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
+  const { clock } = options;
+  const startedAt = clock.monotonic();
+  using deadline = clock.deadline(options.timeoutMs, options.signal);
+  const { signal } = deadline;
   let missing: string | undefined;
   const longestPauseMs = options.longestPauseMs ?? LONGEST_PAUSE_MS;
   let pauseMs = FIRST_PAUSE_MS;
@@ -45,12 +47,12 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
       const seen = await probe(signal);
       if ('done' in seen) return seen.done;
       // A probe cut off by the deadline says less than the one before.
-      if (missing === undefined || !deadline.aborted) missing = seen.missing;
-      await sleep(pauseMs, undefined, { signal });
+      if (missing === undefined || !signal.aborted) missing = seen.missing;
+      await clock.sleep(pauseMs, signal);
     } catch (error) {
       if (options.signal?.aborted === true) throw interrupted(options.signal);
-      if (!deadline.aborted) throw error;
-      const waited = formatMs(performance.now() - startedAt);
+      if (!signal.aborted) throw error;
+      const waited = formatMs(clock.monotonic() - startedAt);
       const seen = missing ?? 'nothing was seen yet';
       throw new HarnessError('WAIT_TIMEOUT', `${what} within ${waited}: ${seen}`, { cause: error });
     }
@@ -59,10 +61,10 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
 }
 
 /** Waits for this time or until the signal; a caller that needs to know which checks the signal. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
   try {
-    await sleep(ms, undefined, { signal });
+    await clock.sleep(ms, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   }

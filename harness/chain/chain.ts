@@ -8,6 +8,7 @@ import type { RpcFault } from '../../chain/gate/faults.ts';
 import type { GateCount } from '../../chain/gate/gate.ts';
 import { createRpcClient, type RpcClient, RpcError } from '../../chain/rpc.ts';
 import { type SavedState, writeState } from '../../chain/state/state-folder.ts';
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../formats/ethereum/abi.ts';
 import { quantity } from '../../formats/ethereum/hex.ts';
@@ -72,6 +73,7 @@ export class Chain {
   #witness: BreakWitness | undefined;
   /** Whose endpoint this process makes fail: `node id`, both empty for all nodes. */
   readonly #failing = new Set<string>();
+  readonly #clock: Clock;
   #readers: BlockReaders = () => Promise.resolve([]);
   readonly #url: string;
   readonly #rpc: RpcClient | undefined;
@@ -79,7 +81,8 @@ export class Chain {
   readonly #authorization: Authorization;
 
   /** @internal */
-  constructor(record: ChainRecord) {
+  constructor(record: ChainRecord, clock: Clock) {
+    this.#clock = clock;
     this.#url = record.rpc;
     this.chainId = record.chainId;
     this.networkId = record.networkId;
@@ -96,7 +99,7 @@ export class Chain {
     this.#control =
       control === undefined
         ? undefined
-        : new HttpClient({ node: 'chain', base: control, token, tokenFile, foreign });
+        : new HttpClient({ node: 'chain', base: control, token, tokenFile, foreign, clock });
   }
 
   /** URL of the JSON-RPC endpoint; empty when the nodes have no chain. A provider's holds the key of an account. */
@@ -302,7 +305,7 @@ export class Chain {
         if (receipt.status === '0x1') return { done: true };
         throw new HarnessError('CHAIN_FAILED', `${call.signature}: transaction ${hash} failed`);
       },
-      { timeoutMs: SEND_TIMEOUT_MS, signal },
+      { clock: this.#clock, timeoutMs: SEND_TIMEOUT_MS, signal },
     );
     return hash;
   }

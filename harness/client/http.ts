@@ -1,7 +1,9 @@
 /** One node's HTTP connection pool: requests with a deadline, and failures that have a class. */
+
 import type { Agent } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { Clock } from '../../formats/clock.ts';
 import { argumentError, expectTimeout } from '../base/arguments.ts';
 import { connectionsTo, socketAgent, type Whose } from '../base/direct.ts';
 import { readBeginning, readLimited, readLimitedText } from '../base/read-limited.ts';
@@ -58,18 +60,26 @@ export interface HttpResponse {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
+export interface HttpClientOptions extends TokenSource, Whose {
+  readonly node: string;
+  readonly base: string;
+  readonly clock: Clock;
+}
+
 export class HttpClient implements AsyncDisposable {
   /** Such as `http://127.0.0.1:1633`. */
   readonly base: string;
   readonly node: string;
   /** For WebSockets to the same node. */
   readonly agent: Agent;
+  readonly clock: Clock;
   readonly #pool: Dispatcher;
   readonly #authorization: Authorization;
 
-  constructor(options: { node: string; base: string } & TokenSource & Whose) {
+  constructor(options: HttpClientOptions) {
     this.base = options.base;
     this.node = options.node;
+    this.clock = options.clock;
     this.#authorization = new Authorization(options);
     this.agent = socketAgent(options.base, options);
     this.#pool = connectionsTo(options.base, options, {
@@ -105,8 +115,8 @@ export class HttpClient implements AsyncDisposable {
     const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
     expectTimeout('timeoutMs', timeoutMs);
     const headers = { ...this.authorization(), ...options.headers };
-    const deadline = AbortSignal.timeout(timeoutMs);
-    const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
+    // In the background: a body that nobody reads keeps it, but must not keep the process.
+    const deadline = this.clock.deadline(timeoutMs, options.signal, true);
     try {
       const response = await this.#pool.request({
         origin: this.base,
@@ -115,11 +125,13 @@ export class HttpClient implements AsyncDisposable {
         headers,
         // By default undici closes the connection after every HEAD; presence is queried thousands of times.
         reset: false,
-        signal,
+        signal: deadline.signal,
         ...(options.body === undefined ? {} : { body: poolBody(options.body) }),
       });
+      response.body.once('close', () => deadline[Symbol.dispose]());
       return this.#answer(response, options);
     } catch (error) {
+      deadline[Symbol.dispose]();
       throw this.#failure(error, options, false);
     }
   }

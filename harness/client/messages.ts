@@ -1,5 +1,7 @@
 /** Messages of a node: sending them, and listening to topics and to single-owner chunk addresses. */
+
 import { WebSocket } from 'ws';
+import type { Clock } from '../../formats/clock.ts';
 import { argumentError, DIGITS, expectHex, expectText } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
@@ -49,13 +51,13 @@ export class Subscription implements Disposable {
   #closed: number | undefined;
   #bytes = 0;
 
-  constructor(socket: MessageSocket) {
+  constructor(socket: MessageSocket, clock: Pick<Clock, 'now'>) {
     this.#socket = socket;
     socket.addEventListener('message', ({ data }) => {
       const payload = new Uint8Array(data as ArrayBuffer);
       this.#bytes += payload.length;
       if (this.received.length < KEPT_MAX && this.#bytes <= KEPT_BYTES_MAX)
-        this.received.push({ payload, atMs: Date.now() });
+        this.received.push({ payload, atMs: clock.now() });
     });
     socket.addEventListener('close', ({ code }) => {
       this.#closed = code;
@@ -149,9 +151,9 @@ export class MessagesClient {
     socket.binaryType = 'arraybuffer';
     // Who waits for a message looks for it again and again: what is open does not keep a program alive.
     socket.once('upgrade', ({ socket: connection }) => void connection.unref());
-    const subscription = new Subscription(socket);
-    const deadline = AbortSignal.timeout(OPEN_TIMEOUT_MS);
-    const ending = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
+    const subscription = new Subscription(socket, this.#http.clock);
+    using deadline = this.#http.clock.deadline(OPEN_TIMEOUT_MS, signal);
+    const ending = deadline.signal;
     const fail = (reason: string, kind: 'client.connect' | 'client.aborted') => {
       socket.close();
       const about = { class: kind, node: this.#options.node, method: 'GET', path };

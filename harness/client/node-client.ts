@@ -2,7 +2,10 @@
  * Typed client of one node's HTTP API (http-api-completion.md 5), in either dialect. Transfers go in as bytes or as
  * streams and are never collected unless the caller asks for bytes.
  */
+
+import type { Clock } from '../../formats/clock.ts';
 import { argumentError, DIGITS, expectHex } from '../base/arguments.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { TokenSource } from '../base/token.ts';
 import { DIALECTS, type Dialect } from './dialect.ts';
 import { FeedsClient, SocClient } from './feeds.ts';
@@ -50,6 +53,8 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
   readonly dialect?: Dialect;
   /** Of a network that svcnet has not started: reached by the proxies that the environment names. */
   readonly foreign?: boolean | undefined;
+  /** Default: the machine's. */
+  readonly clock?: Clock | undefined;
 }
 
 /** A node's HTTP API as methods and types, in both dialects. @throws ClientError from every method */
@@ -78,12 +83,12 @@ export class NodeClient implements AsyncDisposable {
   constructor(options: NodeClientOptions) {
     this.name = options.node;
     this.dialect = options.dialect ?? DIALECTS.svc;
-    const { node, token, tokenFile, foreign } = options;
-    this.#http = new HttpClient({ node, base: options.api, token, tokenFile, foreign });
+    const { node, token, tokenFile, foreign, clock = MACHINE_CLOCK } = options;
+    this.#http = new HttpClient({ node, base: options.api, token, tokenFile, foreign, clock });
     this.#debug =
       options.debug === undefined
         ? this.#http
-        : new HttpClient({ node, base: options.debug, token, tokenFile, foreign });
+        : new HttpClient({ node, base: options.debug, token, tokenFile, foreign, clock });
     const uploads = new Uploads(this.#http, this.dialect, options);
     this.bytes = new BytesClient(this.#http, this.dialect, uploads);
     this.chunks = new ChunksClient(this.#http, this.dialect, uploads);

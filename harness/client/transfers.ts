@@ -255,10 +255,9 @@ export class ChunksClient {
       throw argumentError(where, chunks, 'an iterable of Uint8Arrays');
     }
     const headers = { ...this.#http.authorization(), ...this.#uploads.headers(where, options) };
-    const { base, node, agent } = this.#http;
-    const deadline = AbortSignal.timeout(options.timeoutMs ?? TRANSFER_TIMEOUT_MS);
-    const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
-    return streamChunks({ base, node, headers, agent, signal }, chunks);
+    const { base, node, agent, clock } = this.#http;
+    using deadline = clock.deadline(options.timeoutMs ?? TRANSFER_TIMEOUT_MS, options.signal);
+    return await streamChunks({ base, node, headers, agent, signal: deadline.signal }, chunks);
   }
 
   async download(address: string, options: DownloadOptions = {}): Promise<Uint8Array> {

@@ -6,12 +6,15 @@
  *     const { reference } = await net.node(0).bytes.upload(data);
  *     await net.synced(reference);
  */
+
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
+import type { Clock } from '../../formats/clock.ts';
 import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
 import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { isAlive } from '../base/machine/processes.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
 import { Chain } from '../chain/chain.ts';
@@ -94,6 +97,8 @@ export interface ClusterOptions extends DefinitionInput {
   readonly stateDir?: string;
   /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
   readonly detached?: boolean;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
   /** Name of a snapshot to start from; only `name` and `ports` of the definition can be given with it. */
   readonly snapshot?: string | undefined;
   /** Where the definition comes from, for messages about it. */
@@ -108,6 +113,8 @@ export interface ClusterOptions extends DefinitionInput {
 export interface AgainOptions {
   /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
   /** For the whole start. Default: each step has a limit that grows with the cluster. */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal;
@@ -124,6 +131,8 @@ export interface AttachOptions {
   readonly tokenFile?: string;
   /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
   readonly signal?: AbortSignal;
 }
 
@@ -152,6 +161,7 @@ export interface SaveOptions extends WaitLimits {
 
 /** What a cluster is made of, started here or elsewhere. */
 interface ClusterParts {
+  readonly clock: Clock;
   readonly record: ClusterRecord;
   readonly timings: Timings;
   readonly chain: Chain;
@@ -176,6 +186,8 @@ export class Cluster implements AsyncDisposable {
   readonly prepared: PreparedRecord;
   /** How long the phases of its start took; zeros when svcnet did not start it. */
   readonly timings: Timings;
+  /** The time of its waits, faults and records. */
+  readonly clock: Clock;
   /** What happens to its nodes and its chain, other than by this process. */
   readonly membership: Membership;
   /** Breaks it on purpose, and mends it. */
@@ -195,6 +207,7 @@ export class Cluster implements AsyncDisposable {
     this.batches = parts.record.batches;
     this.prepared = parts.record.prepared ?? { uploads: [] };
     this.timings = parts.timings;
+    this.clock = parts.clock;
     this.chain = parts.chain;
     this.nodes = parts.nodes;
     this.#stateDir = parts.stateDir;
@@ -203,7 +216,8 @@ export class Cluster implements AsyncDisposable {
     this.#uploads = parts.uploads;
     this.#forgetAtExit = parts.forgetAtExit;
     const lag = this.profile === 'fast' ? 0 : UNREAD_BLOCKS;
-    this.chain.readBy((height, isCutOff) => awaitBlock(this.nodes, { height, lag, isCutOff }));
+    const { clock } = parts;
+    this.chain.readBy((height, isCutOff) => awaitBlock(this.nodes, { height, lag, isCutOff, clock }));
     const chain = () => readRun(parts.stateDir, this.name, 'chain')?.handle;
     const proxy = () => readRun(parts.stateDir, this.name, LINK_PROXY)?.handle;
     const watched = {
@@ -213,6 +227,7 @@ export class Cluster implements AsyncDisposable {
     this.faults = new Faults({
       name: this.name,
       folder: this.folder,
+      clock,
       seed: parts.record.seed,
       nodes: this.nodes,
       chain: this.chain,
@@ -220,7 +235,7 @@ export class Cluster implements AsyncDisposable {
       linkProxy: proxy,
       node: (name) => this.node(name),
     });
-    this.membership = new Membership(this.nodes, { driver: parts.driver, ...watched });
+    this.membership = new Membership(this.nodes, { driver: parts.driver, clock, ...watched });
   }
 
   /**
@@ -228,7 +243,13 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError; nothing is left behind then
    */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const { stateDir: given, detached = false, source = 'options', ...others } = options;
+    const {
+      stateDir: given,
+      detached = false,
+      source = 'options',
+      clock = MACHINE_CLOCK,
+      ...others
+    } = options;
     const { signal, timeoutMs, onProgress, snapshot, ...input } = others;
     throwIfInterrupted(signal);
     const stateDir = resolve(given ?? defaultStateDir());
@@ -239,7 +260,7 @@ export class Cluster implements AsyncDisposable {
     const ephemeral = !detached;
     await removeLeftovers(stateDir);
     const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
-    const claimed = await claimedRecord(stateDir, { name, seed, ephemeral, definition });
+    const claimed = await claimedRecord(stateDir, { name, seed, ephemeral, definition, clock });
     const { batches = [], prepared } = loaded?.snapshot.record ?? {};
     const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
     const driver = driverOf(stateDir, record, { stopWithParent: ephemeral });
@@ -248,6 +269,7 @@ export class Cluster implements AsyncDisposable {
     try {
       if (loaded !== undefined) await placeSnapshot(loaded.snapshot, stateDir, name);
       const started = await startCluster({
+        clock,
         stateDir,
         record,
         definition,
@@ -261,7 +283,7 @@ export class Cluster implements AsyncDisposable {
         onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
       });
       const timings = started.record.timings as Timings;
-      return await Cluster.#open({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
+      return await Cluster.#open({ ...started, timings, clock, stateDir, driver, uploads, forgetAtExit });
     } catch (error) {
       // A failed start leaves nothing behind but what it keeps for reading.
       if (readRecord(stateDir, name)?.token === record.token) await tearDown(stateDir, record, driver);
@@ -279,7 +301,7 @@ export class Cluster implements AsyncDisposable {
    * missing, `PORT_IN_USE` for ports that its definition names; what it keeps is as it was then
    */
   static async startAgain(name?: string, options: AgainOptions = {}): Promise<Cluster> {
-    const { signal, timeoutMs, onProgress = () => undefined } = options;
+    const { signal, timeoutMs, onProgress = () => undefined, clock = MACHINE_CLOCK } = options;
     throwIfInterrupted(signal);
     const stateDir = resolve(options.stateDir ?? defaultStateDir());
     const { record, before } = await takeAgain(stateDir, name);
@@ -291,6 +313,7 @@ export class Cluster implements AsyncDisposable {
         record.nodes.map((node) => node.name),
       );
       const started = await startCluster({
+        clock,
         stateDir,
         record,
         before,
@@ -306,7 +329,7 @@ export class Cluster implements AsyncDisposable {
       });
       const timings = started.record.timings as Timings;
       const forgetAtExit = () => undefined;
-      return await Cluster.#open({ ...started, timings, stateDir, driver, uploads, forgetAtExit });
+      return await Cluster.#open({ ...started, timings, clock, stateDir, driver, uploads, forgetAtExit });
     } catch (error) {
       if (readRecord(stateDir, record.name)?.token === record.token) writeRecord(stateDir, before);
       throw cannotWrite(stateDir, error);
@@ -317,7 +340,8 @@ export class Cluster implements AsyncDisposable {
    * A cluster that another process started.
    * @param name may be left out when there is only one @throws HarnessError `CLUSTER_NOT_FOUND`
    */
-  static async attach(name?: string, options: { stateDir?: string } = {}): Promise<Cluster> {
+  static async attach(name?: string, options: { stateDir?: string; clock?: Clock } = {}): Promise<Cluster> {
+    const { clock = MACHINE_CLOCK } = options;
     const stateDir = resolve(options.stateDir ?? defaultStateDir());
     const record = findCluster(stateDir, name);
     if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
@@ -328,6 +352,7 @@ export class Cluster implements AsyncDisposable {
     const driver = driverOf(stateDir, record, { stopWithParent });
     const uploads = new UploadMemory();
     const context = {
+      clock,
       driver,
       stateDir,
       record,
@@ -337,7 +362,8 @@ export class Cluster implements AsyncDisposable {
     return Cluster.#open({
       record,
       timings: record.timings,
-      chain: new Chain(record.chain),
+      chain: new Chain(record.chain, clock),
+      clock,
       nodes: openNodes(context, record.nodes, record.batches),
       stateDir,
       driver,
@@ -354,7 +380,7 @@ export class Cluster implements AsyncDisposable {
    * does not answer or does not belong together, `CLUSTER_EXISTS`
    */
   static async attachNetwork(network: string | NetworkInput, options: AttachOptions = {}): Promise<Cluster> {
-    const { signal } = options;
+    const { signal, clock = MACHINE_CLOCK } = options;
     throwIfInterrupted(signal);
     const stateDir = resolve(options.stateDir ?? defaultStateDir());
     const source = typeof network === 'string' ? network : 'network';
@@ -362,13 +388,13 @@ export class Cluster implements AsyncDisposable {
       typeof network === 'string'
         ? await readNetworkFile(network, options)
         : parseNetwork(network, { source, ...options });
-    const found = await findNetwork(file, source, signal);
+    const found = await findNetwork(file, source, { clock, signal });
     throwIfInterrupted(signal);
     const { name } = file;
     // Without keys and tokens, which are only in the records of the nodes.
     const nodes = file.nodes.map(({ name: node, api, debug }) => ({ name: node, api, debug }));
     const definition = { driver: 'attached', profile: 'production', ...file, nodes } as const;
-    const claimed = await claimedRecord(stateDir, { name, ephemeral: false, definition });
+    const claimed = await claimedRecord(stateDir, { name, ephemeral: false, definition, clock });
     try {
       for (const node of found.nodes)
         writeRun(stateDir, name, node.name, { handle: { api: node.api }, state: 'running' });
@@ -379,7 +405,7 @@ export class Cluster implements AsyncDisposable {
       removeCluster(stateDir, claimed);
       throw cannotWrite(stateDir, error);
     }
-    return Cluster.attach(name, { stateDir });
+    return Cluster.attach(name, { stateDir, clock });
   }
 
   static async #open(parts: ClusterParts): Promise<Cluster> {
@@ -476,7 +502,11 @@ export class Cluster implements AsyncDisposable {
     if (remembered?.tag === undefined && remembered !== undefined) return undefined;
     const tags =
       remembered?.tag === undefined
-        ? await until('no upload is known', (signal) => findTags(target, this.nodes, signal), options)
+        ? await until(
+            'no upload is known',
+            (signal) => findTags(target, this.nodes, { clock: this.clock, signal }),
+            options,
+          )
         : [{ node: remembered.node, tag: remembered.tag }];
     return (await Promise.all(tags.map(isSynced)))[0];
   }
@@ -521,6 +551,7 @@ export class Cluster implements AsyncDisposable {
     const { force = false, signal, onProgress = () => undefined } = options;
     const { record } = await saveSnapshot(
       {
+        clock: this.clock,
         stateDir: this.#stateDir,
         record: this.#record,
         nodes: this.nodes,
@@ -613,7 +644,11 @@ export class Cluster implements AsyncDisposable {
     const known = this.batches.find(({ id }) => id === batch);
     if (known !== undefined) return this.node(known.node);
     try {
-      return await until('no node owns the batch', (signal) => findOwner(batch, this.nodes, signal), options);
+      return await until(
+        'no node owns the batch',
+        (signal) => findOwner(batch, this.nodes, { clock: this.clock, signal }),
+        options,
+      );
     } catch (error) {
       if (!(error instanceof HarnessError) || error.code !== 'BATCH_UNKNOWN') throw error;
       const created = await this.chain.batch(batch);
@@ -624,7 +659,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {
-    return { timeoutMs: limits.timeoutMs ?? timeoutMs, signal: limits.signal };
+    return { clock: this.clock, timeoutMs: limits.timeoutMs ?? timeoutMs, signal: limits.signal };
   }
 }
 

@@ -44,13 +44,13 @@ export async function buyBatch(
  * mining throws
  */
 export async function whileMining<T>(
-  { chain }: Pick<Cluster, 'chain'>,
+  cluster: Pick<Cluster, 'chain' | 'clock'>,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const over = new AbortController();
   const limit = AbortSignal.any([signal, over.signal]);
-  const mining = mineUntil(chain, limit).catch((error: unknown) => over.abort(error));
+  const mining = mineUntil(cluster, limit).catch((error: unknown) => over.abort(error));
   try {
     return await work(limit);
   } catch (error) {
@@ -105,9 +105,12 @@ export async function createBatchFor(
   return { batchID: toHex(keccak256(encodeWord(payer), encodeWord(nonce))), txHash };
 }
 
-async function mineUntil(chain: Cluster['chain'], signal: AbortSignal): Promise<void> {
+async function mineUntil(
+  { chain, clock }: Pick<Cluster, 'chain' | 'clock'>,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted && !chain.steady) {
     await chain.mine(1, { wait: false });
-    await new Promise((resolve) => setTimeout(resolve, MINE_PAUSE_MS));
+    await clock.sleep(MINE_PAUSE_MS);
   }
 }

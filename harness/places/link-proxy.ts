@@ -1,6 +1,8 @@
 /** A link proxy that was just started, wherever it runs, says in its log when it is ready. */
+
 import { HarnessError } from '../base/errors.ts';
 import type { LogPosition, PartLog } from '../base/logs/file-log.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { until } from '../base/wait.ts';
 import type { ProxyLine } from './links/proxy/proxy.ts';
 
@@ -29,6 +31,6 @@ export function proxyPort(
       const code = answer?.code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED';
       throw new HarnessError(code, `the link proxy could not start: ${why}`);
     },
-    { timeoutMs: START_MS },
+    { clock: MACHINE_CLOCK, timeoutMs: START_MS },
   );
 }

@@ -11,9 +11,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ALERT_RULES, RECORDING_RULES } from '../../dashboards/rules.ts';
-import { until } from '../../harness/base/wait.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
+import { until } from '../../harness/scenario.ts';
 import {
   choices,
   type GrafanaBoard,

@@ -5,7 +5,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { until } from '../../harness/base/wait.ts';
+import { until } from '../../harness/scenario.ts';
 import { PROMTOOL, PrometheusApi, type Range, type Series } from './prometheus.ts';
 
 const PROGRAM = process.env['SVCNET_PROMETHEUS'] ?? 'prometheus';

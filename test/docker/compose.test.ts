@@ -14,9 +14,9 @@ import { parse } from 'yaml';
 import { createRpcClient } from '../../chain/rpc.ts';
 import { encodeCall, readWords, selectorOf } from '../../formats/ethereum/abi.ts';
 import { messageOf } from '../../harness/base/errors.ts';
-import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
+import { until } from '../../harness/scenario.ts';
 import { portShift } from '../cluster/ports.ts';
 import { breakOut, CONFINED } from './kit.ts';
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import Docker from 'dockerode';
-import { until } from '../../harness/base/wait.ts';
+import { until } from '../../harness/scenario.ts';
 
 export const docker = new Docker();
 

@@ -2,10 +2,10 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { until } from '../../harness/base/wait.ts';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import type { ClusterDocument } from '../../harness/cluster/cluster-document.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
+import { until } from '../../harness/scenario.ts';
 import { buildImage, docker } from './image.ts';
 
 const MB = 1e6;

@@ -4,9 +4,9 @@ import { makeCac } from '../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../formats/chunk/soc.ts';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { createSigner } from '../../formats/crypto/signer.ts';
-import { until } from '../../harness/base/wait.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import { until } from '../../harness/scenario.ts';
 import { bytesOf, http } from '../cluster/node/kit.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ProcessId, processOf, stateOf } from '../../harness/base/machine/processes.ts';
-import { until } from '../../harness/base/wait.ts';
 import { Distribution } from '../../harness/metrics/distribution.ts';
 import type { RunResult } from '../../harness/report/result.ts';
 import { runLoadStep } from '../../harness/run/load/load-run.ts';
 import { LOAD_PARAMETERS, loadPlan } from '../../harness/run/load/parameters.ts';
 import type { LoadPlan, LoadStep, PreparedLoad } from '../../harness/run/load/plan.ts';
+import { until } from '../../harness/scenario.ts';
 import { LoadKit } from './kit.ts';
 
 const kit = new LoadKit();

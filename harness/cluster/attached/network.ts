@@ -3,6 +3,7 @@
  * contradiction between them.
  */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { mistakeLines } from '../../base/foreign-text.ts';
@@ -39,19 +40,23 @@ interface Found {
  * Asks all nodes and the chain for their identities.
  * @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with one line per mistake
  */
-export async function findNetwork(file: NetworkFile, source: string, signal?: AbortSignal): Promise<Network> {
+export async function findNetwork(
+  file: NetworkFile,
+  source: string,
+  limits: { clock: Clock; signal?: AbortSignal | undefined },
+): Promise<Network> {
   const probed = await allAtMost(
     NODES_AT_ONCE,
     file.nodes.map((node, index) => async () => ({
       node,
       at: `nodes[${index}]`,
-      probe: await probeNode(node, signal),
+      probe: await probeNode(node, limits),
     })),
   );
   const found = probed.flatMap(({ node, at, probe }): Found[] =>
     'mistake' in probe ? [] : [{ node, at, seen: probe }],
   );
-  const chain = await chainOf(file, found);
+  const chain = await chainOf(file, found, limits.clock);
   const record = 'record' in chain ? chain.record : undefined;
   const mistakes = [
     ...probed.flatMap(({ node, at, probe }) =>
@@ -60,7 +65,7 @@ export async function findNetwork(file: NetworkFile, source: string, signal?: Ab
     ...twins(found),
     ...chain.mistakes,
     ...strangers(found),
-    ...('record' in chain ? await aliens(chain, found) : []),
+    ...('record' in chain ? await aliens(chain, found, limits.clock) : []),
     ...foreignBatches(file, found),
   ];
   if (mistakes.length > 0 || record === undefined) {
@@ -72,12 +77,14 @@ export async function findNetwork(file: NetworkFile, source: string, signal?: Ab
 async function chainOf(
   { chain }: NetworkFile,
   found: readonly Found[],
+  clock: Clock,
 ): Promise<ProbedChain | { readonly mistakes: readonly string[] }> {
   const { rpc } = chain;
   if (rpc !== undefined)
     return probeChain(
       { ...chain, rpc },
       found.map(({ seen }) => seen),
+      clock,
     );
   const chained = found.find(({ seen }) => seen.chain !== undefined);
   if (chained !== undefined) {
@@ -121,9 +128,13 @@ function strangers(found: readonly Found[]): string[] {
  * Nodes that do not belong to the chain of the file: a different id or height, or accounts and chequebooks
  * that it does not know.
  */
-async function aliens({ record, height }: ProbedChain, found: readonly Found[]): Promise<string[]> {
+async function aliens(
+  { record, height }: ProbedChain,
+  found: readonly Found[],
+  clock: Clock,
+): Promise<string[]> {
   if (record.rpc === '') return [];
-  const chain = new Chain(record);
+  const chain = new Chain(record, clock);
   try {
     const lines = found.map(async ({ node, at, seen }) => {
       const why = seen.chain && (await alienation(chain, height, { ...seen, chain: seen.chain }));

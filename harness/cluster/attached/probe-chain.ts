@@ -3,6 +3,7 @@
 import { createAccount } from '../../../chain/account.ts';
 import { contractAddresses, START_BLOCK } from '../../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { topicOf } from '../../../formats/ethereum/abi.ts';
 import { quantity } from '../../../formats/ethereum/hex.ts';
 import { shownUrl } from '../../../formats/shown-url.ts';
@@ -50,11 +51,13 @@ export const NO_CHAIN: ChainRecord = {
 export async function probeChain(
   { rpc, control, contracts: given, ...source }: NetworkFile['chain'] & { readonly rpc: string },
   nodes: readonly ProbedNode[],
+  clock: Clock,
 ): Promise<ProbedChain | { readonly mistakes: readonly string[] }> {
-  const controlled = control === undefined ? { contracts: {} } : await contractsOfControl(control, source);
+  const controlled =
+    control === undefined ? { contracts: {} } : await contractsOfControl(control, { ...source, clock });
   const mistakes: string[] = 'mistake' in controlled ? [controlled.mistake] : [];
   const bare: ChainRecord = { ...NO_CHAIN, rpc, ...source, foreign: true };
-  const chain = new Chain(bare);
+  const chain = new Chain(bare, clock);
   try {
     const [chainId, latest] = await Promise.all([chain.call<string>('eth_chainId'), header(chain, 'latest')]);
     const height = Number(latest.number);
@@ -97,7 +100,7 @@ export async function probeChain(
 /** A chain started by svcnet reports its contracts itself. */
 async function contractsOfControl(
   control: string,
-  source: TokenSource,
+  source: TokenSource & { readonly clock: Clock },
 ): Promise<{ readonly contracts: Partial<Contracts> } | { readonly mistake: string }> {
   await using http = new HttpClient({ node: 'chain', base: control, ...source, foreign: true });
   try {

@@ -1,4 +1,5 @@
 /** What an endpoint reports about itself when first asked: whether it is a storage node, and which. */
+import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { TokenSource } from '../../base/token.ts';
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
@@ -55,12 +56,12 @@ export interface NodeChain {
 /** @returns what it is, or what is wrong with it */
 export async function probeNode(
   { name, api, debug, token, tokenFile }: NetworkFile['nodes'][number],
-  interruption?: AbortSignal,
+  { clock, signal: interruption }: { clock: Clock; signal?: AbortSignal | undefined },
 ): Promise<ProbedNode | { readonly mistake: string }> {
-  const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
-  const signal = interruption === undefined ? limit : AbortSignal.any([limit, interruption]);
+  using limit = clock.deadline(ANSWER_LIMIT_MS, interruption);
+  const { signal } = limit;
   try {
-    const source = { token, tokenFile, foreign: true };
+    const source = { token, tokenFile, foreign: true, clock };
     const about = { node: name, base: debug, ...source };
     const dialect = await dialectOf(about, signal);
     if (dialect === 'locked') return { mistake: mistakenToken(source) };
@@ -70,7 +71,7 @@ export async function probeNode(
     return await probeWith(client, dialect, signal);
   } catch (error) {
     if (interruption?.aborted === true) throw error;
-    return { mistake: limit.aborted ? `did not answer within ${ANSWER_LIMIT_MS / 1000} s` : inWords(error) };
+    return { mistake: signal.aborted ? `did not answer within ${ANSWER_LIMIT_MS / 1000} s` : inWords(error) };
   }
 }
 

@@ -2,7 +2,9 @@
  * What this process has broken in a cluster: one list, each entry with its cause. A fault breaks nodes and the chain
  * in its turn, and code that has a node or the chain at hand breaks it without a fault; both are here.
  */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Clock } from '../../../formats/clock.ts';
 import type { BreakWitness } from '../../chain/break-witness.ts';
 import type { Fault } from './fault.ts';
 
@@ -31,10 +33,15 @@ export function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault
 }
 
 export class Broken implements BreakWitness {
+  readonly #clock: Pick<Clock, 'now'>;
   #list: readonly Breakage[] = [];
   /** Entries that still last, by target and what of it they affect. */
   readonly #open = new Map<string, Breakage>();
   readonly #cause = new AsyncLocalStorage<NonNullable<Breakage['cause']>>();
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
 
   /** Oldest first. */
   get list(): readonly Breakage[] {
@@ -61,7 +68,12 @@ export class Broken implements BreakWitness {
   broke(target: string, text: string, what?: string): void {
     if (what !== undefined) this.mended(target, what);
     const cause = this.#cause.getStore();
-    const entry = { at: Date.now(), targets: [target], text, ...(cause === undefined ? {} : { cause }) };
+    const entry = {
+      at: this.#clock.now(),
+      targets: [target],
+      text,
+      ...(cause === undefined ? {} : { cause }),
+    };
     if (what !== undefined) this.#open.set(`${target} ${what}`, entry);
     this.#replace([...this.#list, entry]);
   }
@@ -70,7 +82,7 @@ export class Broken implements BreakWitness {
     const entry = this.#open.get(`${target} ${what}`);
     if (entry === undefined) return;
     this.#open.delete(`${target} ${what}`);
-    this.#replace(this.#list.map((one) => (one === entry ? { ...one, endAt: Date.now() } : one)));
+    this.#replace(this.#list.map((one) => (one === entry ? { ...one, endAt: this.#clock.now() } : one)));
   }
 
   #replace(list: readonly Breakage[]): void {

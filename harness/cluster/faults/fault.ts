@@ -2,7 +2,9 @@
  * What can be broken, and what is: plain data, because one process begins a fault and another lists or heals
  * it, and because a run is replayed from its folder.
  */
+
 import type { z } from 'zod';
+import type { Clock } from '../../../formats/clock.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Capability, Driver, Handle } from '../../places/driver.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
@@ -16,6 +18,7 @@ export type Effect = Readonly<Record<string, number>>;
 
 /** The cluster that faults are done to. */
 export interface FaultContext {
+  readonly clock: Clock;
   readonly name: string;
   /** Folder of logs, keys and data. */
   readonly folder: string;

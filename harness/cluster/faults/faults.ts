@@ -1,6 +1,7 @@
 /** Breaks a cluster on purpose, says what is broken, and mends it. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { z } from 'zod';
+import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import { valueText } from '../../base/arguments.ts';
 import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
@@ -24,7 +25,7 @@ export class Faults {
   readonly #context: FaultContext;
   readonly #active: ActiveFaults;
   readonly #kinds: readonly FaultKind[];
-  readonly #broken = new Broken();
+  readonly #broken: Broken;
   readonly #beginning = new Map<Promise<Fault>, AbortController>();
   readonly #ending = new Map<string, Promise<Fault>>();
   readonly #abandoned = new AbortController();
@@ -32,9 +33,15 @@ export class Faults {
   /** @param kinds default: all kinds @internal */
   constructor(context: FaultContext, kinds: readonly FaultKind[] = FAULT_KINDS) {
     this.#context = context;
+    this.#broken = new Broken(context.clock);
     this.#active = new ActiveFaults(context.folder);
     this.#kinds = kinds;
     for (const part of [...context.nodes, context.chain]) part.tell(this.#broken);
+  }
+
+  /** Of their beginnings and ends. */
+  get clock(): Clock {
+    return this.#context.clock;
   }
 
   /** Faults begun by this process, oldest first, with the effect at their end or when last observed. */
@@ -87,7 +94,7 @@ export class Faults {
       text: kind.text(asked),
       targets,
       ...(note === undefined ? {} : { note }),
-      at: Date.now(),
+      at: this.#context.clock.now(),
     };
     const claimed = this.#active.claim(about);
     this.#expectUnset(kind, claimed);
@@ -248,10 +255,9 @@ export class Faults {
    */
   async healOwn(): Promise<Fault[]> {
     this.#stopBeginning(new HarnessError('INTERRUPTED', 'all faults of this process are being healed'));
-    await Promise.race([
-      Promise.allSettled(this.#beginning.keys()),
-      sleep(BEGIN_WAIT_MS, undefined, { ref: false }),
-    ]);
+    const late = Promise.withResolvers<void>();
+    using _patience = this.#context.clock.timer(BEGIN_WAIT_MS, late.resolve);
+    await Promise.race([Promise.allSettled(this.#beginning.keys()), late.promise]);
     const own = this.#active.list().filter((fault) => this.history.some(isSame(fault)));
     return this.#endAll(own.toReversed());
   }
@@ -286,7 +292,7 @@ export class Faults {
     if (handle !== undefined)
       await this.#broken.during(active, () => this.#kind(active.kind).end(this.#context, handle));
     const effect = atLeast(before, await this.#effectOf(active));
-    const fault = { ...withoutHandle(active), endAt: Date.now(), effect };
+    const fault = { ...withoutHandle(active), endAt: this.#context.clock.now(), effect };
     this.#active.note({ event: 'end', ...fault });
     this.#active.remove(active);
     this.#broken.note(fault);

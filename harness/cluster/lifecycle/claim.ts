@@ -2,9 +2,11 @@
  * Taking the name of a cluster. A prepared folder is moved to the name's place, which exactly one process can
  * do. What is left of one that belonged to a process is moved aside first; one that was left to stay keeps its name.
  */
+
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { readJson } from '../../base/json-file.ts';
@@ -34,10 +36,11 @@ export async function claimCluster(
   options: Pick<ClusterRecord, 'name' | 'ephemeral'> & {
     /** Absent: nothing in it follows from a seed. */
     readonly seed?: bigint;
+    readonly clock: Pick<Clock, 'now'>;
     readonly definition: Pick<ClusterRecord, 'driver' | 'profile'>;
   },
 ): Promise<ClusterRecord> {
-  const { name, ephemeral, definition, seed } = options;
+  const { name, ephemeral, definition, seed, clock } = options;
   const record: ClusterRecord = {
     version: RECORD_VERSION,
     token: randomUUID(),
@@ -45,7 +48,7 @@ export async function claimCluster(
     ...(seed === undefined ? {} : { seed: seed.toString() }),
     driver: definition.driver,
     profile: definition.profile,
-    createdAt: Date.now(),
+    createdAt: clock.now(),
     phase: 'starting',
     owner: ownProcess(),
     ephemeral,

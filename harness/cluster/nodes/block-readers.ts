@@ -1,5 +1,5 @@
 /** Waiting until nodes have read a block of the chain. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../../formats/clock.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { ClusterNode } from './cluster-node.ts';
 
@@ -17,20 +17,25 @@ const SETTLED_MS = 2000;
  */
 export async function awaitBlock(
   nodes: readonly ClusterNode[],
-  { height, lag, isCutOff }: { height: number; lag: number; isCutOff: (node: string) => boolean },
+  {
+    height,
+    lag,
+    isCutOff,
+    clock,
+  }: { height: number; lag: number; isCutOff: (node: string) => boolean; clock: Clock },
 ): Promise<readonly string[]> {
-  const deadline = AbortSignal.timeout(WAIT_MS);
+  using deadline = clock.deadline(WAIT_MS);
   const behind = await Promise.all(
     nodes.map(async (node) => {
-      const reading = { block: -1, since: performance.now() };
+      const reading = { block: -1, since: clock.monotonic() };
       while (node.running && !isCutOff(node.name)) {
-        if (deadline.aborted) return [node.name];
-        const seen = await positionOf(node, deadline);
+        if (deadline.signal.aborted) return [node.name];
+        const seen = await positionOf(node, deadline.signal);
         if (seen === undefined || seen.block >= height - lag) return [];
         if (seen.block !== reading.block)
-          Object.assign(reading, { block: seen.block, since: performance.now() });
-        if (seen.chainTip >= height && performance.now() - reading.since >= SETTLED_MS) return [];
-        await sleep(PAUSE_MS);
+          Object.assign(reading, { block: seen.block, since: clock.monotonic() });
+        if (seen.chainTip >= height && clock.monotonic() - reading.since >= SETTLED_MS) return [];
+        await clock.sleep(PAUSE_MS);
       }
       return [];
     }),

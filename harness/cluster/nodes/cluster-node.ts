@@ -1,5 +1,6 @@
 /** One node of a cluster: its name and addresses, its client, and the operations on its process. */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import { type LogEntry, logEntry } from '../../base/logs/log-entry.ts';
@@ -56,6 +57,7 @@ export interface NodeSight {
 const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
 
 export interface ClusterNodeDeps {
+  readonly clock: Clock;
   readonly driver: Driver;
   readonly stateDir: string;
   readonly cluster: string;
@@ -156,6 +158,7 @@ export class ClusterNode {
       token: record.token,
       tokenFile: record.tokenFile,
       foreign: record.foreign,
+      clock: deps.clock,
       dialect: DIALECTS[this.dialect],
       defaultBatch: deps.batch,
       onUploaded: (uploaded) => deps.onUploaded(this, uploaded),
@@ -301,6 +304,7 @@ export class ClusterNode {
       await this.launch();
       await this.ready(options);
       await until<true>(`${this.name} takes no part`, (signal) => this.#participation(signal), {
+        clock: this.#deps.clock,
         timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
         signal: options.signal,
       });
@@ -335,6 +339,7 @@ export class ClusterNode {
    */
   async ready(options: { timeoutMs?: number; signal?: AbortSignal | undefined } = {}): Promise<void> {
     await until<true>(`${this.name} is not ready`, (signal) => this.#readiness(signal), {
+      clock: this.#deps.clock,
       timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
       signal: options.signal,
     });
@@ -440,7 +445,8 @@ export class ClusterNode {
     if (state === 'paused') return { missing: `${this.name} is paused` };
     if (state !== 'running') throw await this.#ended();
     try {
-      await this.client.readiness(AbortSignal.any([signal, AbortSignal.timeout(READINESS_REQUEST_MS)]));
+      using limit = this.#deps.clock.deadline(READINESS_REQUEST_MS, signal);
+      await this.client.readiness(limit.signal);
       return { done: true };
     } catch (error) {
       return { missing: error instanceof Error ? error.message : String(error) };

@@ -2,7 +2,9 @@
  * The states of a cluster that can be awaited. Each is checked from outside, over the API, and reports what
  * is missing.
  */
+
 import { proximityOrder } from '../../../formats/chunk/address.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
@@ -320,6 +322,12 @@ const SEARCH_LIMIT_MS = 2000;
 /** Address part of a reference: in encrypted references a key follows it. */
 const ADDRESS_DIGITS = 64;
 
+/** How long nodes are asked. */
+export interface Search {
+  readonly clock: Pick<Clock, 'deadline'>;
+  readonly signal: AbortSignal;
+}
+
 /**
  * The sessions whose root is `reference`, on any running node.
  * @throws HarnessError `UPLOAD_UNKNOWN` when all of them have answered and none knows it: waiting would not
@@ -328,7 +336,7 @@ const ADDRESS_DIGITS = 64;
 export async function findTags(
   reference: string,
   nodes: readonly ClusterNode[],
-  signal: AbortSignal,
+  search: Search,
 ): Promise<ProbeResult<readonly TagTarget[]>> {
   const address = reference.slice(0, ADDRESS_DIGITS).toLowerCase();
   const { found, silent } = await searched(
@@ -337,7 +345,7 @@ export async function findTags(
       const tags = await node.tags.list(limit);
       return tags.filter((tag) => tag.address === address).map((tag) => ({ node, tag: tag.uid }));
     },
-    signal,
+    search,
   );
   if (found.length > 0) return { done: found };
   const what = `an upload of ${address.slice(0, 8)}…`;
@@ -354,7 +362,7 @@ export async function findTags(
 export async function findOwner(
   batch: string,
   nodes: readonly ClusterNode[],
-  signal: AbortSignal,
+  search: Search,
 ): Promise<ProbeResult<ClusterNode>> {
   const { found, silent } = await searched(
     nodes,
@@ -362,7 +370,7 @@ export async function findOwner(
       const stamps = await node.stamps.list(limit);
       return stamps.some(({ batchID }) => batchID === batch) ? [node] : [];
     },
-    signal,
+    search,
   );
   if (found[0] !== undefined) return { done: found[0] };
   const short = `${batch.slice(0, 8)}…`;
@@ -376,14 +384,14 @@ export async function findOwner(
 async function searched<T>(
   nodes: readonly ClusterNode[],
   read: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
-  signal: AbortSignal,
+  { clock, signal }: Search,
 ): Promise<{ readonly found: readonly T[]; readonly silent?: string }> {
   const running = nodes.filter((node) => node.running);
   // A node that hangs must not hold up the answers of others.
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(SEARCH_LIMIT_MS)]);
+  using limit = clock.deadline(SEARCH_LIMIT_MS, signal);
   const results = await Promise.all(
     running.map((node) =>
-      orMissing(`${node.name} could not be asked`, async () => ({ done: await read(node, limit) })),
+      orMissing(`${node.name} could not be asked`, async () => ({ done: await read(node, limit.signal) })),
     ),
   );
   const found = results.flatMap((seen) => ('done' in seen ? seen.done : []));

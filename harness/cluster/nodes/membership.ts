@@ -3,6 +3,7 @@
  * from outside, the chain ends. Nodes are observed several times a second, which also keeps `node.state`
  * current.
  */
+import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import {
   type Driver,
@@ -48,6 +49,7 @@ export function incidentText({ part, what, how }: Incident): string {
 
 export interface MembershipDeps {
   readonly driver: Pick<Driver, 'observe'>;
+  readonly clock: Pick<Clock, 'now' | 'timer'>;
   /** Where the chain runs; absent: there is none to watch. */
   readonly chain?: () => Handle | undefined;
   /** The same for the link proxy. */
@@ -66,7 +68,7 @@ export class Membership {
   #untold: Incident[] = [];
   /** States of parts that are not nodes. */
   readonly #others = new Map<string, PartState>();
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Disposable | undefined;
   #observing: Promise<void> | undefined;
   #closed = false;
 
@@ -94,13 +96,13 @@ export class Membership {
   /** @internal */
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#timer?.[Symbol.dispose]();
   }
 
   #schedule(): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#observeOnce().then(() => this.#schedule()), OBSERVE_PAUSE_MS);
-    this.#timer.unref();
+    const observe = () => void this.#observeOnce().then(() => this.#schedule());
+    this.#timer = this.#deps.clock.timer(OBSERVE_PAUSE_MS, observe, true);
   }
 
   #observeOnce(): Promise<void> {
@@ -126,7 +128,7 @@ export class Membership {
     } catch (error) {
       if (this.#unseen.has(part)) return;
       this.#unseen.add(part);
-      this.#tell({ part, what: 'cannot be seen', how: messageOf(error), at: Date.now() });
+      this.#tell({ part, what: 'cannot be seen', how: messageOf(error), at: this.#deps.clock.now() });
     }
   }
 
@@ -140,7 +142,7 @@ export class Membership {
     // This state is accepted; only the next change is reported.
     node.accept(seen);
     const how = what === 'stopped answering' ? seen.silence : endOf(what === 'died' ? seen.exit : undefined);
-    this.#tell({ part: node.name, what, ...howText(how), at: Date.now() });
+    this.#tell({ part: node.name, what, ...howText(how), at: this.#deps.clock.now() });
   }
 
   async #observeOther(part: string, find: (() => Handle | undefined) | undefined): Promise<void> {
@@ -153,7 +155,7 @@ export class Membership {
     if (before === state) return;
     const what = otherIncident(before, state, handle !== undefined);
     const how = state === 'silent' ? silence : endOf(state === 'gone' ? exit : undefined);
-    this.#tell({ part, what, ...howText(how), at: Date.now() });
+    this.#tell({ part, what, ...howText(how), at: this.#deps.clock.now() });
   }
 
   #tell(incident: Incident): void {

@@ -1,5 +1,6 @@
 /** Makes `ClusterNode` objects from records, for a cluster being started and for one already running. */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';
@@ -16,6 +17,7 @@ import {
 import { ClusterNode } from './cluster-node.ts';
 
 export interface OpenContext {
+  readonly clock: Clock;
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly driver: Driver;
@@ -50,6 +52,7 @@ function openNode(
   const batch = batches.find(({ node }) => node === record.name)?.id;
   const { name, token } = context.record;
   return new ClusterNode(index, record, {
+    clock: context.clock,
     driver: context.driver,
     stateDir: context.stateDir,
     cluster: name,

@@ -5,6 +5,7 @@
  */
 
 import { existsSync } from 'node:fs';
+import type { Clock } from '../../../formats/clock.ts';
 import { awaitAll } from '../../base/await-all.ts';
 import { HarnessError, interrupted, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { runProgram } from '../../base/machine/processes.ts';
@@ -34,6 +35,7 @@ import {
 const FORGET_TIMEOUT_MS = 60_000;
 
 export interface SaveContext {
+  readonly clock: Clock;
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly nodes: readonly ClusterNode[];
@@ -79,7 +81,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
     const saved: SnapshotRecord = {
       ...currentHead(),
       name,
-      savedAt: Date.now(),
+      savedAt: context.clock.now(),
       cluster: record.name,
       seed,
       driver: record.driver,

@@ -1,6 +1,8 @@
 /** Starting a cluster's chain: its options, its place, and its output when it is ready. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import { until } from '../../base/wait.ts';
@@ -29,6 +31,7 @@ interface ReadyLine extends ChainUrls {
 }
 
 export interface StartChain {
+  readonly clock: Clock;
   readonly driver: Driver;
   readonly options: ChainOptions;
   /** The cluster's. */
@@ -82,7 +85,7 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
       if (state === 'gone') throw await endOf(chainLog, 'the chain ended at its start', exit);
       return { missing: lines.at(-1) ?? 'it has printed nothing' };
     },
-    { timeoutMs: START_TIMEOUT_MS, signal: start.signal },
+    { clock: start.clock, timeoutMs: START_TIMEOUT_MS, signal: start.signal },
   );
   const { chainId, contracts, startBlock, batches, chequebooks } = ready;
   const { here, nodes } = await driver.placeChain(ready);

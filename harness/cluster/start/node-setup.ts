@@ -1,5 +1,6 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { awaitAll } from '../../base/await-all.ts';
 import { checkPortsFree, pickFreePorts, takenPorts } from '../../base/machine/ports.ts';
@@ -18,6 +19,7 @@ import type { StartedChain } from './chain-start.ts';
 import { sharesRecords, writePeerRecords } from './peer-records.ts';
 
 export interface NodeSetup {
+  readonly clock: Pick<Clock, 'now'>;
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly driver: Driver;
@@ -33,7 +35,7 @@ export interface CreatedNodes {
 
 /** Chooses ports, and writes the key files and configuration of every node. */
 export async function createNodes(
-  { stateDir, record, driver, before }: NodeSetup,
+  { clock, stateDir, record, driver, before }: NodeSetup,
   started: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>,
   plan: ClusterPlan,
 ): Promise<CreatedNodes> {
@@ -60,7 +62,7 @@ export async function createNodes(
   });
   const peerRecords = sharesRecords(plan.definition, driver.name) ? folder.peerRecords() : undefined;
   const placed = placeNodes(plan, places, { ...chainFacts(started), peerRecords });
-  if (peerRecords !== undefined) writePeerRecords(peerRecords, { planned: plan.nodes, placed }, Date.now());
+  if (peerRecords !== undefined) writePeerRecords(peerRecords, { planned: plan.nodes, placed }, clock.now());
   // A container created after a failure would have no owner.
   const records = await awaitAll(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {

@@ -2,7 +2,9 @@
  * The start of all nodes of a cluster: as many at once as keep the processors busy, the next whenever one is
  * ready. If there are many nodes, the first ones show whether the machine can cope.
  */
+
 import { availableParallelism } from 'node:os';
+import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
@@ -14,6 +16,7 @@ import { stopwatch } from './startup-conditions.ts';
 const NAMES_SHOWN = 3;
 
 export interface WaveDeps {
+  readonly clock: Clock;
   /** For all nodes to be ready. */
   readonly limitMs: number;
   readonly launch: (node: ClusterNode) => Promise<void>;
@@ -29,12 +32,12 @@ export interface WaveDeps {
  */
 export async function startInWaves(
   nodes: readonly ClusterNode[],
-  { limitMs, launch, onReady, onProgress, signal }: WaveDeps,
+  { clock, limitMs, launch, onReady, onProgress, signal }: WaveDeps,
 ): Promise<void> {
   const processors = availableParallelism();
   const pilots = pilotCount(nodes.length, processors);
   const waiting = new Set(nodes.map(({ name }) => name));
-  const clock = stopwatch();
+  const watch = stopwatch(clock);
   // All other nodes start by contacting boot nodes, or else full nodes.
   const next = (['boot', 'full', 'light'] as const)
     .flatMap((mode) => nodes.filter((node) => node.mode === mode))
@@ -54,7 +57,7 @@ export async function startInWaves(
         const ready = nodes.length - waiting.size;
         const detail = `${ready} of ${nodes.length} ready`;
         onProgress({ step: 'nodes', done: false, detail, ...missing(waiting) });
-        if (ready === pilots) checkPace({ nodes: nodes.length, pilots, limitMs }, clock.total());
+        if (ready === pilots) checkPace({ nodes: nodes.length, pilots, limitMs }, watch.total());
       }
     } catch (error) {
       failures.push(error);

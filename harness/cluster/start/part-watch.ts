@@ -2,6 +2,7 @@
  * What a start has launched, while it waits for the rest: a node or a chain that ends meanwhile ends the start at once
  * with the reason, instead of with a deadline that says what is missing.
  */
+import type { Clock } from '../../../formats/clock.ts';
 import type { HarnessError } from '../../base/errors.ts';
 import { pause } from '../../base/wait.ts';
 
@@ -12,11 +13,13 @@ const PAUSE_MS = 500;
 export type WhyEnded = () => Promise<HarnessError | undefined>;
 
 export class PartWatch {
+  readonly #clock: Clock;
   readonly #parts = new Set<WhyEnded>();
   readonly #lost = new AbortController();
   readonly #over = new AbortController();
 
-  constructor() {
+  constructor(clock: Clock) {
+    this.#clock = clock;
     void this.#run();
   }
 
@@ -43,7 +46,7 @@ export class PartWatch {
 
   async #run(): Promise<void> {
     while (!this.#over.signal.aborted && !this.signal.aborted) {
-      await pause(PAUSE_MS, this.#over.signal);
+      await pause(this.#clock, PAUSE_MS, this.#over.signal);
       await this.#look();
     }
   }

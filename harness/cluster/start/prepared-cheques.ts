@@ -58,7 +58,11 @@ export async function provokeCheque(context: StartContext, pair: Pair): Promise<
       await push(pair, next, signal);
       return { missing: `it has pushed ${CHUNKS_AT_ONCE} chunks more` };
     },
-    { timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length), signal: context.signal },
+    {
+      clock: context.clock,
+      timeoutMs: context.timeoutMs ?? timeoutFor(nodes.length),
+      signal: context.signal,
+    },
   );
 }
 
@@ -86,7 +90,7 @@ async function push({ from, nodes }: Pair, chunks: readonly Chunk[], signal: Abo
  * @throws HarnessError `WAIT_TIMEOUT`
  */
 export async function settled(context: StartContext, nodes: readonly ClusterNode[]): Promise<void> {
-  const { timeoutMs = timeoutFor(nodes.length), signal } = context;
+  const { clock, timeoutMs = timeoutFor(nodes.length), signal } = context;
   await until(
     'the nodes have not settled',
     async (aborted) => {
@@ -96,7 +100,7 @@ export async function settled(context: StartContext, nodes: readonly ClusterNode
       }
       return probeLinks(nodes, aborted);
     },
-    { timeoutMs, signal },
+    { clock, timeoutMs, signal },
   );
 }
 

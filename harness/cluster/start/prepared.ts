@@ -5,7 +5,6 @@
  */
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { contentTypeOfName } from '../../../node/files/collection/content-type.ts';
 import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
@@ -45,7 +44,7 @@ export async function prepareState(
 ): Promise<{ prepared: PreparedRecord; ms: number }> {
   const { uploads, cheques, height } = context.definition.prepare;
   const { onProgress, signal } = context;
-  const clock = stopwatch();
+  const watch = stopwatch(context.clock);
   const done = countOf(context);
   const pairs = cheques.map(({ from, to }, index) => ({
     from: named(nodes, from),
@@ -75,7 +74,7 @@ export async function prepareState(
   if (height !== undefined) {
     await explained('prepare.height', () => raise(height, context, { chain, nodes }), signal);
   }
-  const ms = clock.total();
+  const ms = watch.total();
   const parts = [
     ...(uploads.length === 0 ? [] : [plural(uploads.length, 'upload')]),
     ...(cheques.length === 0 ? [] : [plural(cheques.length, 'cheque')]),
@@ -120,6 +119,7 @@ async function upload(
   const { tag, reference } = uploaded;
   if (tag !== undefined) {
     await until('the upload is not synced', (aborted) => probeTag({ node, tag }, aborted), {
+      clock: context.clock,
       timeoutMs: context.timeoutMs ?? SYNCED_TIMEOUT_MS,
       signal,
     });
@@ -152,11 +152,11 @@ async function uploadPath(
  * has been there since before its nodes ran.
  */
 async function raise(height: number, context: StartContext, { chain, nodes }: Running): Promise<void> {
-  const { definition, signal, timeoutMs, onProgress } = context;
+  const { clock, definition, signal, timeoutMs, onProgress } = context;
   onProgress({ step: 'state', done: false, detail: `mining up to block ${height}` });
   // Block times are whole seconds. Blocks mined within the second of the last stamp would all be older than
   // it.
-  await sleep(SECOND_MS - (Date.now() % SECOND_MS), undefined, { signal });
+  await clock.sleep(SECOND_MS - (clock.now() % SECOND_MS), signal);
   for (;;) {
     const missing = height - (await chain.height(signal));
     if (missing <= 0) break;
@@ -172,6 +172,7 @@ async function raise(height: number, context: StartContext, { chain, nodes }: Ru
         : { missing: `${nodes[behind]?.name} has read block ${states[behind]?.block}` };
     },
     {
+      clock,
       timeoutMs: timeoutMs ?? timeoutFor(nodes.length) + BEHIND_BLOCKS_MAX * definition.chain.blockTime,
       signal,
     },

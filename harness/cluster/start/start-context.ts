@@ -1,4 +1,5 @@
 /** What the start of a cluster knows from the beginning, and what it reports on its way. */
+import type { Clock } from '../../../formats/clock.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
@@ -19,6 +20,7 @@ export interface StartProgress {
 }
 
 export interface StartContext {
+  readonly clock: Clock;
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly definition: Definition;

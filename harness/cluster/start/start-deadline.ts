@@ -2,7 +2,6 @@
  * The time limit of a whole start: when it expires, the error says which steps were in progress and what was
  * missing.
  */
-import { TIMER_MAX_MS } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
@@ -14,7 +13,7 @@ export interface StartDeadline {
   readonly end: () => void;
 }
 
-export function startDeadline({ timeoutMs, onProgress }: StartContext): StartDeadline {
+export function startDeadline({ clock, timeoutMs, onProgress }: StartContext): StartDeadline {
   const controller = new AbortController();
   const running = new Map<StartStep, StartProgress>();
   const expire = (limitMs: number) => {
@@ -29,10 +28,7 @@ export function startDeadline({ timeoutMs, onProgress }: StartContext): StartDea
       ),
     );
   };
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : setTimeout(() => expire(timeoutMs), Math.min(timeoutMs, TIMER_MAX_MS));
+  const timer = timeoutMs === undefined ? undefined : clock.timer(timeoutMs, () => expire(timeoutMs));
   return {
     signal: controller.signal,
     onProgress(progress) {
@@ -40,6 +36,6 @@ export function startDeadline({ timeoutMs, onProgress }: StartContext): StartDea
       else running.set(progress.step, progress);
       onProgress(progress);
     },
-    end: () => clearTimeout(timer),
+    end: () => timer?.[Symbol.dispose](),
   };
 }

@@ -1,5 +1,6 @@
 /** The waits of a start: until the nodes have found each other, and until their batches are usable. */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { type ProbeResult, until } from '../../base/wait.ts';
@@ -25,19 +26,19 @@ const REMIND_MS = 10_000;
 /** A batch is usable after a number of blocks set by the profile, never more than this. */
 const USABLE_BLOCKS_MAX = 20;
 
-type WaitContext = Pick<StartContext, 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;
+type WaitContext = Pick<StartContext, 'clock' | 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;
 
 export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNode[]): Promise<number> {
-  const clock = stopwatch();
+  const watch = stopwatch(context.clock);
   let remindAt = REMIND_MS;
   const mesh = await until(
     'the nodes are not meshed',
     async (signal) => {
       const introduced = await introduceAll(nodes, signal);
       const seen = await probeMesh(nodes, signal);
-      if (seen.apart !== undefined && clock.total() > remindAt) {
+      if (seen.apart !== undefined && watch.total() > remindAt) {
         await remind(seen.apart, signal);
-        remindAt = clock.total() + REMIND_MS;
+        remindAt = watch.total() + REMIND_MS;
       }
       context.onProgress({
         step: 'mesh',
@@ -47,12 +48,13 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
       return 'missing' in introduced ? introduced : seen;
     },
     {
+      clock: context.clock,
       timeoutMs: context.timeoutMs ?? meshTimeoutFor(nodes),
       longestPauseMs: pauseFor(nodes.length),
       signal: context.signal,
     },
   );
-  const ms = clock.total();
+  const ms = watch.total();
   context.onProgress({
     step: 'mesh',
     done: true,
@@ -114,7 +116,7 @@ export async function awaitBatches(
   batches: readonly BatchRecord[],
 ): Promise<number> {
   if (batches.length === 0) return 0;
-  const clock = stopwatch();
+  const watch = stopwatch(context.clock);
   const usable = await until(
     'not every batch is usable',
     async (signal) => {
@@ -127,6 +129,7 @@ export async function awaitBatches(
       return seen;
     },
     {
+      clock: context.clock,
       timeoutMs:
         context.timeoutMs ??
         timeoutFor(nodes.length) + USABLE_BLOCKS_MAX * context.definition.chain.blockTime,
@@ -134,7 +137,7 @@ export async function awaitBatches(
       signal: context.signal,
     },
   );
-  const ms = clock.total();
+  const ms = watch.total();
   context.onProgress({ step: 'postage', done: true, detail: `${plural(usable, 'batch')} usable`, ms });
   return ms;
 }
@@ -153,16 +156,16 @@ export function meshTimeoutFor(nodes: readonly Pick<ClusterNode, 'flavour'>[]): 
   return timeoutFor(nodes.length) + Math.max(0, ...redials);
 }
 
-export function stopwatch(): { lap(): number; total(): number } {
-  const startedAt = performance.now();
+export function stopwatch(clock: Pick<Clock, 'monotonic'>): { lap(): number; total(): number } {
+  const startedAt = clock.monotonic();
   let lapAt = startedAt;
   return {
     lap() {
-      const now = performance.now();
+      const now = clock.monotonic();
       const ms = Math.round(now - lapAt);
       lapAt = now;
       return ms;
     },
-    total: () => Math.round(performance.now() - startedAt),
+    total: () => Math.round(clock.monotonic() - startedAt),
   };
 }

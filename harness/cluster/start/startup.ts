@@ -54,7 +54,7 @@ export interface StartedCluster {
 
 /** @throws HarnessError; the name is free again and no process is left */
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
-  const watch = new PartWatch();
+  const watch = new PartWatch(context.clock);
   const launched: Launched = { begun: false, parts: [], watch, open: [] };
   const failed = new AbortController();
   const deadline = startDeadline(context);
@@ -98,10 +98,10 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
 
 async function startParts(context: StartContext, launched: Launched): Promise<StartedCluster> {
   const { definition, seed, signal, before } = context;
-  const clock = stopwatch();
+  const watch = stopwatch(context.clock);
   // Containers that exist have theirs.
   if (before === undefined) await awaitImages(context);
-  clock.lap();
+  watch.lap();
   await checkPrograms(context);
   const plan = planCluster(definition, seed);
   if (!isFixed(context)) await checkPorts(plan, before !== undefined);
@@ -114,14 +114,14 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   void Promise.allSettled([prepared]);
   const started = await startChainOf(context, plan, launched);
   launched.watch.add(started.whyEnded);
-  const chain = new Chain(started.record);
+  const chain = new Chain(started.record, context.clock);
   launched.open.push(chain);
   if (chain.steady && !context.continued) {
     const { height = 0 } = context.definition.prepare;
     const missing = height - (await chain.height(context.signal));
     await chain.mine(Math.max(HEAD_START_BLOCKS, missing), { force: true });
   }
-  const chainMs = clock.lap();
+  const chainMs = watch.lap();
   context.onProgress({
     step: 'chain',
     done: true,
@@ -133,7 +133,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   const batches = context.continued ? context.record.batches : batchesOf(started, plan);
   await prepared;
   const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
-  const nodesMs = clock.lap();
+  const nodesMs = watch.lap();
   context.onProgress({
     step: 'nodes',
     done: true,
@@ -160,7 +160,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     meshedMs,
     batchUsableMs,
     ...(state === undefined ? {} : { preparedMs: state.ms }),
-    totalMs: clock.total(),
+    totalMs: watch.total(),
   };
   const record: ClusterRecord = {
     ...context.record,
@@ -185,12 +185,12 @@ async function gatherLogs({ driver }: StartContext): Promise<void> {
  * A failed start's output is kept under its own name; an interrupted start is not a failure.
  * @returns the error, with a hint that names the folder
  */
-function withEvidence(error: unknown, { stateDir, record }: StartContext): unknown {
+function withEvidence(error: unknown, { clock, stateDir, record }: StartContext): unknown {
   if (!(error instanceof HarnessError) || error.code === 'INTERRUPTED') {
     removeCluster(stateDir, record);
     return error;
   }
-  const kept = keepFailed(stateDir, record.name);
+  const kept = keepFailed(stateDir, record.name, clock.now());
   if (kept === undefined) return error;
   const before = clusterFolder(stateDir, record.name).path;
   const hint = [error.hint?.replaceAll(before, kept), `Logs and state of this start: ${kept}`].filter(
@@ -208,9 +208,9 @@ async function checkPrograms({ definition, driver }: StartContext): Promise<void
 }
 
 /** Containers need their images, and an image may take minutes to build: hence a separate step. */
-async function awaitImages({ driver, definition, signal, onProgress }: StartContext): Promise<void> {
+async function awaitImages({ clock, driver, definition, signal, onProgress }: StartContext): Promise<void> {
   if (driver.images === undefined) return;
-  const clock = stopwatch();
+  const watch = stopwatch(clock);
   const step = 'image';
   onProgress({ step, done: false, detail: 'asking the engine' });
   const named = definition.nodes.map(({ image }) => image).filter((image) => image !== undefined);
@@ -218,7 +218,7 @@ async function awaitImages({ driver, definition, signal, onProgress }: StartCont
     signal,
     onProgress: (text) => onProgress({ step, done: false, detail: text }),
   });
-  onProgress({ step, done: true, detail, ms: clock.total() });
+  onProgress({ step, done: true, detail, ms: watch.total() });
 }
 
 async function prepare({ driver, definition, signal }: StartContext): Promise<void> {
@@ -235,6 +235,7 @@ async function startChainOf(
   const folder = clusterFolder(stateDir, record.name);
   const keepsState = continued || (!context.ephemeral && storeOf(definition) === 'disk');
   return startChain({
+    clock: context.clock,
     driver: context.driver,
     options: {
       ...plan.chain,
@@ -313,6 +314,7 @@ async function startNodesOnce(
   launched.open.push(...nodes.map(({ client }) => client));
   if (routes.length > 0) await startLinkProxy(context, routes, launched);
   await startInWaves(nodes, {
+    clock: context.clock,
     limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
     async launch(node) {
       throwIfInterrupted(signal);

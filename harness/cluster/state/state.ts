@@ -383,11 +383,11 @@ export function setAside(stateDir: string, name: string): string | undefined {
  * Moves the remains of a failed start out of the way, so that the name is free and the logs can be read.
  * @returns where it is now; undefined when there is nothing
  */
-export function keepFailed(stateDir: string, name: string): string | undefined {
+export function keepFailed(stateDir: string, name: string, nowMs: number): string | undefined {
   const aside = setAside(stateDir, name);
   if (aside === undefined) return undefined;
   const folder = statePath(stateDir, 'failed');
-  const time = new Date().toISOString().slice(0, 19).replace(/:/g, '-');
+  const time = new Date(nowMs).toISOString().slice(0, 19).replace(/:/g, '-');
   const kept = join(folder, `${time}-${name}-${basename(aside).slice(1, 9)}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   renameSync(aside, kept);

@@ -4,6 +4,7 @@ import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { shownUrl } from '../../../formats/shown-url.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { readFileLimited } from '../../base/read-limited.ts';
 import { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
@@ -28,9 +29,9 @@ export async function chainAt(rpc: string, file: string | undefined): Promise<Ch
     steady: true,
     foreign: true,
   };
-  const asking = new Chain({ ...record, chainId: 0 });
+  const asking = new Chain({ ...record, chainId: 0 }, MACHINE_CLOCK);
   try {
-    return new Chain({ ...record, chainId: Number(await asking.call<string>('eth_chainId')) });
+    return new Chain({ ...record, chainId: Number(await asking.call<string>('eth_chainId')) }, MACHINE_CLOCK);
   } catch (error) {
     throw new HarnessError(
       'CHAIN_FAILED',

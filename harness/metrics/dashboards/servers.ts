@@ -1,8 +1,9 @@
 /** Starts Prometheus and Grafana for a cluster. */
-import { setTimeout as sleep } from 'node:timers/promises';
+
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { fileLog } from '../../base/logs/file-log.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { isAlive, spawnProgram } from '../../base/machine/processes.ts';
 import { until } from '../../base/wait.ts';
 import { Engine, remoteEngine, statusOf } from '../../places/docker/engine/engine.ts';
@@ -74,7 +75,7 @@ export async function startServer(request: ServerRequest, signal: AbortSignal): 
         const why = await unreadiness(url + READINESS[name], limit);
         return why === undefined ? { done: undefined } : { missing: why };
       },
-      { timeoutMs: READY_WITHIN_MS, signal },
+      { clock: MACHINE_CLOCK, timeoutMs: READY_WITHIN_MS, signal },
     );
     return server;
   } catch (error) {
@@ -117,8 +118,8 @@ export async function isRunning({ process, container }: RunningServer): Promise<
 
 async function unreadiness(url: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
-    const { statusCode, body } = await requestDirectly(url, { signal: limit });
+    using limit = MACHINE_CLOCK.deadline(REQUEST_TIMEOUT_MS, signal);
+    const { statusCode, body } = await requestDirectly(url, { signal: limit.signal });
     await body.dump();
     return statusCode === 200 ? undefined : `${url} answers with ${statusCode}`;
   } catch (error) {
@@ -137,7 +138,7 @@ export async function ended({
     return new HarnessError('PROCESS_FAILED', `the container of ${title} has ended by itself`);
   }
   // Its last lines may still be on their way to the file.
-  await sleep(50);
+  await MACHINE_CLOCK.sleep(50);
   const lines = await fileLog(log).tail(LOG_LINES_SHOWN);
   return new HarnessError('PROCESS_FAILED', `${title} has ended by itself`, {
     hint: [`end of ${log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),

@@ -7,6 +7,7 @@
  * error in code that belongs to no node, or a failure of the runtime itself, such as a full heap, ends all
  * nodes at once.
  */
+
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { basename, join } from 'node:path';
@@ -14,6 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { fileLog } from '../../base/logs/file-log.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { isAlive, ownProcess, type ProcessId, spawnProgram, stateOf } from '../../base/machine/processes.ts';
 import { until } from '../../base/wait.ts';
 import { holderProgram } from '../../flavours/svc-program.ts';
@@ -115,7 +117,7 @@ export function createEmbeddedDriver(options: DriverOptions): Driver {
         }
         return { missing: lines.at(-1) ?? 'it has printed nothing' };
       },
-      { timeoutMs: START_TIMEOUT_MS, signal },
+      { clock: MACHINE_CLOCK, timeoutMs: START_TIMEOUT_MS, signal },
     );
     return writeHolder({ ...spawned.id, port });
   }

@@ -1,4 +1,5 @@
 /** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
+import type { Clock } from '../../../formats/clock.ts';
 import { pause } from '../../base/wait.ts';
 import type { Fault, FaultRequest } from '../../cluster/faults/fault.ts';
 import { FAULT_KINDS } from '../../cluster/faults/table.ts';
@@ -10,6 +11,8 @@ export type Progress = Readonly<Record<Milestone, number>>;
 /** What a schedule acts on. */
 export interface ScheduleDeps {
   readonly faults: {
+    /** Of the times and delays. */
+    readonly clock: Clock;
     begin(request: FaultRequest): Promise<Fault>;
     heal(id: string): Promise<Fault[]>;
   };
@@ -37,7 +40,8 @@ export async function runSchedule(
   { faults, targets, progress, onFault }: ScheduleDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const startedAt = performance.now();
+  const { clock } = faults;
+  const startedAt = clock.monotonic();
   const failed = new AbortController();
   const over = AbortSignal.any([signal, failed.signal]);
   const before = new Map<string, Promise<void>>();
@@ -48,12 +52,12 @@ export async function runSchedule(
     const fault = await faults.begin(request);
     onFault?.(fault);
     if (fault.endAt !== undefined) return;
-    await (forMs === undefined ? aborted(over) : pause(forMs, over));
+    await (forMs === undefined ? aborted(over) : pause(clock, forMs, over));
     for (const ended of await faults.heal(fault.id)) onFault?.(ended);
   };
 
   const played = schedule.map(async (fault) => {
-    if (!(await isDue(fault.when, { startedAt, progress, signal: over }))) return;
+    if (!(await isDue(fault.when, { clock, startedAt, progress, signal: over }))) return;
     // A fault queues once it is due: one that waits for an event holds up no other.
     const names = affected(fault.request, targets);
     const earlier = names.flatMap((name) => before.get(name) ?? []);
@@ -69,22 +73,23 @@ export async function runSchedule(
 }
 
 interface Start {
+  readonly clock: Clock;
   readonly startedAt: number;
   readonly progress: () => Progress;
   readonly signal: AbortSignal;
 }
 
 /** Waits for the time or the event. @returns false when it will not come any more */
-async function isDue(when: FaultTrigger, { startedAt, progress, signal }: Start): Promise<boolean> {
+async function isDue(when: FaultTrigger, { clock, startedAt, progress, signal }: Start): Promise<boolean> {
   if ('atMs' in when) {
-    await pause(startedAt + when.atMs - performance.now(), signal);
+    await pause(clock, startedAt + when.atMs - clock.monotonic(), signal);
     return !signal.aborted;
   }
   while (progress()[when.of] < when.after) {
-    await pause(POLL_MS, signal);
+    await pause(clock, POLL_MS, signal);
     if (signal.aborted) return false;
   }
-  await pause(when.delayMs ?? 0, signal);
+  await pause(clock, when.delayMs ?? 0, signal);
   return !signal.aborted;
 }
 

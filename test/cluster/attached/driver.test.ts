@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { until } from '../../../harness/base/wait.ts';
 import { createAttachedDriver } from '../../../harness/places/attached.ts';
+import { until } from '../../../harness/scenario.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

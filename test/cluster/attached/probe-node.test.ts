@@ -1,10 +1,12 @@
 /** How endpoints are recognised by their answers. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { probeNode } from '../../../harness/cluster/attached/probe-node.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 
@@ -40,7 +42,7 @@ const withoutChain = (node: Answers, underlay: string): Answers => ({
 
 async function lookAt(answers: Answers): ReturnType<typeof probeNode> {
   const api = await endpoint(answers);
-  return probeNode({ name: 'node-0', api, debug: api });
+  return probeNode({ name: 'node-0', api, debug: api }, { clock: MACHINE_CLOCK });
 }
 
 test.each([
@@ -75,7 +77,10 @@ test('a node that serves only data at one address is asked at its debug API', as
   const data = { '/health': health, '/readiness': { status: 'ready', apiVersion: '7.3.0' } };
   expect(await lookAt(data)).toEqual({ mistake: 'serves only data there: name its debug API with debug' });
   const [api, debug] = [await endpoint(data), await endpoint({ '/node': node, ...rest })];
-  expect(await probeNode({ name: 'node-0', api, debug })).toMatchObject({ overlay: OVERLAY, mode: 'full' });
+  expect(await probeNode({ name: 'node-0', api, debug }, { clock: MACHINE_CLOCK })).toMatchObject({
+    overlay: OVERLAY,
+    mode: 'full',
+  });
 });
 
 test('nodes without a chain need no chain endpoint', async () => {

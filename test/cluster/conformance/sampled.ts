@@ -1,6 +1,7 @@
 /** A cluster whose reserves hold enough, for long enough, to be sampled. */
-import { until } from '../../../harness/base/wait.ts';
+
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
+import { until } from '../../../harness/scenario.ts';
 import { nextSecond } from '../../../scenarios/steps/steps.ts';
 import { bytesOf } from '../node/kit.ts';
 

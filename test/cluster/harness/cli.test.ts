@@ -16,11 +16,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { killProcess, labelled } from '../../../harness/base/machine/processes.ts';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterDocument } from '../../../harness/cluster/cluster-document.ts';
 import { type ClusterRecord, readRecord } from '../../../harness/cluster/state/state.ts';
 import type { FailureDocument } from '../../../harness/commands/failure.ts';
+import { until } from '../../../harness/scenario.ts';
 import { CLI, startSvcnet } from '../svcnet.ts';
 
 let folder: string;

@@ -1,4 +1,5 @@
 /** Whole clusters of real nodes, through the library. */
+
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -7,14 +8,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { isAlive, labelled, type ProcessId } from '../../../harness/base/machine/processes.ts';
-import { until } from '../../../harness/base/wait.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { claimCluster } from '../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
 import { readRecord, readRun, removeCluster } from '../../../harness/cluster/state/state.ts';
 import { LOCAL_DRIVERS } from '../../../harness/places/driver.ts';
+import { until } from '../../../harness/scenario.ts';
 
 let stateDir: string;
 beforeAll(() => {
@@ -175,7 +177,13 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
 
 test('a cluster that is being started cannot be removed', async () => {
   const definition = parseDefinition({ nodes: 1 }, 'options');
-  const record = await claimCluster(stateDir, { name: 'early', seed: 1n, ephemeral: false, definition });
+  const record = await claimCluster(stateDir, {
+    clock: MACHINE_CLOCK,
+    name: 'early',
+    seed: 1n,
+    ephemeral: false,
+    definition,
+  });
   await expect(Cluster.attach('early', { stateDir })).rejects.toThrow(
     expect.objectContaining({
       message: `cluster 'early' is being started by process ${process.pid}`,

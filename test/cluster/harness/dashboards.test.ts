@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { isAlive, type ProcessId } from '../../../harness/base/machine/processes.ts';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { readRecord, writeRecord } from '../../../harness/cluster/state/state.ts';
 import { readRunning } from '../../../harness/metrics/dashboards/running.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario } from '../../../harness/run/scenario.ts';
+import { until } from '../../../harness/scenario.ts';
 import { type Started, startSvcnet } from '../svcnet.ts';
 
 const WITHIN = { timeoutMs: 60_000 };

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { DefinitionInput } from '../../../harness/cluster/plan/definition-input.ts';
+import { until } from '../../../harness/scenario.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 let stateDir: string;

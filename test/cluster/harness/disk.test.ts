@@ -1,8 +1,10 @@
 /** Starts on disks that cannot be written: they end with the folder, the reason and a remedy, and leave nothing behind. */
+
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { startChain } from '../../../harness/cluster/start/chain-start.ts';
 import { createProcessDriver } from '../../../harness/places/process.ts';
@@ -19,6 +21,7 @@ test('a chain whose log is on a full disk reports that, not only that it ended',
   const cache = join(folder, 'cache');
   const compileCache = { nodes: cache, embedded: cache, tools: cache };
   const chain = startChain({
+    clock: MACHINE_CLOCK,
     driver: createProcessDriver({
       stopWithParent: true,
       linkFaults: false,

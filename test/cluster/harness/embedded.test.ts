@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import secp256k1 from 'secp256k1';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { isAlive, labelled, type ProcessId, processOf } from '../../../harness/base/machine/processes.ts';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Incident } from '../../../harness/cluster/nodes/membership.ts';
 import { readRecord } from '../../../harness/cluster/state/state.ts';
+import { until } from '../../../harness/scenario.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const LIBRARY = join(import.meta.dirname, '../../../harness/index.ts');

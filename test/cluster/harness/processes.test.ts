@@ -31,12 +31,12 @@ import {
   spawnProgram,
   stateOf,
 } from '../../../harness/base/machine/processes.ts';
-import { until } from '../../../harness/base/wait.ts';
 import { DIALECTS } from '../../../harness/client/dialect.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import type { Driver, Handle } from '../../../harness/places/driver.ts';
 import { createProcessDriver } from '../../../harness/places/process.ts';
+import { until } from '../../../harness/scenario.ts';
 
 const TIMEOUT = { timeoutMs: 20_000 };
 let folder: string;

@@ -1,8 +1,10 @@
 /** The list of clusters when one of them cannot be inspected. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
 import { writeRecord, writeRun } from '../../../harness/cluster/state/state.ts';
@@ -22,7 +24,13 @@ test('an engine that does not answer does not hide the other clusters', async ()
   vi.stubEnv('DOCKER_HOST', 'tcp://127.0.0.1:1');
   for (const driver of ['docker', 'process'] as const) {
     const definition = parseDefinition({ driver }, 'test');
-    const record = await claimCluster(stateDir, { name: driver, seed: 1n, ephemeral: false, definition });
+    const record = await claimCluster(stateDir, {
+      clock: MACHINE_CLOCK,
+      name: driver,
+      seed: 1n,
+      ephemeral: false,
+      definition,
+    });
     writeRecord(stateDir, { ...record, phase: 'running' });
   }
   writeRun(stateDir, 'docker', 'node-0', { handle: { container: 'ab' }, state: 'running' });

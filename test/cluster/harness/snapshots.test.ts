@@ -3,11 +3,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { buyBatch } from '../../../harness/cluster/purchase.ts';
 import { listSnapshots } from '../../../harness/cluster/snapshots/snapshot.ts';
+import { until } from '../../../harness/scenario.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const data = (size: number, fill: number) => new Uint8Array(size).fill(fill);

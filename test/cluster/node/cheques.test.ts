@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeCall, selectorOf } from '../../../formats/ethereum/abi.ts';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { until } from '../../../harness/scenario.ts';
 import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import { afterAll } from 'vitest';
 import { checkPortsFree, pickFreePorts } from '../../../harness/base/machine/ports.ts';
-import { until } from '../../../harness/base/wait.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
 import { wantedPorts } from '../../../harness/cluster/plan/ports.ts';
 import type { ChunkHolder } from '../../../harness/inspect/ledger/ledger.ts';
+import { until } from '../../../harness/scenario.ts';
 
 /** The longest that a test waits for something that takes a moment on an idle machine. */
 const EVENTUALLY_MS = 30_000;

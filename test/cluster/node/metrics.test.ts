@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { type Exposition, parseExposition } from '../../../harness/metrics/exposition.ts';
+import { until } from '../../../harness/scenario.ts';
 import { bytesOf } from './kit.ts';
 
 const CHUNK = 4096;

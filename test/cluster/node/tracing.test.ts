@@ -7,9 +7,9 @@ import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
+import { until } from '../../../harness/scenario.ts';
 import { eventually, sameBytes, stateFolder } from './kit.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from './otlp-receiver.ts';
 

@@ -3,7 +3,6 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { until } from '../../../harness/base/wait.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Incident } from '../../../harness/cluster/nodes/membership.ts';
 import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
@@ -11,6 +10,7 @@ import type { Capability } from '../../../harness/places/driver.ts';
 import type { RunResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts';
+import { until } from '../../../harness/scenario.ts';
 import radiusGrowth from '../../../scenarios/radius-growth.ts';
 import retrieval from '../../../scenarios/retrieval.ts';
 import { batchOf, uploadLedgered, verifyLedger } from '../../../scenarios/steps/steps.ts';

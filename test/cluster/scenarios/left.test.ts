@@ -3,7 +3,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { until } from '../../../harness/base/wait.ts';
 import { StewardshipClient } from '../../../harness/client/pins.ts';
 import { StampsClient } from '../../../harness/client/sessions.ts';
 import { BytesClient } from '../../../harness/client/transfers.ts';
@@ -11,6 +10,7 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario } from '../../../harness/run/scenario.ts';
+import { until } from '../../../harness/scenario.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-left-'));
 const stateDir = join(folder, 'state');

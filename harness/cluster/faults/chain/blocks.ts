@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { formatMs, plural } from '../../../base/format.ts';
-import { until } from '../../../base/wait.ts';
+import { type ProbeResult, until } from '../../../base/wait.ts';
 import type { Chain } from '../../../chain/chain.ts';
 import type { Effect, FaultContext, FaultKind } from '../fault.ts';
 import { duration } from '../fields.ts';
@@ -21,20 +21,20 @@ interface Pace {
   readonly height: number;
 }
 
-async function paceOf(chain: Chain): Promise<Pace & Record<string, number>> {
+async function paceOf({ chain, clock }: FaultContext): Promise<Pace & Record<string, number>> {
   if (chain.blockTimeMs === 0) {
     throw new HarnessError('FAULT_REFUSED', 'the chain mines on demand: it has no pace that could suffer');
   }
-  return { at: Date.now(), height: await chain.height() };
+  return { at: clock.now(), height: await chain.height() };
 }
 
 /** Blocks missing compared with the usual pace; once the pace is back to normal, the difference stays. */
 async function missing(
-  { chain }: FaultContext,
+  { chain, clock }: FaultContext,
   { at, height }: Readonly<Record<string, string | number>>,
   what: string,
 ): Promise<Effect> {
-  const due = Math.floor((Date.now() - Number(at)) / chain.blockTimeMs);
+  const due = Math.floor((clock.now() - Number(at)) / chain.blockTimeMs);
   const came = (await chain.height()) - Number(height);
   return { [what]: Math.max(0, due - came) };
 }
@@ -50,11 +50,11 @@ export const CHAIN_STALL: FaultKind<z.infer<typeof none>> = {
   sets: () => PACE,
   text: () => 'stops the blocks of the chain',
   targets: () => TARGET,
-  async begin({ chain }, _request, { hold }) {
-    hold(await paceOf(chain));
-    await chain.pause();
+  async begin(context, _request, { hold }) {
+    hold(await paceOf(context));
+    await context.chain.pause();
     // A block that came before the pause is none of those withheld.
-    return paceOf(chain);
+    return paceOf(context);
   },
   effect: (context, handle) => missing(context, handle, 'blocks withheld'),
   end: ({ chain }) => chain.resume(),
@@ -71,8 +71,9 @@ export const CHAIN_SLOW: FaultKind<z.infer<typeof slow>> = {
   sets: () => PACE,
   text: ({ blockTime }) => `lets blocks come every ${formatMs(blockTime)}`,
   targets: () => TARGET,
-  async begin({ chain }, { blockTime }, { hold }) {
-    const pace = await paceOf(chain);
+  async begin(context, { blockTime }, { hold }) {
+    const { chain } = context;
+    const pace = await paceOf(context);
     if (blockTime <= chain.blockTimeMs) {
       throw new HarnessError(
         'ARGUMENT_INVALID',
@@ -106,8 +107,13 @@ export const CHAIN_REORGANISATION: FaultKind<z.infer<typeof reorganisation>> = {
   text: ({ blocks, loaded }) =>
     `replaces the last ${plural(blocks, 'block')} of the chain${loaded ? ', with transactions in them' : ''}`,
   targets: () => TARGET,
-  async begin({ chain }, { blocks, loaded }, { signal }) {
-    if (loaded) await withTransactions(chain, blocks, signal);
+  async begin({ chain, clock }, { blocks, loaded }, { signal }) {
+    if (loaded)
+      await until<true>('the blocks to replace have no transactions', () => withTransactions(chain, blocks), {
+        clock,
+        timeoutMs: LOAD_WAIT_MS,
+        signal,
+      });
     const before = await lastBlocks(chain, blocks);
     await chain.reorganise(blocks);
     const after = await Promise.all(before.map(({ number }) => blockAt(chain, number)));
@@ -137,15 +143,9 @@ async function lastBlocks(chain: Chain, count: number): Promise<Block[]> {
   return blocks.filter((block) => block !== null);
 }
 
-async function withTransactions(chain: Chain, count: number, signal: AbortSignal): Promise<void> {
-  await until<true>(
-    'the blocks to replace have no transactions',
-    async () => {
-      const blocks = await lastBlocks(chain, count);
-      return blocks.some(({ transactions }) => transactions.length > 0)
-        ? { done: true }
-        : { missing: `the last ${plural(count, 'block')} are empty` };
-    },
-    { timeoutMs: LOAD_WAIT_MS, signal },
-  );
+async function withTransactions(chain: Chain, count: number): Promise<ProbeResult<true>> {
+  const blocks = await lastBlocks(chain, count);
+  return blocks.some(({ transactions }) => transactions.length > 0)
+    ? { done: true }
+    : { missing: `the last ${plural(count, 'block')} are empty` };
 }

@@ -49,7 +49,7 @@ export const CLOCK: FaultKind<z.infer<typeof clock>> = {
     ].join(', '),
   targets: ({ node }) => [node],
   begin(context, { node, offset, drift }, start) {
-    const fault = { layer: 'clock', offsetMs: offset, driftPpm: drift, since: Date.now() } as const;
+    const fault = { layer: 'clock', offsetMs: offset, driftPpm: drift, since: context.clock.now() } as const;
     return beginOnNode(context, node, fault, start);
   },
   effect: effectOnNode,

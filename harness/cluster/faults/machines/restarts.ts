@@ -1,5 +1,4 @@
 /** Nodes that leave and come back, cleanly or not, with or without their data. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { plural } from '../../../base/format.ts';
 import type { Handle } from '../../../places/driver.ts';
@@ -49,7 +48,7 @@ export const RESTART: FaultKind<z.infer<typeof restart>> = {
   text: ({ node, wipe }) => `restarts ${node}${wipe ? ' without its data' : ''}`,
   targets: ({ node }) => [node],
   begin: (context, { node, ...how }, start) =>
-    restartAll([context.node(node)], { ...how, end: 'stop' }, start),
+    restartAll(context, [context.node(node)], { ...how, end: 'stop' }, start),
   ...RESTARTED,
 };
 
@@ -69,7 +68,7 @@ export const ROLLING_RESTART: FaultKind<z.infer<typeof rolling>> = {
     `restarts ${nodes.length === 0 ? 'all nodes' : nodes.join(', ')} one after the other${wipe ? ' without their data' : ''}`,
   targets: ({ nodes }) => nodes,
   begin: (context, { nodes, ...how }, start) =>
-    restartAll(nodesNamed(context, nodes), { ...how, end: 'stop' }, start),
+    restartAll(context, nodesNamed(context, nodes), { ...how, end: 'stop' }, start),
   ...RESTARTED,
 };
 
@@ -95,7 +94,7 @@ export const CHURN: FaultKind<z.infer<typeof churn>> = {
   targets: ({ nodes }) => nodes,
   begin(context, { nodes, rounds, down }, start) {
     const all = Array.from({ length: rounds }, () => nodesNamed(context, nodes)).flat();
-    return restartAll(all, { down, wipe: false, end: 'kill' }, start);
+    return restartAll(context, all, { down, wipe: false, end: 'kill' }, start);
   },
   ...RESTARTED,
 };
@@ -114,6 +113,7 @@ interface Restart {
 }
 
 async function restartAll(
+  { clock }: FaultContext,
   nodes: readonly ClusterNode[],
   { end, wipe, down }: Restart,
   { signal, hold }: FaultStart,
@@ -141,7 +141,7 @@ async function restartAll(
       await node.wipe();
     }
     hold(soFar(node.name));
-    await sleep(down, undefined, { signal });
+    await clock.sleep(down, signal);
     // Unless this fault was healed meanwhile.
     if ((await node.observe()).state !== 'running') await node.start({ ...START, signal });
     if ((await node.observe()).state === 'running') back++;

@@ -1,6 +1,5 @@
 /** Finds the limit of a cluster with loads at one rate after another, and what limited it. */
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../../base/errors.ts';
 import { until } from '../../../base/wait.ts';
 import type { Cluster } from '../../../cluster/cluster.ts';
@@ -136,13 +135,13 @@ async function atRest(cluster: Cluster, signal: AbortSignal): Promise<void> {
   await until(
     'the nodes are not at rest after a load',
     async () => {
-      await sleep(REST_SAMPLE_MS, undefined, { signal });
+      await cluster.clock.sleep(REST_SAMPLE_MS, signal);
       const now = await sampleOf(cluster);
       const busy = busyNodes(before, now);
       before = now;
       return busy.length === 0 ? { done: true } : { missing: `${busy.join(', ')} still at work` };
     },
-    { timeoutMs: REST_TIMEOUT_MS, signal },
+    { clock: cluster.clock, timeoutMs: REST_TIMEOUT_MS, signal },
   );
 }
 

@@ -1,7 +1,9 @@
 /** Ways of showing a scenario something else than the truth. Nodes, which share the process, keep theirs. */
+
 import { join } from 'node:path';
 import { vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
+import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import type { Cluster } from '../../../../harness/cluster/cluster.ts';
 
@@ -104,6 +106,8 @@ export function refusal(status: number): ClientError {
 const ROOT = join(import.meta.dirname, '../../../..');
 const SCENARIOS = join(ROOT, 'scenarios/');
 const WAIT = join(ROOT, 'harness/base/wait.ts');
+/** Scenarios wait through it. */
+const DOOR = join(ROOT, 'harness/scenario.ts');
 const FRAMES_MAX = 20;
 
 /** Lines of the stack of calls that led here, the latest first. */
@@ -118,12 +122,12 @@ function callers(): string[] {
 /** Waits that a scenario itself begins end after this time. @param file that begins them; default: any */
 export function waits(ms: number, file = ''): Lie {
   return () => {
-    const timeout = presentOf(AbortSignal, 'timeout')?.bind(AbortSignal) as typeof AbortSignal.timeout;
-    vi.spyOn(AbortSignal, 'timeout').mockImplementation((given) => {
-      const lines = callers();
+    const deadline = presentOf(MACHINE_CLOCK, 'deadline') as typeof MACHINE_CLOCK.deadline;
+    vi.spyOn(MACHINE_CLOCK, 'deadline').mockImplementation((given, ...rest) => {
+      const lines = callers().filter((line) => !line.includes(DOOR));
       const caller = lines[lines.findIndex((line) => line.includes(WAIT)) + 1];
       const isMeant = caller?.includes(SCENARIOS) === true && lines.some((line) => line.includes(file));
-      return timeout(isMeant ? Math.min(ms, given) : given);
+      return deadline(isMeant ? Math.min(ms, given) : given, ...rest);
     });
   };
 }

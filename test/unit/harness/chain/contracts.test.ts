@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { Chain } from '../../../../harness/chain/chain.ts';
 import { CONTRACT_NAMES, knownContracts } from '../../../../harness/chain/contracts.ts';
 
@@ -24,7 +25,7 @@ test('reading an unknown address throws with the name of the contract, and it is
 });
 
 test('a chain without a control endpoint says what cannot be done', async () => {
-  await using chain = Object.assign(new Chain(RECORD), {
+  await using chain = Object.assign(new Chain(RECORD, MACHINE_CLOCK), {
     [Symbol.asyncDispose](this: Chain) {
       return this.close();
     },
@@ -39,7 +40,7 @@ test('a chain without a control endpoint says what cannot be done', async () => 
 });
 
 test('the chain of a network without one answers no call', async () => {
-  const chain = new Chain({ ...RECORD, rpc: '' });
+  const chain = new Chain({ ...RECORD, rpc: '' }, MACHINE_CLOCK);
   await expect(chain.height()).rejects.toThrow('eth_blockNumber: the nodes have no chain');
   await chain.close();
 });

@@ -1,8 +1,10 @@
 /** Removing many clusters when some cannot be removed. */
+
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
 import { clusterFolder, listClusters, writeRecord } from '../../../../harness/cluster/state/state.ts';
@@ -18,7 +20,13 @@ afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 /** @param driver of a cluster that runs; default: it is being started by this process */
 async function cluster(name: string, driver?: 'attached' | 'process'): Promise<void> {
   const definition = parseDefinition({}, 'test');
-  const record = await claimCluster(stateDir, { name, seed: 1n, ephemeral: false, definition });
+  const record = await claimCluster(stateDir, {
+    clock: MACHINE_CLOCK,
+    name,
+    seed: 1n,
+    ephemeral: false,
+    definition,
+  });
   if (driver !== undefined) writeRecord(stateDir, { ...record, driver, phase: 'running' });
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
 import { type NodeRecord, writeRecord } from '../../../../harness/cluster/state/state.ts';
@@ -30,7 +31,13 @@ const node = (name: string, flavour: NodeRecord['flavour']): NodeRecord => ({
 
 test('refuses to mine on demand in a cluster with a Bee, and names the Bee', async () => {
   const definition = parseDefinition({}, 'test');
-  const record = await claimCluster(stateDir, { name: 'mixed', seed: 1n, ephemeral: false, definition });
+  const record = await claimCluster(stateDir, {
+    clock: MACHINE_CLOCK,
+    name: 'mixed',
+    seed: 1n,
+    ephemeral: false,
+    definition,
+  });
   writeRecord(stateDir, {
     ...record,
     phase: 'running',

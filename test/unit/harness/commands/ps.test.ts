@@ -1,8 +1,10 @@
 /** Listing clusters when one of them cannot be read. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
 import { writeRecord } from '../../../../harness/cluster/state/state.ts';
@@ -18,7 +20,13 @@ afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 test('a record of another version is noted and does not hide the other clusters', async () => {
   const definition = parseDefinition({}, 'test');
   for (const name of ['local', 'older']) {
-    const record = await claimCluster(stateDir, { name, seed: 1n, ephemeral: false, definition });
+    const record = await claimCluster(stateDir, {
+      clock: MACHINE_CLOCK,
+      name,
+      seed: 1n,
+      ephemeral: false,
+      definition,
+    });
     if (name === 'older') writeRecord(stateDir, { ...record, version: 1 });
   }
   const notes: string[] = [];

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { Broken } from '../../../../../harness/cluster/faults/broken.ts';
 import type { Fault } from '../../../../../harness/cluster/faults/fault.ts';
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
-afterEach(() => void vi.useRealTimers());
+let nowMs = 0;
+const clock = { now: () => nowMs };
 
 const fault: Fault = {
   id: 'f1',
@@ -16,12 +16,12 @@ const fault: Fault = {
 };
 
 function at(ms: number, broken: () => void): void {
-  vi.setSystemTime(ms);
+  nowMs = ms;
   broken();
 }
 
 test('what is broken lasts until it is mended, and the same thing broken twice was mended in between', () => {
-  const broken = new Broken();
+  const broken = new Broken(clock);
   at(10, () => broken.broke('chain', 'the chain was paused', 'blocks'));
   at(20, () => broken.broke('chain', 'blocks were replaced'));
   at(30, () => broken.broke('node-0', 'node-0 was paused', 'state'));
@@ -37,7 +37,7 @@ test('what is broken lasts until it is mended, and the same thing broken twice w
 });
 
 test('what a fault breaks names it, however long it takes, and what others break meanwhile does not', async () => {
-  const broken = new Broken();
+  const broken = new Broken(clock);
   const { promise, resolve } = Promise.withResolvers<void>();
   const work = broken.during(fault, async () => {
     await promise;
@@ -53,7 +53,7 @@ test('what a fault breaks names it, however long it takes, and what others break
 });
 
 test('a fault is listed once, where it began, as it was seen last', () => {
-  const broken = new Broken();
+  const broken = new Broken(clock);
   at(20, () => broken.broke('node-1', 'node-1 was stopped', 'state'));
   broken.note(fault);
   broken.note({ ...fault, endAt: 30, effect: { 'nodes killed': 1 } });

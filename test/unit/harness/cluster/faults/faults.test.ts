@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { FAULT_JOURNAL, type FaultLine } from '../../../../../harness/cluster/faults/active.ts';
 import type { FaultContext, FaultKind } from '../../../../../harness/cluster/faults/fault.ts';
 import { effectText, hadEffect } from '../../../../../harness/cluster/faults/fault.ts';
@@ -87,6 +88,7 @@ const impossible: FaultKind<{ node: string }> = { ...blink, name: 'impossible', 
 function faultGround(): FaultContext {
   const context = {
     name: 'net',
+    clock: MACHINE_CLOCK,
     folder,
     nodes: [],
     chain: { tell: () => undefined },

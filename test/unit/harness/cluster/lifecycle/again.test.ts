@@ -1,8 +1,10 @@
 /** Clusters that were left to stay, when nothing of them runs any more. */
+
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { ownProcess } from '../../../../../harness/base/machine/processes.ts';
 import { takeAgain } from '../../../../../harness/cluster/lifecycle/again.ts';
 import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
@@ -27,7 +29,7 @@ const GONE = { pid: process.pid, startedAt: 'another boot/1' };
 const TIMINGS = { chainMs: 1, nodesMs: 1, meshedMs: 1, batchUsableMs: 1, totalMs: 4 };
 
 function claim(name: string, definition = parseDefinition({ nodes: 1 }, 'test')): Promise<ClusterRecord> {
-  return claimCluster(stateDir, { name, seed: 1n, ephemeral: false, definition });
+  return claimCluster(stateDir, { clock: MACHINE_CLOCK, name, seed: 1n, ephemeral: false, definition });
 }
 
 /** A cluster that ran and was left to stay, when its processes are gone. */

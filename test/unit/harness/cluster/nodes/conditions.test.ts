@@ -13,8 +13,10 @@ import {
   probeMesh,
   probeTag,
 } from '../../../../../harness/cluster/nodes/conditions.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const SIGNAL = new AbortController().signal;
+const SEARCH = { clock: new ManualClock(), signal: SIGNAL };
 
 /** Overlays whose first byte tells bins apart: 00.. and 80.. share no bit, 00.. and 40.. share one. */
 const overlay = (first: number, last = 0) =>
@@ -208,13 +210,19 @@ test('a tag that does not exist is an error, not a wait', async () => {
 });
 
 test('a wait returns what its probe found', async () => {
-  const found = await until('nothing is found', () => Promise.resolve({ done: 42 }), { timeoutMs: 1000 });
+  const found = await until('nothing is found', () => Promise.resolve({ done: 42 }), {
+    clock: new ManualClock(),
+    timeoutMs: 1000,
+  });
   expect(found).toBe(42);
 });
 
 test('a wait ends with the error of its probe', async () => {
   const broken = new Error('broken');
-  const wait = until('nothing is found', () => Promise.reject(broken), { timeoutMs: 1000 });
+  const wait = until('nothing is found', () => Promise.reject(broken), {
+    clock: new ManualClock(),
+    timeoutMs: 1000,
+  });
   await expect(wait).rejects.toBe(broken);
 });
 
@@ -222,6 +230,7 @@ test('an interrupted wait says so', async () => {
   const interruption = new AbortController();
   interruption.abort();
   const wait = until('nothing is found', () => Promise.resolve({ missing: 'all of it' }), {
+    clock: new ManualClock(),
     timeoutMs: 1000,
     signal: interruption.signal,
   });
@@ -236,8 +245,11 @@ test('a wait that times out says what was missing, not that its last look was cu
     if (more.length === 0) await once(signal, 'abort');
     return { missing };
   };
-  const wait = until('nothing is found', probe, { timeoutMs: 50 });
-  await expect(wait).rejects.toThrow(/^nothing is found within .*: a link$/);
+  const clock = new ManualClock();
+  const wait = until('nothing is found', probe, { clock, timeoutMs: 50 });
+  const failed = expect(wait).rejects.toThrow(/^nothing is found within 50 ms: a link$/);
+  await clock.advance(50);
+  await failed;
 });
 
 test('a light node has its own links, and no node is expected to link to it', async () => {
@@ -286,24 +298,24 @@ const named = (index: number, given: Partial<Fake> = {}) =>
 test('an upload is found on the node that has a tag for its root, even by an encrypted reference', async () => {
   const nodes = [named(0), named(1, { tags: [{ uid: 4, address: REFERENCE }] })];
   const found = { done: [{ node: nodes[1], tag: 4 }] };
-  expect(await findTags(REFERENCE, nodes, SIGNAL)).toEqual(found);
-  expect(await findTags(`${REFERENCE}${'cd'.repeat(32)}`.toUpperCase(), nodes, SIGNAL)).toEqual(found);
+  expect(await findTags(REFERENCE, nodes, SEARCH)).toEqual(found);
+  expect(await findTags(`${REFERENCE}${'cd'.repeat(32)}`.toUpperCase(), nodes, SEARCH)).toEqual(found);
 });
 
 test('an upload that no running node knows is an error, not a wait, and names the nodes asked', async () => {
   const nodes = [named(0), named(1), named(2, { running: false, state: 'paused' })];
-  await expect(findTags(REFERENCE, nodes, SIGNAL)).rejects.toThrow(
+  await expect(findTags(REFERENCE, nodes, SEARCH)).rejects.toThrow(
     expect.objectContaining({
       code: 'UPLOAD_UNKNOWN',
       message: 'no node knows an upload of abababab…: asked node-0, node-1; node-2 is paused',
     }) as HarnessError,
   );
-  await expect(findTags(REFERENCE, nodes.slice(2), SIGNAL)).rejects.toThrow(/none runs; node-2 is paused/);
+  await expect(findTags(REFERENCE, nodes.slice(2), SEARCH)).rejects.toThrow(/none runs; node-2 is paused/);
 });
 
 test('an upload may still be found while a node cannot be asked', async () => {
   const nodes = [named(0), named(1, { tags: new Error('connection refused') })];
-  expect(await findTags(REFERENCE, nodes, SIGNAL)).toEqual({
+  expect(await findTags(REFERENCE, nodes, SEARCH)).toEqual({
     missing:
       'no node that answers knows an upload of abababab…; node-1 could not be asked: connection refused',
   });
@@ -312,14 +324,14 @@ test('an upload may still be found while a node cannot be asked', async () => {
 test('a batch that no running node owns is an error, not a wait', async () => {
   const batch = 'ab'.repeat(32);
   const owner = named(1, { batches: [batch] });
-  expect(await findOwner(batch, [named(0), owner], SIGNAL)).toEqual({ done: owner });
-  await expect(findOwner(batch, [named(0), named(1)], SIGNAL)).rejects.toThrow(
+  expect(await findOwner(batch, [named(0), owner], SEARCH)).toEqual({ done: owner });
+  await expect(findOwner(batch, [named(0), named(1)], SEARCH)).rejects.toThrow(
     expect.objectContaining({
       code: 'BATCH_UNKNOWN',
       message: 'no node owns batch abababab…: asked node-0, node-1',
     }) as HarnessError,
   );
-  expect(await findOwner(batch, [named(0, { batches: new Error('hung up') })], SIGNAL)).toEqual({
+  expect(await findOwner(batch, [named(0, { batches: new Error('hung up') })], SEARCH)).toEqual({
     missing: 'no node that answers owns batch abababab…; node-0 could not be asked: hung up',
   });
 });

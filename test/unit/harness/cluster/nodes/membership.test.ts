@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { NodeSight, NodeState } from '../../../../../harness/cluster/nodes/cluster-node.ts';
 import { type Incident, incidentText, Membership } from '../../../../../harness/cluster/nodes/membership.ts';
 import type { Exit, Observed } from '../../../../../harness/places/driver.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 /** A node in the state that the test sets; the state at its acceptance is the wanted one. */
 class FakeNode {
@@ -32,6 +33,7 @@ function watched(): {
   const node = new FakeNode();
   const chain: { observed: Observed } = { observed: { state: 'running' } };
   const membership = new Membership([node], {
+    clock: new ManualClock(),
     driver: { observe: () => Promise.resolve(chain.observed) },
     chain: () => ({ pid: 9 }),
   });
@@ -116,6 +118,7 @@ test('the end of a chain is reported, and a node that cannot be seen is reported
 test('incidents without a listener are delivered once, to the next listener', async () => {
   const node = new FakeNode();
   const membership = new Membership([node], {
+    clock: new ManualClock(),
     driver: { observe: () => Promise.resolve({ state: 'running' }) },
     chain: () => undefined,
   });

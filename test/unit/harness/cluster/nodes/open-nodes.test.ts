@@ -1,8 +1,10 @@
 /** What the state of a cluster on disk allows its nodes. */
+
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
 import { openNodes } from '../../../../../harness/cluster/nodes/open-nodes.ts';
@@ -26,7 +28,13 @@ afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
 function claim(): Promise<ClusterRecord> {
   const definition = parseDefinition({}, 'test');
-  return claimCluster(stateDir, { name: 'net', seed: 1n, ephemeral: false, definition });
+  return claimCluster(stateDir, {
+    clock: MACHINE_CLOCK,
+    name: 'net',
+    seed: 1n,
+    ephemeral: false,
+    definition,
+  });
 }
 
 /** A running node. @param meanwhile happens while the driver changes its state */
@@ -56,7 +64,7 @@ async function opened(meanwhile: () => unknown = () => undefined): Promise<[Clus
     api: 'http://[::1]:1',
     debug: 'http://[::1]:1',
   };
-  const context = { stateDir, record, driver, onUploaded: () => undefined };
+  const context = { clock: MACHINE_CLOCK, stateDir, record, driver, onUploaded: () => undefined };
   const [open] = openNodes(context, [node as NodeRecord], []);
   writeRun(stateDir, 'net', 'node-0', { handle: {}, state: 'running' });
   return [open as ClusterNode, record];

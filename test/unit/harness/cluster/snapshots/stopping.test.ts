@@ -1,9 +1,11 @@
 /** What happens to the nodes while a cluster is saved, and to a save that something else interferes with. */
+
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { ownProcess, type ProcessId, processOf } from '../../../../../harness/base/machine/processes.ts';
 import { typed } from '../../../../../harness/base/typed.ts';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
@@ -81,6 +83,7 @@ function cluster(
   writeRun(stateDir, 'net', 'node-0', { handle: {}, state: 'running' });
   const interruption = new AbortController();
   const context: SaveContext = {
+    clock: MACHINE_CLOCK,
     stateDir,
     record,
     nodes: nodes as unknown as readonly ClusterNode[],

@@ -1,12 +1,11 @@
 import { availableParallelism } from 'node:os';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { HarnessError } from '../../../../../harness/base/errors.ts';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
 import { startInWaves } from '../../../../../harness/cluster/start/node-waves.ts';
 import { pilotCount } from '../../../../../harness/cluster/start/pace.ts';
 import type { StartProgress } from '../../../../../harness/cluster/start/start-context.ts';
-
-afterEach(() => void vi.useRealTimers());
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const MANY = 200;
 const PILOTS = pilotCount(MANY, availableParallelism());
@@ -20,7 +19,7 @@ interface Limits {
 }
 
 async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, broken }: Limits) {
-  vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] });
+  const clock = new ManualClock();
   const launched: string[] = [];
   const served: string[] = [];
   let starting = 0;
@@ -33,13 +32,14 @@ async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, b
         async ready({ signal }: { signal: AbortSignal }) {
           await new Promise<void>((resolve, reject) => {
             signal.addEventListener('abort', () => reject(new Error('given up')));
-            setTimeout(resolve, nodeMs);
+            clock.timer(nodeMs, resolve);
           }).finally(() => starting--);
         },
       }) as unknown as ClusterNode,
   );
   const told: StartProgress[] = [];
   const ended = startInWaves(nodes, {
+    clock,
     limitMs,
     async launch({ name }) {
       await Promise.resolve();
@@ -53,8 +53,7 @@ async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, b
     () => undefined,
     (reason: unknown) => reason as HarnessError,
   );
-  // Not all timers: one that another file of this process has left behind may set the next for ever.
-  await vi.advanceTimersByTimeAsync(2 * limitMs + nodeMs);
+  await clock.advance(2 * limitMs + nodeMs);
   return { launched, served, most, told, starting, error: await ended };
 }
 

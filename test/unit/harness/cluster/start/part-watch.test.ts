@@ -1,12 +1,13 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { until } from '../../../../../harness/base/wait.ts';
 import { PartWatch } from '../../../../../harness/cluster/start/part-watch.ts';
 
 const DIED = new HarnessError('PROCESS_FAILED', 'node-1 has ended (SIGKILL)');
 
 function watch(): PartWatch {
-  const parts = new PartWatch();
+  const parts = new PartWatch(MACHINE_CLOCK);
   onTestFinished(() => parts.end());
   return parts;
 }
@@ -23,7 +24,7 @@ test('a part that ends ends what is waited for, with its own reason', async () =
       died = DIED;
       return { missing: 'node-1: connect ECONNREFUSED' };
     },
-    { timeoutMs: 60_000, signal: parts.signal },
+    { clock: MACHINE_CLOCK, timeoutMs: 60_000, signal: parts.signal },
   );
   await expect(waiting).rejects.toBe(DIED);
 });

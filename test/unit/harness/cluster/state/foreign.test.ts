@@ -1,4 +1,5 @@
 /** State folders that svcnet has not made: they came with a repository, or another user owns them. */
+
 import {
   cpSync,
   existsSync,
@@ -12,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { isAlive, killProcess, spawnProgram } from '../../../../../harness/base/machine/processes.ts';
 import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
 import { driverOf } from '../../../../../harness/cluster/lifecycle/drivers.ts';
@@ -74,7 +76,13 @@ function foreign(name: string, record: object = {}): string {
 }
 
 const claim = (name: string) =>
-  claimCluster(stateDir, { name, seed: 1n, ephemeral: false, definition: parseDefinition({}, 'test') });
+  claimCluster(stateDir, {
+    clock: MACHINE_CLOCK,
+    name,
+    seed: 1n,
+    ephemeral: false,
+    definition: parseDefinition({}, 'test'),
+  });
 
 test.each(['../../precious', '../other', 'Any', '/etc', ''])(
   'a record whose name is %j removes nothing: not by down, by up, or as what a dead process has left',
@@ -180,7 +188,11 @@ test('nothing that a foreign record names is run, asked, ended or sent', async (
   expect(record.nodes[0]?.tokenFile).toBeUndefined();
   expect([readRun(stateDir, 'any', 'node-0'), runRecords(stateDir, 'any')]).toEqual([undefined, []]);
   const driver = driverOf(stateDir, record, { stopWithParent: false });
-  const [opened] = openNodes({ stateDir, record, driver, onUploaded: () => undefined }, record.nodes, []);
+  const [opened] = openNodes(
+    { clock: MACHINE_CLOCK, stateDir, record, driver, onUploaded: () => undefined },
+    record.nodes,
+    [],
+  );
   await expect(opened?.start()).rejects.toMatchObject({
     code: 'NODE_STATE',
     message: "the files of cluster 'any' were not made here, so nothing that they name is run",
@@ -205,6 +217,7 @@ test('the copy of a cluster is not that cluster: it can be removed, or its name 
     () => down({}, contextOf(copy)),
     () =>
       claimCluster(copy, {
+        clock: MACHINE_CLOCK,
         name: 'one',
         seed: 1n,
         ephemeral: false,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { claimPort, isClaimed } from '../../../../../harness/base/machine/port-claims.ts';
 import { isAlive, ownProcess, spawnProgram } from '../../../../../harness/base/machine/processes.ts';
 import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
@@ -36,7 +37,13 @@ afterEach(() => {
 const GONE = { pid: process.pid, startedAt: 'another boot/1' };
 
 function claim(name: string, ephemeral = false): Promise<ClusterRecord> {
-  return claimCluster(stateDir, { name, seed: 1n, ephemeral, definition: parseDefinition({}, 'test') });
+  return claimCluster(stateDir, {
+    clock: MACHINE_CLOCK,
+    name,
+    seed: 1n,
+    ephemeral,
+    definition: parseDefinition({}, 'test'),
+  });
 }
 
 async function code(work: () => unknown): Promise<string> {

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Fault, FaultRequest } from '../../../../../harness/cluster/faults/fault.ts';
 import { namesIn, type Progress, runSchedule } from '../../../../../harness/run/schedule/run-schedule.ts';
 import type { ScheduledFault } from '../../../../../harness/run/schedule/schedule.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const NODES = ['node-0', 'node-1'];
 
@@ -11,7 +11,9 @@ function recorder(refused?: string) {
   const log: string[] = [];
   const active = new Map<string, Fault>();
   let next = 1;
+  const clock = new ManualClock();
   const faults = {
+    clock,
     begin(request: FaultRequest): Promise<Fault> {
       const text = `${request.kind} ${String(request['node'])}`;
       if (text === refused) return Promise.reject(new Error(`cannot ${text}`));
@@ -28,7 +30,7 @@ function recorder(refused?: string) {
       return Promise.resolve([{ ...fault, endAt: 2 }]);
     },
   };
-  return { log, faults };
+  return { log, faults, clock };
 }
 
 const fault = (when: ScheduledFault['when'], request: FaultRequest, forMs?: number): ScheduledFault => ({
@@ -42,13 +44,15 @@ const NONE: Progress = { 'chunks acknowledged': 0, 'uploads acknowledged': 0, 'b
 const never = new AbortController().signal;
 
 test('faults of one node run one after another, even when their times overlap', async () => {
-  const { log, faults } = recorder();
+  const { log, faults, clock } = recorder();
   const schedule = [
     fault({ atMs: 0 }, { kind: 'kill', node: 'node-0' }, 40),
     fault({ atMs: 5 }, { kind: 'pause', node: 'node-0' }, 5),
     fault({ atMs: 5 }, { kind: 'pause', node: 'node-1' }, 5),
   ];
-  await runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  await clock.advance(100);
+  await done;
   expect(log.filter((line) => line.endsWith('node-0'))).toEqual([
     'kill node-0',
     'healed kill node-0',
@@ -59,12 +63,14 @@ test('faults of one node run one after another, even when their times overlap', 
 });
 
 test('a restart of all nodes runs beside no other fault', async () => {
-  const { log, faults } = recorder();
+  const { log, faults, clock } = recorder();
   const schedule = [
     fault({ atMs: 0 }, { kind: 'rolling-restart' }, 30),
     fault({ atMs: 5 }, { kind: 'kill', node: 'node-1' }, 0),
   ];
-  await runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  await clock.advance(100);
+  await done;
   expect(log.slice(0, 3)).toEqual([
     'rolling-restart undefined',
     'healed rolling-restart undefined',
@@ -73,7 +79,7 @@ test('a restart of all nodes runs beside no other fault', async () => {
 });
 
 test('a fault whose time or event has not come does not hold up others of its node', async () => {
-  const { log, faults } = recorder();
+  const { log, faults, clock } = recorder();
   const over = new AbortController();
   const schedule = [
     fault({ after: 1, of: 'chunks acknowledged' }, { kind: 'isolate', node: 'node-0' }, 0),
@@ -81,14 +87,14 @@ test('a fault whose time or event has not come does not hold up others of its no
     fault({ atMs: 0 }, { kind: 'kill', node: 'node-0' }, 0),
   ];
   const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, over.signal);
-  while (log.length < 2) await sleep(5);
+  while (log.length < 2) await clock.advance(5);
   over.abort();
   await done;
   expect(log).toEqual(['kill node-0', 'healed kill node-0']);
 });
 
 test('waits for an event, but not for one that never comes', async () => {
-  const { log, faults } = recorder();
+  const { log, faults, clock } = recorder();
   let chunks = 0;
   const over = new AbortController();
   const schedule = [
@@ -98,17 +104,17 @@ test('waits for an event, but not for one that never comes', async () => {
   const progress = () => ({ ...NONE, 'chunks acknowledged': chunks });
   const done = runSchedule(schedule, { faults, targets: NODES, progress }, over.signal);
   chunks = 499;
-  await sleep(60);
+  await clock.advance(60);
   expect(log).toEqual([]);
   chunks = 500;
-  while (log.length < 2) await sleep(5);
+  while (log.length < 2) await clock.advance(5);
   over.abort();
   await done;
   expect(log).toEqual(['kill node-0', 'healed kill node-0']);
 });
 
 test('lasting faults are healed at the end, faults that end by themselves are not', async () => {
-  const { log, faults } = recorder();
+  const { log, faults, clock } = recorder();
   const over = new AbortController();
   const told: (number | undefined)[] = [];
   const schedule = [
@@ -117,7 +123,7 @@ test('lasting faults are healed at the end, faults that end by themselves are no
   ];
   const onFault = ({ endAt }: Fault) => void told.push(endAt);
   const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE, onFault }, over.signal);
-  while (log.length < 2) await sleep(5);
+  while (log.length < 2) await clock.advance(5);
   over.abort();
   await done;
   expect(log.toSorted()).toEqual(['healed kill node-0', 'kill node-0', 'reorg chain']);
@@ -126,13 +132,15 @@ test('lasting faults are healed at the end, faults that end by themselves are no
 });
 
 test('a fault that cannot be begun ends the schedule, and the others are healed', async () => {
-  const { log, faults } = recorder('kill node-1');
+  const { log, faults, clock } = recorder('kill node-1');
   const schedule = [
     fault({ atMs: 0 }, { kind: 'pause', node: 'node-0' }, 60_000),
     fault({ atMs: 20 }, { kind: 'kill', node: 'node-1' }, 1),
   ];
   const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
-  await expect(done).rejects.toThrow('cannot kill node-1');
+  const failed = expect(done).rejects.toThrow('cannot kill node-1');
+  await clock.advance(20);
+  await failed;
   expect(log).toEqual(['pause node-0', 'healed pause node-0']);
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { CHAIN_STALL } from '../../../../../../harness/cluster/faults/chain/blocks.ts';
 import type { FaultContext, FaultStart } from '../../../../../../harness/cluster/faults/fault.ts';
+import { ManualClock } from '../../../../protocols/manual-clock.ts';
 
 test('a block that comes just before a stall is none of those that the stall withholds', async () => {
   let height = 7;
@@ -13,7 +14,7 @@ test('a block that comes just before a stall is none of those that the stall wit
       return Promise.resolve();
     },
   };
-  const context = { chain } as unknown as FaultContext;
+  const context = { chain, clock: new ManualClock() } as unknown as FaultContext;
   const start: FaultStart = {
     signal: new AbortController().signal,
     hold: (handle) => void held.push(handle),

@@ -31,7 +31,8 @@ function clusterOf(started: unknown[]): FaultContext {
       return becomes('running')();
     },
   };
-  return { nodes: [node], node: () => node } as unknown as FaultContext;
+  const clock = { now: () => 0, sleep: () => Promise.resolve() };
+  return { clock, nodes: [node], node: () => node } as unknown as FaultContext;
 }
 
 test.each([

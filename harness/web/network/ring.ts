@@ -30,58 +30,22 @@ const LEVEL_NAMES_MAX = 12;
 
 const CHOOSE = 'Choose a node to see its links and what is known of it.';
 
-export interface RingOptions {
-  /** Called when a node is chosen, by pointer or keyboard; undefined: none is chosen any more. */
-  readonly onSelect?: (name: string | undefined) => void;
-}
-
 export class NetworkRing {
   readonly root: HTMLElement;
-  readonly #options: RingOptions;
   readonly #stage = element('div', { class: 'ring-stage' });
   /** Facts about the chosen node, or about the one under the pointer. */
   readonly #facts = element('p', { class: 'ring-facts', 'aria-live': 'polite' }, CHOOSE);
-  readonly #observer: ResizeObserver;
-  #picture: NetworkPicture;
+  readonly #picture: NetworkPicture;
   #points = new Map<string, Point>();
   #selected: string | undefined;
   #width = 0;
   #drawn: SVGSVGElement | undefined;
-  #front: SVGGElement = svg('g', { class: 'ring-front' });
 
   /** Drawn as soon as `root` is on the page and has a width. */
-  constructor(picture: NetworkPicture, options: RingOptions = {}) {
+  constructor(picture: NetworkPicture) {
     this.#picture = picture;
-    this.#options = options;
     this.root = element('div', { class: 'ring' }, this.#stage, this.#facts, legend(picture));
-    this.#observer = new ResizeObserver(() => this.#resize());
-    this.#observer.observe(this.#stage);
-  }
-
-  update(picture: NetworkPicture): void {
-    this.#picture = picture;
-    this.root.lastElementChild?.replaceWith(legend(picture));
-    this.#draw();
-  }
-
-  destroy(): void {
-    this.#observer.disconnect();
-    this.root.remove();
-  }
-
-  /** Position of a node in the drawing; undefined when it is not drawn. */
-  pointOf(name: string): Point | undefined {
-    return this.#points.get(name);
-  }
-
-  /** Layer in front of everything else, for moving elements. Emptied whenever the ring is redrawn. */
-  get front(): SVGGElement {
-    return this.#front;
-  }
-
-  select(name: string | undefined): void {
-    this.#selected = name;
-    this.#highlight();
+    new ResizeObserver(() => this.#resize()).observe(this.#stage);
   }
 
   #resize(): void {
@@ -101,7 +65,6 @@ export class NetworkRing {
     this.#points = new Map(
       nodes.map(({ name, overlay }) => [name, onCircle(shareOf(overlay), radius, centre)]),
     );
-    this.#front = svg('g', { class: 'ring-front' });
     const drawn = svg(
       'svg',
       {
@@ -116,7 +79,6 @@ export class NetworkRing {
       this.#links(links, centre),
       svg('g', { class: 'ring-chosen-links' }),
       this.#nodes(nodes, radius, centre, size),
-      this.#front,
     );
     this.#stage.replaceChildren(drawn);
     this.#drawn = drawn;
@@ -256,7 +218,6 @@ export class NetworkRing {
     if (name === this.#selected) return;
     this.#selected = name;
     this.#highlight();
-    this.#options.onSelect?.(name);
   }
 
   #chosen(): PictureNode | undefined {

@@ -1,12 +1,12 @@
 import { expect, test, vi } from 'vitest';
+import type { Scrape } from '../../../../harness/metrics/scrape.ts';
 import {
   type ScrapedCluster,
   type ScrapedNode,
   Scraper,
   scrapeIntervalMs,
 } from '../../../../harness/metrics/scraper.ts';
-import type { SeriesColumns } from '../../../../harness/metrics/series.ts';
-import { SeriesRing } from '../../../../harness/metrics/series-ring.ts';
+import type { SeriesColumns, SeriesId } from '../../../../harness/metrics/series.ts';
 import { TestbedMetrics } from '../../../../harness/metrics/testbed.ts';
 
 /** Short, as the tests wait for readings. */
@@ -43,26 +43,33 @@ const counter = (name: string, value: number, labels = '') =>
 
 /** A scraper, what it has read, and a way to wait for readings. */
 function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'] = { active: [] }) {
-  const ring = new SeriesRing(1000);
-  let readings = 0;
+  const scrapes: Scrape[] = [];
+  let known: readonly SeriesId[] = [];
   const testbed = new TestbedMetrics('test');
   const scraper = new Scraper({
     testbed,
     intervalMs: INTERVAL_MS,
     onScrape(scrape, ids) {
-      ring.append(scrape, ids);
-      readings++;
+      scrapes.push(scrape);
+      known = ids;
     },
   });
   scraper.watch({ nodes, faults });
   return {
     scraper,
     testbed,
-    ring,
+    /** What it has read so far, in columns. */
+    columns: (): SeriesColumns => ({
+      times: Float64Array.from(scrapes, ({ at }) => at),
+      series: known.map((id, number) => ({
+        ...id,
+        values: Float64Array.from(scrapes, ({ values }) => values.get(number) ?? Number.NaN),
+      })),
+    }),
     /** Waits for the end of a reading that began after the call. */
     read: async () => {
-      const wanted = readings + 2;
-      await vi.waitUntil(() => readings >= wanted, { interval: 1, timeout: 10_000 });
+      const wanted = scrapes.length + 2;
+      await vi.waitUntil(() => scrapes.length >= wanted, { interval: 1, timeout: 10_000 });
     },
   };
 }
@@ -80,23 +87,23 @@ test('nodes of both dialects share the names of their series, and buckets are le
     'node-1',
     `${counter('bee_pushsync_total_sent', 9)}bee_localstore_leveldb_stats_sum 5\n`,
   );
-  const { scraper, read, ring } = watching([own, bee]);
+  const { scraper, read, columns } = watching([own, bee]);
   await read();
   await scraper.release();
-  const columns = ring.columns();
-  const ofNodes = columns.series.filter(({ node }) => node !== undefined);
+  const seen = columns();
+  const ofNodes = seen.series.filter(({ node }) => node !== undefined);
   expect(ofNodes.map(({ node, name, kind }) => `${node} ${name} ${kind}`)).toEqual([
     'node-0 pushsync_total_sent counter',
     'node-0 pusher_sync_time_sum counter',
     'node-0 pusher_sync_time_count counter',
     'node-1 pushsync_total_sent counter',
   ]);
-  expect(valuesOf(columns, 'pushsync_total_sent', 'node-1').at(-1)).toBe(9);
+  expect(valuesOf(seen, 'pushsync_total_sent', 'node-1').at(-1)).toBe(9);
 });
 
 test('a node that does not answer leaves a gap, is down, and has a reason', async () => {
   const node = fakeNode('node-0', counter('svc_pusher_total_synced', 1));
-  const { scraper, read, ring, testbed } = watching([node]);
+  const { scraper, read, columns, testbed } = watching([node]);
   await read();
   node.text = new Error('connection reset');
   await read();
@@ -104,7 +111,7 @@ test('a node that does not answer leaves a gap, is down, and has a reason', asyn
   node.text = counter('svc_pusher_total_synced', 2);
   await read();
   await scraper.release();
-  const values = valuesOf(ring.columns(), 'pusher_total_synced', 'node-0');
+  const values = valuesOf(columns(), 'pusher_total_synced', 'node-0');
   expect(values[0]).toBe(1);
   expect(values.some(Number.isNaN)).toBe(true);
   expect(values.at(-1)).toBe(2);
@@ -175,11 +182,11 @@ test('cluster sums of node counters never fall when a node is restarted', async 
 
 test('release takes one last reading', async () => {
   const node = fakeNode('node-0', counter('svc_pusher_total_synced', 1));
-  const { scraper, read, ring } = watching([node]);
+  const { scraper, read, columns } = watching([node]);
   await read();
   node.text = counter('svc_pusher_total_synced', 99);
   await scraper.release();
-  expect(valuesOf(ring.columns(), 'pusher_total_synced', 'node-0').at(-1)).toBe(99);
+  expect(valuesOf(columns(), 'pusher_total_synced', 'node-0').at(-1)).toBe(99);
 });
 
 test('one process of several nodes is counted once', async () => {
@@ -196,13 +203,13 @@ test('one process of several nodes is counted once', async () => {
 
 test('a process of several nodes keeps its name when one of them is left', async () => {
   const nodes = [fakeNode('node-0', '', { pid: process.pid }), fakeNode('node-1', '', { pid: process.pid })];
-  const { scraper, read, ring } = watching(nodes);
+  const { scraper, read, columns } = watching(nodes);
   await read();
   const [, second] = nodes as [Fake, Fake];
   Object.assign(second, { running: false, state: 'killed', pid: undefined });
   await read();
   await scraper.release();
-  const cpu = ring.columns().series.filter(({ name }) => name === 'testbed_node_cpu_seconds_total');
+  const cpu = columns().series.filter(({ name }) => name === 'testbed_node_cpu_seconds_total');
   expect(cpu.map(({ labels }) => labels['node'])).toEqual(['all']);
 });
 

@@ -14,16 +14,15 @@ import { FLAVOURS } from '../../flavours/table.ts';
 import {
   type Capability,
   type Driver,
-  type Exit,
   exitText,
   type Handle,
   type NodePart,
-  type Observed,
   type Stats,
   type StoredPart,
 } from '../../places/driver.ts';
-import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
+import type { NodeRecord, RunRecord } from '../state/state.ts';
 import { introduce, introducers } from './introductions.ts';
+import { isThere, NodeRun, type NodeRunDeps, type NodeSight, type NodeState } from './node-run.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 /** Time limit of one request to a node that does not answer yet. */
@@ -31,43 +30,14 @@ const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 const LOG_LINES_SHOWN = 15;
 
-/** States that a node is put into to see what the others do without it. */
-const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
-  killed: 'was killed',
-  paused: 'was paused',
-  stopped: 'was stopped',
-};
-
-/** `crashed`: it should run, but does not. `silent`: svcnet did not start it, and it does not answer. */
-export type NodeState = RunState | 'crashed' | 'silent' | 'new';
-
-/** A node as last observed. */
-export interface NodeSight {
-  readonly state: NodeState;
-  /** Identifies the current start; undefined before the first. */
-  readonly handle: Handle | undefined;
-  /** Process on this machine that it runs in. */
-  readonly pid: number | undefined;
-  /** How it ended; known only to the process that started it. */
-  readonly exit: Exit | undefined;
-  /** Why it is silent. */
-  readonly silence?: string | undefined;
-}
-
-const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
-
-export interface ClusterNodeDeps {
+export interface ClusterNodeDeps extends NodeRunDeps {
   readonly clock: Clock;
   readonly driver: Driver;
-  readonly stateDir: string;
-  readonly cluster: string;
   /** Default batch of uploads. */
   readonly batch: () => string | undefined;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
   /** All nodes of the cluster. */
   readonly all: () => readonly ClusterNode[];
-  /** Whether the cluster still exists, rather than another one of the same name. */
-  readonly exists: () => boolean;
   /** Removes what a launch has left behind after the cluster has gone. */
   readonly removed: () => void;
   /** Why this process must not start nodes, if so. */
@@ -116,15 +86,7 @@ export class ClusterNode {
   readonly client: NodeClient;
   readonly #deps: ClusterNodeDeps;
   readonly #flavour: Flavour;
-  #sight: NodeSight = NEVER_STARTED;
-  /** The state this process put it into; if the observed state differs, something else changed it. */
-  #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
-  #witness: BreakWitness | undefined;
-  #done: { readonly state: RunState | undefined; readonly changes: number } = {
-    state: undefined,
-    changes: 0,
-  };
-  #changing = 0;
+  readonly #run: NodeRun;
   #retired = false;
   /** Where its log ended at its last launch. */
   #launchedAt: LogPosition | undefined;
@@ -150,6 +112,7 @@ export class ClusterNode {
     this.log = record.log;
     this.peers = record.peers;
     this.#deps = deps;
+    this.#run = new NodeRun(record.name, deps);
     this.#flavour = FLAVOURS[record.flavour];
     this.client = new NodeClient({
       node: record.name,
@@ -220,12 +183,12 @@ export class ClusterNode {
 
   /** Process on this machine that it runs in, as last seen; undefined when it runs in none. */
   get pid(): number | undefined {
-    return this.#sight.pid;
+    return this.#run.sight.pid;
   }
 
   /** As last seen: after every action on it, and several times a second by the cluster. */
   get state(): NodeState {
-    return this.#sight.state;
+    return this.#run.sight.state;
   }
 
   /** Whether it takes part in the network, as last seen. */
@@ -234,11 +197,8 @@ export class ClusterNode {
   }
 
   /** Observes it now. @internal */
-  async observe(): Promise<NodeSight> {
-    const run = this.#run();
-    this.#sight =
-      run === undefined ? NEVER_STARTED : sightOf(run, await this.#deps.driver.observe(run.handle));
-    return this.#sight;
+  observe(): Promise<NodeSight> {
+    return this.#run.observe();
   }
 
   /**
@@ -247,22 +207,22 @@ export class ClusterNode {
    * @internal
    */
   get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
-    return this.#changing > 0 ? undefined : this.#wanted;
+    return this.#run.wanted;
   }
 
   /** How often this process has changed its state. @internal */
   get changes(): number {
-    return this.#done.changes;
+    return this.#run.changes;
   }
 
   /** Gives it the list of what this process breaks. @internal */
   tell(witness: BreakWitness): void {
-    this.#witness = witness;
+    this.#run.tell(witness);
   }
 
   /** Accepts its present state: only later changes are reported. @internal */
-  accept({ state, handle }: NodeSight): void {
-    this.#wanted = { state, handle };
+  accept(sight: NodeSight): void {
+    this.#run.accept(sight);
   }
 
   /** Refuses all further starts: the cluster is being stopped. @internal */
@@ -272,7 +232,7 @@ export class ClusterNode {
 
   /** Marks it as stopped for good: its cluster has been torn down. @internal */
   tornDown(): void {
-    this.#sight = { ...this.#sight, state: 'stopped', pid: undefined };
+    this.#run.tornDown();
   }
 
   /** Whether its driver has that capability. */
@@ -282,7 +242,7 @@ export class ClusterNode {
 
   /** Its resource usage since it started; values the driver cannot determine are absent. */
   stats(): Promise<Stats> {
-    const run = this.#run();
+    const run = this.#run.record;
     return run === undefined ? Promise.resolve({}) : this.#deps.driver.stats(run.handle);
   }
 
@@ -296,7 +256,7 @@ export class ClusterNode {
    * @throws HarnessError `NODE_STATE`, `PROCESS_FAILED`, `PORT_IN_USE`, `WAIT_TIMEOUT`
    */
   start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
-    return this.#change(async () => {
+    return this.#run.change(async () => {
       this.#expectOurs('start');
       const refused = this.#deps.mayStart();
       if (refused !== undefined) throw refused;
@@ -318,7 +278,7 @@ export class ClusterNode {
 
   /** Starts it and returns its handle; `ready` waits for the rest. @internal */
   launch(): Promise<Handle> {
-    return this.#change(async () => {
+    return this.#run.change(async () => {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
       this.#launchedAt = await this.output.end();
       const { handle } = await this.#deps.driver.start(this.#part());
@@ -328,7 +288,7 @@ export class ClusterNode {
         this.#deps.removed();
         throw this.#wrongState('start', `cluster '${this.#deps.cluster}' has been removed meanwhile`);
       }
-      await this.#write({ handle, state: 'running' });
+      await this.#run.write({ handle, state: 'running' });
       return handle;
     });
   }
@@ -355,11 +315,11 @@ export class ClusterNode {
    * @returns whether it had to be ended by force @throws HarnessError `NODE_STATE`
    */
   stop(): Promise<{ forced: boolean }> {
-    return this.#change(async () => {
+    return this.#run.change(async () => {
       const { handle } = await this.#requireRunning('stop');
-      this.#intend({ handle, state: 'stopped' });
+      this.#run.intend({ handle, state: 'stopped' });
       const ended = await this.#deps.driver.stop(handle, this.#flavour.stopGraceMs);
-      await this.#write({ handle, state: 'stopped' });
+      await this.#run.write({ handle, state: 'stopped' });
       return ended;
     });
   }
@@ -369,29 +329,29 @@ export class ClusterNode {
    * @throws HarnessError `NODE_STATE`
    */
   kill(): Promise<void> {
-    return this.#change(async () => {
+    return this.#run.change(async () => {
       const { handle } = await this.#requireRunning('kill', 'kill');
-      this.#intend({ handle, state: 'killed' });
+      this.#run.intend({ handle, state: 'killed' });
       await this.#deps.driver.kill(handle);
-      await this.#write({ handle, state: 'killed' });
+      await this.#run.write({ handle, state: 'killed' });
     });
   }
 
   /** Freezes it: connections stay open and nothing answers. @throws HarnessError `NODE_STATE` */
   pause(): Promise<void> {
-    return this.#change(async () => {
+    return this.#run.change(async () => {
       const { handle } = await this.#requireRunning('pause', 'pause');
       await this.#deps.driver.pause(handle);
-      await this.#write({ handle, state: 'paused' });
+      await this.#run.write({ handle, state: 'paused' });
     });
   }
 
   /** Lets it go on where it was paused. @throws HarnessError `NODE_STATE` */
   resume(): Promise<void> {
-    return this.#change(async () => {
+    return this.#run.change(async () => {
       const { handle } = await this.#requireRunning('resume', 'pause');
       await this.#deps.driver.resume(handle);
-      await this.#write({ handle, state: 'running' });
+      await this.#run.write({ handle, state: 'running' });
     });
   }
 
@@ -417,7 +377,7 @@ export class ClusterNode {
   async limitMemory(bytes: number): Promise<number> {
     const action = 'limit the memory of';
     this.#expectCan(action, 'memory');
-    const run = this.#run();
+    const run = this.#run.record;
     if (run === undefined) throw this.#wrongState(action, 'it has never run');
     return (await this.#deps.driver.limitMemory?.(run.handle, bytes)) ?? 0;
   }
@@ -470,7 +430,7 @@ export class ClusterNode {
     const unwritten = this.output.failure();
     if (unwritten !== undefined) return unwritten;
     const lines = await this.logs({ lines: LOG_LINES_SHOWN });
-    const { exit } = this.#sight;
+    const { exit } = this.#run.sight;
     const how = exit === undefined ? '' : ` (${exitText(exit)})`;
     const latest = await this.output.since(this.#launchedAt);
     const inUse = latest.some((line) => line.includes('address already in use'));
@@ -492,7 +452,7 @@ export class ClusterNode {
   async #requireRunning(action: string, needed?: Capability): Promise<RunRecord> {
     this.#expectCan(action, needed);
     const sight = await this.observe();
-    const run = this.#run();
+    const run = this.#run.record;
     if (run === undefined || !isThere(sight)) throw this.#wrongState(action, `it is ${sight.state}`);
     return run;
   }
@@ -500,7 +460,7 @@ export class ClusterNode {
   async #stored(action: string): Promise<StoredPart> {
     this.#expectCan(action, 'data');
     const sight = await this.observe();
-    const run = this.#run();
+    const run = this.#run.record;
     if (run === undefined || isThere(sight))
       throw this.#wrongState(action, `it is ${sight.state}, expected it to be stopped`);
     const refused = this.#deps.mayChange();
@@ -522,16 +482,6 @@ export class ClusterNode {
     if (this.#deps.driver.name === 'attached') throw this.#wrongState(action, 'it was not started by svcnet');
   }
 
-  /** State changes observed meanwhile are our own doing. */
-  async #change<T>(work: () => Promise<T>): Promise<T> {
-    this.#changing++;
-    try {
-      return await work();
-    } finally {
-      this.#changing--;
-    }
-  }
-
   #part(): NodePart {
     const { name, binary, dataDir, log } = this;
     return { kind: 'node', name, flavour: this.#flavour, binary, dataDir, log };
@@ -540,59 +490,4 @@ export class ClusterNode {
   #wrongState(action: string, why: string): HarnessError {
     return new HarnessError('NODE_STATE', `cannot ${action} ${this.name}: ${why}`);
   }
-
-  #run(): RunRecord | undefined {
-    return readRun(this.#deps.stateDir, this.#deps.cluster, this.name);
-  }
-
-  /**
-   * Recorded before it happens: another process looking meanwhile must not conclude that the node died by
-   * itself.
-   */
-  #intend(run: RunRecord): void {
-    this.#record(run);
-    this.#changed(run.state);
-  }
-
-  /** Recorded for other processes; from here on also the state this process wants. */
-  async #write(run: RunRecord): Promise<void> {
-    this.#record(run);
-    this.#wanted = run;
-    this.#changed(run.state);
-    await this.observe();
-  }
-
-  /**
-   * Writes nothing of a cluster that is gone: its folder would be there again, or is another cluster's.
-   * @throws HarnessError `NODE_STATE`
-   */
-  #record(run: RunRecord): void {
-    const { stateDir, cluster, exists } = this.#deps;
-    if (!exists()) {
-      throw new HarnessError(
-        'NODE_STATE',
-        `${this.name} is gone: cluster '${cluster}' has been removed meanwhile`,
-      );
-    }
-    writeRun(stateDir, cluster, this.name, run);
-  }
-
-  #changed(state: RunState): void {
-    if (this.#done.state === state) return;
-    this.#done = { state, changes: this.#done.changes + 1 };
-    const broken = BROKEN[state];
-    if (broken === undefined) this.#witness?.mended(this.name, 'state');
-    else this.#witness?.broke(this.name, `${this.name} ${broken}`, 'state');
-  }
-}
-
-/** Whether its process exists, running or paused. */
-function isThere({ state }: NodeSight): boolean {
-  return state === 'running' || state === 'paused';
-}
-
-function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, silence }: Observed): NodeSight {
-  const expected = recorded === 'running' || recorded === 'paused';
-  const seen = state === 'gone' ? (expected ? 'crashed' : recorded) : state;
-  return { state: seen, handle, pid, exit, silence };
 }

@@ -14,7 +14,8 @@ import {
   type Observed,
   type PartState,
 } from '../../places/driver.ts';
-import type { ClusterNode, NodeSight } from './cluster-node.ts';
+import type { ClusterNode } from './cluster-node.ts';
+import type { NodeSight } from './node-run.ts';
 
 /** Short enough to notice a dead node while the requests that it broke are still failing. */
 const OBSERVE_PAUSE_MS = 200;

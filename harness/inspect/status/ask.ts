@@ -9,7 +9,8 @@ import type { Balance, ChequebookBalance, Settlements } from '../../client/money
 import type { NodeClient } from '../../client/node-client.ts';
 import type { Backlog, ChainState, Stamp, StatusRecord, Topology } from '../../client/types.ts';
 import { unlessOff } from '../../cluster/books/node-books.ts';
-import type { ClusterNode, NodeState } from '../../cluster/nodes/cluster-node.ts';
+import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
+import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { reportsBacklog } from './congestion.ts';
 

@@ -2,7 +2,7 @@
 import { formatMs, plural } from '../../base/format.ts';
 import type { Backlog, Topology } from '../../client/types.ts';
 import { type Debt, debtsOf } from '../../cluster/books/debts.ts';
-import type { NodeState } from '../../cluster/nodes/cluster-node.ts';
+import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Reply, valueOr } from './ask.ts';
 import { congested } from './congestion.ts';
 import { coverageProblems } from './coverage.ts';

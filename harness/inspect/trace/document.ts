@@ -1,6 +1,6 @@
 /** What `trace` finds out about a reference, as one document; the text for a terminal is a view of it. */
 import { fromHex } from '../../../formats/crypto/hex.ts';
-import type { NodeState } from '../../cluster/nodes/cluster-node.ts';
+import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { rankStorers } from '../ledger/placement.ts';
 import { type Survey, type SurveyOptions, survey } from './content.ts';

@@ -1,5 +1,5 @@
 /** Faults of whole nodes: they die without warning, or freeze. */
-import type { NodeState } from '../../nodes/cluster-node.ts';
+import type { NodeState } from '../../nodes/node-run.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
 import { type OneNode, oneNode } from './fields.ts';
 import { isUp, START } from './restarts.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { NodeSight, NodeState } from '../../../../../harness/cluster/nodes/cluster-node.ts';
 import { type Incident, incidentText, Membership } from '../../../../../harness/cluster/nodes/membership.ts';
+import type { NodeSight, NodeState } from '../../../../../harness/cluster/nodes/node-run.ts';
 import type { Exit, Observed } from '../../../../../harness/places/driver.ts';
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 

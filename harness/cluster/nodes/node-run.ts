@@ -1,0 +1,157 @@
+/** What runs of a node: its record on disk, its state as last seen, and what this process has done to it. */
+import { HarnessError } from '../../base/errors.ts';
+import type { BreakWitness } from '../../chain/break-witness.ts';
+import type { Driver, Exit, Handle, Observed } from '../../places/driver.ts';
+import { type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
+
+/** States that a node is put into to see what the others do without it. */
+const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
+  killed: 'was killed',
+  paused: 'was paused',
+  stopped: 'was stopped',
+};
+
+/** `crashed`: it should run, but does not. `silent`: svcnet did not start it, and it does not answer. */
+export type NodeState = RunState | 'crashed' | 'silent' | 'new';
+
+/** A node as last observed. */
+export interface NodeSight {
+  readonly state: NodeState;
+  /** Identifies the current start; undefined before the first. */
+  readonly handle: Handle | undefined;
+  /** Process on this machine that it runs in. */
+  readonly pid: number | undefined;
+  /** How it ended; known only to the process that started it. */
+  readonly exit: Exit | undefined;
+  /** Why it is silent. */
+  readonly silence?: string | undefined;
+}
+
+const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
+
+export interface NodeRunDeps {
+  readonly driver: Pick<Driver, 'observe'>;
+  readonly stateDir: string;
+  readonly cluster: string;
+  /** Whether the cluster still exists, rather than another one of the same name. */
+  readonly exists: () => boolean;
+}
+
+export class NodeRun {
+  readonly #name: string;
+  readonly #deps: NodeRunDeps;
+  #sight: NodeSight = NEVER_STARTED;
+  /** The state this process put it into; if the observed state differs, something else changed it. */
+  #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
+  #witness: BreakWitness | undefined;
+  #done: { readonly state: RunState | undefined; readonly changes: number } = {
+    state: undefined,
+    changes: 0,
+  };
+  #changing = 0;
+
+  constructor(name: string, deps: NodeRunDeps) {
+    this.#name = name;
+    this.#deps = deps;
+  }
+
+  /** As last seen. */
+  get sight(): NodeSight {
+    return this.#sight;
+  }
+
+  /** On disk; undefined before the first start. */
+  get record(): RunRecord | undefined {
+    return readRun(this.#deps.stateDir, this.#deps.cluster, this.#name);
+  }
+
+  async observe(): Promise<NodeSight> {
+    const run = this.record;
+    this.#sight =
+      run === undefined ? NEVER_STARTED : sightOf(run, await this.#deps.driver.observe(run.handle));
+    return this.#sight;
+  }
+
+  /** Undefined while this process changes it, and before anything is known. */
+  get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
+    return this.#changing > 0 ? undefined : this.#wanted;
+  }
+
+  /** How often this process has changed its state. */
+  get changes(): number {
+    return this.#done.changes;
+  }
+
+  tell(witness: BreakWitness): void {
+    this.#witness = witness;
+  }
+
+  accept({ state, handle }: NodeSight): void {
+    this.#wanted = { state, handle };
+  }
+
+  tornDown(): void {
+    this.#sight = { ...this.#sight, state: 'stopped', pid: undefined };
+  }
+
+  /** State changes observed meanwhile are our own doing. */
+  async change<T>(work: () => Promise<T>): Promise<T> {
+    this.#changing++;
+    try {
+      return await work();
+    } finally {
+      this.#changing--;
+    }
+  }
+
+  /**
+   * Recorded before it happens: another process looking meanwhile must not conclude that the node died by
+   * itself.
+   */
+  intend(run: RunRecord): void {
+    this.#record(run);
+    this.#changed(run.state);
+  }
+
+  /** Recorded for other processes; from here on also the state this process wants. */
+  async write(run: RunRecord): Promise<void> {
+    this.#record(run);
+    this.#wanted = run;
+    this.#changed(run.state);
+    await this.observe();
+  }
+
+  /**
+   * Writes nothing of a cluster that is gone: its folder would be there again, or is another cluster's.
+   * @throws HarnessError `NODE_STATE`
+   */
+  #record(run: RunRecord): void {
+    const { stateDir, cluster, exists } = this.#deps;
+    if (!exists()) {
+      throw new HarnessError(
+        'NODE_STATE',
+        `${this.#name} is gone: cluster '${cluster}' has been removed meanwhile`,
+      );
+    }
+    writeRun(stateDir, cluster, this.#name, run);
+  }
+
+  #changed(state: RunState): void {
+    if (this.#done.state === state) return;
+    this.#done = { state, changes: this.#done.changes + 1 };
+    const broken = BROKEN[state];
+    if (broken === undefined) this.#witness?.mended(this.#name, 'state');
+    else this.#witness?.broke(this.#name, `${this.#name} ${broken}`, 'state');
+  }
+}
+
+/** Whether its process exists, running or paused. */
+export function isThere({ state }: NodeSight): boolean {
+  return state === 'running' || state === 'paused';
+}
+
+function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, silence }: Observed): NodeSight {
+  const expected = recorded === 'running' || recorded === 'paused';
+  const seen = state === 'gone' ? (expected ? 'crashed' : recorded) : state;
+  return { state: seen, handle, pid, exit, silence };
+}

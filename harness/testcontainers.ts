@@ -18,7 +18,7 @@ import { suggestion } from './base/format.ts';
 import { CONFINEMENT } from './base/machine/confinement.ts';
 import { DIALECT_NAMES, type DialectName } from './client/dialect.ts';
 import type { ClusterDocument } from './cluster/cluster-document.ts';
-import { NODES_MAX } from './cluster/plan/schema.ts';
+import { NODES_MAX } from './cluster/plan/options/nodes.ts';
 import { portsOf, RPC_PORT } from './export/container/ports.ts';
 
 const IMAGE = 'svcnet';

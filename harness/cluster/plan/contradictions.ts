@@ -4,9 +4,10 @@ import { plural } from '../../base/format.ts';
 import { BEHAVIOUR_NAMES } from '../../flavours/dishonest/names.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
+import { NODES_MAX } from './options/nodes.ts';
 import { wantedPorts } from './ports.ts';
 import { preparationContradictions } from './prepare-rules.ts';
-import { type Definition, NODES_MAX, type NodeGroup } from './schema.ts';
+import type { Definition, NodeGroup } from './schema.ts';
 import { expectedTries } from './seed.ts';
 import { topologyMistakes } from './topology.ts';
 

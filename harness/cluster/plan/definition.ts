@@ -11,8 +11,9 @@ import { type Mistake, mistakeLines } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { contradictions } from './contradictions.ts';
+import { keysAt } from './editor/json-schema.ts';
 import { withPreset } from './presets/presets.ts';
-import { type Definition, keysAt, type NodeGroup, schema } from './schema.ts';
+import { type Definition, type NodeGroup, schema } from './schema.ts';
 
 /** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
 export function parseDefinition(input: unknown, source: string): Definition {

@@ -7,6 +7,11 @@ export const whole = (min: number, max: number) => {
   return z.int({ error }).min(min, { error }).max(max, { error });
 };
 
+/** Any text but an empty one. */
+export const text = (expected: string) => z.string({ error: expected }).min(1, { error: expected });
+
+export const trueOrFalse = z.boolean({ error: 'true or false' });
+
 export const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
   z.enum(words, { error: `one of ${words.join(', ')}` });
 

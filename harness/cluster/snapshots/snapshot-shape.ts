@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { entriesOf, NAME_PATTERN } from '../../base/own-folder.ts';
 import { LOCAL_DRIVERS } from '../../places/driver.ts';
 import { nodeName } from '../plan/fields.ts';
-import { NODES_MAX } from '../plan/schema.ts';
+import { NODES_MAX } from '../plan/options/nodes.ts';
 
 const text = z.string({ error: 'text' });
 const count = z.int({ error: 'a whole number' }).min(0, { error: 'a whole number from 0' });

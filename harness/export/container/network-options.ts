@@ -8,7 +8,7 @@ import { DIALECT_NAMES } from '../../client/dialect.ts';
 import type { DefinitionInput } from '../../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../../cluster/plan/document/read.ts';
 import { oneOf, seed, whole } from '../../cluster/plan/fields.ts';
-import { NODES_MAX } from '../../cluster/plan/schema.ts';
+import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';
 import { expectTrusted, programsIn } from '../../cluster/plan/trust.ts';
 import type { StartingDriver } from '../../places/driver.ts';
 import { PORT_RANGE, RPC_PORT } from './ports.ts';

@@ -1,23 +1,27 @@
-/**
- * The definition's shape as a JSON schema, for editors: derived from the schema used for validation, with a
- * description for every key.
- */
+/** The definition's shape as a JSON schema, for editors and messages: derived from the schema used for validation. */
 import { z } from 'zod';
 import { describeOptions } from '../../../../node/options.ts';
 import { RESERVED_OPTIONS } from '../../../flavours/svc-options.ts';
 import { schema } from '../schema.ts';
-import { DESCRIPTIONS } from './descriptions.ts';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /** What people may write; numbers too large for JSON are text. */
 export function definitionSchema(): JsonSchema {
-  const derived = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  const described = describe(derived, '');
-  return { ...described, title: 'svcnet cluster', description: 'A cluster of svcnet.' };
+  const derived = z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ jsonSchema, path }) {
+      // Numbers beyond JSON's range have a schema that allows anything.
+      if (jsonSchema.anyOf !== undefined)
+        jsonSchema.anyOf = jsonSchema.anyOf.filter((one) => Object.keys(one).length > 0);
+      if (path.at(-1) === 'options') jsonSchema.properties = nodeOptions(jsonSchema);
+    },
+  });
+  return { ...derived, title: 'svcnet cluster', description: 'A cluster of svcnet.' };
 }
 
-/** Dotted paths of all keys, as in `DESCRIPTIONS`. */
+/** Dotted paths of all keys: `nodes.batches.depth` is the depth of a batch of a group. */
 export function keyPaths(at: JsonSchema = definitionSchema(), path = ''): string[] {
   const own = Object.entries(at.properties ?? {}).flatMap(([key, value]) => {
     const inner = path === '' ? key : `${path}.${key}`;
@@ -30,38 +34,13 @@ export function keyPaths(at: JsonSchema = definitionSchema(), path = ''): string
 
 const OPTIONS_PATH = 'nodes.options';
 
-function describe(at: JsonSchema, path: string): JsonSchema {
-  const { properties, anyOf, items } = at;
-  const about = DESCRIPTIONS[path];
-  return {
-    ...at,
-    ...(about === undefined || path === '' ? {} : { description: about }),
-    ...(path === OPTIONS_PATH ? { properties: nodeOptions(at) } : {}),
-    ...(properties === undefined
-      ? {}
-      : {
-          properties: Object.fromEntries(
-            Object.entries(properties).map(([key, value]) => [
-              key,
-              describe(value as JsonSchema, path === '' ? key : `${path}.${key}`),
-            ]),
-          ),
-        }),
-    // Numbers beyond JSON's range have a schema that allows anything; they are written as text.
-    ...(anyOf === undefined
-      ? {}
-      : {
-          anyOf: anyOf
-            .filter((one) => Object.keys(one).length > 0)
-            .map((one) => withoutDescription(describe(one, path))),
-        }),
-    ...(isSchema(items) ? { items: withoutDescription(describe(items, path)) } : {}),
-  };
-}
-
-/** The key itself already has this description. */
-function withoutDescription({ description: _description, ...others }: JsonSchema): JsonSchema {
-  return others;
+/** Keys allowed at a path of the document. */
+export function keysAt(path: readonly PropertyKey[]): string[] {
+  const before = path.flatMap((part) => (typeof part === 'string' ? [`${part}.`] : [])).join('');
+  return keyPaths()
+    .filter((key) => key.startsWith(before))
+    .map((key) => key.slice(before.length))
+    .filter((key) => !key.includes('.'));
 }
 
 function isSchema(items: JsonSchema['items']): items is JsonSchema {

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { NODES_MAX } from '../../../../harness/cluster/plan/schema.ts';
+import { NODES_MAX } from '../../../../harness/cluster/plan/options/nodes.ts';
 import { exportCompose } from '../../../../harness/export/compose.ts';
 import { prepare } from '../../../../harness/export/prepare.ts';
 import { requestFor } from './kit.ts';

@@ -1,0 +1,57 @@
+/** Options of a command line as data, and the parsers of their values. */
+import { suggestion } from '../../../base/format.ts';
+
+/** What the help says of an option, and what becomes of its value. One without a parser is a text, or is on. */
+export interface FlagSpec {
+  /** A noun phrase with unit and default. */
+  readonly help: string;
+  /** @param before what `repeatable` has collected so far @throws NotExpected */
+  readonly parse?: (text: string, before: never) => unknown;
+  /** Its parser collects a list. */
+  readonly repeatable?: true;
+  readonly default?: unknown;
+  /** The default in words. */
+  readonly shown?: string;
+  /** Text that stands for a value left out. */
+  readonly preset?: string;
+  /** `unlisted`: except with `--list`. */
+  readonly required?: 'always' | 'unlisted';
+  /** One value as people write it. Default: its text. */
+  readonly write?: (value: never) => string;
+  /** About one invocation: no part of the line that repeats a run. */
+  readonly once?: true;
+}
+
+/** What was expected instead of a value. */
+export class NotExpected extends Error {}
+
+export function whole(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new NotExpected(`Expected a whole number from ${min} to ${max}.`);
+  };
+}
+
+export function oneOf<W extends string>(words: readonly W[]): (text: string) => W {
+  return (text) => {
+    const known = words.find((candidate) => candidate === text);
+    if (known !== undefined) return known;
+    throw new NotExpected(`Expected one of ${words.join(', ')}${suggestion(text, words)}`);
+  };
+}
+
+/** Several words, separated by commas. */
+export function someOf<W extends string>(words: readonly W[]): (text: string) => W[] {
+  return (text) => text.split(',').map((name) => oneOf(words)(name.trim()));
+}
+
+export function collect(text: string, before: readonly string[]): readonly string[] {
+  return [...before, text];
+}
+
+export function seed(text: string): bigint {
+  const value = /^(\d{1,20}|0x[0-9a-fA-F]{1,16})$/.test(text) ? BigInt(text) : undefined;
+  if (value !== undefined && value >> 64n === 0n) return value;
+  throw new NotExpected('Expected a whole number from 0 to 2^64 - 1.');
+}

@@ -1,0 +1,273 @@
+/**
+ * Every option of a cluster, once: its key in a cluster file and in `Cluster.start`, its flag on the command line, or
+ * both. The schema of the file and its pages, the flags of the commands that start clusters, the line that repeats a
+ * run, and what a snapshot leaves to choose all follow from this table. `DefinitionInput` declares the keys for users
+ * of the library; each command lists which of the flags it takes.
+ */
+import type { z } from 'zod';
+import { DIALECT_NAMES } from '../../../client/dialect.ts';
+import { FLAVOUR_NAMES, type FlavourName } from '../../../flavours/flavour.ts';
+import { CREDITS, PROFILES } from '../../../flavours/profiles.ts';
+import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
+import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../../places/driver.ts';
+import * as field from '../fields.ts';
+import { PRESET_NAMES } from '../presets/names.ts';
+import { TRUST } from '../trust.ts';
+import { collect, type FlagSpec, oneOf, seed, someOf, whole } from './flag.ts';
+import { batches, NODES_MAX, nodes } from './nodes.ts';
+import { chain, cors, funds, hostNames, otlp, ports, prepare, swap, topology } from './values.ts';
+
+/** The flag of an option of clusters. */
+export interface ClusterFlag extends FlagSpec {
+  /** As the help shows it. */
+  readonly flag: string;
+  /** What it says is true of a cluster that runs, too; others are only for a fresh one. */
+  readonly anyCluster?: true;
+}
+
+interface ClusterOption {
+  /** Value in a cluster file, described for its reader; absent: no key stands for the flag. */
+  readonly schema?: z.ZodType;
+  /** Absent: only a file, or a program, can say it. */
+  readonly flag?: ClusterFlag;
+  /** It can be chosen for a cluster that continues from a snapshot. */
+  readonly besideSnapshot?: true;
+}
+
+/** One `--with`. */
+export interface FlavourCount {
+  readonly flavour: FlavourName;
+  readonly count: number;
+}
+
+function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
+  const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
+  return [...before, { flavour: oneOf(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
+}
+
+export const CLUSTER_OPTIONS = {
+  preset: {
+    schema: field
+      .oneOf(PRESET_NAMES)
+      .optional()
+      .describe(
+        'Definition that supplies all keys not given here: factory is the five-node stack of the ecosystem.',
+      ),
+    flag: {
+      flag: '--preset <preset>',
+      help: `base definition: ${PRESET_NAMES.join(', ')}`,
+      parse: oneOf(PRESET_NAMES),
+    },
+  },
+  file: {
+    flag: {
+      flag: '-f, --file <path>',
+      help: 'cluster file (YAML) of the fresh cluster; options override it',
+    },
+  },
+  trust: {
+    flag: {
+      flag: TRUST,
+      help: 'run code and programs that a file or run from elsewhere names',
+      anyCluster: true,
+    },
+  },
+  name: {
+    schema: field.clusterName.optional().describe('Name of the cluster, for the option --name of commands.'),
+    flag: {
+      flag: '--name <cluster>',
+      help: 'name of the cluster (default: local, or the preset)',
+      anyCluster: true,
+    },
+    besideSnapshot: true,
+  },
+  seed: {
+    schema: field.seed
+      .optional()
+      .describe(
+        'Seed for every random choice: keys, overlays, batch ids. Default: random. Write it as text when above 2^53.',
+      ),
+    flag: {
+      flag: '--seed <number>',
+      help: 'seed for every random choice (default: random)',
+      parse: seed,
+      anyCluster: true,
+    },
+  },
+  nodes: {
+    schema: nodes.prefault(5).describe('Number of nodes, or a list of groups of nodes.'),
+    flag: {
+      flag: '-n, --nodes <count>',
+      help: 'number of svc nodes (default: 5)',
+      parse: whole(0, NODES_MAX),
+    },
+  },
+  with: {
+    flag: {
+      flag: '--with <flavour=count>',
+      help: 'additional nodes of another flavour (repeatable)',
+      parse: flavourCount,
+      repeatable: true,
+      write: ({ flavour, count }: FlavourCount) => `${flavour}=${count}`,
+    },
+  },
+  beeBinary: {
+    flag: {
+      flag: '--bee-binary <path>',
+      help: 'executable of nodes of flavour bee (default: SVCNET_BEE_BINARY)',
+    },
+  },
+  dishonest: {
+    flag: {
+      flag: '--dishonest <behaviours>',
+      help: `comma-separated behaviours of the nodes of --with dishonest=COUNT (one node if there are none): ${BEHAVIOUR_NAMES.join(', ')}`,
+      parse: someOf(BEHAVIOUR_NAMES),
+    },
+  },
+  trace: {
+    flag: { flag: '--trace', help: 'record chunk events on svc nodes, for svcnet trace' },
+  },
+  chain: { schema: chain.prefault({}).describe('The chain of the cluster.') },
+  driver: {
+    schema: field.oneOf(DRIVER_NAMES).default(DRIVER_DEFAULT).describe('Where the nodes run.'),
+    flag: {
+      flag: '--driver <driver>',
+      help: `where nodes run: process (one each), embedded (all in one process), docker (a container each) (default: ${DRIVER_DEFAULT})`,
+      parse: oneOf(DRIVER_NAMES),
+    },
+  },
+  store: {
+    schema: field
+      .oneOf(['memory', 'disk'])
+      .optional()
+      .describe(
+        'Where svc nodes keep their data: memory, the default of embedded nodes and only for them, or disk.',
+      ),
+  },
+  shareResults: {
+    schema: field.trueOrFalse
+      .default(true)
+      .describe(
+        'Embedded nodes share the results of verifying the same bytes; false: each verifies for itself, as separate processes do.',
+      ),
+  },
+  machineFaults: {
+    schema: field.trueOrFalse
+      .default(false)
+      .describe('Make clocks and disks of svc nodes, and the RPC endpoint, available to svcnet fault.'),
+    flag: {
+      flag: '--machine-faults',
+      help: 'make clocks and disks of svc nodes, and the RPC endpoint, available to svcnet fault',
+    },
+  },
+  profile: {
+    schema: field
+      .oneOf(PROFILES)
+      .default('fast')
+      .describe('Timing constants of the nodes: fast for tests, production as on the public network.'),
+    flag: {
+      flag: '--profile <profile>',
+      help: `timing constants: ${PROFILES.join(', ')} (default: fast)`,
+      parse: oneOf(PROFILES),
+    },
+  },
+  dialect: {
+    schema: field
+      .oneOf(DIALECT_NAMES)
+      .default('svc')
+      .describe('API dialect of svc nodes; swarm is the dialect of a Bee.'),
+    flag: {
+      flag: '--dialect <dialect>',
+      help: `API dialect of svc nodes: ${DIALECT_NAMES.join(', ')} (default: svc)`,
+      parse: oneOf(DIALECT_NAMES),
+    },
+  },
+  listen: {
+    schema: field.ipv4.default('127.0.0.1').describe('IPv4 address that the APIs and the chain listen at.'),
+  },
+  topology: {
+    schema: topology
+      .default('mesh')
+      .describe(
+        'Links between the nodes: mesh lets the nodes decide, all others fix the links exactly. Only for svc nodes.',
+      ),
+  },
+  coldGossip: {
+    schema: field.trueOrFalse
+      .default(false)
+      .describe(
+        "Svc nodes discover each other by gossip only; false: they start with each other's addresses.",
+      ),
+    flag: {
+      flag: '--cold-gossip',
+      help: "svc nodes discover each other by gossip only (default: they start with each other's addresses)",
+    },
+  },
+  linkFaults: {
+    schema: field.trueOrFalse
+      .default(false)
+      .describe(
+        'Put a proxy between the nodes, so that svcnet fault can impair links; embedded clusters do not need it.',
+      ),
+    flag: { flag: '--link-faults', help: 'put a proxy between the nodes, for link faults' },
+  },
+  ports: {
+    schema: ports.default('free').describe('free ports, the first of a fixed range, or a map.'),
+    flag: {
+      flag: '--port <port>',
+      help: 'first port of a fixed range: ten per node, the chain on the tenth (default: free ports)',
+      parse: whole(1024, 65_000),
+    },
+    besideSnapshot: true,
+  },
+  cors: {
+    schema: cors.prefault([]).describe('Origins allowed to call the nodes from a browser, * for all.'),
+    flag: {
+      flag: '--cors <origin>',
+      help: 'origin allowed to call the nodes from a browser, * for all (repeatable)',
+      parse: collect,
+      repeatable: true,
+    },
+  },
+  allowedHosts: {
+    schema: hostNames
+      .default([])
+      .describe(
+        'Host names that the APIs of svc nodes answer to, in addition to IP addresses, localhost and container names; * for all.',
+      ),
+  },
+  otlp: {
+    schema: otlp
+      .optional()
+      .describe('OpenTelemetry collector that the nodes send traces to (OTLP over HTTP).'),
+    flag: { flag: '--otlp <url>', help: 'endpoint that all nodes send traces to (OTLP over HTTP)' },
+  },
+  batches: {
+    schema: batches
+      .prefault({})
+      .describe('Batches of each node; uploads use the first by default. false: none.'),
+    flag: { flag: '--no-batches', help: 'buy no postage batches for the nodes' },
+  },
+  swap: {
+    schema: swap.prefault(true).describe('Pay debts by cheque; false: settle them by time only.'),
+  },
+  funds: { schema: funds.prefault({}).describe('Initial funds of the account of each node.') },
+  prepare: {
+    schema: prepare.prefault({}).describe('History of the cluster, made before a start ends.'),
+  },
+  credit: {
+    schema: field
+      .oneOf(CREDITS)
+      .optional()
+      .describe(
+        'Debt that peers allow each other before a payment is due: network as on the public network, high for tests, low for cheques.',
+      ),
+    flag: {
+      flag: '--credit <credit>',
+      help: `debt that peers allow each other before a payment is due: ${CREDITS.join(', ')} (default: depends on profile and nodes)`,
+      parse: oneOf(CREDITS),
+    },
+  },
+} as const satisfies Readonly<Record<string, ClusterOption>>;
+
+export type ClusterTable = typeof CLUSTER_OPTIONS;

@@ -1,35 +1,17 @@
 #!/usr/bin/env node
+/** `svcnet`: the process around a command, its signals, output and exit code. `commands/` has the commands. */
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { Command, CommanderError, Help, type Option } from 'commander';
-/** `svcnet`: commands and options. Each command is a file in `commands/`, loaded only when it is used. */
+import { CommanderError } from 'commander';
 import { withShownUrls } from '../formats/shown-url.ts';
-import { VERSION } from '../formats/version.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { forTerminal } from './base/foreign-text.ts';
 import { asTyped } from './base/typed.ts';
 import { compileCacheDir } from './cluster/state/compile-cache.ts';
 import { defaultStateDir } from './cluster/state/state-folder.ts';
+import { commandLine, type RunCommand } from './commands/command-line.ts';
 import type { CommandContext } from './commands/context.ts';
 import { type FailureDocument, failureDocument, usageDocument } from './commands/failure.ts';
-import { addFund, addMine, addStamp } from './commands/options/chain.ts';
-import { addCompare } from './commands/options/compare.ts';
-import { addConformance } from './commands/options/conformance.ts';
-import { addDashboards } from './commands/options/dashboards.ts';
-import { addFaults } from './commands/options/fault.ts';
-import { addAttach, addExport, addInit, addSchema, addValidate } from './commands/options/files.ts';
-import { addLoad } from './commands/options/load.ts';
-import { addMetrics } from './commands/options/metrics.ts';
-import { addNew } from './commands/options/new.ts';
-import { addDetails, addDown, addNodeActions, addStatusCommands } from './commands/options/nodes.ts';
-import { addReplay } from './commands/options/replay.ts';
-import { addReport } from './commands/options/report.ts';
-import { addRun } from './commands/options/run.ts';
-import { addSnapshots } from './commands/options/snapshot.ts';
-import { addTrace } from './commands/options/trace.ts';
-import { addUi } from './commands/options/ui.ts';
-import { addUp } from './commands/options/up.ts';
-import { clusterCommands } from './commands/options/values.ts';
 import { consoleStyle, paint } from './report/console.ts';
 
 /** After an interruption everything is killed, which takes a moment; longer than this is a bug. */
@@ -37,15 +19,13 @@ const CLEANUP_LIMIT_MS = 10_000;
 
 const interruption = new AbortController();
 
-type Flags = Record<string, unknown>;
-
 /** Set by commands that return a verdict; the others succeed or throw. */
 let exitCode: number = EXIT.success;
 /** Decides the exit code whatever the command says: by a signal, or because its output is lost. */
 let endedBy: number | undefined;
 
-function contextOf(flags: Flags): CommandContext {
-  const json = flags['json'] === true;
+function contextOf(flags: object): CommandContext {
+  const json = 'json' in flags && flags.json === true;
   const style = consoleStyle(process.stdout, process.env);
   return {
     stateDir: defaultStateDir(),
@@ -72,62 +52,12 @@ function compileCache(): string | undefined {
   }
 }
 
-async function run<F>(
-  flags: F,
-  command: (flags: F, context: CommandContext) => Promise<number | void>,
-): Promise<void> {
+const run: RunCommand = async (flags, command) => {
   const cache = compileCache();
   if (cache !== undefined) enableCompileCache(cache);
-  const code = await command(flags, contextOf(flags as Flags));
+  const code = await command(contextOf(flags));
   if (typeof code === 'number') exitCode = code;
-}
-
-/** Every command with its flags, as the help lists them; `main` runs it, the reference is generated from it. */
-export function commandLine(): Command {
-  const program = new Command('svcnet')
-    .description('A whole decentralised storage network on one machine.')
-    .version(VERSION, '-v, --version', 'print the version')
-    .showSuggestionAfterError(true)
-    .configureOutput({ outputError: (text, write) => write(forTerminal(withShownUrls(text))) })
-    .showHelpAfterError('(--help lists all options)')
-    .configureHelp({
-      // What an option means without its value is part of its description; the parser would add it in its own words.
-      optionDescription: (option) =>
-        Help.prototype.optionDescription(
-          Object.create(option, { presetArg: { value: undefined } }) as Option,
-        ),
-    })
-    .exitOverride();
-  const about = clusterCommands(program);
-
-  addUp(program, run);
-  addValidate(program, run);
-  addAttach(program, run);
-  addInit(program, run);
-  addNew(program, run);
-  addSchema(program, run);
-  addExport(program, run);
-  addStatusCommands(about, run);
-  addUi(about, run);
-  addTrace(about, run);
-  addDetails(about, run);
-  addNodeActions(about, run);
-  addFaults(program, about, run);
-  addStamp(about, run);
-  addMine(about, run);
-  addFund(about, run);
-  addSnapshots(program, run);
-  addRun(program, run);
-  addCompare(program, run);
-  addConformance(program, run);
-  addMetrics(program, run);
-  addLoad(program, run);
-  addDashboards(program, run);
-  addReport(program, run);
-  addReplay(program, run);
-  addDown(about, run);
-  return program;
-}
+};
 
 function interrupt(signal: NodeJS.Signals): void {
   endedBy ??= EXIT.interrupted;
@@ -200,7 +130,7 @@ export async function main(): Promise<void> {
   process.stdout.on('error', (error) => outputFailed('standard output', error));
   process.stderr.on('error', (error) => outputFailed('standard error', error));
   try {
-    await commandLine().parseAsync(process.argv);
+    await (await commandLine(run, process.argv.slice(2))).parseAsync(process.argv);
     process.exitCode = endedBy ?? exitCode;
   } catch (error) {
     process.exitCode = fail(error);

@@ -6,8 +6,6 @@
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
-import { typed } from '../base/typed.ts';
-import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { drawSeed } from '../cluster/plan/seed.ts';
 import { statePath } from '../cluster/state/state-folder.ts';
 import type { HonestFlavour } from '../flavours/flavour.ts';
@@ -21,12 +19,14 @@ import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import type { NodesInput, PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { runScenarios } from '../run/runner.ts';
 import type { Scenario } from '../run/scenario.ts';
+import type { ClusterFlags } from './cluster-flags.ts';
 import type { CommandContext } from './context.ts';
+import { compare as takes } from './options/compare.ts';
+import { repeatLine } from './repeat-line.ts';
 import { reportFolder } from './report-folder.ts';
 import { plan } from './run.ts';
-import { quoted } from './run-flags.ts';
 
-export interface FlavoursFlags {
+export interface FlavoursFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeBinary' | 'seed'> {
   readonly flavours?: readonly HonestFlavour[];
   /** Name or path. */
   readonly scenario?: string;
@@ -36,11 +36,6 @@ export interface FlavoursFlags {
   readonly duration?: string;
   /** Runs of each flavour; default: `ROUNDS_DEFAULT`. */
   readonly rounds?: number;
-  /** Nodes in each cluster; default: what the scenario needs. */
-  readonly nodes?: number;
-  readonly driver?: DefinitionInput['driver'];
-  readonly beeBinary?: string;
-  readonly seed?: bigint;
   /** Path of the k6 executable. */
   readonly k6?: string;
   /** `key=value` texts. */
@@ -154,7 +149,7 @@ function optionsFor(
     stateDir: context.stateDir,
     report: join(folder, flavour, `round-${round + 1}`),
     name: `${title}-${flavour}-${round + 1}`,
-    command: repeatText(flags, seed),
+    command: repeatLine(['compare'], takes.options ?? {}, { ...flags, seed }),
     signal: context.signal,
     ...(display === undefined ? {} : { display }),
   });
@@ -163,19 +158,6 @@ function optionsFor(
 function nodesOf(flavour: HonestFlavour, count: number, beeBinary: string | undefined): NodesInput {
   const binary = FLAVOURS[flavour].binaryVariable === undefined ? undefined : beeBinary;
   return [{ flavour, count, ...(binary === undefined ? {} : { binary }) }];
-}
-
-/** The command line that repeats all of the runs. */
-function repeatText(flags: FlavoursFlags, seed: bigint): string {
-  const { flavours = [], scenario, load, duration, rounds, nodes, driver, beeBinary, k6, set } = flags;
-  const single = { scenario, load, duration, rounds, nodes, driver, 'bee-binary': beeBinary, k6, seed };
-  return [
-    typed(`compare --flavours ${flavours.join(',')}`),
-    ...Object.entries(single).flatMap(([name, value]) =>
-      value === undefined ? [] : [`--${name} ${quoted(String(value))}`],
-    ),
-    ...set.map((text) => `--set ${quoted(text)}`),
-  ].join(' ');
 }
 
 /** A failed condition leaves measurements; a scenario that could not run has none. */

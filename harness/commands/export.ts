@@ -18,6 +18,7 @@ import { exportKubernetes } from '../export/kubernetes.ts';
 import { obstacles, type Target } from '../export/obstacles.ts';
 import { nameOf } from '../export/published.ts';
 import { exportStack } from '../export/stack.ts';
+import { type ClusterFlags, keysFrom } from './cluster-flags.ts';
 import { answer, type CommandContext } from './context.ts';
 
 const DEFAULT_NODES = 5;
@@ -27,12 +28,7 @@ const EXPORTS: Readonly<Record<Target, (request: ExportRequest) => Exported>> = 
   kubernetes: exportKubernetes,
 };
 
-export interface ExportFlags {
-  readonly file?: string;
-  readonly nodes?: number;
-  readonly name?: string;
-  readonly seed?: bigint;
-  readonly dialect?: DefinitionInput['dialect'];
+export interface ExportFlags extends Pick<ClusterFlags, 'file' | 'nodes' | 'name' | 'seed' | 'dialect'> {
   readonly image?: string;
   readonly machine: readonly Machine[];
   /** Folder. Default: the first file goes to standard output. */
@@ -77,9 +73,8 @@ export async function exportDefinition(
 
 async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequest> {
   const file = flags.file === undefined ? {} : await readClusterFile(flags.file);
-  const given = { nodes: flags.nodes, name: flags.name, seed: flags.seed, dialect: flags.dialect };
-  const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const input = { nodes: DEFAULT_NODES, ...file, ...chosen } as DefinitionInput;
+  const nodes = flags.nodes === undefined ? {} : { nodes: flags.nodes };
+  const input = { nodes: DEFAULT_NODES, ...file, ...keysFrom(flags), ...nodes } as DefinitionInput;
   const source = flags.file ?? 'options';
   const definition = parseExported(input, source);
   const mistakes = obstacles(definition, target);

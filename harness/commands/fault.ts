@@ -12,11 +12,16 @@ export interface FaultFlags extends ClusterFlags {
   readonly json?: boolean;
 }
 
-type Work = (flags: FaultFlags, context: CommandContext) => Promise<number | void>;
+type Work = (flags: FaultFlags, context: CommandContext) => Promise<void>;
 type Run = (flags: FaultFlags, work: Work) => Promise<void>;
 
 /** @param words arguments after `fault` on the command line */
-export async function fault(words: readonly string[], run: Run, context: CommandContext): Promise<void> {
+export async function fault(
+  words: readonly string[],
+  _flags: object,
+  context: CommandContext,
+): Promise<void> {
+  const run: Run = (flags, work) => work(flags, { ...context, json: flags.json === true });
   if (words.length === 0 || words[0] === '--help' || words[0] === '-h') {
     faultProgram(run).configureOutput({ writeOut: context.out }).outputHelp();
     return;

@@ -1,7 +1,6 @@
 /** `svcnet load`: the scenario `load` with options of its own. */
 
 import { HarnessError } from '../base/errors.ts';
-import { typed } from '../base/typed.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
 import { findK6 } from '../run/load/k6/find-k6.ts';
 import { loadPlan } from '../run/load/parameters.ts';
@@ -9,8 +8,10 @@ import { SCRIPT_NAMES } from '../run/load/scripts.ts';
 import { parseThreshold } from '../run/load/thresholds.ts';
 import { planScenarios } from '../run/runner.ts';
 import type { CommandContext } from './context.ts';
+import { load as takes } from './options/load.ts';
+import { repeatLine } from './repeat-line.ts';
 import { runPlanned, titleOf } from './run.ts';
-import { quoted, type RunFlags } from './run-flags.ts';
+import type { RunFlags } from './run-flags.ts';
 
 /** Options of the load; the options of its cluster are those of `run`. */
 export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' | 'list'> {
@@ -73,7 +74,8 @@ export async function load(
   for (const { parameters } of planned) loadPlan(parameters as Parameters<typeof loadPlan>[0], 0n);
   await findK6(flags.k6);
   const { profile: _profile, ...others } = flags;
-  const command = (seed: bigint) => repeatText(name, flags, seed);
+  const words = ['load', ...(name === undefined ? [] : [name])];
+  const command = (seed: bigint) => repeatLine(words, takes.options ?? {}, { ...flags, seed });
   const title = titleOf([`load-${flags.script === undefined ? script : scenarioTitle(script)}`]);
   return runPlanned({ planned, title, command }, { ...others, set: [] }, context);
 }
@@ -99,24 +101,4 @@ function scriptOf(name: string | undefined, { script }: LoadFlags): string {
     'USAGE',
     `no load given, expected one of ${SCRIPT_NAMES.join(', ')}, or a file with --script`,
   );
-}
-
-/** The command line that repeats the load. */
-function repeatText(name: string | undefined, flags: LoadFlags, seed: bigint): string {
-  const {
-    threshold,
-    with: others,
-    json: _json,
-    report: _report,
-    ...single
-  } = flags as LoadFlags & { json?: boolean };
-  const texts = Object.entries({ ...single, seed }).flatMap(([key, value]) => {
-    const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    return value === true ? [flag] : [flag, quoted(String(value))];
-  });
-  const repeated = [
-    ...threshold.flatMap((text) => ['--threshold', quoted(text)]),
-    ...others.flatMap(({ flavour, count }) => ['--with', `${flavour}=${count}`]),
-  ];
-  return [typed('load'), ...(name === undefined ? [] : [name]), ...texts, ...repeated].join(' ');
 }

@@ -5,10 +5,30 @@ import { Cluster } from '../cluster/cluster.ts';
 import { whereItRuns } from '../cluster/cluster-document.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
-import type { NodeAction } from './node-action-names.ts';
 
-export async function nodeAction(
-  action: NodeAction,
+const ACTIONS = {
+  stop: (node) => node.stop(),
+  start: (node, signal) => node.start({ signal }),
+  kill: (node) => node.kill(),
+  pause: (node) => node.pause(),
+  resume: (node) => node.resume(),
+} as const satisfies Readonly<Record<string, (node: ClusterNode, signal: AbortSignal) => Promise<unknown>>>;
+
+type NodeCommand = (name: string, flags: ClusterFlags, context: CommandContext) => Promise<void>;
+
+const command =
+  (action: keyof typeof ACTIONS): NodeCommand =>
+  (name, flags, context) =>
+    change(action, name, flags, context);
+
+export const stop = command('stop');
+export const startNode = command('start');
+export const kill = command('kill');
+export const pause = command('pause');
+export const resume = command('resume');
+
+async function change(
+  action: keyof typeof ACTIONS,
   nodeName: string,
   flags: ClusterFlags,
   context: CommandContext,
@@ -16,7 +36,7 @@ export async function nodeAction(
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const node = cluster.node(nodeName);
   const startedAt = performance.now();
-  await act(node, action, context.signal);
+  await ACTIONS[action](node, context.signal);
   const durationMs = Math.round(performance.now() - startedAt);
   const document = {
     name: cluster.name,
@@ -28,23 +48,4 @@ export async function nodeAction(
   };
   answer(context, document, [`  ${node.name} is ${node.state}   ${formatMs(durationMs)}`]);
   await cluster.detach();
-}
-
-async function act(node: ClusterNode, action: NodeAction, signal: AbortSignal): Promise<void> {
-  switch (action) {
-    case 'stop':
-      await node.stop();
-      return;
-    case 'start':
-      await node.start({ signal });
-      return;
-    case 'kill':
-      await node.kill();
-      return;
-    case 'pause':
-      await node.pause();
-      return;
-    case 'resume':
-      await node.resume();
-  }
 }

@@ -2,28 +2,12 @@
 
 import { HarnessError } from '../base/errors.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
-import type { BehaviourName } from '../flavours/dishonest/names.ts';
-import type { FlavourName } from '../flavours/flavour.ts';
+import type { ClusterFlags } from './cluster-flags.ts';
 
 /** Events a node records for `trace`: those of about ten thousand chunks, in about 10 MB. */
 const TRACED_EVENTS = 65_536;
 
-/** One `--with`. */
-export interface FlavourCount {
-  readonly flavour: FlavourName;
-  readonly count: number;
-}
-
-export interface NodesFlags {
-  /** Number of svc nodes. */
-  readonly nodes?: number;
-  readonly with: readonly FlavourCount[];
-  readonly beeBinary?: string;
-  /** Behaviours of dishonest nodes. */
-  readonly dishonest?: readonly BehaviourName[];
-  /** Svc nodes record chunk events. */
-  readonly trace?: boolean;
-}
+export type NodesFlags = Pick<ClusterFlags, 'nodes' | 'with' | 'beeBinary' | 'dishonest' | 'trace'>;
 
 export type Nodes = NonNullable<DefinitionInput['nodes']>;
 type Groups = Exclude<Nodes, number>;

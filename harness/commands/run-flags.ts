@@ -3,7 +3,6 @@
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
-import { typed } from '../base/typed.ts';
 import { parseDefinition } from '../cluster/plan/definition.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
@@ -14,9 +13,11 @@ import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
-import { type Nodes, type NodesFlags, nodesWith } from './nodes-flags.ts';
+import { type ClusterFlags, freshOptions, keysFrom } from './cluster-flags.ts';
+import { type Nodes, nodesWith } from './nodes-flags.ts';
 
-export interface RunFlags extends NodesFlags {
+/** `name` is that of a running cluster; default: fresh clusters. */
+export interface RunFlags extends ClusterFlags {
   readonly list?: boolean;
   /** Name of a suite. */
   readonly suite?: string;
@@ -24,19 +25,6 @@ export interface RunFlags extends NodesFlags {
   readonly tag?: string;
   /** Path of a file with `checks`. */
   readonly checks?: string;
-  /** Running cluster; default: fresh clusters. */
-  readonly name?: string;
-  /** Path of the cluster file for fresh clusters. */
-  readonly file?: string;
-  readonly trust?: boolean;
-  readonly driver?: DefinitionInput['driver'];
-  readonly profile?: DefinitionInput['profile'];
-  readonly credit?: DefinitionInput['credit'];
-  readonly dialect?: DefinitionInput['dialect'];
-  readonly coldGossip?: boolean;
-  readonly machineFaults?: boolean;
-  readonly linkFaults?: boolean;
-  readonly seed?: bigint;
   /** Number of runs, each with its own seed. */
   readonly repeat?: number;
   /** Stop after the first run that failed. */
@@ -85,16 +73,8 @@ export async function chooseClusters(
   const programs = flags.beeBinary === undefined ? programsIn(fileNodes) : [];
   expectTrusted(programs, { source: flags.file ?? 'options', trust: flags.trust });
   const nodes = freshNodes(scenarios, flags, fileNodes);
-  const definition = {
-    ...rest,
-    ...(flags.driver === undefined ? {} : { driver: flags.driver }),
-    ...(flags.profile === undefined ? {} : { profile: flags.profile }),
-    ...(flags.credit === undefined ? {} : { credit: flags.credit }),
-    ...(flags.dialect === undefined ? {} : { dialect: flags.dialect }),
-    ...(flags.coldGossip === undefined ? {} : { coldGossip: flags.coldGossip }),
-    ...(flags.machineFaults === undefined ? {} : { machineFaults: flags.machineFaults }),
-    ...(flags.linkFaults === undefined ? {} : { linkFaults: flags.linkFaults }),
-  } as DefinitionInput;
+  const { seed: _flagSeed, ...chosen } = keysFrom(flags);
+  const definition = { ...rest, ...chosen } as DefinitionInput;
   const source = flags.file ?? 'options';
   const parsed = parseDefinition({ ...file, ...definition, nodes, seed: flags.seed ?? fileSeed }, source);
   const exactNodes = fileNodes !== undefined;
@@ -134,25 +114,9 @@ export function lanesOf(flags: RunFlags): number {
   return single.length > 0 || described ? 1 : Math.min(availableParallelism(), LANES_MAX);
 }
 
-/** The given options that apply only to fresh clusters, as written. */
+/** The given options that apply only to fresh clusters, as typed. */
 export function freshFlags(flags: RunFlags): string[] {
-  return Object.entries({
-    '--nodes': flags.nodes,
-    '--with': flags.with.length > 0 || undefined,
-    '--bee-binary': flags.beeBinary,
-    '--file': flags.file,
-    '--driver': flags.driver,
-    '--profile': flags.profile,
-    '--credit': flags.credit,
-    '--dialect': flags.dialect,
-    '--cold-gossip': flags.coldGossip,
-    '--machine-faults': flags.machineFaults,
-    '--dishonest': flags.dishonest,
-    '--link-faults': flags.linkFaults,
-    '--keep': flags.keep,
-  })
-    .filter(([, value]) => value !== undefined)
-    .map(([flag]) => flag);
+  return [...freshOptions(flags), ...(flags.keep === true ? ['--keep'] : [])];
 }
 
 /** The nodes from options or file, else what the scenarios need; other flavours only if their executable is known. */
@@ -181,34 +145,4 @@ function nodesText(nodes: Nodes, light: number): string {
     .map((group) => `, ${group.count ?? 1} of them ${'flavour' in group ? group.flavour : 'svc'}`);
   const lights = light > 0 ? `, ${light} of them light` : '';
   return `${plural(total, 'node')}${others.join('')}${lights}`;
-}
-
-/** The command line that repeats one run. */
-export function repeatCommand(names: readonly string[], flags: RunFlags, seed: bigint): string {
-  const parts = [typed('run'), ...names.map(quoted), '--seed', seed.toString()];
-  if (flags.suite !== undefined) parts.push('--suite', flags.suite);
-  if (flags.tag !== undefined) parts.push('--tag', flags.tag);
-  if (flags.checks !== undefined) parts.push('--checks', quoted(flags.checks));
-  if (flags.name !== undefined) parts.push('--name', flags.name);
-  if (flags.file !== undefined) parts.push('--file', quoted(flags.file));
-  if (flags.trust === true) parts.push('--trust');
-  if (flags.nodes !== undefined) parts.push('--nodes', String(flags.nodes));
-  for (const { flavour, count } of flags.with) parts.push('--with', `${flavour}=${count}`);
-  if (flags.beeBinary !== undefined) parts.push('--bee-binary', quoted(flags.beeBinary));
-  if (flags.driver !== undefined) parts.push('--driver', flags.driver);
-  if (flags.profile !== undefined) parts.push('--profile', flags.profile);
-  if (flags.credit !== undefined) parts.push('--credit', flags.credit);
-  if (flags.dialect !== undefined) parts.push('--dialect', flags.dialect);
-  if (flags.coldGossip === true) parts.push('--cold-gossip');
-  if (flags.machineFaults === true) parts.push('--machine-faults');
-  if (flags.dishonest !== undefined) parts.push('--dishonest', flags.dishonest.join(','));
-  if (flags.linkFaults === true) parts.push('--link-faults');
-  if (flags.parallel !== undefined) parts.push('--parallel', String(flags.parallel));
-  for (const set of flags.set) parts.push('--set', quoted(set));
-  return parts.join(' ');
-}
-
-/** Quoted as one word for a shell. */
-export function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

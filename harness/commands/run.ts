@@ -20,8 +20,10 @@ import { planScenarios, runScenarios } from '../run/runner.ts';
 import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } from '../run/suites.ts';
 import { answer, type CommandContext } from './context.ts';
+import { run as takes } from './options/run.ts';
+import { repeatLine } from './repeat-line.ts';
 import { reportFolder } from './report-folder.ts';
-import { chooseClusters, freshFlags, lanesOf, type RunFlags, repeatCommand } from './run-flags.ts';
+import { chooseClusters, freshFlags, lanesOf, type RunFlags } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
 import { runRepeated } from './run-repeated.ts';
 
@@ -59,7 +61,7 @@ export async function run(
     {
       planned: planChosen(chosen, flags.set),
       title: titleOf(titles),
-      command: (seed) => repeatCommand(names, flags, seed),
+      command: (seed) => repeatLine(['run', ...names], takes.options ?? {}, { ...flags, seed }),
     },
     flags,
     context,

@@ -1,13 +1,18 @@
-/** `svcnet start` without a node: a whole cluster that has nothing running any more, from its folder. */
+/** `svcnet start`: a node, or without one a whole cluster that has nothing running any more, from its folder. */
 
 import { lineProgress, liveProgress } from '../base/terminal/progress.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, type NodeRecord } from '../cluster/state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { startNode } from './node-actions.ts';
 import { nodesTable } from './nodes-table.ts';
 import { headline, stepsFor, tryNext } from './up.ts';
 
-export async function startAgain(flags: ClusterFlags, context: CommandContext): Promise<void> {
+export function start(node: string | undefined, flags: ClusterFlags, context: CommandContext): Promise<void> {
+  return node === undefined ? startAgain(flags, context) : startNode(node, flags, context);
+}
+
+async function startAgain(flags: ClusterFlags, context: CommandContext): Promise<void> {
   const { stateDir, signal } = context;
   const before = findCluster(stateDir, flags.name);
   const steps = stepsFor(

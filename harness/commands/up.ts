@@ -16,62 +16,34 @@ import { openSnapshot } from '../cluster/snapshots/load.ts';
 import { hasPreparation } from '../cluster/start/prepared.ts';
 import type { StartStep } from '../cluster/start/start-context.ts';
 import { paint } from '../report/console.ts';
+import { besideSnapshot, type ClusterFlags, keysFrom } from './cluster-flags.ts';
 import { answer, type CommandContext } from './context.ts';
-import { type NodesFlags, nodesWith } from './nodes-flags.ts';
+import { nodesWith } from './nodes-flags.ts';
 import { nodesTable, steadyNote } from './nodes-table.ts';
 import { workingNodes } from './working-nodes.ts';
 
 const DEFAULT_NAME = 'local';
 const DEFAULT_NODES = 5;
 
-export interface UpFlags extends NodesFlags {
-  readonly preset?: DefinitionInput['preset'];
-  readonly file?: string;
-  readonly trust?: boolean;
+export interface UpFlags extends ClusterFlags {
   /** Name of a snapshot; everything but name and ports comes from it. */
   readonly snapshot?: string;
-  readonly driver?: DefinitionInput['driver'];
-  readonly profile?: DefinitionInput['profile'];
-  readonly credit?: DefinitionInput['credit'];
-  readonly dialect?: DefinitionInput['dialect'];
-  readonly name?: string;
-  readonly seed?: bigint;
-  readonly port?: number;
-  /** Origins; empty: those of the file. */
-  readonly cors: readonly string[];
-  /** Endpoint that traces are sent to. */
-  readonly otlp?: string;
-  readonly batches: boolean;
-  readonly coldGossip?: boolean;
-  readonly machineFaults?: boolean;
-  readonly linkFaults?: boolean;
   /** Milliseconds. */
   readonly timeout?: number;
   readonly wide?: boolean;
 }
 
-/** Options that may be combined with `--snapshot`. */
-const BESIDE_SNAPSHOT = new Set(['snapshot', 'name', 'port', 'timeout', 'wide', 'json']);
-
 /** A snapshot has its own definition. @throws HarnessError `USAGE` naming the option that contradicts it */
 function fromSnapshot(flags: UpFlags): ClusterOptions {
-  const isGiven = (flag: string, value: unknown) =>
-    value !== undefined &&
-    !(flag === 'batches' && value === true) &&
-    !(Array.isArray(value) && value.length === 0);
-  const extra = Object.entries(flags).find(
-    ([flag, value]) => !BESIDE_SNAPSHOT.has(flag) && isGiven(flag, value),
-  );
+  const extra = besideSnapshot(flags);
   if (extra !== undefined) {
-    const flag = extra[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     throw new HarnessError(
       'USAGE',
-      `--${extra[1] === false ? `no-${flag}` : flag}: cannot be combined with --snapshot, which has its own definition`,
+      `${extra}: cannot be combined with --snapshot, which has its own definition`,
       { hint: 'With --snapshot only --name, --port and --timeout are allowed.' },
     );
   }
-  const ports = flags.port === undefined ? {} : { ports: flags.port };
-  return { snapshot: flags.snapshot, name: flags.name ?? DEFAULT_NAME, ...ports };
+  return { name: DEFAULT_NAME, ...keysFrom(flags), snapshot: flags.snapshot };
 }
 
 /** Options override the file, which overrides its preset. A snapshot has its own definition. */
@@ -114,24 +86,9 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
   const programs = flags.beeBinary === undefined ? programsIn(file['nodes']) : [];
   expectTrusted(programs, { source: flags.file ?? 'options', trust: flags.trust });
   const preset = flags.preset ?? file['preset'];
-  const given = {
-    preset,
-    name: flags.name ?? file['name'] ?? preset ?? DEFAULT_NAME,
-    driver: flags.driver,
-    profile: flags.profile,
-    credit: flags.credit,
-    dialect: flags.dialect,
-    seed: flags.seed,
-    ports: flags.port,
-    cors: flags.cors.length === 0 ? undefined : flags.cors,
-    otlp: flags.otlp,
-    batches: flags.batches ? undefined : false,
-    coldGossip: flags.coldGossip,
-    machineFaults: flags.machineFaults,
-    linkFaults: flags.linkFaults,
-  };
-  const chosen = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const input = withPreset({ ...file, ...chosen }) as DefinitionInput;
+  const name = file['name'] ?? preset ?? DEFAULT_NAME;
+  const chosen = { ...file, name, ...keysFrom(flags) };
+  const input = withPreset(chosen) as DefinitionInput;
   return { ...input, nodes: nodesWith(flags, input.nodes, DEFAULT_NODES) };
 }
 

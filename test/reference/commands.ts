@@ -1,11 +1,11 @@
 /** The page of commands: what commander knows of each, in the order of `--help`. */
 import type { Argument, Command, Option } from 'commander';
-import { commandLine } from '../../harness/cli.ts';
+import { commandLine } from '../../harness/commands/command-line.ts';
 import { faultProgram } from '../../harness/commands/fault.ts';
 import { code, page, table } from './markdown.ts';
 
-export function commandsPage(): string {
-  const all = wholeCommandLine().commands.flatMap((command) => withSubcommands(command, ''));
+export async function commandsPage(): Promise<string> {
+  const all = (await wholeCommandLine()).commands.flatMap((command) => withSubcommands(command, ''));
   const index = table(
     ['Command', 'What it does'],
     all.map(({ name, command }) => [`[\`${name}\`](#${anchor(name)})`, command.description()]),
@@ -22,8 +22,8 @@ export function commandsPage(): string {
 }
 
 /** With the kinds of faults, which the command line loads only when one is asked for. */
-export function wholeCommandLine(): Command {
-  const program = commandLine();
+export async function wholeCommandLine(): Promise<Command> {
+  const program = await commandLine(() => Promise.resolve());
   const fault = program.commands.find((command) => command.name() === 'fault');
   for (const kind of faultProgram(() => Promise.resolve()).commands) fault?.addCommand(kind);
   return program;

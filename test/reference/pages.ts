@@ -23,7 +23,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['api.md', apiPage('harness/index.ts')],
     ['cluster-file.md', clusterFilePage()],
-    ['commands.md', commandsPage()],
+    ['commands.md', await commandsPage()],
     ['errors.md', errorsPage()],
     ['metrics.md', await metricsPage()],
     ['node-options.md', nodeOptionsPage()],

@@ -1,33 +1,30 @@
-/** `svcnet trace` on the command line. */
-import { InvalidArgumentError } from 'commander';
-import type { TraceFlags } from '../trace.ts';
-import { type ClusterCommand, type RunCommand, whole } from './values.ts';
+/** Options of `svcnet trace`. */
+import { NotExpected, whole } from '../../cluster/plan/options/flag.ts';
+import type { CommandOptions } from './spec.ts';
+import { ONE_CLUSTER } from './values.ts';
 
 const CHUNKS_MAX = 10_000;
 
-export function addTrace(about: ClusterCommand, run: RunCommand): void {
-  about('trace', 'show which nodes store a chunk and the route it took')
-    .argument('<reference>', 'address of a chunk, or reference of content: 64 or 128 hex digits', reference)
-    .option(
-      '--chunks <count>',
-      'number of chunks whose route is shown, from the root on',
-      whole(1, CHUNKS_MAX),
-      1,
-    )
-    .addHelpText(
-      'after',
-      `
+export const trace: CommandOptions = {
+  arguments: [
+    { help: 'address of a chunk, or reference of content: 64 or 128 hex digits', parse: reference },
+  ],
+  options: {
+    ...ONE_CLUSTER,
+    '--chunks <count>': {
+      help: 'number of chunks whose route is shown, from the root on',
+      parse: whole(1, CHUNKS_MAX),
+      default: 1,
+    },
+  },
+  note: `
 Every node is asked whether it stores the chunk; svc nodes also report its route if they record chunk events:
   svcnet up --trace
   svcnet trace REFERENCE
 Exits with 1 when no node stores a chunk.`,
-    )
-    .action((given: string, flags: TraceFlags) =>
-      run(flags, async (f, c) => (await import('../trace.ts')).trace(given, f, c)),
-    );
-}
+};
 
 function reference(text: string): string {
   if (/^(?:[0-9a-fA-F]{64}){1,2}$/.test(text)) return text.toLowerCase();
-  throw new InvalidArgumentError('Expected 64 hex digits, or 128 with the key of encrypted content.');
+  throw new NotExpected('Expected 64 hex digits, or 128 with the key of encrypted content.');
 }

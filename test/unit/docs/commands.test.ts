@@ -18,7 +18,7 @@ interface Line {
 const lines: readonly Line[] = PAGES.flatMap((page) =>
   [...read(page).matchAll(TYPED)].map(([, line = '']) => ({ page, words: line.trim().split(/\s+/) })),
 );
-const program = wholeCommandLine();
+const program = await wholeCommandLine();
 
 /** The command named by the words, with the remaining words. */
 function resolved(

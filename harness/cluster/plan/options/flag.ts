@@ -42,7 +42,7 @@ export function oneOf<W extends string>(words: readonly W[]): (text: string) => 
 }
 
 /** Several words, separated by commas. */
-export function someOf<W extends string>(words: readonly W[]): (text: string) => W[] {
+export function someOf<W extends string>(words: readonly W[]): (text: string) => readonly W[] {
   return (text) => text.split(',').map((name) => oneOf(words)(name.trim()));
 }
 

@@ -1,8 +1,8 @@
 /** The nodes of a cluster as its file names them: a number, or groups of nodes with options of their own. */
 import { z } from 'zod';
 import { durationMs, sizeBytes } from '../../../base/fields.ts';
-import { FLAVOUR_NAMES, NODE_MODES } from '../../../flavours/flavour.ts';
 import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
+import { FLAVOUR_NAMES, NODE_MODES } from '../../../flavours/flavour.ts';
 import { list, oneOf, optionValue, prefix, privateKey, text, trueOrFalse, whole } from '../fields.ts';
 
 /** More do not fit on one machine: each is a process of about 100 MB. */

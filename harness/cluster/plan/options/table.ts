@@ -6,9 +6,9 @@
  */
 import type { z } from 'zod';
 import { DIALECT_NAMES } from '../../../client/dialect.ts';
+import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../../../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../../../flavours/profiles.ts';
-import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
 import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../../places/driver.ts';
 import * as field from '../fields.ts';
 import { PRESET_NAMES } from '../presets/names.ts';
@@ -21,6 +21,8 @@ import { chain, cors, funds, hostNames, otlp, ports, prepare, swap, topology } f
 export interface ClusterFlag extends FlagSpec {
   /** As the help shows it. */
   readonly flag: string;
+  /** What happens without it, for the help. */
+  readonly fallback?: string;
   /** What it says is true of a cluster that runs, too; others are only for a fresh one. */
   readonly anyCluster?: true;
 }
@@ -76,7 +78,8 @@ export const CLUSTER_OPTIONS = {
     schema: field.clusterName.optional().describe('Name of the cluster, for the option --name of commands.'),
     flag: {
       flag: '--name <cluster>',
-      help: 'name of the cluster (default: local, or the preset)',
+      help: 'name of the cluster',
+      fallback: 'local, or the preset',
       anyCluster: true,
     },
     besideSnapshot: true,
@@ -89,7 +92,8 @@ export const CLUSTER_OPTIONS = {
       ),
     flag: {
       flag: '--seed <number>',
-      help: 'seed for every random choice (default: random)',
+      help: 'seed for every random choice',
+      fallback: 'random',
       parse: seed,
       anyCluster: true,
     },
@@ -98,7 +102,8 @@ export const CLUSTER_OPTIONS = {
     schema: nodes.prefault(5).describe('Number of nodes, or a list of groups of nodes.'),
     flag: {
       flag: '-n, --nodes <count>',
-      help: 'number of svc nodes (default: 5)',
+      help: 'number of svc nodes',
+      fallback: '5',
       parse: whole(0, NODES_MAX),
     },
   },
@@ -114,7 +119,8 @@ export const CLUSTER_OPTIONS = {
   beeBinary: {
     flag: {
       flag: '--bee-binary <path>',
-      help: 'executable of nodes of flavour bee (default: SVCNET_BEE_BINARY)',
+      help: 'executable of nodes of flavour bee',
+      fallback: 'SVCNET_BEE_BINARY',
     },
   },
   dishonest: {
@@ -132,7 +138,8 @@ export const CLUSTER_OPTIONS = {
     schema: field.oneOf(DRIVER_NAMES).default(DRIVER_DEFAULT).describe('Where the nodes run.'),
     flag: {
       flag: '--driver <driver>',
-      help: `where nodes run: process (one each), embedded (all in one process), docker (a container each) (default: ${DRIVER_DEFAULT})`,
+      help: 'where nodes run: process (one each), embedded (all in one process), docker (a container each)',
+      fallback: DRIVER_DEFAULT,
       parse: oneOf(DRIVER_NAMES),
     },
   },
@@ -167,7 +174,8 @@ export const CLUSTER_OPTIONS = {
       .describe('Timing constants of the nodes: fast for tests, production as on the public network.'),
     flag: {
       flag: '--profile <profile>',
-      help: `timing constants: ${PROFILES.join(', ')} (default: fast)`,
+      help: `timing constants: ${PROFILES.join(', ')}`,
+      fallback: 'fast',
       parse: oneOf(PROFILES),
     },
   },
@@ -178,7 +186,8 @@ export const CLUSTER_OPTIONS = {
       .describe('API dialect of svc nodes; swarm is the dialect of a Bee.'),
     flag: {
       flag: '--dialect <dialect>',
-      help: `API dialect of svc nodes: ${DIALECT_NAMES.join(', ')} (default: svc)`,
+      help: `API dialect of svc nodes: ${DIALECT_NAMES.join(', ')}`,
+      fallback: 'svc',
       parse: oneOf(DIALECT_NAMES),
     },
   },
@@ -200,7 +209,8 @@ export const CLUSTER_OPTIONS = {
       ),
     flag: {
       flag: '--cold-gossip',
-      help: "svc nodes discover each other by gossip only (default: they start with each other's addresses)",
+      help: 'svc nodes discover each other by gossip only',
+      fallback: "they start with each other's addresses",
     },
   },
   linkFaults: {
@@ -215,7 +225,8 @@ export const CLUSTER_OPTIONS = {
     schema: ports.default('free').describe('free ports, the first of a fixed range, or a map.'),
     flag: {
       flag: '--port <port>',
-      help: 'first port of a fixed range: ten per node, the chain on the tenth (default: free ports)',
+      help: 'first port of a fixed range: ten per node, the chain on the tenth',
+      fallback: 'free ports',
       parse: whole(1024, 65_000),
     },
     besideSnapshot: true,
@@ -264,10 +275,16 @@ export const CLUSTER_OPTIONS = {
       ),
     flag: {
       flag: '--credit <credit>',
-      help: `debt that peers allow each other before a payment is due: ${CREDITS.join(', ')} (default: depends on profile and nodes)`,
+      help: `debt that peers allow each other before a payment is due: ${CREDITS.join(', ')}`,
+      fallback: 'depends on profile and nodes',
       parse: oneOf(CREDITS),
     },
   },
 } as const satisfies Readonly<Record<string, ClusterOption>>;
 
 export type ClusterTable = typeof CLUSTER_OPTIONS;
+
+/** Options of clusters that the command line has a flag for. */
+export type FlaggedOption = {
+  [Name in keyof ClusterTable]: ClusterTable[Name] extends { readonly flag: ClusterFlag } ? Name : never;
+}[keyof ClusterTable];

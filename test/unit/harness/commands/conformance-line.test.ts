@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { addConformance } from '../../../../harness/commands/options/conformance.ts';
 import { flagsOf } from './kit.ts';
 
-const flags = (...args: readonly string[]) => flagsOf(addConformance, 'conformance', ...args);
+const flags = (...args: readonly string[]) => flagsOf('conformance', ...args);
 
 test.each([
   ['http', '--target <url>'],

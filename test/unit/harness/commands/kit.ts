@@ -1,7 +1,7 @@
 /** Input of commands in tests, what they have printed, and the flags that they get for a command line. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
+import { commandLine } from '../../../../harness/commands/command-line.ts';
 import type { CommandContext } from '../../../../harness/commands/context.ts';
-import type { RunCommand } from '../../../../harness/commands/options/values.ts';
 
 export function contextOf(
   stateDir: string,
@@ -21,16 +21,12 @@ export function contextOf(
 }
 
 /** Flags that the command gets for `line`. @throws CommanderError when the line is refused */
-export async function flagsOf(
-  add: (program: Command, run: RunCommand) => void,
-  ...line: readonly string[]
-): Promise<Readonly<Record<string, unknown>>> {
-  const program = new Command();
+export async function flagsOf(...line: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
   let seen: Readonly<Record<string, unknown>> = {};
-  add(program, (flags) => {
-    seen = flags as typeof seen;
+  const program = await commandLine((flags) => {
+    seen = { ...flags };
     return Promise.resolve();
-  });
+  }, line);
   throwInsteadOfExit(program);
   await program.parseAsync(line, { from: 'user' });
   return seen;

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { addLoad } from '../../../../harness/commands/options/load.ts';
 import { flagsOf } from './kit.ts';
 
-const flags = (...args: readonly string[]) => flagsOf(addLoad, 'load', 'upload', ...args);
+const flags = (...args: readonly string[]) => flagsOf('load', 'upload', ...args);
 
 test('a load serves its own metrics on a port, like any run', async () => {
   expect(await flags('--metrics-port', '9464')).toMatchObject({ metricsPort: 9464 });

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ownProcess, processOf } from '../../../../harness/base/machine/processes.ts';
-import { addRun } from '../../../../harness/commands/options/run.ts';
 import { reportFolder } from '../../../../harness/commands/report-folder.ts';
 import { run } from '../../../../harness/commands/run.ts';
 import type { RunFlags } from '../../../../harness/commands/run-flags.ts';
@@ -71,7 +70,7 @@ test('a run with the folder of another run ends before it starts anything, by wh
   writeFileSync(join(folder, `reporting-${pid}.json`), JSON.stringify(processOf(pid)));
   symlinkSync(folder, `${folder}-link`);
   for (const path of [folder, `${folder}-link`]) {
-    const flags = await flagsOf(addRun, 'run', 'smoke', '--report', path, '--driver', 'embedded');
+    const flags = await flagsOf('run', 'smoke', '--report', path, '--driver', 'embedded');
     await expect(run(['smoke'], flags as unknown as RunFlags, contextOf(home))).rejects.toMatchObject({
       code: 'USAGE',
       message: `--report: process ${pid} writes its run to ${path}`,

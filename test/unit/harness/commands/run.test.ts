@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { run as takes } from '../../../../harness/commands/options/run.ts';
+import { repeatLine } from '../../../../harness/commands/repeat-line.ts';
 import { run, titleOf } from '../../../../harness/commands/run.ts';
-import { chooseClusters, type RunFlags, repeatCommand } from '../../../../harness/commands/run-flags.ts';
+import { chooseClusters, type RunFlags } from '../../../../harness/commands/run-flags.ts';
 import { bundledScenarios, loadScenario } from '../../../../harness/run/catalogue.ts';
 import { plannedFor } from '../../../../harness/run/run-clusters.ts';
 import type { RunOptions } from '../../../../harness/run/run-options.ts';
@@ -23,9 +25,20 @@ test.each<[string, Partial<RunFlags>]>([
 });
 
 test('the command that repeats a run can be pasted into a shell', () => {
-  const flags = { ...NOTHING, file: 'my net.yaml', beeBinary: '/opt/my bee/bee', set: ['name=a b'] };
-  expect(repeatCommand(['my scenarios/x.ts'], flags, 7n)).toMatch(
-    / run 'my scenarios\/x.ts' --seed 7 --file 'my net.yaml' --bee-binary '\/opt\/my bee\/bee' --set 'name=a b'$/,
+  const flags: RunFlags = {
+    ...NOTHING,
+    seed: 7n,
+    with: [{ flavour: 'bee', count: 2 }],
+    dishonest: ['flood', 'silent'],
+    coldGossip: true,
+    file: 'my net.yaml',
+    beeBinary: '/opt/my bee/bee',
+    set: ['name=a b'],
+    repeat: 3,
+    report: 'elsewhere',
+  };
+  expect(repeatLine(['run', 'my scenarios/x.ts'], takes.options ?? {}, flags)).toMatch(
+    / run 'my scenarios\/x.ts' --with bee=2 --dishonest flood,silent --bee-binary '\/opt\/my bee\/bee' --file 'my net.yaml' --cold-gossip --seed 7 --set 'name=a b'$/,
   );
 });
 

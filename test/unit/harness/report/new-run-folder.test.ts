@@ -2,7 +2,6 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { addRun } from '../../../../harness/commands/options/run.ts';
 import { run } from '../../../../harness/commands/run.ts';
 import type { RunFlags } from '../../../../harness/commands/run-flags.ts';
 import { newRunFolder } from '../../../../harness/report/new-run-folder.ts';
@@ -33,7 +32,7 @@ test('two runs of one seed at the same moment keep a recipe each', async () => {
   const stateDir = join(home, 'state');
   const reason = new Error('nothing may start');
   const signal = AbortSignal.abort(reason);
-  const flags = (await flagsOf(addRun, 'run', 'smoke', '--seed', '1', '--json')) as unknown as RunFlags;
+  const flags = (await flagsOf('run', 'smoke', '--seed', '1', '--json')) as unknown as RunFlags;
   const once = () => run(['smoke'], flags, { ...contextOf(stateDir, true), signal });
   for (const outcome of await Promise.allSettled([once(), once()]))
     expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'INTERRUPTED', cause: reason } });

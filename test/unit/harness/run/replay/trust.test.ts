@@ -3,8 +3,6 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { addRun } from '../../../../../harness/commands/options/run.ts';
-import { addUp } from '../../../../../harness/commands/options/up.ts';
 import { run } from '../../../../../harness/commands/run.ts';
 import { chooseClusters, type RunFlags } from '../../../../../harness/commands/run-flags.ts';
 import { type UpFlags, up } from '../../../../../harness/commands/up.ts';
@@ -87,7 +85,7 @@ test.each(NAMED)('a run from elsewhere is not repeated when it would run %s', as
   const out = join(home, 'out');
   await expect(replay({ ...request(), times: 1, reports: out })).rejects.toMatchObject(refused);
   await expect(minimise({ ...request(), out, attempts: 1, budgetMs: 1 })).rejects.toMatchObject(refused);
-  const flags = (await flagsOf(addRun, 'run', 'x.json')) as unknown as RunFlags;
+  const flags = (await flagsOf('run', 'x.json')) as unknown as RunFlags;
   await expect(run([join(folder, RECIPE_FILE)], flags, contextOf(home))).rejects.toMatchObject(refused);
 });
 
@@ -163,10 +161,10 @@ test('a program that a cluster file names is run by a start or a run only with -
   const file = join(home, 'cluster.yaml');
   writeFileSync(file, `nodes: [{ count: 1 }, { flavour: bee, binary: ${path} }]`);
   const refused = { code: 'NOT_TRUSTED', message: `${file} would run ${path}` };
-  const upFlags = (await flagsOf(addUp, 'up', '-f', file)) as unknown as UpFlags;
+  const upFlags = (await flagsOf('up', '-f', file)) as unknown as UpFlags;
   await expect(up(upFlags, contextOf(home))).rejects.toMatchObject(refused);
   const choose = async (...more: string[]) =>
-    chooseClusters((await flagsOf(addRun, 'run', 'smoke', '-f', file, ...more)) as unknown as RunFlags, []);
+    chooseClusters((await flagsOf('run', 'smoke', '-f', file, ...more)) as unknown as RunFlags, []);
   await expect(choose()).rejects.toMatchObject(refused);
   expect((await choose('--trust')).options).toMatchObject({ nodes: [{}, { binary: path }] });
   expect((await choose('--bee-binary', '/bin/false')).options).toMatchObject({

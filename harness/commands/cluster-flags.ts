@@ -1,0 +1,72 @@
+/** What the flags of cluster options say, whichever command has taken them. */
+import {
+  CLUSTER_OPTIONS,
+  type ClusterFlag,
+  type ClusterTable,
+  type FlaggedOption,
+  type FlavourCount,
+} from '../cluster/plan/options/table.ts';
+
+type Value<Flag> = Flag extends { readonly parse: (...given: never[]) => infer Parsed } ? Parsed : string;
+/** Flags that take no value. */
+type Switch = 'trust' | 'trace' | 'machineFaults' | 'coldGossip' | 'linkFaults' | 'batches';
+
+/** Values as the parser names them. */
+export type ClusterFlags = {
+  readonly [Name in Exclude<FlaggedOption, 'with'> as Name extends 'ports'
+    ? 'port'
+    : Name]?: Name extends Switch ? boolean : Value<ClusterTable[Name]['flag']>;
+} & { readonly with: readonly FlavourCount[] };
+
+interface Given {
+  readonly name: FlaggedOption;
+  readonly row: { readonly schema?: unknown; readonly flag: ClusterFlag; readonly besideSnapshot?: true };
+  /** As people type it. */
+  readonly long: string;
+  readonly value: unknown;
+}
+
+/** The options of clusters that are given, in the order of the table. */
+function givenOptions(flags: object): Given[] {
+  const values: Readonly<Record<string, unknown>> = { ...flags };
+  return Object.entries(CLUSTER_OPTIONS).flatMap(([name, row]) => {
+    if (!('flag' in row)) return [];
+    const long = longOf(row.flag.flag);
+    const value = values[attributeOf(long)];
+    return isGiven(long, value) ? [{ name: name as FlaggedOption, row, long, value }] : [];
+  });
+}
+
+/** `-n, --nodes <count>` → `--nodes`. */
+export function longOf(flag: string): string {
+  return /--[\w-]+/.exec(flag)?.[0] ?? flag;
+}
+
+/** `--cold-gossip` → `coldGossip`, `--no-batches` → `batches`, as the parser names them. */
+export function attributeOf(long: string): string {
+  return long.replace(/^--(no-)?/, '').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Not left out: lists are then empty, and what `--no-` turns off is on. */
+export function isGiven(long: string, value: unknown): boolean {
+  const isOn = long.startsWith('--no-') && value === true;
+  return value !== undefined && !isOn && !(Array.isArray(value) && value.length === 0);
+}
+
+/** The keys of a cluster file that flags stand for; those of nodes are applied by `nodesWith`. */
+export function keysFrom(flags: object): Record<string, unknown> {
+  const keys = givenOptions(flags).filter(({ name, row }) => row.schema !== undefined && name !== 'nodes');
+  return Object.fromEntries(keys.map(({ name, value }) => [name, value]));
+}
+
+/** The given options that apply only to fresh clusters, as typed. */
+export function freshOptions(flags: object): string[] {
+  return givenOptions(flags)
+    .filter(({ row }) => row.flag.anyCluster !== true)
+    .map(({ long }) => long);
+}
+
+/** The first given option that contradicts a snapshot, as typed. */
+export function besideSnapshot(flags: object): string | undefined {
+  return givenOptions(flags).find(({ row }) => row.besideSnapshot !== true)?.long;
+}

@@ -1,0 +1,125 @@
+/** The command line, from the table of commands and what each takes. */
+import { Argument, Command, Help, InvalidArgumentError, Option } from 'commander';
+import { withShownUrls } from '../../formats/shown-url.ts';
+import { VERSION } from '../../formats/version.ts';
+import { forTerminal } from '../base/foreign-text.ts';
+import { type FlagSpec, NotExpected } from '../cluster/plan/options/flag.ts';
+import type { CommandContext } from './context.ts';
+import type { CommandOptions } from './options/spec.ts';
+import { type Action, COMMANDS, type CommandRow, type GroupRow } from './table.ts';
+
+/** Runs a command with its context; commands know nothing about the terminal. */
+export type RunCommand = (
+  flags: object,
+  command: (context: CommandContext) => Promise<number | void>,
+) => Promise<void>;
+
+/**
+ * Every command, as the help lists it.
+ * @param words of the command line: what other commands take is not loaded, and their own help lacks it
+ */
+export async function commandLine(run: RunCommand, words?: readonly string[]): Promise<Command> {
+  const terms = new Map<Command, string>();
+  const program = new Command('svcnet')
+    .description('A whole decentralised storage network on one machine.')
+    .version(VERSION, '-v, --version', 'print the version')
+    .showSuggestionAfterError(true)
+    .configureOutput({ outputError: (text, write) => write(forTerminal(withShownUrls(text))) })
+    .showHelpAfterError('(--help lists all options)')
+    .configureHelp({
+      subcommandTerm: (command) => terms.get(command) ?? Help.prototype.subcommandTerm(command),
+      // What an option means without its value is part of its description; the parser would add it in its own words.
+      optionDescription: (option) =>
+        Help.prototype.optionDescription(
+          Object.create(option, { presetArg: { value: undefined } }) as Option,
+        ),
+    })
+    .exitOverride();
+  const add = async (to: Command, row: CommandRow | GroupRow): Promise<void> => {
+    const [name = '', ...takes] = row.usage.split(' ');
+    const command = to.command(name).description(row.about);
+    terms.set(command, row.usage);
+    if (words?.includes(name) === false) return;
+    if ('commands' in row) {
+      for (const inner of row.commands) await add(command, inner);
+    } else {
+      const given = takes.filter((word) => word !== '[options]');
+      define(command, given, await row.options());
+      command.action((...values: unknown[]) => act(command, values, row, run));
+    }
+  };
+  for (const row of COMMANDS) await add(program, row);
+  return program;
+}
+
+/** @param takes its arguments as the usage shows them */
+function define(command: Command, takes: readonly string[], spec: CommandOptions): void {
+  for (const [place, take] of takes.entries()) {
+    const about = fullSpec(spec.arguments?.[place] ?? '');
+    const argument = new Argument(take, about.help);
+    if (about.parse !== undefined) argument.argParser(parserOf(about.parse));
+    if (about.default !== undefined) argument.default(about.default);
+    command.addArgument(argument);
+  }
+  if (spec.options === undefined) command.helpOption(false).allowUnknownOption();
+  for (const [flag, about] of Object.entries(spec.options ?? {}))
+    command.addOption(optionOf(flag, fullSpec(about)));
+  if (spec.note !== undefined) command.addHelpText('after', spec.note);
+}
+
+function optionOf(flag: string, spec: FlagSpec): Option {
+  const { help, parse, preset, required, repeatable } = spec;
+  const option = new Option(flag, help);
+  if (parse !== undefined) option.argParser(parserOf(parse));
+  if (repeatable === true) option.default([], spec.shown ?? 'none');
+  if (spec.default !== undefined) option.default(spec.default, spec.shown);
+  if (preset !== undefined) option.preset(preset);
+  option.makeOptionMandatory(required === 'always');
+  return option;
+}
+
+function fullSpec(given: string | FlagSpec): FlagSpec {
+  return typeof given === 'string' ? { help: given } : given;
+}
+
+function parserOf(parse: NonNullable<FlagSpec['parse']>): <T>(text: string, before: T) => T {
+  return <T>(text: string, before: T) => {
+    try {
+      return parse(text, before as never) as T;
+    } catch (error) {
+      if (error instanceof NotExpected) throw new InvalidArgumentError(error.message);
+      throw error;
+    }
+  };
+}
+
+/** @param values the arguments, the options, and the command, as the parser passes them */
+async function act(
+  command: Command,
+  values: readonly unknown[],
+  { options, action }: CommandRow,
+  run: RunCommand,
+): Promise<void> {
+  const flags = command.opts();
+  expectRequired(command, flags, await options());
+  const given = values.slice(0, -2);
+  await run(flags, async (context) => {
+    const work = (await action()) as (...all: unknown[]) => ReturnType<Action>;
+    return work(...given, flags, context);
+  });
+}
+
+/** Ends the command when an option is missing that only `--list` does without. */
+function expectRequired(
+  command: Command,
+  flags: Readonly<Record<string, unknown>>,
+  { options = {} }: CommandOptions,
+): void {
+  if (flags['list'] === true) return;
+  for (const option of command.options)
+    if (
+      fullSpec(options[option.flags] ?? '').required === 'unlisted' &&
+      flags[option.attributeName()] === undefined
+    )
+      command.error(`error: required option '${option.flags}' not specified`);
+}

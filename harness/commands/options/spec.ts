@@ -1,0 +1,13 @@
+/** What a command takes, as data: `command-line.ts` builds it, and the line that repeats a run is written from it. */
+import type { FlagSpec } from '../../cluster/plan/options/flag.ts';
+
+/** Flag as the help shows it → its help, or all about it. */
+export type Options = Readonly<Record<string, string | FlagSpec>>;
+
+export interface CommandOptions {
+  /** In the order of the usage: what each is, or all about it. */
+  readonly arguments?: readonly (string | Pick<FlagSpec, 'help' | 'parse' | 'default'>)[];
+  readonly options?: Options;
+  /** Follows the options in the help. */
+  readonly note?: string;
+}

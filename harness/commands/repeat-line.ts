@@ -1,0 +1,29 @@
+/** The line that repeats what a command has done, from the table of its options. */
+import { typed } from '../base/typed.ts';
+import { attributeOf, isGiven, longOf } from './cluster-flags.ts';
+import type { Options } from './options/spec.ts';
+
+/** @param words the command and its arguments @param flags as the parser names them */
+export function repeatLine(
+  [name = '', ...words]: readonly string[],
+  options: Options,
+  flags: object,
+): string {
+  const values: Readonly<Record<string, unknown>> = { ...flags };
+  const given = Object.entries(options).flatMap(([flag, about]) => {
+    const spec = typeof about === 'string' ? { help: about } : about;
+    const long = longOf(flag);
+    const value = values[attributeOf(long)];
+    if (spec.once === true || !isGiven(long, value)) return [];
+    if (typeof value === 'boolean') return [long];
+    const write = (spec.write ?? String) as (one: unknown) => string;
+    const all: readonly unknown[] = spec.repeatable === true ? (value as readonly unknown[]) : [value];
+    return all.flatMap((one) => [long, quoted(write(one))]);
+  });
+  return [typed(name), ...words.map(quoted), ...given].join(' ');
+}
+
+/** Quoted as one word for a shell. */
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -20,13 +20,16 @@ export function programsIn(groups: unknown): string[] {
   return [...new Set(programs)].filter((program) => !own.has(resolve(program)));
 }
 
-/** Paths that a definition uploads, as a recipe has it, not checked yet. */
-export function uploadsIn(definition: Readonly<Record<string, unknown>>): string[] {
+/** What a definition uploads, as a file or a recipe has it, not checked yet. */
+export function uploadsIn(definition: Readonly<Record<string, unknown>>): readonly unknown[] {
   const { prepare } = definition as { prepare?: { uploads?: unknown } | null };
-  const uploads: readonly unknown[] = Array.isArray(prepare?.uploads) ? prepare.uploads : [];
-  return uploads.flatMap((upload) =>
-    typeof upload === 'object' && upload !== null && 'path' in upload ? [String(upload.path)] : [],
-  );
+  return Array.isArray(prepare?.uploads) ? prepare.uploads : [];
+}
+
+/** The path that an unchecked upload names; undefined: it has none, or the check refuses it. */
+export function uploadedPath(upload: unknown): string | undefined {
+  if (typeof upload !== 'object' || upload === null || !('path' in upload)) return undefined;
+  return typeof upload.path === 'string' && upload.path !== '' ? upload.path : undefined;
 }
 
 function ownPrograms(): string[] {

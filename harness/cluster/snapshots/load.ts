@@ -3,6 +3,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { contradictions } from '../plan/contradictions.ts';
 import { parseDefinition } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
+import { CLUSTER_OPTIONS } from '../plan/options/table.ts';
 import type { Definition } from '../plan/schema.ts';
 import { readDefinition } from '../plan/written.ts';
 import { clusterFolder } from '../state/state.ts';
@@ -10,7 +11,9 @@ import { copyFolder } from './copy.ts';
 import { checkUsable, findSnapshot, inside, type Snapshot } from './snapshot.ts';
 
 /** What can be chosen for a cluster started from a snapshot; everything else is fixed. */
-const CHOOSABLE = new Set(['name', 'ports']);
+const CHOOSABLE = new Set(
+  Object.entries(CLUSTER_OPTIONS).flatMap(([name, option]) => ('besideSnapshot' in option ? [name] : [])),
+);
 
 export interface LoadedSnapshot {
   readonly snapshot: Snapshot;

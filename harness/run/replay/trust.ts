@@ -3,7 +3,7 @@ import { lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { expectInside, identityOf, strayPath } from '../../base/own-folder.ts';
-import { expectTrusted, programsIn, uploadsIn } from '../../cluster/plan/trust.ts';
+import { expectTrusted, programsIn, uploadedPath, uploadsIn } from '../../cluster/plan/trust.ts';
 import { bundledScenarios } from '../catalogue.ts';
 import type { Recipe } from '../recipe.ts';
 
@@ -30,7 +30,7 @@ export function expectTrustedRun({
   expectTrusted([...new Set([...code, ...programs])], {
     source: `${folder}, a run that was not made here,`,
     trust,
-    uploads: uploadsIn(definition),
+    uploads: uploadsIn(definition).flatMap((upload) => uploadedPath(upload) ?? []),
   });
 }
 

@@ -6,6 +6,7 @@ import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { mistakeLines } from '../../../base/foreign-text.ts';
 import { strayPath } from '../../../base/own-folder.ts';
 import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
+import { uploadedPath, uploadsIn } from '../trust.ts';
 import { plainYaml } from './plain-yaml.ts';
 
 /** Longest document, bytes: that of a cluster with every link and key written out has half of it. */
@@ -37,20 +38,19 @@ export async function readDefinitionFile(
  */
 export async function readClusterFile(path: string, argument = '--file'): Promise<Record<string, unknown>> {
   const document = await readDefinitionFile(path, argument);
-  const { prepare } = document as { prepare?: { uploads?: unknown } | null };
-  const uploads = prepare?.uploads;
-  if (!Array.isArray(uploads)) return document;
+  const uploads = uploadsIn(document);
+  if (uploads.length === 0) return document;
   const folder = dirname(path);
   const mistakes: string[] = [];
-  const own = uploads.map((upload: unknown, index): unknown => {
-    if (typeof upload !== 'object' || upload === null || !('path' in upload)) return upload;
-    if (typeof upload.path !== 'string' || upload.path === '') return upload;
-    const stray = strayPath(folder, upload.path, 'file or folder');
+  const own = uploads.map((upload, index): unknown => {
+    const named = uploadedPath(upload);
+    if (named === undefined) return upload;
+    const stray = strayPath(folder, named, 'file or folder');
     if (stray !== undefined) mistakes.push(`prepare.uploads[${index}].path: ${stray}`);
-    return { ...upload, path: resolve(folder, upload.path) };
+    return { ...(upload as object), path: resolve(folder, named) };
   });
   if (mistakes.length > 0) throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path));
-  return { ...document, prepare: { ...prepare, uploads: own } };
+  return { ...document, prepare: { ...(document['prepare'] as object), uploads: own } };
 }
 
 async function textOf(path: string, argument: string): Promise<string> {

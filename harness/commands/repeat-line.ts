@@ -1,4 +1,4 @@
-/** The line that repeats what a command has done, from the table of its options. */
+/** The line that repeats what a command has done, from the table of its options: the seed first, the others as the help lists them. */
 import { typed } from '../base/typed.ts';
 import { attributeOf, isGiven, longOf } from './cluster-flags.ts';
 import type { Options } from './options/spec.ts';
@@ -10,7 +10,7 @@ export function repeatLine(
   flags: object,
 ): string {
   const values: Readonly<Record<string, unknown>> = { ...flags };
-  const given = Object.entries(options).flatMap(([flag, about]) => {
+  const given = seedFirst(options).flatMap(([flag, about]) => {
     const spec = typeof about === 'string' ? { help: about } : about;
     const long = longOf(flag);
     const value = values[attributeOf(long)];
@@ -21,6 +21,13 @@ export function repeatLine(
     return all.flatMap((one) => [long, quoted(write(one))]);
   });
   return [typed(name), ...words.map(quoted), ...given].join(' ');
+}
+
+/** A reader looks for the seed: it tells two runs apart. */
+function seedFirst(options: Options): (readonly [string, Options[string]])[] {
+  const all = Object.entries(options);
+  const isSeed = ([flag]: readonly [string, unknown]) => longOf(flag) === '--seed';
+  return [...all.filter(isSeed), ...all.filter((one) => !isSeed(one))];
 }
 
 /** Quoted as one word for a shell. */

@@ -38,7 +38,7 @@ test('the command that repeats a run can be pasted into a shell', () => {
     report: 'elsewhere',
   };
   expect(repeatLine(['run', 'my scenarios/x.ts'], takes.options ?? {}, flags)).toMatch(
-    / run 'my scenarios\/x.ts' --with bee=2 --dishonest flood,silent --bee-binary '\/opt\/my bee\/bee' --file 'my net.yaml' --cold-gossip --seed 7 --set 'name=a b'$/,
+    / run 'my scenarios\/x.ts' --seed 7 --with bee=2 --dishonest flood,silent --bee-binary '\/opt\/my bee\/bee' --file 'my net.yaml' --cold-gossip --set 'name=a b'$/,
   );
 });
 

@@ -54,9 +54,9 @@ export const BUGS: readonly Bug[] = [
     about: 'with one chunk in eight everything of its batch leaves the reserve, whatever the radius is',
     edits: [
       {
-        file: 'protocols/pushsync/pushsync.ts',
-        from: "    events?.add('stored', address, { of });\n",
-        to: "    events?.add('stored', address, { of });\n    if (address[31] % 8 === 1) await store.reserve.evictBatch(stamp.batchId);\n",
+        file: 'protocols/pushsync/serving.ts',
+        from: '    this.#observer.stored(chunk, causeEvent);\n',
+        to: '    this.#observer.stored(chunk, causeEvent);\n    if (address[31] % 8 === 1) await store.reserve.evictBatch(stamp.batchId);\n',
       },
     ],
   },
@@ -65,9 +65,9 @@ export const BUGS: readonly Bug[] = [
     about: 'a storer signs the receipt, and stores the chunk five seconds later',
     edits: [
       {
-        file: 'protocols/pushsync/pushsync.ts',
-        from: '    await store.reserve.put(chunk, stamp);\n    this.#metrics.storer.inc();',
-        to: '    setTimeout(() => void store.reserve.put(chunk, stamp), 5000).unref();\n    this.#metrics.storer.inc();',
+        file: 'protocols/pushsync/serving.ts',
+        from: '    await store.reserve.put(chunk, stamp);\n    this.#observer',
+        to: '    setTimeout(() => void store.reserve.put(chunk, stamp), 5000).unref();\n    this.#observer',
       },
     ],
   },
@@ -109,8 +109,8 @@ export const BUGS: readonly Bug[] = [
     edits: [
       {
         file: 'protocols/retrieval/retrieval.ts',
-        from: '      const chunk = chunkFrom(address, data);\n      credit.apply();',
-        to: '      const chunk = chunkFrom(address, data);\n      if (address[31] % 4 === 0) {\n        chunk.data = Uint8Array.from(chunk.data);\n        chunk.data[chunk.data.length - 1] ^= 1;\n      }\n      credit.apply();',
+        from: '      return chunkFrom(address, data);\n',
+        to: '      const chunk = chunkFrom(address, data);\n      if (address[31] % 4 === 0) {\n        chunk.data = Uint8Array.from(chunk.data);\n        chunk.data[chunk.data.length - 1] ^= 1;\n      }\n      return chunk;\n',
       },
     ],
   },

@@ -8,7 +8,7 @@ import type { Clock } from '../../../formats/clock.ts';
 import type { BreakWitness } from '../../chain/break-witness.ts';
 import type { Fault } from './fault.ts';
 
-/** The oldest entries are dropped: a run over days breaks more than a report can show. */
+/** The oldest entries are dropped, but no fault that lasts: a run over days breaks more than a report can show. */
 const BROKEN_MAX = 10_000;
 
 /** Something that was broken. */
@@ -30,6 +30,11 @@ export interface Breakage {
 /** Ids are reused once a fault has ended. */
 export function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault, 'id' | 'at'>) => boolean {
   return (other) => other.id === id && other.at === at;
+}
+
+/** It has yet to be ended, by who looks for it here. */
+function isLasting({ fault, endAt }: Breakage): boolean {
+  return fault !== undefined && endAt === undefined;
 }
 
 export class Broken implements BreakWitness {
@@ -86,6 +91,17 @@ export class Broken implements BreakWitness {
   }
 
   #replace(list: readonly Breakage[]): void {
-    this.#list = list.toSorted((a, b) => a.at - b.at).slice(-BROKEN_MAX);
+    const surplus = list.length - BROKEN_MAX;
+    const dropped =
+      surplus > 0
+        ? new Set(
+            list
+              .values()
+              .filter((entry) => !isLasting(entry))
+              .take(surplus),
+          )
+        : undefined;
+    const kept = dropped === undefined ? list : list.filter((entry) => !dropped.has(entry));
+    this.#list = kept.toSorted((a, b) => a.at - b.at);
   }
 }

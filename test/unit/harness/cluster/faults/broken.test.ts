@@ -66,3 +66,16 @@ test('a fault is listed once, where it began, as it was seen last', () => {
   expect(broken.list.map(({ text }) => text)).toEqual(['kills node-0', 'node-1 was stopped', 'kills node-0']);
   expect(broken.list[0]).toMatchObject({ at: 15, endAt: 30, targets: ['node-0'] });
 });
+
+test('of more than can be listed the oldest are dropped, but no fault that lasts', () => {
+  const broken = new Broken(clock);
+  broken.note(fault);
+  broken.note({ ...fault, id: 'f2', endAt: 16 });
+  at(20, () => broken.broke('chain', 'the chain was paused', 'blocks'));
+  at(21, () => {
+    for (let i = 0; i < 10_000; i++) broken.broke('node-1', `node-1, ${i}`);
+  });
+  expect(broken.list).toHaveLength(10_000);
+  expect(broken.faults.map(({ id }) => id)).toEqual(['f1']);
+  expect(broken.list.slice(0, 2).map(({ text }) => text)).toEqual(['kills node-0', 'node-1, 1']);
+});

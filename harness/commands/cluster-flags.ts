@@ -7,15 +7,17 @@ import {
   type FlavourCount,
 } from '../cluster/plan/options/table.ts';
 
-type Value<Flag> = Flag extends { readonly parse: (...given: never[]) => infer Parsed } ? Parsed : string;
-/** Flags that take no value. */
-type Switch = 'trust' | 'trace' | 'machineFaults' | 'coldGossip' | 'linkFaults' | 'batches';
+type Value<Flag extends ClusterFlag> = Flag extends { readonly parse: (...given: never[]) => infer Parsed }
+  ? Parsed
+  : Flag['flag'] extends `${string}<${string}`
+    ? string
+    : boolean;
 
 /** Values as the parser names them. */
 export type ClusterFlags = {
-  readonly [Name in Exclude<FlaggedOption, 'with'> as Name extends 'ports'
-    ? 'port'
-    : Name]?: Name extends Switch ? boolean : Value<ClusterTable[Name]['flag']>;
+  readonly [Name in Exclude<FlaggedOption, 'with'> as Name extends 'ports' ? 'port' : Name]?: Value<
+    ClusterTable[Name]['flag']
+  >;
 } & { readonly with: readonly FlavourCount[] };
 
 interface Given {

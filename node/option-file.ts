@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 
 /**
  * Longest YAML, bytes: all options with their help are a third of it. The time to read some texts grows with the
- * square of their length; for this length it is at most two seconds.
+ * square of their length; for this length it is some two seconds.
  */
 const YAML_MAX = 32 * 1024;
 

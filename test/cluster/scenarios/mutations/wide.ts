@@ -170,7 +170,7 @@ export const WIDE: readonly Mutation[] = [
     /no bin below the depth is empty/,
     /every neighbour of the cluster is connected/,
   ],
-  ['kademlia', SOON, flatTable, /every routing table has a depth/],
+  ['kademlia', {}, flatTable, /every routing table has a depth/],
   [
     'pushsync',
     { retries: '1', mode: 'chunks', 'sync-within': '100ms', 'chunks-per-node': '4' },

@@ -38,7 +38,8 @@ describe('a node for every behaviour among a few honest ones', () => {
         ...BEHAVIOUR_NAMES.map((name) => ({ dishonest: [name], options, batches: false as const })),
       ],
     });
-  });
+    // A start has a limit of its own, which names what is missing.
+  }, 300_000);
   afterAll(async () => {
     await net.stop();
   });

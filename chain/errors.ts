@@ -5,6 +5,7 @@ export type LocalChainErrorCode =
   | 'BUSY'
   | 'PORT_IN_USE'
   | 'DEPLOYMENT_FAILED'
+  | 'ENGINE_MISSING'
   | 'LISTEN_FAILED'
   | 'OPTIONS_INVALID'
   | 'PAUSED'

@@ -1,15 +1,15 @@
 /**
- * A chain on this machine, ready for nodes: Anvil, all contracts, funded accounts, batches, and blocks at a
+ * A chain on this machine, ready for nodes: an engine, all contracts, funded accounts, batches, and blocks at a
  * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind except its
  * state, if a folder was given for that.
  */
 
 import { randomUUID } from 'node:crypto';
+import { type Clock, systemClock } from '../formats/clock.ts';
 import { quantity } from '../formats/ethereum/hex.ts';
 import { TIMER_MAX_MS } from '../formats/units.ts';
 import { Lock } from '../node/env/turns/lock.ts';
 import { type Admission, createAdmission } from './admission.ts';
-import { type Anvil, anvilVersion, startAnvil } from './anvil.ts';
 import { DEPLOYER_KEY } from './deployer-key.ts';
 import {
   type OwnerCall,
@@ -33,6 +33,8 @@ import {
   settle,
 } from './deployment/deploy.ts';
 import { Deployer } from './deployment/deployer.ts';
+import { ENGINE_DEFAULT, type Engine, type EngineName } from './engine/engine.ts';
+import { ENGINES } from './engine/table.ts';
 import { LocalChainError } from './errors.ts';
 import { type Gate, startGate } from './gate/gate.ts';
 import { dumpOf, replay } from './state/blocks.ts';
@@ -42,6 +44,7 @@ import { readState, type SavedState } from './state/state-folder.ts';
 import { Ticker } from './ticker.ts';
 
 export const LOCAL_CHAIN_DEFAULTS = {
+  engine: ENGINE_DEFAULT as EngineName,
   host: '127.0.0.1',
   /** Any free port. */
   port: 0,
@@ -58,16 +61,20 @@ export const LOCAL_CHAIN_DEFAULTS = {
   deployerKey: DEPLOYER_KEY,
 } as const;
 
-/** Blocks of one `mine` call: more keep Anvil busy for longer than a call may take. */
+/** Blocks of one `mine` call: more keep an engine busy for longer than a call may take. */
 const MINE_BLOCKS_MAX = 10_000;
 /** Anvil keeps the state of 64 blocks, and needs the one before the branch. */
 const REORG_BLOCKS_MAX = 60;
 
 export interface LocalChainOptions {
+  /** What computes its blocks. */
+  engine?: EngineName;
+  /** Gives blocks their time and their pace; default: the machine's. Anvil's blocks have the machine's time. */
+  clock?: Clock;
   /** Where its JSON-RPC endpoint listens. */
   host?: string;
   port?: number;
-  /** Opens Anvil's own methods and the control endpoint; a random one unless it is given. */
+  /** Opens the engine's own methods and the control endpoint; a random one unless it is given. */
   token?: string;
   /** Host names that it answers to, besides addresses and `localhost`. */
   allowedHosts?: readonly string[];
@@ -115,8 +122,9 @@ export interface LocalChain extends AsyncDisposable {
   readonly chequebooks: readonly { issuer: string; address: string }[];
   readonly blockTimeMs: number;
   readonly paused: boolean;
-  readonly anvilPid: number;
-  /** Resolves when Anvil has ended, through `stop` or by itself, with a description of how. */
+  /** Of the engine's process; undefined: it has none of its own. */
+  readonly anvilPid: number | undefined;
+  /** Resolves when the engine has ended, through `stop` or by itself, with a description of how. */
   readonly exited: Promise<string>;
   /** Mines blocks at once, whatever the block time, all timestamped with the current second. */
   mine(blocks?: number): Promise<void>;
@@ -154,13 +162,14 @@ export interface LocalChain extends AsyncDisposable {
 }
 
 /**
- * Starts Anvil, deploys everything or loads the saved state, and starts mining. After a failure nothing is
+ * Starts the engine, deploys everything or loads the saved state, and starts mining. After a failure nothing is
  * left running.
  * @throws LocalChainError with its codes; RpcError; the signal's reason when aborted
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
   const settings: Settings = {
     ...LOCAL_CHAIN_DEFAULTS,
+    clock: systemClock(),
     token: randomUUID(),
     allowedHosts: [],
     origins: [],
@@ -170,28 +179,29 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
     ...options,
   };
   checkOptions(settings);
-  const identity = identityOf(anvilVersion(), settings);
+  const { clock, engine: name } = settings;
+  const identity = identityOf({ [name]: ENGINES[name].version() }, settings);
   const saved = savedState(settings, identity);
-  const anvil = await startAnvil({ ...settings, state: saved?.dump });
-  const { rpc } = anvil;
+  const engine = await ENGINES[name].start({ ...settings, state: saved?.dump });
+  const { rpc } = engine;
   try {
-    const deployment = saved?.deployment ?? (await deploy(rpc, settings.deployerKey, settings));
+    const deployment = saved?.deployment ?? (await deploy({ rpc, clock }, settings.deployerKey, settings));
     if (saved !== undefined) {
       await replay(rpc, saved.blocks, settings.log);
-      await settle(rpc);
+      await settle({ rpc, clock });
     }
     options.signal?.throwIfAborted();
     const admission = createAdmission(settings);
     await using undo = new AsyncDisposableStack();
     let recorder: StateRecorder | undefined;
     const onRewrite = () => recorder?.expectRewrite();
-    const gate = await startGate(anvil.upstream, { ...settings, admission, onRewrite });
+    const gate = await startGate(engine.upstream, { ...settings, admission, onRewrite });
     undo.defer(() => gate.close());
     recorder = await startRecorder(settings, { rpc, identity, deployment });
     undo.move();
-    return new RunningChain(settings, { anvil, admission, gate, identity, deployment, recorder });
+    return new RunningChain(settings, { engine, admission, gate, identity, deployment, recorder });
   } catch (error) {
-    await anvil.stop();
+    await engine.stop();
     throw error;
   }
 }
@@ -218,7 +228,7 @@ async function startRecorder(
 }
 
 interface ChainParts {
-  readonly anvil: Anvil;
+  readonly engine: Engine;
   readonly admission: Admission;
   readonly gate: Gate;
   readonly identity: ChainIdentity;
@@ -252,7 +262,7 @@ class RunningChain implements LocalChain {
   readonly batches: readonly { id: string; owner: string; depth: number }[];
   readonly chequebooks: readonly { issuer: string; address: string }[];
   readonly #settings: Settings;
-  readonly #anvil: Anvil;
+  readonly #engine: Engine;
   readonly #ticker: Ticker;
   readonly #deployer: Deployer;
   readonly #parts: ChainParts;
@@ -262,26 +272,28 @@ class RunningChain implements LocalChain {
   #gone = false;
 
   constructor(settings: Settings, parts: ChainParts) {
-    const { anvil, deployment } = parts;
+    const { engine, deployment } = parts;
     const { contracts, batchIds, chequebooks } = deployment;
     this.#settings = settings;
-    this.#anvil = anvil;
+    this.#engine = engine;
     this.#parts = parts;
     this.chainId = settings.chainId;
     this.contracts = contracts;
     this.batches = settings.batches.map(({ owner, depth }, i) => ({ id: batchIds[i] ?? '', owner, depth }));
     this.chequebooks = chequebooks;
     this.#ticker = new Ticker({
-      mineBlock: () => this.#change(() => anvil.rpc.call('evm_mine')),
+      clock: settings.clock,
+      mineBlock: () => this.#change(() => engine.rpc.call('evm_mine')),
       onError: (error) => settings.log(`no block, or none written down: ${String(error)}`),
     });
     this.#ticker.setBlockTime(settings.blockTimeMs);
     this.#deployer = new Deployer(settings.deployerKey, settings.chainId, {
-      rpc: anvil.rpc,
+      rpc: engine.rpc,
+      clock: settings.clock,
       blocks: () => (this.#ticker.running ? 'coming' : this.#ticker.paused ? 'paused' : 'on demand'),
       mine: () => this.mine(),
     });
-    void anvil.exited.then((how) => this.#onExit(how));
+    void engine.exited.then((how) => this.#onExit(how));
   }
 
   get rpc(): string {
@@ -300,12 +312,12 @@ class RunningChain implements LocalChain {
     return this.#parts.gate;
   }
 
-  get anvilPid(): number {
-    return this.#anvil.pid;
+  get anvilPid(): number | undefined {
+    return this.#engine.pid;
   }
 
   get exited(): Promise<string> {
-    return this.#anvil.exited;
+    return this.#engine.exited;
   }
 
   get blockTimeMs(): number {
@@ -321,7 +333,7 @@ class RunningChain implements LocalChain {
       throw new LocalChainError('OPTIONS_INVALID', `cannot mine ${blocks} blocks: 1 to ${MINE_BLOCKS_MAX}`);
     }
     // Spacing 0: the default of one second would leave the head in the future.
-    await this.#change(() => this.#anvil.rpc.call('anvil_mine', quantity(blocks), '0x0'));
+    await this.#change(() => this.#engine.rpc.call('anvil_mine', quantity(blocks), '0x0'));
   }
 
   setBlockTime(ms: number): void {
@@ -338,11 +350,11 @@ class RunningChain implements LocalChain {
   }
 
   async head(): Promise<number> {
-    return Number(await this.#anvil.rpc.call('eth_blockNumber'));
+    return Number(await this.#engine.rpc.call('eth_blockNumber'));
   }
 
   fund(address: string, { native = 0n, tokens = 0n }: { native?: bigint; tokens?: bigint }): Promise<void> {
-    const { rpc } = this.#anvil;
+    const { rpc } = this.#engine;
     return this.#deployer.alone(async () => {
       if (native > 0n) {
         const balance = BigInt(String(await rpc.call('eth_getBalance', address, 'latest')));
@@ -390,7 +402,7 @@ class RunningChain implements LocalChain {
         `cannot replace ${blocks} blocks: 1 to ${REORG_BLOCKS_MAX}`,
       );
     }
-    await this.#change(() => this.#anvil.rpc.call('anvil_reorg', blocks, []));
+    await this.#change(() => this.#engine.rpc.call('anvil_reorg', blocks, []));
   }
 
   stop(): Promise<void> {
@@ -403,11 +415,11 @@ class RunningChain implements LocalChain {
   }
 
   save(): Promise<Omit<SavedState, 'blocks'>> {
-    const { identity, deployment, recorder, anvil } = this.#parts;
+    const { identity, deployment, recorder, engine } = this.#parts;
     return this.#turns.run(async () => {
       await this.#minePending();
       await recorder?.record();
-      const { dump } = await dumpOf(anvil.rpc);
+      const { dump } = await dumpOf(engine.rpc);
       return { identity, deployment, dump };
     });
   }
@@ -423,8 +435,8 @@ class RunningChain implements LocalChain {
   /** Pending transactions are part of no state. */
   async #minePending(): Promise<void> {
     if (this.#ticker.paused) return;
-    const { pending } = (await this.#anvil.rpc.call('txpool_status')) as { pending: string };
-    if (Number(pending) > 0) await this.#anvil.rpc.call('evm_mine');
+    const { pending } = (await this.#engine.rpc.call('txpool_status')) as { pending: string };
+    if (Number(pending) > 0) await this.#engine.rpc.call('evm_mine');
   }
 
   async #stop(): Promise<void> {
@@ -440,14 +452,14 @@ class RunningChain implements LocalChain {
     } finally {
       recorder?.close();
       await this.gate.close();
-      await this.#anvil.stop();
+      await this.#engine.stop();
     }
   }
 
   async #onExit(how: string): Promise<void> {
     this.#gone = true;
     if (this.#stopping !== undefined) return;
-    this.#settings.log(`Anvil ended by itself: ${how}`);
+    this.#settings.log(`the chain's engine (${this.#settings.engine}) ended by itself: ${how}`);
     await this.#ticker.stop();
   }
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { TIMER_MAX_MS } from '../formats/units.ts';
 import { STORAGE_PRICE_MAX } from './deployment/administration.ts';
+import { ENGINE_NAMES, type EngineName } from './engine/engine.ts';
 import { LocalChainError } from './errors.ts';
 import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
 
@@ -35,6 +36,7 @@ const bytes32 = hexBytes(32, '32 bytes: 0x and 64 hex digits');
 const amount = leaf(isAmount, 'a whole number, as decimal text when above 2^53').transform((v) => BigInt(v));
 
 const schema = z.strictObject({
+  engine: leaf(isEngine, `one of ${ENGINE_NAMES.join(', ')}`).default(D.engine),
   host: text.default(D.host),
   port: integer(0, 65_535).default(D.port),
   token: leaf((v): v is string => typeof v === 'string' && TOKEN.test(v), TOKEN_EXPECTED),
@@ -118,6 +120,10 @@ function integer(from: number, to: number): z.ZodType<number, number> {
 function hexBytes(length: number, expected: string): z.ZodType<string, string> {
   const form = new RegExp(`^0x[0-9a-fA-F]{${2 * length}}$`);
   return leaf((v): v is string => typeof v === 'string' && form.test(v), expected);
+}
+
+function isEngine(value: unknown): value is EngineName {
+  return ENGINE_NAMES.some((name) => name === value);
 }
 
 function isAmount(value: unknown): value is string | number {

@@ -4,7 +4,7 @@
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
-import type { Upstream } from './ipc.ts';
+import type { Upstream } from './engine/ipc.ts';
 
 /** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
 const CALL_DEADLINE_MS = 30_000;

@@ -1,3 +1,5 @@
+import type { Clock } from '../formats/clock.ts';
+
 /**
  * Produces blocks at multiples of the block time, counted on the wall clock from when the chain got a block time,
  * so that heights and timestamps keep their relation for hours. A block that could not be mined in time is left
@@ -10,6 +12,7 @@ const SECOND_MS = 1000;
 const PHASE_MS = 10;
 
 export interface TickerDeps {
+  readonly clock: Clock;
   mineBlock: () => Promise<void>;
   /** Called when a block could not be mined; the ticker continues. */
   onError: (error: unknown) => void;
@@ -22,7 +25,7 @@ export class Ticker {
   #originMs = 0;
   #paused = false;
   #stopped = false;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Disposable | undefined;
   #mining: Promise<void> = Promise.resolve();
 
   constructor(deps: TickerDeps) {
@@ -45,7 +48,7 @@ export class Ticker {
   /** @param blockTimeMs 0: blocks on demand only */
   setBlockTime(blockTimeMs: number): void {
     // A changed block time does not begin again: each change would put the next block off.
-    if (this.#blockTimeMs === 0) this.#originMs = Math.floor((Date.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
+    if (this.#blockTimeMs === 0) this.#originMs = Math.floor((this.#deps.clock.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
     this.#blockTimeMs = blockTimeMs;
     this.#schedule();
   }
@@ -68,18 +71,19 @@ export class Ticker {
   /** No block is mined after the returned promise has resolved. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#timer?.[Symbol.dispose]();
     await this.#mining;
   }
 
   #schedule(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.[Symbol.dispose]();
     if (!this.running) return;
-    const passed = Date.now() - PHASE_MS - this.#originMs;
+    const { clock } = this.#deps;
+    const passed = clock.now() - PHASE_MS - this.#originMs;
     const next = (Math.floor(passed / this.#blockTimeMs) + 1) * this.#blockTimeMs;
-    this.#timer = setTimeout(() => {
+    this.#timer = clock.timer(next - passed, () => {
       this.#mining = this.#tick();
-    }, next - passed);
+    });
   }
 
   async #tick(): Promise<void> {

@@ -1,6 +1,6 @@
 /** Mines a deployment's transactions into blocks with fixed timestamps, and reports what failed and why. */
 import { decodeRevert } from '../../formats/ethereum/revert.ts';
-import { GENESIS_TIMESTAMP_S } from '../anvil.ts';
+import { GENESIS_TIMESTAMP_S } from '../engine/engine.ts';
 import { LocalChainError } from '../errors.ts';
 import { type RpcClient, RpcError } from '../rpc.ts';
 

@@ -9,6 +9,7 @@
  *   block 4-   tokens, native coins, batches and chequebooks of the accounts
  *   then 13 empty blocks at the wall clock: nodes find the history they ask for and old enough batches
  */
+import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { type AbiValue, encodeCall, encodeWord, selectorOf } from '../../formats/ethereum/abi.ts';
@@ -108,6 +109,11 @@ export interface Deployment {
   chequebooks: { issuer: string; address: string }[];
 }
 
+export interface ChainToSetUp {
+  readonly rpc: RpcClient;
+  readonly clock: Clock;
+}
+
 /** Addresses of the contracts that a key deploys with its first seven transactions. */
 export function contractAddresses(deployer: Account): ContractAddresses {
   return {
@@ -165,7 +171,7 @@ class Signing {
  * @throws LocalChainError DEPLOYMENT_FAILED, naming the step and the contract's reason
  */
 export async function deploy(
-  rpc: RpcClient,
+  { rpc, clock }: ChainToSetUp,
   deployerKey: string,
   options: DeploymentOptions,
 ): Promise<Deployment> {
@@ -193,7 +199,7 @@ export async function deploy(
   ]);
   const miner = new BlockMiner(rpc, deployer.address);
   for (const steps of blocks) if (steps.length > 0) await miner.mine(steps);
-  await settle(rpc);
+  await settle({ rpc, clock });
   return {
     contracts,
     batchIds: options.batches.map(({ nonce }) => batchId(deployer.address, nonce)),
@@ -205,8 +211,8 @@ export async function deploy(
 }
 
 /** Brings the head to the wall clock, with the history that nodes ask for. */
-export async function settle(rpc: RpcClient): Promise<void> {
-  await rpc.call('evm_setTime', Math.floor(Date.now() / 1000));
+export async function settle({ rpc, clock }: ChainToSetUp): Promise<void> {
+  await rpc.call('evm_setTime', Math.floor(clock.now() / 1000));
   await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');
 }
 

@@ -2,6 +2,7 @@
  * Transactions from the deployer on a running chain, one at a time so that each gets the next nonce. Sending
  * one waits for the block that includes it.
  */
+import type { Clock } from '../../formats/clock.ts';
 import { Lock } from '../../node/env/turns/lock.ts';
 import { type Account, createAccount } from '../account.ts';
 import { LocalChainError } from '../errors.ts';
@@ -24,6 +25,7 @@ export interface Sending {
 
 export interface DeployerDeps {
   readonly rpc: RpcClient;
+  readonly clock: Clock;
   /** Whether blocks are mined automatically, on demand only, or not at all. */
   readonly blocks: () => 'coming' | 'on demand' | 'paused';
   readonly mine: () => Promise<void>;
@@ -66,11 +68,12 @@ export class Deployer {
   }
 
   async #receipt(hash: unknown): Promise<unknown> {
-    const deadline = Date.now() + BLOCK_DEADLINE_MS;
-    while (Date.now() < deadline) {
-      const receipt = await this.#deps.rpc.call('eth_getTransactionReceipt', hash);
+    const { rpc, clock } = this.#deps;
+    const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;
+    while (clock.monotonic() < deadline) {
+      const receipt = await rpc.call('eth_getTransactionReceipt', hash);
       if (receipt !== null) return receipt;
-      await new Promise((resolve) => setTimeout(resolve, RECEIPT_POLL_MS));
+      await clock.sleep(RECEIPT_POLL_MS);
     }
     throw new LocalChainError(
       'PAUSED',

@@ -6,7 +6,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Admission } from '../admission.ts';
-import type { Upstream } from '../ipc.ts';
+import type { Upstream } from '../engine/ipc.ts';
 import { listen, reachableHost } from '../listen.ts';
 import { ActiveFault, type GateFault, isWrong, type RpcFault } from './faults.ts';
 import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, mayRewrite, whyNot } from './methods.ts';

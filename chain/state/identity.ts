@@ -15,6 +15,7 @@ export type ChainIdentity = Readonly<Record<string, string | number>>;
 const DIFFERENCES: Readonly<Record<string, string>> = {
   version: 'the version of the state',
   anvil: 'the version of Anvil',
+  'in-process': 'the version of the engine in-process',
   contracts: 'the code of the contracts',
   accounts: 'the accounts (another seed, other nodes or other funds)',
   batches: 'the batches of the start',
@@ -23,15 +24,15 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
 /** Digests mean nothing to people, so messages leave them out. */
 const DIGESTS = new Set(['contracts', 'accounts', 'batches', 'chequebooks']);
 
-/** @param anvil its version, as the endpoint reports it */
+/** @param engine its version, under its name: a state of one engine does not load in another */
 export function identityOf(
-  anvil: string,
+  engine: Readonly<Record<string, string>>,
   options: DeploymentOptions & { readonly deployerKey: string },
 ): ChainIdentity {
   const { chainId, networkId, minimumValidityBlocks, storagePrice, deployerKey } = options;
   return {
     version: STATE_VERSION,
-    anvil,
+    ...engine,
     contracts: digest(deployedCode()),
     chainId,
     networkId: networkId.toString(),

@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { anvilVersion } from '../../../chain/anvil.ts';
+import { anvilVersion } from '../../../chain/engine/anvil.ts';
 import { VERSION } from '../../../formats/version.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
-import { anvilBinary } from '../../../chain/anvil.ts';
+import { anvilBinary } from '../../../chain/engine/anvil.ts';
 import { batchId } from '../../../chain/deployment/deploy.ts';
 import { type LocalChain, type LocalChainOptions, startLocalChain } from '../../../chain/local-chain.ts';
 import { createRpcClient } from '../../../chain/rpc.ts';
@@ -318,7 +318,7 @@ describe('the end', () => {
       accounts: [],
       log: (line) => lines.push(line),
     });
-    process.kill(chain.anvilPid, 'SIGKILL');
+    process.kill(Number(chain.anvilPid), 'SIGKILL');
     expect(await chain.exited).toBe('signal SIGKILL');
     await chain.stop();
     expect(lines).toContain('Anvil ended by itself: signal SIGKILL');

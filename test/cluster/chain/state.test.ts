@@ -43,7 +43,7 @@ async function start(more: Partial<LocalChainOptions> = {}): Promise<{ chain: Lo
 
 /** The process that keeps the state dies with Anvil: nothing more is written. */
 async function crash(chain: LocalChain): Promise<void> {
-  process.kill(chain.anvilPid, 'SIGKILL');
+  process.kill(Number(chain.anvilPid), 'SIGKILL');
   await chain.exited;
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Ticker } from '../../../chain/ticker.ts';
+import { systemClock } from '../../../formats/clock.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_400 }));
 afterEach(() => void vi.useRealTimers());
@@ -8,6 +9,7 @@ function setUp(mineBlock: () => Promise<void> = async () => {}) {
   const blocks: number[] = [];
   const errors: unknown[] = [];
   const ticker = new Ticker({
+    clock: systemClock(),
     mineBlock: async () => {
       await mineBlock();
       blocks.push(Date.now() % 100_000);

@@ -11,12 +11,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { LocalChainError } from './errors.ts';
-import { openIpc, type Upstream } from './ipc.ts';
-import { type RpcClient, rpcOver } from './rpc.ts';
-
-/** The first block's parent: fixed, so that the deployment blocks are the same in every run. */
-export const GENESIS_TIMESTAMP_S = 1_700_000_000;
+import { LocalChainError } from '../errors.ts';
+import { type RpcClient, rpcOver } from '../rpc.ts';
+import { type Engine, type EngineOptions, GENESIS_TIMESTAMP_S } from './engine.ts';
+import { openIpc } from './ipc.ts';
 
 /** Nodes read state up to 12 blocks back and reorganisations go a few blocks deep. */
 const STATE_HISTORY_BLOCKS = 64;
@@ -35,22 +33,8 @@ const PORT_HOSTS = process.platform === 'linux' ? ['224.0.0.1', '127.0.0.1'] : [
 /** Enough of its output to explain a failure to start. */
 const OUTPUT_KEPT_CHARS = 16_384;
 
-export interface AnvilOptions {
-  chainId: number;
-  /** The state it starts with, in the format of its dumps, as JSON. */
-  state?: Uint8Array | undefined;
-  signal?: AbortSignal | undefined;
-}
-
-export interface Anvil {
-  readonly pid: number;
-  /** Texts of JSON-RPC, whatever they ask. */
-  readonly upstream: Upstream;
-  readonly rpc: RpcClient;
-  /** Resolves when the process has ended, for whatever reason, with a description of how. */
-  readonly exited: Promise<string>;
-  stop(): Promise<void>;
-}
+/** It has the machine's clock. */
+export type AnvilOptions = Omit<EngineOptions, 'clock'>;
 
 const require = createRequire(import.meta.url);
 
@@ -83,7 +67,7 @@ export function anvilVersion(): string {
  * Starts Anvil and waits until it listens.
  * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED; the signal's reason when aborted
  */
-export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
+export async function startAnvil(options: AnvilOptions): Promise<Engine> {
   const [host = '', ...others] = PORT_HOSTS;
   try {
     return await startAt(host, options);
@@ -96,7 +80,7 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
   }
 }
 
-async function startAt(host: string, options: AnvilOptions): Promise<Anvil> {
+async function startAt(host: string, options: AnvilOptions): Promise<Engine> {
   const binary = anvilBinary();
   options.signal?.throwIfAborted();
   // Besides its socket, rewinding the chain makes it write here, otherwise into the user's home.

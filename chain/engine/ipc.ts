@@ -5,8 +5,8 @@
 import { closeSync, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { basename, dirname, join, relative } from 'node:path';
-import { Slots } from '../node/env/turns/slots.ts';
-import { LocalChainError } from './errors.ts';
+import { Slots } from '../../node/env/turns/slots.ts';
+import { LocalChainError } from '../errors.ts';
 
 /** Each has at most one request under way. */
 const CONNECTIONS_MAX = 64;

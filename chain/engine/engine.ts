@@ -1,0 +1,32 @@
+/** What computes the chain's blocks. Whichever it is, the rest of the chain knows it by texts of JSON-RPC alone. */
+import type { Clock } from '../../formats/clock.ts';
+import type { RpcClient } from '../rpc.ts';
+import type { Upstream } from './ipc.ts';
+
+/** `anvil`: a process of its own, the reference. `in-process`: in the process that asks for it. */
+export const ENGINE_NAMES = ['anvil', 'in-process'] as const;
+export type EngineName = (typeof ENGINE_NAMES)[number];
+export const ENGINE_DEFAULT: EngineName = 'anvil';
+
+/** Of the first block's parent, fixed: the deployment blocks are the same in every run. */
+export const GENESIS_TIMESTAMP_S = 1_700_000_000;
+
+export interface EngineOptions {
+  readonly chainId: number;
+  /** The state it starts with, in the format of its own dumps. */
+  readonly state?: Uint8Array | undefined;
+  /** Gives blocks their time; Anvil has the machine's. */
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Engine {
+  /** Of its own process; undefined: it has none. */
+  readonly pid: number | undefined;
+  /** Texts of JSON-RPC, whatever they ask. */
+  readonly upstream: Upstream;
+  readonly rpc: RpcClient;
+  /** Resolves when it has ended, for whatever reason, with a description of how. */
+  readonly exited: Promise<string>;
+  stop(): Promise<void>;
+}

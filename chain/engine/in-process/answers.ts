@@ -1,0 +1,49 @@
+/** Refusals, told as Anvil tells them: a contract's own bytes come as the error's data. */
+
+/** Code of a reverted call. */
+const REVERTED = 3;
+const NOT_SUPPORTED = -32_004;
+const METHOD_NOT_FOUND = -32_601;
+
+/** One call of JSON-RPC. */
+export interface Call {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params?: unknown;
+}
+
+/** As an answer of JSON-RPC has it. */
+export interface RpcFailure {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** A call that was refused. */
+export class Refusal extends Error {
+  readonly failure: RpcFailure;
+
+  constructor(failure: RpcFailure) {
+    super(failure.message);
+    this.name = 'Refusal';
+    this.failure = failure;
+  }
+}
+
+/** @param failure of the provider, which wraps what a contract returns */
+export function refusalOf({ code, message, data }: RpcFailure): Refusal {
+  const reverted = isObject(data) && typeof data['data'] === 'string' ? data['data'] : undefined;
+  if (reverted !== undefined && isObject(data) && isObject(data['reason']) && 'Revert' in data['reason']) {
+    return new Refusal({ code: REVERTED, message: `execution reverted: ${message}`, data: reverted });
+  }
+  return new Refusal({ code: code === NOT_SUPPORTED ? METHOD_NOT_FOUND : code, message });
+}
+
+/** A method that this chain does not have on purpose. */
+export function unavailable(method: string, why: string): Refusal {
+  return new Refusal({ code: METHOD_NOT_FOUND, message: `${method} is not available: ${why}` });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,42 @@
+/**
+ * All that has changed a chain, in its order. Doing it again gives the same chain, block for block and hash for
+ * hash: so it is the chain's dump, and the way back to an earlier block.
+ */
+import { gzipSync } from 'node:zlib';
+
+/** A block, or a call that has changed what is in no block yet. */
+export type Entry = { readonly mined: number } | { readonly method: string; readonly params: readonly unknown[] };
+
+export class Journal {
+  #entries: Entry[];
+
+  constructor(entries: readonly Entry[] = []) {
+    this.#entries = [...entries];
+  }
+
+  get entries(): readonly Entry[] {
+    return this.#entries;
+  }
+
+  add(entry: Entry): void {
+    this.#entries.push(entry);
+  }
+
+  /** Number of entries that lead to a block; undefined: there is no such block. */
+  lengthAt(block: number): number | undefined {
+    if (block === 0) return 0;
+    let mined = 0;
+    const index = this.#entries.findIndex((entry) => 'mined' in entry && ++mined === block);
+    return index === -1 ? undefined : index + 1;
+  }
+
+  /** @returns compressed, as Anvil's own dumps */
+  dump(): Uint8Array {
+    return gzipSync(JSON.stringify(this.#entries));
+  }
+}
+
+/** @param text of a dump, uncompressed */
+export function entriesIn(text: Uint8Array): readonly Entry[] {
+  return JSON.parse(Buffer.from(text).toString('utf8')) as readonly Entry[];
+}

@@ -1,0 +1,185 @@
+/** The provider with a clock and a journal: what it computes follows from its calls and their times alone. */
+import type { Provider } from '@nomicfoundation/edr';
+import type { Clock } from '../../../formats/clock.ts';
+import { quantity } from '../../../formats/ethereum/hex.ts';
+import { GENESIS_TIMESTAMP_S } from '../engine.ts';
+import { Refusal, type RpcFailure, refusalOf } from './answers.ts';
+import { type Entry, Journal } from './journal.ts';
+import { openProvider } from './provider.ts';
+
+const SECOND_MS = 1000;
+
+interface MachineOptions {
+  readonly chainId: number;
+  readonly clock: Clock;
+}
+
+/** What `snapshot` returns to. */
+interface Mark {
+  readonly entries: readonly Entry[];
+  readonly offsetS: number;
+}
+
+/** Its methods must not overlap. */
+export class Machine {
+  readonly #options: MachineOptions;
+  #provider: Provider;
+  #journal = new Journal();
+  /** Signed transactions, by their hash. */
+  #raws = new Map<string, string>();
+  /** Of the blocks' time, from the clock's. */
+  #offsetS = 0;
+  /** What the next block was told. */
+  #nextTimeS: number | undefined;
+  #lastTimeS = GENESIS_TIMESTAMP_S;
+  readonly #marks: Mark[] = [];
+
+  private constructor(options: MachineOptions, provider: Provider) {
+    this.#options = options;
+    this.#provider = provider;
+  }
+
+  /** @param entries that lead to the state it starts with */
+  static async open(options: MachineOptions, entries: readonly Entry[]): Promise<Machine> {
+    const machine = new Machine(options, await openProvider(options.chainId));
+    await machine.#replay(entries);
+    return machine;
+  }
+
+  get journal(): Journal {
+    return this.#journal;
+  }
+
+  /** The signed bytes of a transaction that it was given, 0x-hex. */
+  raw(hash: string): string | undefined {
+    return this.#raws.get(hash);
+  }
+
+  /** Asks the provider. @throws Refusal */
+  async ask(method: string, params: readonly unknown[]): Promise<unknown> {
+    const request = JSON.stringify({ jsonrpc: '2.0', id: 0, method, params });
+    const { data } = await this.#provider.handleRequest(request);
+    const answer = (typeof data === 'string' ? JSON.parse(data) : data) as { result?: unknown; error?: RpcFailure };
+    if (answer.error !== undefined) throw refusalOf(answer.error);
+    return answer.result;
+  }
+
+  /** Asks what changes the chain. @throws Refusal, and nothing has changed */
+  async change(method: string, params: readonly unknown[]): Promise<unknown> {
+    const result = await this.ask(method, params);
+    this.#journal.add({ method, params });
+    if (method === 'eth_sendRawTransaction') this.#raws.set(String(result), String(params[0]));
+    return result;
+  }
+
+  /** Tells the provider the time of the block that comes next: it would take the machine's. */
+  async tellTime(): Promise<void> {
+    await this.ask('evm_setNextBlockTimestamp', [quantity(this.#timeS())]);
+  }
+
+  /** @param spacingS between two of the blocks; the first one comes at the time that is due */
+  async mine(blocks: number, spacingS = 0): Promise<void> {
+    for (let left = blocks; left > 0; left--) {
+      await this.#mineAt(left === blocks ? this.#timeS() : this.#lastTimeS + spacingS);
+    }
+  }
+
+  /** @throws Refusal when it is before the head */
+  setNextTime(seconds: number): void {
+    if (seconds < this.#lastTimeS) {
+      const message = `timestamp ${seconds} is before that of the head, ${this.#lastTimeS}`;
+      throw new Refusal({ code: -32_602, message });
+    }
+    this.#nextTimeS = seconds;
+  }
+
+  /** From now on blocks count from this time. */
+  setTime(seconds: number): void {
+    this.#offsetS = seconds - this.#clockS();
+  }
+
+  /** @returns by how much the blocks' time is ahead of the clock, seconds */
+  advance(seconds: number): number {
+    this.#offsetS += seconds;
+    return this.#offsetS;
+  }
+
+  /** @returns its number */
+  mark(): number {
+    return this.#marks.push({ entries: [...this.#journal.entries], offsetS: this.#offsetS }) - 1;
+  }
+
+  /** To what was marked, which ends the mark and those after it. @returns false: there is none */
+  async returnTo(mark: number): Promise<boolean> {
+    const [to] = this.#marks.splice(mark);
+    if (to === undefined) return false;
+    await this.#begin(to.entries);
+    this.#offsetS = to.offsetS;
+    return true;
+  }
+
+  /** Forgets the last blocks and what they have changed; transactions that wait go on waiting. */
+  async rollBack(blocks: number): Promise<void> {
+    const head = Number(await this.ask('eth_blockNumber', []));
+    const length = this.#journal.lengthAt(head - blocks);
+    if (length === undefined) {
+      throw new Refusal({ code: -32_602, message: `the chain has ${head} blocks, not ${blocks}` });
+    }
+    const waiting = await this.#waiting();
+    const raws = waiting.map((hash) => this.#raws.get(hash));
+    await this.#begin(this.#journal.entries.slice(0, length));
+    for (const hash of await this.#waiting()) await this.change('hardhat_dropTransaction', [hash]);
+    for (const raw of raws) if (raw !== undefined) await this.change('eth_sendRawTransaction', [raw]);
+  }
+
+  /** Back to an empty chain. */
+  async reset(): Promise<void> {
+    this.#marks.length = 0;
+    this.#offsetS = 0;
+    await this.#begin([]);
+  }
+
+  /** Number of transactions that are in no block. */
+  async waiting(): Promise<number> {
+    return (await this.#waiting()).length;
+  }
+
+  /** Hashes, in their order. */
+  async #waiting(): Promise<readonly string[]> {
+    const transactions = (await this.ask('eth_pendingTransactions', [])) as readonly { hash: string }[];
+    return transactions.map(({ hash }) => hash);
+  }
+
+  async #begin(entries: readonly Entry[]): Promise<void> {
+    this.#provider = await openProvider(this.#options.chainId);
+    this.#journal = new Journal();
+    this.#raws = new Map();
+    this.#lastTimeS = GENESIS_TIMESTAMP_S;
+    this.#nextTimeS = undefined;
+    await this.#replay(entries);
+  }
+
+  async #replay(entries: readonly Entry[]): Promise<void> {
+    for (const entry of entries) {
+      if ('mined' in entry) await this.#mineAt(entry.mined);
+      else await this.change(entry.method, entry.params);
+    }
+  }
+
+  async #mineAt(timeS: number): Promise<void> {
+    await this.ask('evm_setNextBlockTimestamp', [quantity(timeS)]);
+    await this.ask('evm_mine', []);
+    this.#journal.add({ mined: timeS });
+    this.#lastTimeS = timeS;
+    this.#nextTimeS = undefined;
+  }
+
+  /** Of the next block: never before the head. */
+  #timeS(): number {
+    return this.#nextTimeS ?? Math.max(this.#lastTimeS, this.#clockS() + this.#offsetS);
+  }
+
+  #clockS(): number {
+    return Math.floor(this.#options.clock.now() / SECOND_MS);
+  }
+}

@@ -1,0 +1,85 @@
+/** The EVM that runs in this process: EDR, a native module that answers JSON-RPC. It is loaded when it is needed. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { ContractDecoder, EdrContext, Provider } from '@nomicfoundation/edr';
+import { GENESIS_TIMESTAMP_S } from '../engine.ts';
+import { LocalChainError } from '../../errors.ts';
+
+/** As Anvil's: the newest hardfork hashes an ever longer history in each block. */
+const HARDFORK = 'cancun';
+const GAS_OF_BLOCK = 30_000_000n;
+const FIRST_BASE_FEE_WEI = 1_000_000_000n;
+const ADDRESS_SIZE = 20;
+const HASH_SIZE = 32;
+/** The account that Anvil starts with, and what it has. */
+const OWNED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+const OWNED_ADDRESS = 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
+const OWNED_WEI = 10_000n * 10n ** 18n;
+
+const require = createRequire(import.meta.url);
+const PACKAGE = '@nomicfoundation/edr';
+type Edr = typeof import('@nomicfoundation/edr');
+
+export function inProcessVersion(): string {
+  // Its exports do not name its manifest.
+  const manifest = join(dirname(require.resolve(PACKAGE)), 'package.json');
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+}
+
+/** One for the process: it holds the threads on which calls run. */
+let opened: Promise<{ readonly edr: Edr; readonly context: EdrContext }> | undefined;
+
+async function open(): Promise<{ readonly edr: Edr; readonly context: EdrContext }> {
+  let edr: Edr;
+  try {
+    edr = require(PACKAGE) as Edr;
+  } catch (cause) {
+    throw new LocalChainError(
+      'ENGINE_MISSING',
+      `the chain in the process needs the package ${PACKAGE} for ${process.platform} ${process.arch}: install without omitting optional dependencies, or choose engine anvil`,
+      { cause },
+    );
+  }
+  const context = new edr.EdrContext();
+  await context.registerProviderFactory(edr.L1_CHAIN_TYPE, edr.l1ProviderFactory());
+  return { edr, context };
+}
+
+/** An empty chain that mines when it is told to. @throws LocalChainError ENGINE_MISSING */
+export async function openProvider(chainId: number): Promise<Provider> {
+  opened ??= open();
+  const { edr, context } = await opened;
+  const genesis = edr.l1GenesisState(edr.l1HardforkFromString(HARDFORK));
+  const owned = { address: Buffer.from(OWNED_ADDRESS, 'hex'), balance: OWNED_WEI };
+  return context.createProvider(
+    edr.L1_CHAIN_TYPE,
+    {
+      allowBlocksWithSameTimestamp: true,
+      allowUnlimitedContractSize: false,
+      bailOnCallFailure: true,
+      bailOnTransactionFailure: false,
+      chainId: BigInt(chainId),
+      coinbase: new Uint8Array(ADDRESS_SIZE),
+      defaultTransactionGasLimit: GAS_OF_BLOCK,
+      genesisState: [...genesis, owned],
+      hardfork: HARDFORK,
+      initialBaseFeePerGas: FIRST_BASE_FEE_WEI,
+      initialParentBeaconBlockRoot: new Uint8Array(HASH_SIZE),
+      minGasPrice: 0n,
+      mining: { autoMine: false, blockGasLimit: GAS_OF_BLOCK, memPool: { order: edr.MineOrdering.Fifo } },
+      network: {
+        genesisBlockGasLimit: GAS_OF_BLOCK,
+        genesisBlockTime: BigInt(GENESIS_TIMESTAMP_S),
+        genesisBlobGas: { gasUsed: 0n, excessGas: 0n },
+      },
+      networkId: BigInt(chainId),
+      observability: {},
+      ownedAccounts: [OWNED_KEY],
+      precompileOverrides: [],
+    },
+    { enable: false, decodeConsoleLogInputsCallback: () => [], printLineCallback: () => undefined },
+    { subscriptionCallback: () => undefined },
+    new edr.ContractDecoder() as ContractDecoder,
+  );
+}

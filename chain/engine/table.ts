@@ -1,0 +1,19 @@
+import { anvilVersion, startAnvil } from './anvil.ts';
+import type { Engine, EngineName, EngineOptions } from './engine.ts';
+import { startInProcess } from './in-process/engine.ts';
+import { inProcessVersion } from './in-process/provider.ts';
+
+interface EngineKind {
+  /** A dump of one version does not load in another. */
+  readonly version: () => string;
+  /**
+   * A chain that mines when it is told to.
+   * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED, ENGINE_MISSING; the signal's reason when aborted
+   */
+  readonly start: (options: EngineOptions) => Promise<Engine>;
+}
+
+export const ENGINES: Readonly<Record<EngineName, EngineKind>> = {
+  anvil: { version: anvilVersion, start: startAnvil },
+  'in-process': { version: inProcessVersion, start: startInProcess },
+};

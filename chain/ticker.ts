@@ -48,7 +48,8 @@ export class Ticker {
   /** @param blockTimeMs 0: blocks on demand only */
   setBlockTime(blockTimeMs: number): void {
     // A changed block time does not begin again: each change would put the next block off.
-    if (this.#blockTimeMs === 0) this.#originMs = Math.floor((this.#deps.clock.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
+    if (this.#blockTimeMs === 0)
+      this.#originMs = Math.floor((this.#deps.clock.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
     this.#blockTimeMs = blockTimeMs;
     this.#schedule();
   }

@@ -1,4 +1,5 @@
 /** Refusals, told as Anvil tells them: a contract's own bytes come as the error's data. */
+import { decodeRevert } from '../../../formats/ethereum/revert.ts';
 
 /** Code of a reverted call. */
 const REVERTED = 3;
@@ -32,9 +33,9 @@ export class Refusal extends Error {
 
 /** @param failure of the provider, which wraps what a contract returns */
 export function refusalOf({ code, message, data }: RpcFailure): Refusal {
-  const reverted = isObject(data) && typeof data['data'] === 'string' ? data['data'] : undefined;
-  if (reverted !== undefined && isObject(data) && isObject(data['reason']) && 'Revert' in data['reason']) {
-    return new Refusal({ code: REVERTED, message: `execution reverted: ${message}`, data: reverted });
+  if (isObject(data) && isObject(data['reason']) && typeof data['reason']['Revert'] === 'string') {
+    const { reason, data: bytes } = decodeRevert(data['reason']['Revert'], 'no reason');
+    return new Refusal({ code: REVERTED, message: `execution reverted: ${reason}`, data: bytes });
   }
   return new Refusal({ code: code === NOT_SUPPORTED ? METHOD_NOT_FOUND : code, message });
 }

@@ -5,7 +5,9 @@
 import { gzipSync } from 'node:zlib';
 
 /** A block, or a call that has changed what is in no block yet. */
-export type Entry = { readonly mined: number } | { readonly method: string; readonly params: readonly unknown[] };
+export type Entry =
+  | { readonly mined: number }
+  | { readonly method: string; readonly params: readonly unknown[] };
 
 export class Journal {
   #entries: Entry[];

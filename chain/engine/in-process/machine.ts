@@ -59,7 +59,10 @@ export class Machine {
   async ask(method: string, params: readonly unknown[]): Promise<unknown> {
     const request = JSON.stringify({ jsonrpc: '2.0', id: 0, method, params });
     const { data } = await this.#provider.handleRequest(request);
-    const answer = (typeof data === 'string' ? JSON.parse(data) : data) as { result?: unknown; error?: RpcFailure };
+    const answer = (typeof data === 'string' ? JSON.parse(data) : data) as {
+      result?: unknown;
+      error?: RpcFailure;
+    };
     if (answer.error !== undefined) throw refusalOf(answer.error);
     return answer.result;
   }

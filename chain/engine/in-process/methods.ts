@@ -5,7 +5,7 @@ import type { Machine } from './machine.ts';
 
 type Method = (machine: Machine, params: readonly unknown[]) => unknown;
 
-/** Calls that change the chain, by Anvil's name and by the provider's; what they answer means nothing. */
+/** Calls that change the chain, by Anvil's name and by the provider's; their answer is Anvil's. */
 const SETTERS: ReadonlyMap<string, string> = new Map(
   [
     'setBalance',
@@ -42,7 +42,9 @@ const reset: Method = async (machine) => {
 
 const METHODS: Readonly<Record<string, Method>> = {
   evm_mine: async (machine, [options]) => {
-    const { blocks = 1, timestamp } = (typeof options === 'object' && options !== null ? options : { timestamp: options }) as {
+    const { blocks = 1, timestamp } = (
+      typeof options === 'object' && options !== null ? options : { timestamp: options }
+    ) as {
       readonly blocks?: unknown;
       readonly timestamp?: unknown;
     };
@@ -89,7 +91,7 @@ export async function run(machine: Machine, method: string, params: readonly unk
   const setter = SETTERS.get(method);
   if (setter !== undefined) {
     await machine.change(setter, params);
-    return null;
+    return setter === 'hardhat_setStorageAt' ? true : null;
   }
   if (CHANGES.has(method)) return machine.change(method, params);
   if (method === 'eth_estimateGas' || params.includes('pending')) await machine.tellTime();

@@ -3,13 +3,14 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { ContractDecoder, EdrContext, Provider } from '@nomicfoundation/edr';
-import { GENESIS_TIMESTAMP_S } from '../engine.ts';
 import { LocalChainError } from '../../errors.ts';
+import { GENESIS_TIMESTAMP_S } from '../engine.ts';
 
 /** As Anvil's: the newest hardfork hashes an ever longer history in each block. */
 const HARDFORK = 'cancun';
 const GAS_OF_BLOCK = 30_000_000n;
-const FIRST_BASE_FEE_WEI = 1_000_000_000n;
+/** The first block's parent has used no gas, so the first block asks an eighth less: 10^9, as Anvil's does. */
+const FIRST_BASE_FEE_WEI = 1_142_857_142n;
 const ADDRESS_SIZE = 20;
 const HASH_SIZE = 32;
 /** The account that Anvil starts with, and what it has. */

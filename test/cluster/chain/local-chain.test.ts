@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
-import { anvilBinary } from '../../../chain/engine/anvil.ts';
 import { batchId } from '../../../chain/deployment/deploy.ts';
+import { anvilBinary } from '../../../chain/engine/anvil.ts';
 import { type LocalChain, type LocalChainOptions, startLocalChain } from '../../../chain/local-chain.ts';
 import { createRpcClient } from '../../../chain/rpc.ts';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };

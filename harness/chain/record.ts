@@ -1,4 +1,5 @@
 /** The record of a chain in the state on disk, and the document that starts a chain. */
+import type { EngineName } from '../../chain/engine/engine.ts';
 import type { Whose } from '../base/direct.ts';
 import type { Contracts } from './contracts.ts';
 
@@ -29,6 +30,8 @@ export interface ChainRecord extends Whose {
  * parent, are added later.
  */
 export interface ChainOptions {
+  /** What computes its blocks. */
+  readonly engine: EngineName;
   /** Address that the JSON-RPC endpoint listens on. */
   readonly host: string;
   readonly port: number;

@@ -1,11 +1,10 @@
 /** The provider with a clock and a journal: what it computes follows from its calls and their times alone. */
-import type { Provider } from '@nomicfoundation/edr';
 import type { Clock } from '../../../formats/clock.ts';
 import { quantity } from '../../../formats/ethereum/hex.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
 import { Refusal, type RpcFailure, refusalOf } from './answers.ts';
 import { type Entry, Journal } from './journal.ts';
-import { openProvider } from './provider.ts';
+import { openProvider, type Provider } from './provider.ts';
 
 const SECOND_MS = 1000;
 
@@ -121,8 +120,11 @@ export class Machine {
     return true;
   }
 
-  /** Forgets the last blocks and what they have changed; transactions that wait go on waiting. */
-  async rollBack(blocks: number): Promise<void> {
+  /**
+   * Forgets the last blocks and what they have changed; transactions that wait go on waiting.
+   * @param empty blocks that take their place
+   */
+  async rollBack(blocks: number, empty = 0): Promise<void> {
     const head = Number(await this.ask('eth_blockNumber', []));
     const length = this.#journal.lengthAt(head - blocks);
     if (length === undefined) {
@@ -132,6 +134,7 @@ export class Machine {
     const raws = waiting.map((hash) => this.#raws.get(hash));
     await this.#begin(this.#journal.entries.slice(0, length));
     for (const hash of await this.#waiting()) await this.change('hardhat_dropTransaction', [hash]);
+    await this.mine(empty);
     for (const raw of raws) if (raw !== undefined) await this.change('eth_sendRawTransaction', [raw]);
   }
 

@@ -56,8 +56,7 @@ const METHODS: Readonly<Record<string, Method>> = {
   hardhat_mine: mineMany,
   anvil_rollback: rollBack,
   anvil_reorg: async (machine, [blocks]) => {
-    await machine.rollBack(Number(blocks));
-    await machine.mine(Number(blocks));
+    await machine.rollBack(Number(blocks), Number(blocks));
     return null;
   },
   anvil_reset: reset,

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { ContractDecoder, EdrContext, Provider } from '@nomicfoundation/edr';
 import { LocalChainError } from '../../errors.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
 
@@ -19,12 +18,39 @@ const OWNED_ADDRESS = 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const OWNED_WEI = 10_000n * 10n ** 18n;
 
 const require = createRequire(import.meta.url);
-const PACKAGE = '@nomicfoundation/edr';
-type Edr = typeof import('@nomicfoundation/edr');
+
+/** What is used of the module. */
+interface Edr {
+  readonly EdrContext: new () => EdrContext;
+  readonly ContractDecoder: new () => object;
+  readonly MineOrdering: { readonly Fifo: string };
+  readonly L1_CHAIN_TYPE: string;
+  l1ProviderFactory(): object;
+  l1HardforkFromString(name: string): number;
+  /** The contracts that every chain of a hardfork begins with. */
+  l1GenesisState(hardfork: number): readonly object[];
+}
+
+interface EdrContext {
+  registerProviderFactory(chainType: string, factory: object): Promise<void>;
+  createProvider(
+    chainType: string,
+    config: object,
+    logger: object,
+    subscriptions: object,
+    decoder: object,
+  ): Promise<Provider>;
+}
+
+/** Answers JSON-RPC, on a thread of its own. */
+export interface Provider {
+  /** @returns its `data` is JSON, as text if it is long */
+  handleRequest(request: string): Promise<{ readonly data: unknown }>;
+}
 
 export function inProcessVersion(): string {
   // Its exports do not name its manifest.
-  const manifest = join(dirname(require.resolve(PACKAGE)), 'package.json');
+  const manifest = join(dirname(require.resolve('@nomicfoundation/edr')), 'package.json');
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }
 
@@ -34,11 +60,11 @@ let opened: Promise<{ readonly edr: Edr; readonly context: EdrContext }> | undef
 async function open(): Promise<{ readonly edr: Edr; readonly context: EdrContext }> {
   let edr: Edr;
   try {
-    edr = require(PACKAGE) as Edr;
+    edr = require('@nomicfoundation/edr') as Edr;
   } catch (cause) {
     throw new LocalChainError(
       'ENGINE_MISSING',
-      `the chain in the process needs the package ${PACKAGE} for ${process.platform} ${process.arch}: install without omitting optional dependencies, or choose engine anvil`,
+      `the chain in the process needs the package @nomicfoundation/edr for ${process.platform} ${process.arch}: install without omitting optional dependencies, or choose engine anvil`,
       { cause },
     );
   }
@@ -81,6 +107,6 @@ export async function openProvider(chainId: number): Promise<Provider> {
     },
     { enable: false, decodeConsoleLogInputsCallback: () => [], printLineCallback: () => undefined },
     { subscriptionCallback: () => undefined },
-    new edr.ContractDecoder() as ContractDecoder,
+    new edr.ContractDecoder(),
   );
 }

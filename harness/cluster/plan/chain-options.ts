@@ -18,6 +18,7 @@ export function chainOptions(
   const addressOf = ({ identity }: PlannedNode) => `0x${identity.ethereum}`;
   const price = { blockTimeMs: chain.blockTime, storagePrice: BigInt(chain.storagePrice) };
   return {
+    engine: chain.engine,
     host: definition.listen,
     port: chainPort(definition),
     controlHost: LOCAL_CHAIN_DEFAULTS.host,

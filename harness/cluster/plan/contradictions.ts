@@ -30,6 +30,7 @@ export function contradictions(definition: Definition): string[] {
     ...neighbourhoodContradictions(definition),
     ...topologyContradictions(definition),
     ...storeContradictions(definition),
+    ...engineContradictions(definition),
     ...tamperingContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
@@ -41,6 +42,15 @@ function storeContradictions({ driver, store }: Definition): string[] {
   return store === 'memory' && driver !== 'embedded'
     ? [
         `store: got 'memory' with driver ${driver}, expected disk: only embedded nodes keep their data in memory`,
+      ]
+    : [];
+}
+
+/** The image lacks it. */
+function engineContradictions({ driver, chain }: Definition): string[] {
+  return driver === 'docker' && chain.engine !== 'anvil'
+    ? [
+        `chain.engine: got '${chain.engine}' with driver docker, expected anvil, or driver process or embedded`,
       ]
     : [];
 }

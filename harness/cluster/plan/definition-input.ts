@@ -3,6 +3,7 @@
  * Durations are text such as `500ms`, `5s` or `2m`, sizes text such as `64KiB`, amounts whole numbers of the
  * smallest unit, as text or bigint when above 2^53. `schema.ts` reads it and fills in the defaults.
  */
+import type { EngineName } from '../../../chain/engine/engine.ts';
 import type { DialectName } from '../../client/dialect.ts';
 import type { BehaviourName } from '../../flavours/dishonest/names.ts';
 import type { NodeMode } from '../../flavours/flavour.ts';
@@ -82,6 +83,8 @@ export type GroupInput = SvcGroupInput | DishonestGroupInput | BeeGroupInput;
 
 /** The chain of a cluster. */
 export interface ChainInput {
+  /** What computes the blocks: Anvil, or an EVM in the chain's own process. Default: `anvil`. */
+  readonly engine?: EngineName | undefined;
   /** Time between two blocks; `0s`: blocks are mined on demand only. Default: `1s`. */
   readonly blockTime?: string | undefined;
   /** Must not be that of a public chain. Default: 31337. */

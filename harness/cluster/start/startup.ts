@@ -107,7 +107,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   if (!isFixed(context)) await checkPorts(plan, before !== undefined);
 
   launched.begun = true;
-  context.onProgress({ step: 'chain', done: false, detail: 'anvil, 7 contracts' });
+  context.onProgress({ step: 'chain', done: false, detail: `${definition.chain.engine}, 7 contracts` });
   // In parallel with the chain, whose start leaves a processor mostly idle.
   const prepared = prepare(context);
   // A start that fails before this is awaited reports its own reason.
@@ -125,7 +125,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   context.onProgress({
     step: 'chain',
     done: true,
-    detail: `anvil on ${new URL(started.record.rpc).host}, 7 contracts`,
+    detail: `${definition.chain.engine} on ${new URL(started.record.rpc).host}, 7 contracts`,
     ms: chainMs,
   });
 

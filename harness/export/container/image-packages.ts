@@ -7,8 +7,10 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Needed only for other runtimes, for types, or to compile what is already compiled. */
-const NEVER_LOADED = /^(bare-.*|@types\/.*|node-addon-api|nan)$/;
+/**
+ * Needed only for other runtimes, for types, to compile what is already compiled, or for another chain than Anvil's.
+ */
+const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|nan)$/;
 /** Folders and files of a package that are not code, below any folder; licences stay. */
 const ASIDE =
   /(^|\/)(tests?|docs|examples?|benchmarks?|\.github)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;

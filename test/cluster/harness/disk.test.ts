@@ -31,6 +31,7 @@ test('a chain whose log is on a full disk reports that, not only that it ended',
       token: 'disk',
     }),
     options: {
+      engine: 'anvil',
       host: '127.0.0.1',
       port: 0,
       controlHost: '127.0.0.1',

@@ -1,15 +1,24 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Ticker } from '../../../chain/ticker.ts';
-import { systemClock } from '../../../formats/clock.ts';
+import { type Clock, systemClock } from '../../../formats/clock.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_000_400 }));
 afterEach(() => void vi.useRealTimers());
+
+/** The machine's, on the timers of these tests, which are not disposable by themselves. */
+const clock: Clock = {
+  ...systemClock(),
+  timer(ms, wake) {
+    const timer = setTimeout(wake, ms);
+    return { [Symbol.dispose]: () => clearTimeout(timer) };
+  },
+};
 
 function setUp(mineBlock: () => Promise<void> = async () => {}) {
   const blocks: number[] = [];
   const errors: unknown[] = [];
   const ticker = new Ticker({
-    clock: systemClock(),
+    clock,
     mineBlock: async () => {
       await mineBlock();
       blocks.push(Date.now() % 100_000);

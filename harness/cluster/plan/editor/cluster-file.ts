@@ -74,6 +74,8 @@ nodes:
 #linkFaults: false
 
 chain:
+  # What computes the blocks: anvil; in-process: an EVM in the chain's own process.
+  #engine: anvil
   # Time between two blocks; 0s: they are mined on demand only.
   blockTime: 1s
   #chainId: 31337

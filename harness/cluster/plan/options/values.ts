@@ -1,5 +1,6 @@
 /** The maps, lists and unions that keys of a cluster file hold, apart from its nodes. */
 import { z } from 'zod';
+import { ENGINE_DEFAULT, ENGINE_NAMES } from '../../../../chain/engine/engine.ts';
 import { DURATION_EXPECTED } from '../../../../formats/units.ts';
 import { OPTIONS } from '../../../../node/options.ts';
 import { durationMs, sizeBytes } from '../../../base/fields.ts';
@@ -28,6 +29,9 @@ const DEFAULT_DEPOSIT = 500_000_000_000_000_000n;
 
 export const chain = z.strictObject(
   {
+    engine: oneOf(ENGINE_NAMES)
+      .default(ENGINE_DEFAULT)
+      .describe("What computes the blocks: Anvil, or an EVM in the chain's own process."),
     blockTime: durationMs
       .refine((ms) => ms <= BLOCK_TIME_MAX_MS, { error: `${DURATION_EXPECTED}, at most 1h` })
       .default(1000)
@@ -52,7 +56,7 @@ export const chain = z.strictObject(
       .default(STORAGE_PRICE_MIN)
       .describe('Price of one chunk for one block, token units.'),
   },
-  { error: 'a map with blockTime, chainId, networkId, port, gate and storagePrice' },
+  { error: 'a map with engine, blockTime, chainId, networkId, port, gate and storagePrice' },
 );
 
 const SWAP_EXPECTED = 'true, false, or a map with deposit';

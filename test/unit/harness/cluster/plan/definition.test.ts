@@ -20,7 +20,15 @@ test('an empty definition gives five nodes of our own flavour in the fast profil
   expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
     machineFaults: false,
     nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
-    chain: { blockTime: 1000, chainId: 31_337, networkId: 4020, port: 0, gate: false, storagePrice: 24_000 },
+    chain: {
+      engine: 'anvil',
+      blockTime: 1000,
+      chainId: 31_337,
+      networkId: 4020,
+      port: 0,
+      gate: false,
+      storagePrice: 24_000,
+    },
     driver: 'process',
     profile: 'fast',
     shareResults: true,

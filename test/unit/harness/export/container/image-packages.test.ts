@@ -25,7 +25,15 @@ test('the image needs all packages used at runtime, none for development', () =>
   const needed = neededPackages(LOCK);
   for (const name of ['lmdb', '@foundry-rs/anvil', 'secp256k1', 'zod', 'commander', 'yaml', 'ws'])
     expect(needed).toContain(`node_modules/${name}`);
-  for (const name of ['dockerode', '@grpc/grpc-js', 'protobufjs', 'testcontainers', 'vitest', 'typescript'])
+  for (const name of [
+    '@nomicfoundation/edr',
+    'dockerode',
+    '@grpc/grpc-js',
+    'protobufjs',
+    'testcontainers',
+    'vitest',
+    'typescript',
+  ])
     expect(needed).not.toContain(`node_modules/${name}`);
 });
 

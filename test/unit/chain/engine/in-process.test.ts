@@ -1,0 +1,111 @@
+/** The chain in the process: what Anvil, whose clock is the machine's, cannot show. `engines.test.ts` compares the rest. */
+import { gunzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { createAccount } from '../../../../chain/account.ts';
+import { DEPLOYER_KEY } from '../../../../chain/deployer-key.ts';
+import { deploy, mintCall } from '../../../../chain/deployment/deploy.ts';
+import type { Engine } from '../../../../chain/engine/engine.ts';
+import { startInProcess } from '../../../../chain/engine/in-process/engine.ts';
+import { RpcError } from '../../../../chain/rpc.ts';
+import { dumpOf, headOf } from '../../../../chain/state/blocks.ts';
+import { systemClock } from '../../../../formats/clock.ts';
+
+const CHAIN_ID = 31_337;
+const START_MS = 1_800_000_000_000;
+const deployer = createAccount(DEPLOYER_KEY);
+const receiver = deployer.contractAt(100);
+const accounts = [{ address: receiver, native: 5n, tokens: 7n }];
+const options = { chainId: CHAIN_ID, networkId: 1n, minimumValidityBlocks: 2, storagePrice: 24_000 };
+
+/** A chain with all contracts, at a time that only the test moves. */
+async function start(state?: Uint8Array) {
+  const time = { ms: START_MS };
+  const clock = { ...systemClock(), now: () => time.ms };
+  const engine = await startInProcess({ chainId: CHAIN_ID, clock, state });
+  const deployed =
+    state ??
+    (await deploy({ rpc: engine.rpc, clock }, DEPLOYER_KEY, {
+      ...options,
+      accounts,
+      batches: [],
+      chequebooks: [{ issuer: receiver, deposit: 9n }],
+    }));
+  return { ...engine, time, token: 'contracts' in deployed ? deployed.contracts.token : '' };
+}
+
+/** A transaction of the deployer. */
+async function mint({ rpc }: Pick<Engine, 'rpc'>, token: string): Promise<unknown> {
+  const nonce = Number(await rpc.call('eth_getTransactionCount', deployer.address, 'pending'));
+  return rpc.call(
+    'eth_sendRawTransaction',
+    deployer.sign({ nonce, to: token, ...mintCall(receiver, 3n) }, CHAIN_ID),
+  );
+}
+
+const waiting = async ({ rpc }: Pick<Engine, 'rpc'>) =>
+  Number(((await rpc.call('txpool_status')) as { pending: string }).pending);
+
+test('equal calls at equal times give equal blocks', async () => {
+  const heads = [];
+  for (const chain of [await start(), await start()]) {
+    await mint(chain, chain.token);
+    chain.time.ms += 5_000;
+    await chain.rpc.call('evm_mine');
+    heads.push(await headOf(chain.rpc));
+  }
+  expect(heads[0]).toEqual(heads[1]);
+  expect(heads[0]?.time).toBe(START_MS / 1000 + 5);
+});
+
+test('a block has the time of the clock, and never one before its parent', async () => {
+  const { rpc, time } = await start();
+  time.ms += 1_999;
+  await rpc.call('evm_mine');
+  expect((await headOf(rpc)).time).toBe(START_MS / 1000 + 1);
+  time.ms -= 60_000;
+  await rpc.call('evm_mine');
+  expect((await headOf(rpc)).time).toBe(START_MS / 1000 + 1);
+});
+
+test('a dump becomes the same chain again, with the transactions that wait', async () => {
+  const chain = await start();
+  await chain.rpc.call('anvil_setBalance', receiver, '0x1234');
+  await mint(chain, chain.token);
+  await chain.rpc.call('evm_mine');
+  await mint(chain, chain.token);
+  const { head, dump } = await dumpOf(chain.rpc);
+  const again = await start(gunzipSync(dump));
+  expect(await headOf(again.rpc)).toEqual(head);
+  expect(await again.rpc.call('eth_getBalance', receiver, 'latest')).toBe('0x1234');
+  expect(await waiting(again)).toBe(1);
+});
+
+test('replaced blocks are others, lose their transactions, and leave those that wait', async () => {
+  const chain = await start();
+  const before = await headOf(chain.rpc);
+  const lost = await mint(chain, chain.token);
+  await chain.rpc.call('evm_mine');
+  const replaced = await headOf(chain.rpc);
+  await chain.rpc.call('anvil_reorg', 1, []);
+  const head = await headOf(chain.rpc);
+  expect(head).toMatchObject({ number: replaced.number, parentHash: before.hash, transactions: [] });
+  expect(head.hash).not.toBe(replaced.hash);
+  expect(await chain.rpc.call('eth_getTransactionReceipt', lost)).toBeNull();
+  const kept = await mint(chain, chain.token);
+  await chain.rpc.call('anvil_reorg', 1, []);
+  await chain.rpc.call('evm_mine');
+  expect((await headOf(chain.rpc)).transactions).toEqual([kept]);
+});
+
+test.each([['evm_setAutomine', true], ['evm_setIntervalMining', 1000], ['eth_noSuchMethod']])(
+  '%s is not available',
+  async (method, ...params) => {
+    const { rpc } = await start();
+    await expect(rpc.call(method, ...params)).rejects.toMatchObject({ code: -32_601 });
+  },
+);
+
+test('more blocks than there are cannot be taken back', async () => {
+  const { rpc } = await start();
+  await expect(rpc.call('anvil_rollback', 1_000)).rejects.toBeInstanceOf(RpcError);
+});

@@ -44,7 +44,7 @@ import { readState, type SavedState } from './state/state-folder.ts';
 import { Ticker } from './ticker.ts';
 
 export const LOCAL_CHAIN_DEFAULTS = {
-  engine: ENGINE_DEFAULT as EngineName,
+  engine: ENGINE_DEFAULT,
   host: '127.0.0.1',
   /** Any free port. */
   port: 0,

@@ -5,6 +5,7 @@
  * `svcnet/matchers`.
  */
 
+export type { EngineName } from '../chain/engine/engine.ts';
 export type { RpcFault } from '../chain/gate/faults.ts';
 export type { GateCount } from '../chain/gate/gate.ts';
 export type { WrongAnswer } from '../chain/gate/wrong-answers.ts';

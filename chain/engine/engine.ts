@@ -5,6 +5,7 @@ import type { Upstream } from './ipc.ts';
 
 /** `anvil`: a process of its own, the reference. `in-process`: in the process that asks for it. */
 export const ENGINE_NAMES = ['anvil', 'in-process'] as const;
+/** What computes the blocks of a chain. */
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export const ENGINE_DEFAULT: EngineName = 'anvil';
 

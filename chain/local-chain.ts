@@ -459,7 +459,7 @@ class RunningChain implements LocalChain {
   async #onExit(how: string): Promise<void> {
     this.#gone = true;
     if (this.#stopping !== undefined) return;
-    this.#settings.log(`the chain's engine (${this.#settings.engine}) ended by itself: ${how}`);
+    this.#settings.log(`Anvil ended by itself: ${how}`);
     await this.#ticker.stop();
   }
 }

@@ -14,9 +14,6 @@ export function obstacles(definition: Definition, target: Target): string[] {
       "driver: got 'embedded', expected another one or none: every node gets a container of its own",
     );
   }
-  if (chain.engine !== 'anvil') {
-    lines.push(`chain.engine: got '${chain.engine}', expected anvil: images have no other`);
-  }
   if (chain.gate) {
     lines.push('chain.gate: got true, expected false: only the testbed opens and shuts the gate of a chain');
   }

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
-/**
  * Needed only for other runtimes, for types, to compile what is already compiled, or for another chain than Anvil's.
  */
 const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|nan)$/;

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { ENGINE_NAMES } from '../../../chain/engine/engine.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { buyBatch } from '../../../harness/cluster/purchase.ts';
@@ -106,17 +107,25 @@ test('a prepared network keeps uploads, keys and dialect, and is not prepared ag
   expect(cheque.sent).toEqual(sent);
 }, 120_000);
 
-test('a batch that a node got later is also its default in the copy', async () => {
-  const original = await start({ driver: 'embedded', nodes: 1, batches: false });
-  const [node] = original.nodes as [ClusterNode];
-  const request = { amount: 100_000_000n, depth: 17 };
-  const id = await buyBatch(original, node, request, AbortSignal.timeout(60_000));
-  original.adopt({ id, node: node.name, depth: request.depth });
-  await original.saveSnapshot('bought');
-  const copy = await start({ snapshot: 'bought' });
-  expect(copy.node(0).batch).toBe(id);
-  await copy.node(0).bytes.upload(data(5000, 3));
-}, 120_000);
+test.each(ENGINE_NAMES)(
+  'a batch that a node got later is also its default in the copy, whose chain is computed by %s as well',
+  async (engine) => {
+    const original = await start({ driver: 'embedded', nodes: 1, batches: false, chain: { engine } });
+    const [node] = original.nodes as [ClusterNode];
+    const request = { amount: 100_000_000n, depth: 17 };
+    const id = await buyBatch(original, node, request, AbortSignal.timeout(60_000));
+    original.adopt({ id, node: node.name, depth: request.depth });
+    const { hash } = await original.chain.call<{ hash: string }>('eth_getBlockByNumber', ['0x5', false]);
+    await original.saveSnapshot(`bought-${engine}`);
+    const copy = await start({ snapshot: `bought-${engine}` });
+    expect(await copy.chain.call('eth_getBlockByNumber', ['0x5', false])).toMatchObject({ hash });
+    const client = await copy.chain.call<string>('web3_clientVersion');
+    expect(client).toMatch(engine === 'anvil' ? /^anvil/ : /^edr/);
+    expect(copy.node(0).batch).toBe(id);
+    await copy.node(0).bytes.upload(data(5000, 3));
+  },
+  120_000,
+);
 
 describe('a snapshot', () => {
   let net: Cluster;

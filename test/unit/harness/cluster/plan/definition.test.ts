@@ -430,6 +430,13 @@ test.each([
   expect(mistake({ nodes: [{ count: 2, keys }] })).toContain(text);
 });
 
+test('a chain in the process is for nodes of this machine: the image has Anvil', () => {
+  expect(mistake({ driver: 'docker', chain: { engine: 'in-process' } })).toContain(
+    "chain.engine: got 'in-process' with driver docker, expected anvil, or driver process or embedded",
+  );
+  expect(mistake({ chain: { engine: 'geth' } })).toContain('expected one of anvil, in-process');
+});
+
 test('a key is used only once in the whole cluster', () => {
   const keys = ['11'.repeat(32)];
   expect(mistake({ nodes: [{ keys }, {}, { keys }] })).toBe(

@@ -5,7 +5,7 @@
 import { requestForeign } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { readLimitedText } from '../base/read-limited.ts';
-import type { Capability, Driver, Handle, Observed } from './driver.ts';
+import type { Capability, Disposed, Driver, Handle, Observed, Stats } from './driver.ts';
 
 export const ATTACHED_CAPABILITIES: ReadonlySet<Capability> = new Set();
 /** Clusters observe their members several times a second; a remote endpoint is asked only this often. */
@@ -22,47 +22,50 @@ interface AttachedHandle {
   readonly rpc?: string;
 }
 
-export function createAttachedDriver(): Driver {
-  const endpoints = new Map<string, Endpoint>();
-  const closed = new AbortController();
+export class AttachedDriver implements Driver {
+  readonly name = 'attached';
+  readonly capabilities = ATTACHED_CAPABILITIES;
+  readonly #endpoints = new Map<string, Endpoint>();
+  readonly #closed = new AbortController();
+  readonly place = () => notOurs('be placed');
+  readonly placeChain = () => notOurs('be placed');
+  readonly create = async () => notOurs('be created');
+  readonly start = async () => notOurs('be started');
+  readonly stop = async () => notOurs('be stopped');
+  readonly kill = async () => notOurs('be killed');
+  readonly pause = async () => notOurs('be paused');
+  readonly resume = async () => notOurs('be resumed');
+  readonly logs = () => notOurs('show its log');
 
-  function endpointOf(handle: Handle): Endpoint {
+  observe(handle: Handle): Promise<Observed> {
     const { api, rpc } = handle as AttachedHandle;
     const url = api ?? rpc ?? '';
-    let endpoint = endpoints.get(url);
+    let endpoint = this.#endpoints.get(url);
     if (endpoint === undefined) {
-      endpoint = new Endpoint(
-        (signal) => (api === undefined ? askChain : askNode)(url, signal),
-        closed.signal,
-      );
-      endpoints.set(url, endpoint);
+      const ask = api === undefined ? askChain : askNode;
+      endpoint = new Endpoint((signal) => ask(url, signal), this.#closed.signal);
+      this.#endpoints.set(url, endpoint);
     }
-    return endpoint;
+    return endpoint.observe();
   }
 
-  return {
-    name: 'attached',
-    capabilities: ATTACHED_CAPABILITIES,
-    place: () => notOurs('be placed'),
-    placeChain: () => notOurs('be placed'),
-    prepare: () => Promise.resolve(),
-    create: async () => notOurs('be created'),
-    start: async () => notOurs('be started'),
-    stop: async () => notOurs('be stopped'),
-    kill: async () => notOurs('be killed'),
-    pause: async () => notOurs('be paused'),
-    resume: async () => notOurs('be resumed'),
-    observe: (handle) => endpointOf(handle).observe(),
-    stats: () => Promise.resolve({}),
-    logs: () => notOurs('show its log'),
-    gatherLogs: () => Promise.resolve(),
-    dispose: () => Promise.resolve({ stopped: [], forced: [] }),
-    disposeNow: () => undefined,
-    close() {
-      closed.abort();
-      return Promise.resolve();
-    },
-  };
+  async prepare(): Promise<void> {}
+
+  async stats(): Promise<Stats> {
+    return {};
+  }
+
+  async gatherLogs(): Promise<void> {}
+
+  async dispose(): Promise<Disposed> {
+    return { stopped: [], forced: [] };
+  }
+
+  disposeNow(): void {}
+
+  async close(): Promise<void> {
+    this.#closed.abort();
+  }
 }
 
 function notOurs(action: string): never {

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
-import { fileLog } from '../base/logs/file-log.ts';
+import { fileLog, type PartLog } from '../base/logs/file-log.ts';
 import type { Bundle } from '../base/machine/bundle.ts';
 import { compile, currentBundle, isSameProgram, type Launch, launchOf } from '../base/machine/compile.ts';
 import {
@@ -22,23 +22,30 @@ import {
   usageOf,
 } from '../base/machine/processes.ts';
 import { programPath } from '../base/machine/programs.ts';
-import type { NodePorts } from '../flavours/flavour.ts';
+import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { flipOnDisk } from '../flavours/tampered/flip.ts';
 import {
   type Address,
   type Capability,
+  type ChainUrls,
   type ClusterParts,
   capabilitiesWith,
   type Disposed,
   type Driver,
+  type DriverName,
   type Exit,
   type Handle,
+  type Observed,
   type Part,
   type Place,
+  type Site,
   type Started,
+  type Stats,
+  type StoredPart,
 } from './driver.ts';
 import { proxyPort } from './link-proxy.ts';
 import { remoteLinks } from './links/proxy/remote.ts';
+import type { LinkControl } from './links/rules.ts';
 import type { DriverOptions } from './options.ts';
 
 type ProcessDriverOptions = Pick<
@@ -58,171 +65,177 @@ export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>
 /** For helpers of killed programs: they tidy up and end by themselves. */
 const HELPER_GRACE_MS = 300;
 
-export function createProcessDriver(options: ProcessDriverOptions): Driver {
-  const guards = new Map<number, ChildProcess>();
-  const exits = new Map<string, Exit>();
-  let bundle: Bundle | undefined;
+export class ProcessDriver implements Driver {
+  readonly name: DriverName = 'process';
+  readonly capabilities: ReadonlySet<Capability>;
+  readonly proxied: boolean;
+  readonly #options: ProcessDriverOptions;
+  /** Of paused processes, by their ids. */
+  readonly #guards = new Map<number, ChildProcess>();
+  readonly #exits = new Map<string, Exit>();
+  #bundle: Bundle | undefined;
+
+  constructor(options: ProcessDriverOptions) {
+    this.#options = options;
+    this.capabilities = capabilitiesWith(PROCESS_CAPABILITIES, options);
+    this.proxied = options.linkFaults;
+  }
+
+  links(proxy: Handle | undefined): LinkControl {
+    return remoteLinks(`http://127.0.0.1:${proxy?.['control']}`, {
+      token: this.#options.token,
+      knowsDiallers: process.platform === 'linux',
+    });
+  }
+
+  place({ ports, behind, dataDir }: Site): Place {
+    const { listen } = this.#options;
+    const host = reachableHost(listen);
+    const dialled = { host, port: ports.p2p };
+    return {
+      api: `http://${host}:${ports.api}`,
+      debug: `http://${host}:${ports.debug}`,
+      p2p: dialled,
+      peers: dialled,
+      listen,
+      ...(behind === undefined ? { ports } : behindProxy(ports, { host, port: behind })),
+      dataDir,
+    };
+  }
+
+  async placeChain(reported: ChainUrls): Promise<{ here: ChainUrls; nodes: ChainUrls }> {
+    return { here: reported, nodes: reported };
+  }
+
+  async prepare(flavour: Flavour, signal?: AbortSignal): Promise<void> {
+    const command = flavour.compile?.();
+    if (command !== undefined) await compile(command, this.#options.compileCache.nodes, signal);
+  }
+
+  async create(plan: NodePlan, flavour: Flavour): Promise<void> {
+    for (const file of await flavour.files(plan)) {
+      const path = join(plan.dataDir, file.path);
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      writeFileSync(path, file.content, { mode: 0o600 });
+    }
+  }
+
+  async start(part: Part): Promise<Started> {
+    const { stopWithParent, token } = this.#options;
+    const { command, compileCache } = this.#launchOf(part);
+    const watchesParent = part.kind !== 'node' || part.flavour.watchesParent;
+    const log = fileLog(part.log);
+    const since = part.kind === 'link-proxy' ? await log.end() : undefined;
+    let spawned: Spawned;
+    try {
+      spawned = await spawnProgram({
+        command,
+        logFile: part.log,
+        stopWithParent: stopWithParent && watchesParent,
+        compileCache,
+        label: token,
+      });
+    } catch (error) {
+      throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
+    }
+    if (stopWithParent && !watchesParent) guardOrphan(spawned);
+    const { id, exited } = spawned;
+    void exited.then((exit) => this.#exits.set(keyOf(id), exit));
+    const handle = { pid: id.pid, startedAt: id.startedAt };
+    if (since === undefined) return { handle };
+    const control = await proxyPort(log, since, async () => this.#exits.has(keyOf(id)));
+    return { handle: { ...handle, control } };
+  }
+
+  async stop(handle: Handle, graceMs: number): Promise<{ forced: boolean }> {
+    return endProcess(this.#unguarded(handle), graceMs);
+  }
+
+  async kill(handle: Handle): Promise<void> {
+    await killProcess(this.#unguarded(handle));
+  }
+
+  async pause(handle: Handle): Promise<boolean> {
+    const id = processOfHandle(handle);
+    if (!(await pauseProcess(id))) return false;
+    if (this.#options.stopWithParent) this.#guards.set(id.pid, guardPaused(id));
+    return true;
+  }
+
+  async resume(handle: Handle): Promise<boolean> {
+    return signalGroup(this.#unguarded(handle), 'SIGCONT');
+  }
+
+  async observe(handle: Handle): Promise<Observed> {
+    const id = processOfHandle(handle);
+    const state = stateOf(id);
+    if (state !== 'gone') return { state, pid: id.pid };
+    const exit = this.#exits.get(keyOf(id));
+    return exit === undefined ? { state } : { state, exit };
+  }
+
+  async wipe({ dataDir, flavour }: StoredPart): Promise<void> {
+    for (const folder of flavour.stored) rmSync(join(dataDir, folder), { recursive: true, force: true });
+  }
+
+  async damage({ dataDir }: StoredPart, chunks: number): Promise<number> {
+    return flipOnDisk(dataDir, chunks);
+  }
+
+  async stats(handle: Handle): Promise<Stats> {
+    return usageOf(processOfHandle(handle)) ?? {};
+  }
+
+  logs({ log }: { readonly log: string }): PartLog {
+    return fileLog(log);
+  }
+
+  async gatherLogs(): Promise<void> {}
+
+  async dispose({ token, parts }: ClusterParts, graceMs: number): Promise<Disposed> {
+    const stopped: string[] = [];
+    const forced: string[] = [];
+    const end = async ({ name, handle }: ClusterParts['parts'][number]) => {
+      if (!isAlive(processOfHandle(handle))) return;
+      stopped.push(name);
+      if ((await this.stop(handle, graceMs)).forced) forced.push(name);
+    };
+    await Promise.all(parts.map(end));
+    // No record names what a killed start has left, or a part that was killed before its children.
+    await Promise.all(labelled(token).map((id) => endProcess(id, HELPER_GRACE_MS)));
+    return { stopped: stopped.toSorted(), forced: forced.toSorted() };
+  }
+
+  disposeNow({ token, parts }: ClusterParts): void {
+    for (const { handle } of parts) signalGroup(processOfHandle(handle), 'SIGKILL');
+    for (const id of labelled(token)) signalGroup(id, 'SIGKILL');
+  }
+
+  async close(): Promise<void> {}
 
   /**
    * Only the chain writes its compiled code when it ends; nodes read what one run of their program has left.
    */
-  function launchOfPart(part: Part): Launch {
+  #launchOf(part: Part): Launch {
+    const { tools, nodes } = this.#options.compileCache;
     const command = commandOf(part);
-    if (part.kind !== 'node') return { command, compileCache: options.compileCache.tools };
+    if (part.kind !== 'node') return { command, compileCache: tools };
     const compiled = part.flavour.compile?.();
     // A tampered node is a different program: few nodes are tampered with, and they run from the sources.
     if (compiled === undefined || !isSameProgram(command, compiled))
       return { command, compileCache: undefined };
     // Once there is a bundle, all nodes that this process starts use it.
-    bundle ??= currentBundle(command, options.compileCache.nodes);
-    return launchOf(command, bundle);
+    this.#bundle ??= currentBundle(command, nodes);
+    return launchOf(command, this.#bundle);
   }
 
-  async function noteExit({ id, exited }: Spawned): Promise<void> {
-    exits.set(keyOf(id), await exited);
+  /** Its process, which nothing resumes any more when this process ends. */
+  #unguarded(handle: Handle): ProcessId {
+    const id = processOfHandle(handle);
+    this.#guards.get(id.pid)?.kill('SIGKILL');
+    this.#guards.delete(id.pid);
+    return id;
   }
-
-  async function endAll(parts: ClusterParts['parts'], graceMs: number): Promise<Disposed> {
-    const stopped: string[] = [];
-    const forced: string[] = [];
-    const end = async ({ name, handle }: ClusterParts['parts'][number]) => {
-      const id = processOfHandle(handle);
-      if (!isAlive(id)) return;
-      stopped.push(name);
-      dropGuard(guards, id);
-      if ((await endProcess(id, graceMs)).forced) forced.push(name);
-    };
-    await Promise.all(parts.map(end));
-    return { stopped: stopped.toSorted(), forced: forced.toSorted() };
-  }
-
-  return {
-    name: 'process',
-    capabilities: capabilitiesWith(PROCESS_CAPABILITIES, options),
-    proxied: options.linkFaults,
-
-    links: (proxy) =>
-      remoteLinks(`http://127.0.0.1:${proxy?.['control']}`, {
-        token: options.token,
-        knowsDiallers: process.platform === 'linux',
-      }),
-
-    place({ ports, behind, dataDir }) {
-      const { listen } = options;
-      const host = reachableHost(listen);
-      const dialled = { host, port: ports.p2p };
-      return {
-        api: `http://${host}:${ports.api}`,
-        debug: `http://${host}:${ports.debug}`,
-        p2p: dialled,
-        peers: dialled,
-        listen,
-        ...(behind === undefined ? { ports } : behindProxy(ports, { host, port: behind })),
-        dataDir,
-      };
-    },
-
-    placeChain: (reported) => Promise.resolve({ here: reported, nodes: reported }),
-
-    async prepare(flavour, signal) {
-      const command = flavour.compile?.();
-      if (command !== undefined) await compile(command, options.compileCache.nodes, signal);
-    },
-
-    async create(plan, flavour) {
-      for (const file of await flavour.files(plan)) {
-        const path = join(plan.dataDir, file.path);
-        mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-        writeFileSync(path, file.content, { mode: 0o600 });
-      }
-    },
-
-    async start(part): Promise<Started> {
-      const { command, compileCache } = launchOfPart(part);
-      const watchesParent = part.kind !== 'node' || part.flavour.watchesParent;
-      const log = fileLog(part.log);
-      const since = part.kind === 'link-proxy' ? await log.end() : undefined;
-      let spawned: Spawned;
-      try {
-        spawned = await spawnProgram({
-          command,
-          logFile: part.log,
-          stopWithParent: options.stopWithParent && watchesParent,
-          compileCache,
-          label: options.token,
-        });
-      } catch (error) {
-        throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
-      }
-      if (options.stopWithParent && !watchesParent) guardOrphan(spawned);
-      void noteExit(spawned);
-      const handle = handleOf(spawned.id);
-      if (since === undefined) return { handle };
-      let hasEnded = false;
-      void spawned.exited.then(() => (hasEnded = true));
-      const control = await proxyPort(log, since, () => Promise.resolve(hasEnded));
-      return { handle: { ...handle, control } };
-    },
-
-    async stop(handle, graceMs) {
-      const id = processOfHandle(handle);
-      dropGuard(guards, id);
-      return endProcess(id, graceMs);
-    },
-
-    async kill(handle) {
-      const id = processOfHandle(handle);
-      dropGuard(guards, id);
-      await killProcess(id);
-    },
-
-    async pause(handle) {
-      const id = processOfHandle(handle);
-      if (!(await pauseProcess(id))) return false;
-      if (options.stopWithParent) guards.set(id.pid, guardPaused(id));
-      return true;
-    },
-
-    async resume(handle) {
-      const id = processOfHandle(handle);
-      dropGuard(guards, id);
-      return signalGroup(id, 'SIGCONT');
-    },
-
-    async observe(handle) {
-      const id = processOfHandle(handle);
-      const state = stateOf(id);
-      if (state !== 'gone') return { state, pid: id.pid };
-      const exit = exits.get(keyOf(id));
-      return exit === undefined ? { state } : { state, exit };
-    },
-
-    wipe({ dataDir, flavour }) {
-      for (const folder of flavour.stored) rmSync(join(dataDir, folder), { recursive: true, force: true });
-      return Promise.resolve();
-    },
-
-    damage: ({ dataDir }, chunks) => Promise.resolve(flipOnDisk(dataDir, chunks)),
-
-    stats: async (handle) => usageOf(processOfHandle(handle)) ?? {},
-
-    logs: ({ log }) => fileLog(log),
-
-    gatherLogs: () => Promise.resolve(),
-
-    async dispose({ token, parts }, graceMs) {
-      const disposed = await endAll(parts, graceMs);
-      await endLabelled(token);
-      return disposed;
-    },
-
-    disposeNow({ token, parts }) {
-      for (const { handle } of parts) signalGroup(processOfHandle(handle), 'SIGKILL');
-      for (const id of labelled(token)) signalGroup(id, 'SIGKILL');
-    },
-
-    close: () => Promise.resolve(),
-  };
 }
 
 function behindProxy(ports: NodePorts, behind: Address): Pick<Place, 'ports' | 'behind'> {
@@ -247,18 +260,6 @@ function commandOf(part: Part): Command {
   };
 }
 
-/**
- * Ends processes that no record names: left by a killed start, or by a part that was killed before its
- * children.
- */
-async function endLabelled(token: string): Promise<void> {
-  await Promise.all(labelled(token).map((id) => endProcess(id, HELPER_GRACE_MS)));
-}
-
-function handleOf({ pid, startedAt }: ProcessId): Handle {
-  return { pid, startedAt };
-}
-
 function processOfHandle(handle: Handle): ProcessId {
   return { pid: Number(handle['pid']), startedAt: String(handle['startedAt']) };
 }
@@ -266,6 +267,7 @@ function processOfHandle(handle: Handle): ProcessId {
 function keyOf({ pid, startedAt }: ProcessId): string {
   return `${pid} ${startedAt}`;
 }
+
 /** Time between asking a node whose parent has died to stop and forcing it. */
 const ORPHAN_GRACE_S = 5;
 
@@ -296,9 +298,4 @@ function spawnGuard(script: string): ChildProcess {
   guard.on('error', () => guard.stdin?.destroy());
   guard.unref();
   return guard;
-}
-
-function dropGuard(guards: Map<number, ChildProcess>, id: ProcessId): void {
-  guards.get(id.pid)?.kill('SIGKILL');
-  guards.delete(id.pid);
 }

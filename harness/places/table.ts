@@ -7,9 +7,9 @@ import {
   type DriverName,
   type StartingDriver,
 } from './driver.ts';
-import { createEmbeddedDriver, EMBEDDED_CAPABILITIES } from './embedded/driver.ts';
+import { EMBEDDED_CAPABILITIES, EmbeddedDriver } from './embedded/driver.ts';
 import type { DriverOptions } from './options.ts';
-import { createProcessDriver, PROCESS_CAPABILITIES } from './process.ts';
+import { PROCESS_CAPABILITIES, ProcessDriver } from './process.ts';
 
 interface Row {
   readonly capabilities: ReadonlySet<Capability>;
@@ -17,8 +17,8 @@ interface Row {
 }
 
 const DRIVERS: Readonly<Record<StartingDriver, Row>> = {
-  process: { capabilities: PROCESS_CAPABILITIES, create: createProcessDriver },
-  embedded: { capabilities: EMBEDDED_CAPABILITIES, create: createEmbeddedDriver },
+  process: { capabilities: PROCESS_CAPABILITIES, create: (options) => new ProcessDriver(options) },
+  embedded: { capabilities: EMBEDDED_CAPABILITIES, create: (options) => new EmbeddedDriver(options) },
   docker: { capabilities: DOCKER_CAPABILITIES, create: createDockerDriver },
 };
 

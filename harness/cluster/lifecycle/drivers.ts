@@ -1,6 +1,6 @@
 /** The driver of a recorded cluster: to start, observe or remove it. */
 import { isAlive } from '../../base/machine/processes.ts';
-import { createAttachedDriver } from '../../places/attached.ts';
+import { AttachedDriver } from '../../places/attached.ts';
 import type { ClusterParts, Driver, Observed } from '../../places/driver.ts';
 import { createDriver } from '../../places/table.ts';
 import { isEmbeddable, storeOf } from '../plan/facts.ts';
@@ -17,7 +17,7 @@ export function driverOf(
   { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
   { stopWithParent, isAgain = false }: { stopWithParent: boolean; isAgain?: boolean },
 ): Driver {
-  if (driver === 'attached') return createAttachedDriver();
+  if (driver === 'attached') return new AttachedDriver();
   const compileCache = {
     nodes: compileCacheDir(stateDir, 'nodes'),
     embedded: compileCacheDir(stateDir, 'embedded'),

@@ -3,7 +3,8 @@
  * `node harness/places/embedded/holder.ts CLUSTER`, with the cluster's token in SVCNET_LABEL. Its first line
  * of output names the port of its API; it ends on SIGTERM and SIGINT.
  */
-import { createNodeHost } from './host.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { EmbeddedHost } from './host.ts';
 import { trimHolder } from './rest.ts';
 import { serveHost } from './wire.ts';
 
@@ -12,7 +13,7 @@ if (token === undefined || token === '') {
   process.stderr.write('SVCNET_LABEL: got nothing, expected the token of a cluster\n');
   process.exit(2);
 }
-const host = createNodeHost(process.argv[2] ?? '');
+const host = new EmbeddedHost(process.argv[2] ?? '', MACHINE_CLOCK);
 const served = await serveHost(host, token);
 const trimming = trimHolder();
 // The server alone would not keep the process alive.

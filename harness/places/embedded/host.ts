@@ -5,19 +5,17 @@
  */
 import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '../../../formats/clock.ts';
-import type { RunningNode } from '../../../node/compose.ts';
-import type { NodeOptions } from '../../../node/options.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { openLog } from '../../base/machine/processes.ts';
-import { tamperedOf } from '../../flavours/tampered/settings.ts';
-import type { TamperedPlatform } from '../../flavours/tampered/tamper.ts';
-import type { Exit, Observed } from '../driver.ts';
+import type { Observed } from '../driver.ts';
 import type { LinkEffect, LinkRule } from '../links/rules.ts';
+import { HostedNode } from './hosted-node.ts';
 import { MemoryLinks } from './memory-links.ts';
-import { readEmbedded } from './node-file.ts';
+import { type EmbeddedNode, readEmbedded } from './node-file.ts';
+import { loadPrograms, type Programs, tamperedWith } from './programs.ts';
 import { watchLoop } from './watchdog.ts';
 
 /** A node to start, as it is on disk. */
@@ -27,274 +25,210 @@ export interface HostedPart {
   readonly log: string;
 }
 
-/** Operations on the nodes of a host, from its own process or from another one. */
-export interface NodeHost {
+export class EmbeddedHost {
+  readonly #cluster: string;
+  readonly #clock: Clock;
+  readonly #hosted = new Map<string, HostedNode>();
+  readonly #disks = new Map<string, InstanceType<Programs['MemoryDisk']>>();
+  readonly #logs = new Map<string, number>();
+  readonly #starting = new Set<string>();
+  /** Of nodes, by peer id. */
+  readonly #names = new Map<string, string>();
+  readonly #links: MemoryLinks;
+  #programs: Promise<Programs> | undefined;
+  #network: ReturnType<Programs['memoryNetwork']> | undefined;
+  #shared: ReturnType<Programs['sharedResults']> | undefined;
+  /** What looks after the process while it holds nodes. */
+  #guards: readonly Disposable[] | undefined;
+  #starts = 0;
+  #closed = false;
+
+  /** @param cluster its name, for messages */
+  constructor(cluster: string, clock: Clock) {
+    this.#cluster = cluster;
+    this.#clock = clock;
+    this.#links = new MemoryLinks({
+      clock,
+      nameOf: (peerId) => this.#names.get(peerId),
+      pairs: () => this.#network?.pairs() ?? [],
+    });
+  }
+
   /** Loads in advance what the first node would otherwise load at its start. */
-  prepare(): Promise<void>;
+  async prepare(): Promise<void> {
+    this.#programs ??= loadPrograms();
+    await this.#programs;
+  }
+
   /** @returns which start of the node this is @throws HarnessError `PROCESS_FAILED` when it runs already */
-  start(part: HostedPart): Promise<number>;
+  async start(part: HostedPart): Promise<number> {
+    const { name } = part;
+    if (this.#starting.has(name) || this.#hosted.get(name)?.isRunning === true) {
+      throw new HarnessError('PROCESS_FAILED', `${name} runs already`);
+    }
+    this.#starting.add(name);
+    try {
+      return await this.#startOne(part);
+    } finally {
+      this.#starting.delete(name);
+    }
+  }
+
   /** @returns whether it had to be cut off; also false if it was gone */
-  stop(name: string, start: number, graceMs: number): Promise<boolean>;
-  kill(name: string, start: number): Promise<void>;
+  async stop(name: string, start: number, graceMs: number): Promise<boolean> {
+    return (await this.#running(name, start)?.stop(graceMs)) ?? false;
+  }
+
+  async kill(name: string, start: number): Promise<void> {
+    await this.#running(name, start)?.kill();
+  }
+
   /** @returns false when it was gone */
-  pause(name: string, start: number): Promise<boolean>;
-  resume(name: string, start: number): Promise<boolean>;
-  observe(name: string, start: number): Promise<Observed>;
+  async pause(name: string, start: number): Promise<boolean> {
+    return this.#running(name, start)?.pause() ?? false;
+  }
+
+  /** @returns false when it was gone */
+  async resume(name: string, start: number): Promise<boolean> {
+    return this.#running(name, start)?.resume() ?? false;
+  }
+
+  async observe(name: string, start: number): Promise<Observed> {
+    return this.#started(name, start)?.observe() ?? { state: 'gone' };
+  }
+
   /** Degrades links, see `LinkControl`. */
-  beginLinkRule(id: string, rule: LinkRule): Promise<void>;
-  linkEffect(id: string): Promise<LinkEffect>;
-  endLinkRule(id: string): Promise<void>;
+  beginLinkRule(id: string, rule: LinkRule): Promise<void> {
+    return this.#links.begin(id, rule);
+  }
+
+  linkEffect(id: string): Promise<LinkEffect> {
+    return this.#links.effect(id);
+  }
+
+  endLinkRule(id: string): Promise<void> {
+    return this.#links.end(id);
+  }
+
   /** Writes a stopped node's in-memory disk into a data directory, for the first start of a node there. */
-  saveDisk(name: string, dataDir: string): Promise<void>;
+  async saveDisk(name: string, dataDir: string): Promise<void> {
+    const disk = this.#disks.get(name);
+    if (disk === undefined) throw new HarnessError('PROCESS_FAILED', `${name} has never run here`);
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    writeFileSync(imageFile(dataDir), disk.image(ADDRESS_BOOK), { mode: 0o600 });
+  }
+
   /** Discards a stopped node's in-memory disk. */
-  wipe(name: string): Promise<void>;
+  async wipe(name: string): Promise<void> {
+    await this.#hosted.get(name)?.cut();
+    this.#disks.delete(name);
+  }
+
   /** Flips a bit in this many chunks on it. @returns how many chunks were damaged */
-  damage(name: string, chunks: number): Promise<number>;
+  async damage(name: string, chunks: number): Promise<number> {
+    const disk = this.#disks.get(name);
+    if (disk === undefined) return 0;
+    return (await import('../../flavours/tampered/flip.ts')).flipInMemory(disk, chunks);
+  }
+
   /** Cuts everything off. */
-  close(): Promise<void>;
-}
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(Array.from(this.#hosted.values(), (node) => node.kill()));
+    for (const guard of this.#guards ?? []) guard[Symbol.dispose]();
+    this.#guards = undefined;
+    for (const file of this.#logs.values()) closeSync(file);
+    for (const map of [this.#hosted, this.#disks, this.#logs]) map.clear();
+  }
 
-/** One start of one node. */
-interface Hosted {
-  readonly start: number;
-  readonly platform: MemoryPlatform;
-  readonly stopping: AbortController;
-  /** Once it is ready. */
-  running: RunningNode | undefined;
-  /** Wraps the platform of a tampered node. */
-  readonly tampered: TamperedPlatform | undefined;
-  exit: Exit | undefined;
-}
+  #started(name: string, start: number): HostedNode | undefined {
+    const node = this.#hosted.get(name);
+    return node?.start === start ? node : undefined;
+  }
 
-/** What all nodes of a host share; loading it takes most of the time of the first start. */
-type Programs = Awaited<ReturnType<typeof loadPrograms>>;
+  #running(name: string, start: number): HostedNode | undefined {
+    const node = this.#started(name, start);
+    return node?.isRunning === true ? node : undefined;
+  }
 
-/** @param cluster its name, for messages */
-export function createNodeHost(cluster: string): NodeHost {
-  const hosted = new Map<string, Hosted>();
-  const disks = new Map<string, InstanceType<Programs['MemoryDisk']>>();
-  const logs = new Map<string, number>();
-  let programs: Promise<Programs> | undefined;
-  let network: ReturnType<Programs['memoryNetwork']> | undefined;
-  let shared: ReturnType<Programs['sharedResults']> | undefined;
-  let crashGuard: Disposable | undefined;
-  let watchdog: Disposable | undefined;
-  let starts = 0;
-  let closed = false;
-  const starting = new Set<string>();
-  /** Peer ids. */
-  const names = new Map<string, string>();
-  const links = new MemoryLinks({
-    clock: systemClock(),
-    nameOf: (peerId) => names.get(peerId),
-    pairs: () => network?.pairs() ?? [],
-  });
+  async #startOne(part: HostedPart): Promise<number> {
+    this.#programs ??= loadPrograms();
+    const { startNode, optionsOf, ...programs } = await this.#programs;
+    const settings = readEmbedded(part.dataDir);
+    // Resources of an earlier start are released before this one takes them.
+    await this.#hosted.get(part.name)?.cut();
+    this.#expectOpen(part);
+    this.#guards ??= [programs.containCrashes(), watchLoop(this.#cluster)];
+    const platform = await this.#platformFor(part, settings, programs, (error) =>
+      node.fail('the node has crashed', error),
+    );
+    const options = () => optionsOf(settings.options);
+    const node: HostedNode = new HostedNode({
+      clock: this.#clock,
+      start: ++this.#starts,
+      platform,
+      tampered: await tamperedWith(platform, part.dataDir, options),
+      onFailed: (message, error) => this.#report(part, message, error),
+    });
+    this.#hosted.set(part.name, node);
+    if (this.#closed) await node.kill();
+    this.#expectOpen(part);
+    void node.live((surroundings, signal) => startNode(options(), surroundings, signal));
+    return node.start;
+  }
 
-  function writeLog(part: HostedPart, line: string): void {
-    let file = logs.get(part.name);
+  #platformFor(
+    part: HostedPart,
+    { keys, transport, store, shareResults }: EmbeddedNode,
+    programs: Omit<Programs, 'startNode' | 'optionsOf'>,
+    onCrash: (error: unknown) => void,
+  ): Promise<MemoryPlatform> {
+    this.#network ??= programs.memoryNetwork({ carrier: this.#links });
+    this.#names.set(programs.ownIdentity(keys.libp2p).peerId, part.name);
+    if (shareResults) this.#shared ??= programs.sharedResults();
+    const disk = this.#disks.get(part.name) ?? new programs.MemoryDisk(takeImage(part.dataDir));
+    this.#disks.set(part.name, disk);
+    return programs.memoryPlatform({
+      keys,
+      host: transport === 'tcp' ? 'tcp' : this.#network,
+      store: store === 'disk' ? { folder: `${part.dataDir}/store` } : disk,
+      shared: shareResults ? this.#shared : undefined,
+      log: (line) => this.#writeLog(part, line),
+      onCrash,
+    });
+  }
+
+  #expectOpen({ name }: HostedPart): void {
+    if (this.#closed) throw new HarnessError('PROCESS_FAILED', `${name}: the cluster is being stopped`);
+  }
+
+  #writeLog(part: HostedPart, line: string): void {
+    let file = this.#logs.get(part.name);
     if (file === undefined) {
       file = openLog(part.log);
-      logs.set(part.name, file);
+      this.#logs.set(part.name, file);
     }
     writeSync(file, line);
   }
 
   /** Uses the format of the node's own log lines, so that log tools find it. */
-  function logError(part: HostedPart, message: string, error: unknown): void {
+  #report(part: HostedPart, message: string, error: unknown): void {
     const entry = {
       level: 'error',
-      time: new Date().toISOString(),
+      time: new Date(this.#clock.now()).toISOString(),
       node: part.name,
       module: 'embedded',
       err: error instanceof Error ? { message: error.message, stack: error.stack } : String(error),
       msg: message,
     };
-    writeLog(part, `${JSON.stringify(entry)}\n`);
-  }
-
-  function current(name: string, start: number): Hosted | undefined {
-    const one = hosted.get(name);
-    return one?.start === start && isRunning(one) ? one : undefined;
-  }
-
-  /** Recorded in memory first; writing it to the log may fail. */
-  function recordExit(one: Hosted, exit: Exit): void {
-    one.exit ??= exit;
-    one.stopping.abort(new Error('the node has ended'));
-    void one.tampered?.[Symbol.asyncDispose]();
-  }
-
-  function recordCrash(one: Hosted, part: HostedPart, message: string, error: unknown): void {
-    recordExit(one, { code: 1, signal: null, reason: messageOf(error) });
     try {
-      logError(part, message, error);
+      this.#writeLog(part, `${JSON.stringify(entry)}\n`);
     } catch (unwritten) {
       process.stderr.write(
         `svcnet: ${part.name}: ${message}: ${messageOf(error)} (${messageOf(unwritten)})\n`,
       );
     }
   }
-
-  async function startOne(part: HostedPart): Promise<number> {
-    programs ??= loadPrograms();
-    const { startNode, MemoryDisk, optionsOf, ...memory } = await programs;
-    const { options, keys, transport, store, shareResults } = readEmbedded(part.dataDir);
-    // Resources of an earlier start are released before this one takes them.
-    await hosted.get(part.name)?.platform.cut();
-    if (closed) throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
-    crashGuard ??= memory.containCrashes();
-    watchdog ??= watchLoop(cluster);
-    network ??= memory.memoryNetwork({ carrier: links });
-    names.set(memory.ownIdentity(keys.libp2p).peerId, part.name);
-    if (shareResults) shared ??= memory.sharedResults();
-    const disk = disks.get(part.name) ?? new MemoryDisk(takeImage(part.dataDir));
-    disks.set(part.name, disk);
-    const platform = await memory.memoryPlatform({
-      keys,
-      host: transport === 'tcp' ? 'tcp' : network,
-      store: store === 'disk' ? { folder: `${part.dataDir}/store` } : disk,
-      shared: shareResults ? shared : undefined,
-      log: (line) => writeLog(part, line),
-      onCrash: (error) => recordCrash(one, part, 'the node has crashed', error),
-    });
-    const tampered = await tamperedWith(platform, part.dataDir, () => optionsOf(options));
-    const one: Hosted = {
-      start: ++starts,
-      platform,
-      tampered,
-      stopping: new AbortController(),
-      running: undefined,
-      exit: undefined,
-    };
-    hosted.set(part.name, one);
-    if (closed) {
-      recordExit(one, KILLED);
-      await platform.cut();
-      throw new HarnessError('PROCESS_FAILED', `${part.name}: the cluster is being stopped`);
-    }
-    const live = async () => {
-      try {
-        const surroundings = tampered?.platform ?? platform;
-        one.running = await platform.run(() =>
-          startNode(optionsOf(options), surroundings, one.stopping.signal),
-        );
-        const failure = await one.running.stopped(one.stopping.signal);
-        if (failure !== undefined) recordCrash(one, part, 'the node has stopped by itself', failure);
-      } catch (error) {
-        if (!one.stopping.signal.aborted) recordCrash(one, part, 'the node could not start', error);
-      }
-      // An orderly stop is awaited by its caller; a node that has failed is cut off here.
-      if (one.exit !== undefined) await platform.cut();
-    };
-    void live();
-    return one.start;
-  }
-
-  return {
-    async prepare() {
-      programs ??= loadPrograms();
-      await programs;
-    },
-
-    async start(part) {
-      const before = hosted.get(part.name);
-      if (starting.has(part.name) || (before !== undefined && isRunning(before))) {
-        throw new HarnessError('PROCESS_FAILED', `${part.name} runs already`);
-      }
-      starting.add(part.name);
-      try {
-        return await startOne(part);
-      } finally {
-        starting.delete(part.name);
-      }
-    },
-
-    async stop(name, start, graceMs) {
-      const one = current(name, start);
-      if (one === undefined) return false;
-      const { platform, running, stopping } = one;
-      stopping.abort(new Error('stopped'));
-      // A paused node sees the request only when it runs again.
-      platform.thaw();
-      const patience = Promise.withResolvers<boolean>();
-      const timer = setTimeout(() => patience.resolve(true), graceMs);
-      const stopped = async () => {
-        if (running !== undefined) await platform.run(() => running.stop());
-        return false;
-      };
-      try {
-        return await Promise.race([stopped(), patience.promise]);
-      } finally {
-        clearTimeout(timer);
-        recordExit(one, { code: 0, signal: null });
-        await platform.cut();
-      }
-    },
-
-    async kill(name, start) {
-      const one = current(name, start);
-      if (one === undefined) return;
-      recordExit(one, KILLED);
-      await one.platform.cut();
-    },
-
-    pause(name, start) {
-      const one = current(name, start);
-      one?.platform.freeze();
-      return Promise.resolve(one !== undefined);
-    },
-
-    resume(name, start) {
-      const one = current(name, start);
-      one?.platform.thaw();
-      return Promise.resolve(one !== undefined);
-    },
-
-    observe(name, start) {
-      const one = hosted.get(name);
-      if (one === undefined || one.start !== start) return Promise.resolve({ state: 'gone' });
-      if (!isRunning(one)) {
-        return Promise.resolve({ state: 'gone', ...(one.exit === undefined ? {} : { exit: one.exit }) });
-      }
-      const state = one.platform.state === 'frozen' ? 'paused' : 'running';
-      return Promise.resolve({ state, pid: process.pid });
-    },
-
-    beginLinkRule: (id, rule) => links.begin(id, rule),
-    linkEffect: (id) => links.effect(id),
-    endLinkRule: (id) => links.end(id),
-
-    saveDisk(name, dataDir) {
-      const disk = disks.get(name);
-      if (disk === undefined) throw new HarnessError('PROCESS_FAILED', `${name} has never run here`);
-      mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-      writeFileSync(imageFile(dataDir), disk.image(ADDRESS_BOOK), { mode: 0o600 });
-      return Promise.resolve();
-    },
-
-    async wipe(name) {
-      await hosted.get(name)?.platform.cut();
-      disks.delete(name);
-    },
-
-    async damage(name, chunks) {
-      const disk = disks.get(name);
-      return disk === undefined
-        ? 0
-        : (await import('../../flavours/tampered/flip.ts')).flipInMemory(disk, chunks);
-    },
-
-    async close() {
-      closed = true;
-      for (const one of hosted.values()) recordExit(one, KILLED);
-      await Promise.all(Array.from(hosted.values(), ({ platform }) => platform.cut()));
-      for (const ending of [crashGuard, watchdog]) ending?.[Symbol.dispose]();
-      crashGuard = undefined;
-      watchdog = undefined;
-      for (const file of logs.values()) closeSync(file);
-      for (const map of [hosted, disks, logs]) map.clear();
-    },
-  };
 }
 
 function imageFile(dataDir: string): string {
@@ -308,44 +242,4 @@ function takeImage(dataDir: string): Uint8Array | undefined {
   const image = readFileSync(file);
   rmSync(file);
   return image;
-}
-
-const KILLED: Exit = { code: null, signal: 'SIGKILL' };
-
-function isRunning({ exit, platform }: Hosted): boolean {
-  return exit === undefined && platform.state !== 'off';
-}
-
-/** Loaded on demand: hardly any cluster has such nodes. */
-async function tamperedWith(
-  platform: MemoryPlatform,
-  dataDir: string,
-  options: () => NodeOptions,
-): Promise<TamperedPlatform | undefined> {
-  const tampered = tamperedOf(dataDir);
-  if (tampered === undefined) return undefined;
-  const { tamper } = await import('../../flavours/tampered/tamper.ts');
-  return tamper(platform, { dataDir, tampered, options: options() });
-}
-
-/** Loaded on demand: commands that embed no nodes must not pay for the node's code. */
-async function loadPrograms() {
-  const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }, { ownIdentity }] = await Promise.all([
-    import('../../../node/compose.ts'),
-    import('../../../node/platform/memory.ts'),
-    import('../../../node/store/memory-store.ts'),
-    import('../../../node/option-sources.ts'),
-    import('../../../node/p2p/address/identity-key.ts'),
-  ]);
-  return {
-    startNode,
-    MemoryDisk,
-    ownIdentity,
-    memoryNetwork: memory.memoryNetwork,
-    memoryPlatform: memory.memoryPlatform,
-    sharedResults: memory.sharedResults,
-    containCrashes: memory.containCrashes,
-    optionsOf: (options: Readonly<Record<string, unknown>>) =>
-      resolveOptions(['--config', 'node.json'], {}, () => options),
-  };
 }

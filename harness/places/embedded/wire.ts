@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
-import type { NodeHost } from './host.ts';
+import type { EmbeddedHost } from './host.ts';
 
 const HOST = '127.0.0.1';
 const BODY_MAX = 64 * 1024;
@@ -27,8 +27,10 @@ const METHODS = [
   'wipe',
   'damage',
   'close',
-] as const;
-type Method = (typeof METHODS)[number];
+] as const satisfies readonly (keyof EmbeddedHost)[];
+
+/** Operations on the nodes of a host, from its own process or from another one. */
+export type NodeHost = Pick<EmbeddedHost, (typeof METHODS)[number]>;
 
 export interface Served {
   readonly port: number;
@@ -53,7 +55,7 @@ export async function serveHost(host: NodeHost, token: string): Promise<Served> 
     try {
       const args = JSON.parse(await bodyOf(request)) as unknown[];
       const call = host[method] as (...given: unknown[]) => Promise<unknown>;
-      reply(200, { result: (await call(...args)) ?? null });
+      reply(200, { result: (await call.apply(host, args)) ?? null });
     } catch (error) {
       reply(500, { message: messageOf(error) });
     }
@@ -83,7 +85,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 export function remoteHost(port: number, token: string): NodeHost {
-  async function call<T>(method: Method, ...args: readonly unknown[]): Promise<T> {
+  async function call(method: string, args: readonly unknown[]): Promise<unknown> {
     let response: Awaited<ReturnType<typeof requestDirectly>>;
     try {
       response = await requestDirectly(`http://${HOST}:${port}/${method}`, {
@@ -99,25 +101,11 @@ export function remoteHost(port: number, token: string): NodeHost {
         { cause: error },
       );
     }
-    const document = (await response.body.json()) as { result: T; message?: string };
+    const document = (await response.body.json()) as { result: unknown; message?: string };
     if (response.statusCode === 200) return document.result;
     throw new HarnessError('PROCESS_FAILED', document.message ?? `status ${response.statusCode}`);
   }
 
-  return {
-    prepare: () => call('prepare'),
-    start: (part) => call('start', part),
-    stop: (name, start, graceMs) => call('stop', name, start, graceMs),
-    kill: (name, start) => call('kill', name, start),
-    pause: (name, start) => call('pause', name, start),
-    resume: (name, start) => call('resume', name, start),
-    observe: (name, start) => call('observe', name, start),
-    beginLinkRule: (id, rule) => call('beginLinkRule', id, rule),
-    linkEffect: (id) => call('linkEffect', id),
-    endLinkRule: (id) => call('endLinkRule', id),
-    saveDisk: (name, dataDir) => call('saveDisk', name, dataDir),
-    wipe: (name) => call('wipe', name),
-    damage: (name, chunks) => call('damage', name, chunks),
-    close: () => call('close'),
-  };
+  const calls = METHODS.map((method) => [method, (...args: unknown[]) => call(method, args)] as const);
+  return Object.fromEntries(calls) as unknown as NodeHost;
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { startChain } from '../../../harness/cluster/start/chain-start.ts';
-import { createProcessDriver } from '../../../harness/places/process.ts';
+import { ProcessDriver } from '../../../harness/places/process.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -22,7 +22,7 @@ test('a chain whose log is on a full disk reports that, not only that it ended',
   const compileCache = { nodes: cache, embedded: cache, tools: cache };
   const chain = startChain({
     clock: MACHINE_CLOCK,
-    driver: createProcessDriver({
+    driver: new ProcessDriver({
       stopWithParent: true,
       linkFaults: false,
       machineFaults: false,

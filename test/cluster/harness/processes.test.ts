@@ -35,7 +35,7 @@ import { DIALECTS } from '../../../harness/client/dialect.ts';
 import type { Flavour } from '../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import type { Driver, Handle } from '../../../harness/places/driver.ts';
-import { createProcessDriver } from '../../../harness/places/process.ts';
+import { ProcessDriver } from '../../../harness/places/process.ts';
 import { until } from '../../../harness/scenario.ts';
 
 const TIMEOUT = { timeoutMs: 20_000 };
@@ -61,7 +61,7 @@ const PROGRAM = {
 const PART = { kind: 'node', name: 'node-0' } as const;
 
 function processDriver(cache: string, token = 'test'): Driver {
-  return createProcessDriver({
+  return new ProcessDriver({
     stopWithParent: false,
     linkFaults: false,
     machineFaults: false,
@@ -160,11 +160,11 @@ test('a process that merely has the pid of another is left alone', async () => {
 /** Starts a node as a library does, says its pid, and waits to be killed itself. */
 function parentProgram(pause: boolean, watchesParent: boolean): string {
   return `
-    import { createProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/places/process.ts'))};
+    import { ProcessDriver } from ${JSON.stringify(join(import.meta.dirname, '../../../harness/places/process.ts'))};
     import { existsSync, readFileSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     const log = ${JSON.stringify(join(folder, 'program.log'))};
-    const driver = createProcessDriver({ stopWithParent: true, listen: '127.0.0.1', compileCache: ${JSON.stringify({ nodes: join(folder, 'cache'), tools: join(folder, 'cache') })}, token: 'test' });
+    const driver = new ProcessDriver({ stopWithParent: true, listen: '127.0.0.1', compileCache: ${JSON.stringify({ nodes: join(folder, 'cache'), tools: join(folder, 'cache') })}, token: 'test' });
     const command = () => ({ file: process.execPath, args: ['-e', ${JSON.stringify(watchesParent ? PROGRAM.patient : PROGRAM.deaf)}], env: {} });
     const { handle: id } = await driver.start({ kind: 'node', name: 'node-0', flavour: { command, watchesParent: ${watchesParent} }, dataDir: '', log });
     while (!existsSync(log) || readFileSync(log, 'utf8') === '') await setTimeout(5);

@@ -109,11 +109,11 @@ const ATTACHED = `
   import { NodeClient } from ${JSON.stringify(source('client/node-client.ts'))};
   import { Chain } from ${JSON.stringify(source('chain/chain.ts'))};
   import { MACHINE_CLOCK } from ${JSON.stringify(source('base/machine/clock.ts'))};
-  import { createAttachedDriver } from ${JSON.stringify(source('places/attached.ts'))};
+  import { AttachedDriver } from ${JSON.stringify(source('places/attached.ts'))};
   const api = host === 'self' ? url : 'http://node.invalid:1633', rpc = host === 'self' ? url : 'http://rpc.invalid:8545';
   const client = new NodeClient({ node: 'node-0', api, foreign: true });
   const chain = new Chain({ rpc, contracts: {}, chainId: 1, networkId: 0, startBlock: 0, blockTimeMs: 1, steady: true, foreign: true }, MACHINE_CLOCK);
-  const driver = createAttachedDriver();
+  const driver = new AttachedDriver();
   const state = await driver.observe({ api });
   const seen = [
     await client.metrics().then(() => 'node', (error) => error.class),

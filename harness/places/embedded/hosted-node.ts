@@ -1,0 +1,124 @@
+/** One start of one embedded node: its platform, and what has become of it. */
+import type { Clock } from '../../../formats/clock.ts';
+import type { RunningNode } from '../../../node/compose.ts';
+import type { MemoryPlatform } from '../../../node/platform/memory.ts';
+import type { Platform } from '../../../node/platform/platform.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { TamperedPlatform } from '../../flavours/tampered/tamper.ts';
+import type { Exit, Observed } from '../driver.ts';
+
+/** A node that has ended never runs again: the next start is another object. */
+type Life =
+  | { readonly phase: 'starting' }
+  | { readonly phase: 'running'; readonly node: RunningNode }
+  | { readonly phase: 'ended'; readonly exit: Exit };
+
+const KILLED: Exit = { code: null, signal: 'SIGKILL' };
+
+export interface HostedNodeDeps {
+  readonly clock: Pick<Clock, 'timer'>;
+  /** Which start of the host it is. */
+  readonly start: number;
+  readonly platform: MemoryPlatform;
+  /** Wraps the platform of a tampered node. */
+  readonly tampered: TamperedPlatform | undefined;
+  /** Told once it has ended by itself. */
+  readonly onFailed: (message: string, error: unknown) => void;
+}
+
+export class HostedNode {
+  readonly #deps: HostedNodeDeps;
+  readonly #stopping = new AbortController();
+  #life: Life = { phase: 'starting' };
+
+  constructor(deps: HostedNodeDeps) {
+    this.#deps = deps;
+  }
+
+  get start(): number {
+    return this.#deps.start;
+  }
+
+  get isRunning(): boolean {
+    return this.#life.phase !== 'ended' && this.#deps.platform.state !== 'off';
+  }
+
+  /** Runs it until it ends. */
+  async live(startNode: (platform: Platform, signal: AbortSignal) => Promise<RunningNode>): Promise<void> {
+    const { platform, tampered } = this.#deps;
+    const { signal } = this.#stopping;
+    try {
+      const node = await platform.run(() => startNode(tampered?.platform ?? platform, signal));
+      if (this.#life.phase === 'starting') this.#life = { phase: 'running', node };
+      const failure = await node.stopped(signal);
+      if (failure !== undefined) this.fail('the node has stopped by itself', failure);
+    } catch (error) {
+      if (!signal.aborted) this.fail('the node could not start', error);
+    }
+    // An orderly stop is awaited by its caller; a node that has failed is cut off here.
+    if (this.#life.phase === 'ended') await platform.cut();
+  }
+
+  /** Recorded in memory first; writing it to the log may fail. */
+  fail(message: string, error: unknown): void {
+    this.#end({ code: 1, signal: null, reason: messageOf(error) });
+    this.#deps.onFailed(message, error);
+  }
+
+  /** @returns whether it had to be cut off */
+  async stop(graceMs: number): Promise<boolean> {
+    const { platform, clock } = this.#deps;
+    const life = this.#life;
+    this.#stopping.abort(new Error('stopped'));
+    // A paused node sees the request only when it runs again.
+    platform.thaw();
+    const patience = Promise.withResolvers<boolean>();
+    using _timer = clock.timer(graceMs, () => patience.resolve(true));
+    const stopped = async () => {
+      if (life.phase === 'running') await platform.run(() => life.node.stop());
+      return false;
+    };
+    try {
+      return await Promise.race([stopped(), patience.promise]);
+    } finally {
+      this.#end({ code: 0, signal: null });
+      await platform.cut();
+    }
+  }
+
+  /** Cuts it off at once. */
+  async kill(): Promise<void> {
+    this.#end(KILLED);
+    await this.cut();
+  }
+
+  pause(): true {
+    this.#deps.platform.freeze();
+    return true;
+  }
+
+  resume(): true {
+    this.#deps.platform.thaw();
+    return true;
+  }
+
+  observe(): Observed {
+    if (this.isRunning) {
+      const state = this.#deps.platform.state === 'frozen' ? 'paused' : 'running';
+      return { state, pid: process.pid };
+    }
+    return this.#life.phase === 'ended' ? { state: 'gone', exit: this.#life.exit } : { state: 'gone' };
+  }
+
+  /** Releases what it holds. */
+  cut(): Promise<void> {
+    return this.#deps.platform.cut();
+  }
+
+  /** Its first end is what it died of. */
+  #end(exit: Exit): void {
+    if (this.#life.phase !== 'ended') this.#life = { phase: 'ended', exit };
+    this.#stopping.abort(new Error('the node has ended'));
+    void this.#deps.tampered?.[Symbol.asyncDispose]();
+  }
+}

@@ -50,12 +50,10 @@ export type {
 } from './client/transfers.ts';
 export type * from './client/types.ts';
 export type * from './cluster/attached/network-input.ts';
+export type { AttachOptions } from './cluster/attached/record-network.ts';
 export type { ChequebookBooks, Link, NodeBooks } from './cluster/books/books.ts';
 export {
-  type AgainOptions,
-  type AttachOptions,
   Cluster,
-  type ClusterOptions,
   type SaveOptions,
   type SyncedLimits,
   type WaitLimits,
@@ -66,9 +64,10 @@ export type { Effect, Fault, FaultRequest } from './cluster/faults/fault.ts';
 export type { Faults, NodeNames } from './cluster/faults/faults.ts';
 export type { LinkInput } from './cluster/faults/links/link.ts';
 export type { ClusterNode } from './cluster/nodes/cluster-node.ts';
-export type { Mesh } from './cluster/nodes/conditions.ts';
 export type { Incident, Membership } from './cluster/nodes/membership.ts';
+export type { Mesh } from './cluster/nodes/mesh.ts';
 export type { NodeState } from './cluster/nodes/node-run.ts';
+export type { AgainOptions, ClusterOptions } from './cluster/opening.ts';
 export type * from './cluster/plan/definition-input.ts';
 export type { SnapshotHead, SnapshotRecord } from './cluster/snapshots/snapshot.ts';
 export type { StartProgress, StartStep } from './cluster/start/start-context.ts';

@@ -7,74 +7,48 @@
  *     await net.synced(reference);
  */
 
-import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Clock } from '../../formats/clock.ts';
-import { DIGITS, expectHex, expectWhole } from '../base/arguments.ts';
-import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
+import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
-import { isAlive } from '../base/machine/processes.ts';
 import { until, type WaitOptions } from '../base/wait.ts';
-import { Chain } from '../chain/chain.ts';
-import type { Tag, Uploaded } from '../client/types.ts';
+import type { Chain } from '../chain/chain.ts';
+import type { Tag } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
-import { type Capability, type Driver, type DriverName, LINK_PROXY } from '../places/driver.ts';
-import { findNetwork } from './attached/network.ts';
+import { type Capability, type DriverName, LINK_PROXY } from '../places/driver.ts';
 import type { NetworkInput } from './attached/network-input.ts';
-import { parseNetwork, readNetworkFile } from './attached/schema.ts';
+import { type AttachOptions, recordNetwork } from './attached/record-network.ts';
 import type { NodeBooks } from './books/books.ts';
 import { probeLinks } from './books/node-books.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 import { Faults } from './faults/faults.ts';
-import { isMeantToStay, nextSteps, takeAgain } from './lifecycle/again.ts';
-import { removeAtExit } from './lifecycle/at-exit.ts';
-import { claimCluster } from './lifecycle/claim.ts';
-import { driverOf } from './lifecycle/drivers.ts';
-import { removeLeftovers } from './lifecycle/leftovers.ts';
 import { tearDown } from './lifecycle/teardown.ts';
 import { awaitBlock } from './nodes/block-readers.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
-import {
-  findOwner,
-  findTags,
-  type Mesh,
-  probeBatch,
-  probeBatches,
-  probeForeignBatch,
-  probeMesh,
-  probeNetwork,
-  probeTag,
-  type TagTarget,
-  unlistedPeers,
-} from './nodes/conditions.ts';
+import { awaitSynced, awaitUsable } from './nodes/conditions.ts';
 import { Membership } from './nodes/membership.ts';
-import { openNodes } from './nodes/open-nodes.ts';
-import { parseDefinition } from './plan/definition.ts';
-import type { DefinitionInput } from './plan/definition-input.ts';
-import type { Definition } from './plan/schema.ts';
-import { drawSeed } from './plan/seed.ts';
-import { readDefinition } from './plan/written.ts';
-import { openSnapshot, placeSnapshot } from './snapshots/load.ts';
-import { forgetRun } from './snapshots/one-run.ts';
+import { type Mesh, probeMesh, probeNetwork, unlistedPeers } from './nodes/mesh.ts';
+import {
+  type AgainOptions,
+  type ClusterOptions,
+  type ClusterParts,
+  openAgain,
+  openNew,
+  openRunning,
+} from './opening.ts';
 import { saveSnapshot } from './snapshots/save.ts';
 import type { SnapshotRecord } from './snapshots/snapshot.ts';
-import type { StartProgress } from './start/start-context.ts';
-import { startCluster } from './start/startup.ts';
 import { meshTimeoutFor, timeoutFor } from './start/startup-conditions.ts';
 import {
   type BatchRecord,
-  type ClusterRecord,
   clusterFolder,
-  findCluster,
   type PreparedRecord,
   readRecord,
   readRun,
-  removeCluster,
   type Timings,
   writeRecord,
-  writeRun,
 } from './state/state.ts';
 import { defaultStateDir } from './state/state-folder.ts';
 
@@ -86,55 +60,6 @@ const UNREAD_BLOCKS = 8;
 const SETTLED_TIMEOUT_MS = 30_000;
 /** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
 const SYNCED_TIMEOUT_MS = 300_000;
-/** For networks that svcnet did not start. */
-const NO_TIMINGS: Timings = { chainMs: 0, nodesMs: 0, meshedMs: 0, batchUsableMs: 0, totalMs: 0 };
-/** Uploads remembered for `synced`; older ones are looked up on the nodes. */
-const UPLOADS_REMEMBERED = 10_000;
-
-/** Options of `Cluster.start`: the definition of the cluster, and how it is started. */
-export interface ClusterOptions extends DefinitionInput {
-  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
-  readonly stateDir?: string;
-  /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
-  readonly detached?: boolean;
-  /** Default: the machine's. */
-  readonly clock?: Clock;
-  /** Name of a snapshot to start from; only `name` and `ports` of the definition can be given with it. */
-  readonly snapshot?: string | undefined;
-  /** Where the definition comes from, for messages about it. */
-  readonly source?: string | undefined;
-  /** For the whole start. Default: each step has a limit that grows with the cluster. */
-  readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: StartProgress) => void;
-}
-
-/** Options of `Cluster.startAgain`. */
-export interface AgainOptions {
-  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
-  readonly stateDir?: string;
-  /** Default: the machine's. */
-  readonly clock?: Clock;
-  /** For the whole start. Default: each step has a limit that grows with the cluster. */
-  readonly timeoutMs?: number | undefined;
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: StartProgress) => void;
-}
-
-/** Options of `Cluster.attachNetwork`. */
-export interface AttachOptions {
-  /**
-   * Replaces the name in the document. Default: the name of the file, without its extension, or `network`.
-   */
-  readonly name?: string;
-  /** File with the token of all nodes, wherever it is; instead of what the document says. */
-  readonly tokenFile?: string;
-  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
-  readonly stateDir?: string;
-  /** Default: the machine's. */
-  readonly clock?: Clock;
-  readonly signal?: AbortSignal;
-}
 
 /** Both default to a limit that suits the wait; the signal ends it early. */
 export interface WaitLimits {
@@ -159,19 +84,6 @@ export interface SaveOptions extends WaitLimits {
   readonly onProgress?: (text: string) => void;
 }
 
-/** What a cluster is made of, started here or elsewhere. */
-interface ClusterParts {
-  readonly clock: Clock;
-  readonly record: ClusterRecord;
-  readonly timings: Timings;
-  readonly chain: Chain;
-  readonly nodes: readonly ClusterNode[];
-  readonly stateDir: string;
-  readonly driver: Driver;
-  readonly uploads: UploadMemory;
-  readonly forgetAtExit: () => void;
-}
-
 /** A network that runs. Made by `Cluster.start`, `Cluster.attach` or `Cluster.attachNetwork`; `stop`, or the end of an `await using` block, removes it. */
 export class Cluster implements AsyncDisposable {
   readonly name: string;
@@ -192,11 +104,7 @@ export class Cluster implements AsyncDisposable {
   readonly membership: Membership;
   /** Breaks it on purpose, and mends it. */
   readonly faults: Faults;
-  readonly #stateDir: string;
-  readonly #record: ClusterRecord;
-  readonly #driver: Driver;
-  readonly #uploads: UploadMemory;
-  readonly #forgetAtExit: () => void;
+  readonly #parts: ClusterParts;
   #stopped: Promise<void> | undefined;
 
   private constructor(parts: ClusterParts) {
@@ -206,15 +114,11 @@ export class Cluster implements AsyncDisposable {
     this.profile = parts.record.profile;
     this.batches = parts.record.batches;
     this.prepared = parts.record.prepared ?? { uploads: [] };
-    this.timings = parts.timings;
+    this.timings = parts.record.timings;
     this.clock = parts.clock;
     this.chain = parts.chain;
     this.nodes = parts.nodes;
-    this.#stateDir = parts.stateDir;
-    this.#record = parts.record;
-    this.#driver = parts.driver;
-    this.#uploads = parts.uploads;
-    this.#forgetAtExit = parts.forgetAtExit;
+    this.#parts = parts;
     const lag = this.profile === 'fast' ? 0 : UNREAD_BLOCKS;
     const { clock } = parts;
     this.chain.readBy((height, isCutOff) => awaitBlock(this.nodes, { height, lag, isCutOff, clock }));
@@ -243,53 +147,7 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError; nothing is left behind then
    */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const {
-      stateDir: given,
-      detached = false,
-      source = 'options',
-      clock = MACHINE_CLOCK,
-      ...others
-    } = options;
-    const { signal, timeoutMs, onProgress, snapshot, ...input } = others;
-    throwIfInterrupted(signal);
-    const stateDir = resolve(given ?? defaultStateDir());
-    const loaded =
-      snapshot === undefined ? undefined : openSnapshot(stateDir, snapshot, { beside: input, source });
-    const definition: Definition = loaded?.definition ?? parseDefinition(input, source);
-    const seed = loaded?.seed ?? definition.seed ?? drawSeed();
-    const ephemeral = !detached;
-    await removeLeftovers(stateDir);
-    const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
-    const claimed = await claimedRecord(stateDir, { name, seed, ephemeral, definition, clock });
-    const { batches = [], prepared } = loaded?.snapshot.record ?? {};
-    const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
-    const driver = driverOf(stateDir, record, { stopWithParent: ephemeral });
-    const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
-    const uploads = new UploadMemory();
-    try {
-      if (loaded !== undefined) await placeSnapshot(loaded.snapshot, stateDir, name);
-      const started = await startCluster({
-        clock,
-        stateDir,
-        record,
-        definition,
-        seed,
-        driver,
-        ephemeral,
-        continued: loaded !== undefined,
-        signal,
-        timeoutMs,
-        onProgress: onProgress ?? (() => undefined),
-        onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
-      });
-      const timings = started.record.timings as Timings;
-      return await Cluster.#open({ ...started, timings, clock, stateDir, driver, uploads, forgetAtExit });
-    } catch (error) {
-      // A failed start leaves nothing behind but what it keeps for reading.
-      if (readRecord(stateDir, name)?.token === record.token) await tearDown(stateDir, record, driver);
-      forgetAtExit();
-      throw cannotWrite(stateDir, error);
-    }
+    return new Cluster(await openNew(options));
   }
 
   /**
@@ -301,39 +159,7 @@ export class Cluster implements AsyncDisposable {
    * missing, `PORT_IN_USE` for ports that its definition names; what it keeps is as it was then
    */
   static async startAgain(name?: string, options: AgainOptions = {}): Promise<Cluster> {
-    const { signal, timeoutMs, onProgress = () => undefined, clock = MACHINE_CLOCK } = options;
-    throwIfInterrupted(signal);
-    const stateDir = resolve(options.stateDir ?? defaultStateDir());
-    const { record, before } = await takeAgain(stateDir, name);
-    const driver = driverOf(stateDir, record, { stopWithParent: false, isAgain: true });
-    const uploads = new UploadMemory();
-    try {
-      forgetRun(
-        clusterFolder(stateDir, record.name),
-        record.nodes.map((node) => node.name),
-      );
-      const started = await startCluster({
-        clock,
-        stateDir,
-        record,
-        before,
-        definition: readDefinition(record.definition),
-        seed: BigInt(record.seed ?? 0),
-        driver,
-        ephemeral: false,
-        continued: true,
-        signal,
-        timeoutMs,
-        onProgress,
-        onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
-      });
-      const timings = started.record.timings as Timings;
-      const forgetAtExit = () => undefined;
-      return await Cluster.#open({ ...started, timings, clock, stateDir, driver, uploads, forgetAtExit });
-    } catch (error) {
-      if (readRecord(stateDir, record.name)?.token === record.token) writeRecord(stateDir, before);
-      throw cannotWrite(stateDir, error);
-    }
+    return new Cluster(await openAgain(name, options));
   }
 
   /**
@@ -341,35 +167,7 @@ export class Cluster implements AsyncDisposable {
    * @param name may be left out when there is only one @throws HarnessError `CLUSTER_NOT_FOUND`
    */
   static async attach(name?: string, options: { stateDir?: string; clock?: Clock } = {}): Promise<Cluster> {
-    const { clock = MACHINE_CLOCK } = options;
-    const stateDir = resolve(options.stateDir ?? defaultStateDir());
-    const record = findCluster(stateDir, name);
-    if (record.phase === 'starting' || record.chain === undefined || record.timings === undefined) {
-      throw unfinishedError(stateDir, record);
-    }
-    // In the owning process, restarted parts still live and die with it.
-    const stopWithParent = record.ephemeral && record.owner.pid === process.pid;
-    const driver = driverOf(stateDir, record, { stopWithParent });
-    const uploads = new UploadMemory();
-    const context = {
-      clock,
-      driver,
-      stateDir,
-      record,
-      ephemeral: record.ephemeral,
-      onUploaded: (node: ClusterNode, uploaded: Uploaded) => uploads.remember(node, uploaded),
-    };
-    return Cluster.#open({
-      record,
-      timings: record.timings,
-      chain: new Chain(record.chain, clock),
-      clock,
-      nodes: openNodes(context, record.nodes, record.batches),
-      stateDir,
-      driver,
-      uploads,
-      forgetAtExit: () => undefined,
-    });
+    return new Cluster(await openRunning(name, options));
   }
 
   /**
@@ -380,43 +178,10 @@ export class Cluster implements AsyncDisposable {
    * does not answer or does not belong together, `CLUSTER_EXISTS`
    */
   static async attachNetwork(network: string | NetworkInput, options: AttachOptions = {}): Promise<Cluster> {
-    const { signal, clock = MACHINE_CLOCK } = options;
-    throwIfInterrupted(signal);
+    const { clock = MACHINE_CLOCK } = options;
     const stateDir = resolve(options.stateDir ?? defaultStateDir());
-    const source = typeof network === 'string' ? network : 'network';
-    const file =
-      typeof network === 'string'
-        ? await readNetworkFile(network, options)
-        : parseNetwork(network, { source, ...options });
-    const found = await findNetwork(file, source, { clock, signal });
-    throwIfInterrupted(signal);
-    const { name } = file;
-    // Without keys and tokens, which are only in the records of the nodes.
-    const nodes = file.nodes.map(({ name: node, api, debug }) => ({ name: node, api, debug }));
-    const definition = { driver: 'attached', profile: 'production', ...file, nodes } as const;
-    const claimed = await claimedRecord(stateDir, { name, ephemeral: false, definition, clock });
-    try {
-      for (const node of found.nodes)
-        writeRun(stateDir, name, node.name, { handle: { api: node.api }, state: 'running' });
-      const { rpc } = found.chain;
-      if (rpc !== '') writeRun(stateDir, name, 'chain', { handle: { rpc }, state: 'running' });
-      writeRecord(stateDir, { ...claimed, ...found, phase: 'running', timings: NO_TIMINGS });
-    } catch (error) {
-      removeCluster(stateDir, claimed);
-      throw cannotWrite(stateDir, error);
-    }
+    const name = await recordNetwork(network, { ...options, stateDir, clock });
     return Cluster.attach(name, { stateDir, clock });
-  }
-
-  static async #open(parts: ClusterParts): Promise<Cluster> {
-    await Promise.all(
-      parts.nodes.map(async (node) => {
-        const sight = await node.observe();
-        // The wanted state of what this process launched is already known.
-        if (node.wanted === undefined) node.accept(sight);
-      }),
-    );
-    return new Cluster(parts);
   }
 
   /** @param which index or name @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
@@ -459,24 +224,9 @@ export class Cluster implements AsyncDisposable {
     batch?: string,
     limits: WaitLimits & { readonly buyer?: number | string } = {},
   ): Promise<void> {
-    const options = this.#limits(limits, USABLE_TIMEOUT_MS + USABLE_BLOCKS_MAX * this.chain.blockTimeMs);
-    if (batch === undefined) {
-      const own = this.batches.filter(({ node }) => this.node(node).running);
-      await until('not every batch is usable', (signal) => probeBatches(own, this.nodes, signal), options);
-      return;
-    }
-    expectHex('usable: batch', batch, DIGITS.hash);
-    const id = batch.toLowerCase();
     const { buyer } = limits;
-    const owner = buyer === undefined ? await this.#ownerOf(id, options) : this.node(buyer);
-    await until(
-      'the batch is not usable',
-      (signal) =>
-        'block' in owner
-          ? probeForeignBatch({ id, block: owner.block }, this.nodes, signal)
-          : probeBatch(id, owner, this.nodes, signal),
-      options,
-    );
+    const timeoutMs = USABLE_TIMEOUT_MS + USABLE_BLOCKS_MAX * this.chain.blockTimeMs;
+    await awaitUsable(this, { id: batch, buyer }, this.#limits(limits, timeoutMs));
   }
 
   /**
@@ -489,26 +239,10 @@ export class Cluster implements AsyncDisposable {
     target: string | { node: number | string; tag: number },
     { onProgress, ...limits }: SyncedLimits = {},
   ): Promise<Tag | undefined> {
-    const options = this.#limits(limits, SYNCED_TIMEOUT_MS);
-    const isSynced = (tag: TagTarget) =>
-      until('the upload is not synced', (signal) => probeTag(tag, signal, onProgress), options);
-    if (typeof target === 'object' && target !== null) {
-      expectWhole('synced: tag', target.tag, { min: 0 });
-      const tag: TagTarget = { node: this.node(target.node), tag: target.tag };
-      return isSynced(tag);
-    }
-    expectHex('synced: reference', target, DIGITS.reference);
-    const remembered = this.#uploads.find(target.toLowerCase());
-    if (remembered?.tag === undefined && remembered !== undefined) return undefined;
-    const tags =
-      remembered?.tag === undefined
-        ? await until(
-            'no upload is known',
-            (signal) => findTags(target, this.nodes, { clock: this.clock, signal }),
-            options,
-          )
-        : [{ node: remembered.node, tag: remembered.tag }];
-    return (await Promise.all(tags.map(isSynced)))[0];
+    return awaitSynced(this, target, this.#parts.uploads, {
+      ...this.#limits(limits, SYNCED_TIMEOUT_MS),
+      onProgress,
+    });
   }
 
   /**
@@ -536,9 +270,9 @@ export class Cluster implements AsyncDisposable {
    * Records a batch bought for a node without one: the node's default batch for each later attach. @internal
    */
   adopt(batch: BatchRecord): void {
-    const record = readRecord(this.#stateDir, this.name);
-    if (record?.token !== this.#record.token) return;
-    writeRecord(this.#stateDir, { ...record, batches: [...record.batches, batch] });
+    const record = readRecord(this.#parts.stateDir, this.name);
+    if (record?.token !== this.#parts.record.token) return;
+    writeRecord(this.#parts.stateDir, { ...record, batches: [...record.batches, batch] });
   }
 
   /**
@@ -552,11 +286,11 @@ export class Cluster implements AsyncDisposable {
     const { record } = await saveSnapshot(
       {
         clock: this.clock,
-        stateDir: this.#stateDir,
-        record: this.#record,
+        stateDir: this.#parts.stateDir,
+        record: this.#parts.record,
         nodes: this.nodes,
         chain: this.chain,
-        driver: this.#driver,
+        driver: this.#parts.driver,
         signal,
         onProgress,
         restarted: async () => {
@@ -584,7 +318,7 @@ export class Cluster implements AsyncDisposable {
   async detach(): Promise<void> {
     this.membership.close();
     await Promise.all([...this.nodes.map((node) => node.client.close()), this.chain.close()]);
-    await this.#driver.close();
+    await this.#parts.driver.close();
   }
 
   /** The document of `ps --json`. */
@@ -598,20 +332,20 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started by svcnet
    */
   logOf(part: string): PartLog {
-    const isProxy = part === LINK_PROXY && this.#driver.proxied;
+    const isProxy = part === LINK_PROXY && this.#parts.driver.proxied;
     const node = part === 'chain' || isProxy ? undefined : this.node(part);
     if (!this.logged) {
       throw new HarnessError('NODE_STATE', `cannot read the log of ${part}: it was not started by svcnet`, {
         hint: 'Whatever runs it has its log, such as docker logs or kubectl logs.',
       });
     }
-    const log = () => clusterFolder(this.#stateDir, this.name).log(part);
-    return node?.output ?? this.#driver.logs({ name: part, log: log() });
+    const log = () => clusterFolder(this.#parts.stateDir, this.name).log(part);
+    return node?.output ?? this.#parts.driver.logs({ name: part, log: log() });
   }
 
   /** Brings logs that are kept elsewhere into its folder. */
   gatherLogs(): Promise<void> {
-    return this.#driver.gatherLogs();
+    return this.#parts.driver.gatherLogs();
   }
 
   /** Whether the logs of its nodes can be read: those of nodes that svcnet did not start cannot. */
@@ -621,87 +355,25 @@ export class Cluster implements AsyncDisposable {
 
   /** What can be done to its nodes where they run. */
   get capabilities(): ReadonlySet<Capability> {
-    return this.#driver.capabilities;
+    return this.#parts.driver.capabilities;
   }
 
   /** Folder of logs, keys and data. */
   get folder(): string {
-    return clusterFolder(this.#stateDir, this.name).path;
+    return clusterFolder(this.#parts.stateDir, this.name).path;
   }
 
   async #stop(): Promise<void> {
     this.membership.close();
     for (const node of this.nodes) node.retire();
-    await tearDown(this.#stateDir, this.#record, this.#driver);
+    await tearDown(this.#parts.stateDir, this.#parts.record, this.#parts.driver);
     // Nodes that svcnet did not start keep running.
     if (this.driver !== 'attached') for (const node of this.nodes) node.tornDown();
     await this.detach();
-    this.#forgetAtExit();
-  }
-
-  /** The node that owns the batch, or the batch's block when no node does. */
-  async #ownerOf(batch: string, options: WaitOptions): Promise<ClusterNode | { readonly block: number }> {
-    const known = this.batches.find(({ id }) => id === batch);
-    if (known !== undefined) return this.node(known.node);
-    try {
-      return await until(
-        'no node owns the batch',
-        (signal) => findOwner(batch, this.nodes, { clock: this.clock, signal }),
-        options,
-      );
-    } catch (error) {
-      if (!(error instanceof HarnessError) || error.code !== 'BATCH_UNKNOWN') throw error;
-      const created = await this.chain.batch(batch);
-      if (created === undefined) throw error;
-      // Its node may not have read that block yet.
-      return this.nodes.find(({ ethereum }) => ethereum === created.owner) ?? { block: created.block };
-    }
+    this.#parts.forgetAtExit();
   }
 
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {
     return { clock: this.clock, timeoutMs: limits.timeoutMs ?? timeoutMs, signal: limits.signal };
-  }
-}
-
-function unfinishedError(stateDir: string, record: ClusterRecord): HarnessError {
-  const { name, phase, owner } = record;
-  return phase === 'starting' && isAlive(owner)
-    ? new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' is being started by process ${owner.pid}`, {
-        hint: 'Try again when it has started.',
-      })
-    : new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' has not started completely`, {
-        hint: isMeantToStay(record)
-          ? nextSteps(stateDir, record)
-          : `Remove it with: svcnet down --name ${name}`,
-      });
-}
-
-async function claimedRecord(
-  stateDir: string,
-  options: Parameters<typeof claimCluster>[1],
-): Promise<ClusterRecord> {
-  try {
-    return await claimCluster(stateDir, options);
-  } catch (error) {
-    throw cannotWrite(stateDir, error);
-  }
-}
-
-/** Which upload gave which reference, so that `synced` need not ask every node. */
-class UploadMemory {
-  readonly #uploads = new Map<string, { node: ClusterNode; tag: number | undefined }>();
-
-  remember(node: ClusterNode, uploaded: Uploaded): void {
-    this.#uploads.delete(uploaded.reference);
-    this.#uploads.set(uploaded.reference, { node, tag: uploaded.tag });
-    if (this.#uploads.size <= UPLOADS_REMEMBERED) return;
-    for (const oldest of this.#uploads.keys()) {
-      this.#uploads.delete(oldest);
-      return;
-    }
-  }
-
-  find(reference: string): { node: ClusterNode; tag: number | undefined } | undefined {
-    return this.#uploads.get(reference);
   }
 }

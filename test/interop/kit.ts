@@ -5,8 +5,9 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { LogEntry } from '../../harness/base/logs/log-entry.ts';
-import { Cluster, type ClusterOptions } from '../../harness/cluster/cluster.ts';
+import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
+import type { ClusterOptions } from '../../harness/cluster/opening.ts';
 import { until } from '../../harness/scenario.ts';
 
 /** Pull syncing a reserve takes seconds; a loaded machine gets time. */

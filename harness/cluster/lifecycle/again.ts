@@ -129,6 +129,20 @@ async function expectDown(stateDir: string, record: ClusterRecord): Promise<void
   });
 }
 
+/** Why nobody can attach to a cluster that does not run as a whole. */
+export function unfinishedError(stateDir: string, record: ClusterRecord): HarnessError {
+  const { name, phase, owner } = record;
+  return phase === 'starting' && isAlive(owner)
+    ? new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' is being started by process ${owner.pid}`, {
+        hint: 'Try again when it has started.',
+      })
+    : new HarnessError('CLUSTER_NOT_FOUND', `cluster '${name}' has not started completely`, {
+        hint: isMeantToStay(record)
+          ? nextSteps(stateDir, record)
+          : `Remove it with: svcnet down --name ${name}`,
+      });
+}
+
 function beingStarted(name: string, pid: number): HarnessError {
   return new HarnessError('CLUSTER_EXISTS', `cluster '${name}' is being started by process ${pid}`, {
     hint: 'Try again when it has started.',

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
-import { HarnessError } from '../../base/errors.ts';
+import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { readJson } from '../../base/json-file.ts';
 import { ownProcess } from '../../base/machine/processes.ts';
@@ -29,7 +29,7 @@ import { driverOf, isInUse, partsOf } from './drivers.ts';
 /**
  * Takes a name. What is left of a cluster of that name that has never started, or that belonged to a process which is
  * gone, is removed.
- * @throws HarnessError `CLUSTER_EXISTS` when a cluster of that name runs, is being started, or was left to stay
+ * @throws HarnessError `CANNOT_WRITE`, `CLUSTER_EXISTS` when a cluster of that name runs, is being started, or was left to stay
  */
 export async function claimCluster(
   stateDir: string,
@@ -58,12 +58,14 @@ export async function claimCluster(
   };
   const { path } = clusterFolder(stateDir, name);
   const prepared = join(clustersDir(stateDir), `.${record.token}`);
-  writeFirstRecord(prepared, record);
   try {
+    writeFirstRecord(prepared, record);
     if (!moveInto(prepared, path)) {
       await removeAbandoned(stateDir, name);
       if (!moveInto(prepared, path)) throw takenError(stateDir, name);
     }
+  } catch (error) {
+    throw cannotWrite(stateDir, error);
   } finally {
     rmSync(prepared, { recursive: true, force: true });
   }

@@ -1,210 +1,120 @@
 /**
- * The states of a cluster that can be awaited. Each is checked from outside, over the API, and reports what
- * is missing.
+ * When a batch is usable and an upload is synced: checked from outside, over the API, with what is missing.
  */
 
-import { proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Clock } from '../../../formats/clock.ts';
-import { fromHex } from '../../../formats/crypto/hex.ts';
+import { DIGITS, expectHex, expectWhole } from '../../base/arguments.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
-import { orMissing, type ProbeResult } from '../../base/wait.ts';
+import { orMissing, type ProbeResult, until, type WaitOptions } from '../../base/wait.ts';
+import type { Chain } from '../../chain/chain.ts';
 import { ClientError } from '../../client/errors.ts';
-import type { Tag } from '../../client/types.ts';
-import { isHonest } from '../../flavours/flavour.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import type { Tag, Uploaded } from '../../client/types.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
-import { introducers } from './introductions.ts';
+import { someNames } from './mesh.ts';
 
-/**
- * Up to this many full nodes are all connected to each other: none of their bins exceeds saturation
- * (p2p-protocols.md 6.1).
- */
-const FULL_MESH_NODES = 9;
-/**
- * In a larger cluster a node connects to all peers of a bin up to this many, which saturate it at radius 0;
- * beyond that, it is free to choose.
- */
-const SATURATION_PEERS = 4;
-const BINS = 32;
-/** How many names of a longer list of missing peers are shown. */
-const NAMES_SHOWN = 3;
+/** Uploads remembered; older ones are looked up on the nodes. */
+const UPLOADS_REMEMBERED = 10_000;
 
-/** Directed links between nodes of the cluster. */
-export interface Mesh {
-  /** Links that exist. */
-  readonly links: number;
-  /** Links that should. */
-  readonly expected: number;
+/** The nodes of a cluster. */
+interface Net {
+  readonly nodes: readonly ClusterNode[];
+  /** @throws HarnessError `NODE_NOT_FOUND` */
+  node(which: number | string): ClusterNode;
 }
 
-/** A link that is missing: the node whose peers were asked for, and the one that is not among them. */
-export interface Apart {
-  readonly node: ClusterNode;
-  readonly other: ClusterNode;
-}
-
-/**
- * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to
- * saturation (a light node: to those that tell it about each other), and none of them lacks anything it needs
- * to serve. Clusters of up to nine full nodes are meshed when each is connected to every other. Where a
- * topology names the links, exactly these are expected. Dishonest nodes do not count.
- */
-export async function probeMesh(
-  nodes: readonly ClusterNode[],
-  signal: AbortSignal,
-): Promise<ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart }> {
-  // Nodes that break the rules are refused sooner or later.
-  const running = nodes.filter((node) => node.running && isHonest(node));
-  // Boot nodes fill no bin of others, so nobody counts them.
-  const full = nodes.filter(({ mode }) => mode === 'full').length;
-  const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
-  const counts = await Promise.all(running.map((node) => linksOf(node, { running, wanted }, signal)));
-  const mesh = {
-    links: counts.reduce((sum, count) => sum + count.links, 0),
-    expected: counts.reduce((sum, count) => sum + count.expected, 0),
-  };
-  const first = counts.find((count) => count.missing !== undefined);
-  if (first?.missing !== undefined) {
-    const { missing, apart } = first;
-    const text = `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`;
-    return { missing: text, mesh, ...(apart === undefined ? {} : { apart }) };
+/** `cluster.usable` @param id of a batch; undefined: all of the cluster's */
+export async function awaitUsable(
+  net: Net & { readonly batches: readonly BatchRecord[]; readonly chain: Pick<Chain, 'batch'> },
+  { id, buyer }: { readonly id: string | undefined; readonly buyer: number | string | undefined },
+  options: WaitOptions,
+): Promise<void> {
+  const { nodes } = net;
+  if (id === undefined) {
+    const own = net.batches.filter(({ node }) => net.node(node).running);
+    await until('not every batch is usable', (signal) => probeBatches(own, nodes, signal), options);
+    return;
   }
-  const lacking = await firstLacking(running, signal);
-  return lacking === undefined ? { done: mesh, mesh } : { missing: lacking, lacking, mesh };
-}
-
-/**
- * In a network that svcnet did not start, the expected links are unknown: every running node must have a
- * peer, listed or not, and lack nothing it needs to serve. Links are counted between the listed nodes.
- */
-export async function probeNetwork(
-  nodes: readonly ClusterNode[],
-  signal: AbortSignal,
-): Promise<ProbeResult<Mesh>> {
-  const running = nodes.filter((node) => node.running);
-  const overlays = new Set(running.map(({ overlay }) => overlay));
-  let links = 0;
-  for (const node of running) {
-    const seen = await orMissing(node.name, async () => ({ done: await node.client.peers(signal) }));
-    if ('missing' in seen) return seen;
-    if (seen.done.length === 0) return { missing: `${node.name} has no peers` };
-    links += seen.done.filter(({ address }) => overlays.has(address)).length;
-  }
-  const lacking = await firstLacking(running, signal);
-  return lacking === undefined ? { done: { links, expected: links } } : { missing: lacking };
-}
-
-/** Full nodes among the nodes' peers that are not in the list. @returns overlays */
-export async function unlistedPeers(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<string[]> {
-  const overlays = new Set(nodes.map(({ overlay }) => overlay));
-  const peers = await Promise.all(
-    nodes.filter((node) => node.running).map((node) => node.client.peers(signal)),
+  expectHex('usable: batch', id, DIGITS.hash);
+  const batch = id.toLowerCase();
+  const owner = buyer === undefined ? await ownerOf(batch, net, options) : net.node(buyer);
+  await until(
+    'the batch is not usable',
+    (signal) =>
+      'block' in owner
+        ? probeForeignBatch({ id: batch, block: owner.block }, nodes, signal)
+        : probeBatch(batch, owner, nodes, signal),
+    options,
   );
-  const full = peers.flat().filter(({ address, fullNode }) => fullNode && !overlays.has(address));
-  return [...new Set(full.map(({ address }) => address))];
 }
 
-/** What the first node that is not ready to serve lacks; a node on its own has no network to join. */
-async function firstLacking(
-  running: readonly ClusterNode[],
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  for (const node of running.filter((one) => introducers(one, running).length > 0)) {
-    const seen = await orMissing(node.name, async () => ({ done: await node.lacking(signal) }));
-    if ('missing' in seen) return seen.missing;
-    if (seen.done !== undefined) return `${node.name} ${seen.done}`;
+/** The node that owns the batch, or the batch's block when no node does. */
+async function ownerOf(
+  batch: string,
+  net: Parameters<typeof awaitUsable>[0],
+  options: WaitOptions,
+): Promise<ClusterNode | { readonly block: number }> {
+  const { clock } = options;
+  const known = net.batches.find(({ id }) => id === batch);
+  if (known !== undefined) return net.node(known.node);
+  try {
+    return await until(
+      'no node owns the batch',
+      (signal) => findOwner(batch, net.nodes, { clock, signal }),
+      options,
+    );
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code !== 'BATCH_UNKNOWN') throw error;
+    const created = await net.chain.batch(batch);
+    if (created === undefined) throw error;
+    // Its node may not have read that block yet.
+    return net.nodes.find(({ ethereum }) => ethereum === created.owner) ?? { block: created.block };
   }
-  return undefined;
 }
 
-async function linksOf(
-  node: ClusterNode,
-  { running, wanted }: { readonly running: readonly ClusterNode[]; readonly wanted: number },
-  signal: AbortSignal,
-): Promise<{ links: number; expected: number; missing?: string; apart?: Apart }> {
-  const seen = await orMissing(node.name, async () => ({ done: await node.client.peers(signal) }));
-  const peers = new Set('missing' in seen ? [] : seen.done.map((peer) => peer.address));
-  if (node.peers !== undefined) {
-    return 'missing' in seen
-      ? { links: 0, expected: namedPeers(node, running).length, missing: seen.missing }
-      : namedLinks(node, running, peers);
+/** `cluster.synced` @param target a reference, or a tag on a node @param uploads of this process */
+export async function awaitSynced(
+  net: Net,
+  target: string | { readonly node: number | string; readonly tag: number },
+  uploads: UploadMemory,
+  { onProgress, ...options }: WaitOptions & { readonly onProgress?: SyncProgress | undefined },
+): Promise<Tag | undefined> {
+  const whenSynced = (tag: TagTarget) =>
+    until('the upload is not synced', (signal) => probeTag(tag, signal, onProgress), options);
+  if (typeof target === 'object' && target !== null) {
+    expectWhole('synced: tag', target.tag, { min: 0 });
+    return whenSynced({ node: net.node(target.node), tag: target.tag });
   }
-  const bins = byBin(node, expectedPeers(node, running, peers));
-  const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, wanted), 0);
-  if ('missing' in seen) return { links: 0, expected, missing: seen.missing };
-  const links = bins.reduce(
-    (sum, bin) => sum + Math.min(bin.filter((other) => peers.has(other.overlay)).length, wanted),
-    0,
-  );
-  const lacking = bins.flatMap((bin) => {
-    const absent = bin.filter((other) => !peers.has(other.overlay));
-    return bin.length - absent.length < Math.min(bin.length, wanted) ? absent : [];
-  });
-  const [other] = lacking;
-  if (other === undefined) return { links, expected };
-  const missing = `${node.name} is not connected to ${someNames(lacking)}`;
-  return { links, expected, missing, apart: { node, other } };
+  expectHex('synced: reference', target, DIGITS.reference);
+  const remembered = uploads.find(target.toLowerCase());
+  if (remembered === 'direct') return undefined;
+  const { clock } = options;
+  const tags =
+    remembered === undefined
+      ? await until('no upload is known', (signal) => findTags(target, net.nodes, { clock, signal }), options)
+      : [remembered];
+  return (await Promise.all(tags.map(whenSynced)))[0];
 }
 
-/**
- * Full nodes that it must end up connected to. No node has to dial a boot node once it knows others. No node
- * dials a light node either, and a Bee tells it only of nodes that dialled the Bee: with Bees alone, one peer
- * is enough.
- */
-function expectedPeers(
-  node: ClusterNode,
-  running: readonly ClusterNode[],
-  peers: ReadonlySet<string>,
-): ClusterNode[] {
-  if (node.mode === 'boot') return [];
-  const full = introducers(node, running);
-  if (node.mode === 'full') return full;
-  const telling = full.filter(({ flavour }) => FLAVOURS[flavour].bootstraps);
-  if (telling.length > 0) return telling;
-  const met = full.filter(({ overlay }) => peers.has(overlay));
-  return met.length > 0 ? met : full.slice(0, 1);
-}
+/** Which upload gave which reference, so that not every node need be asked. */
+export class UploadMemory {
+  readonly #uploads = new Map<string, TagTarget | 'direct'>();
 
-/** Running full nodes that the topology links it to: light ones see to their own links. */
-function namedPeers({ peers }: ClusterNode, running: readonly ClusterNode[]): ClusterNode[] {
-  return running.filter(({ name, mode }) => mode === 'full' && peers?.includes(name));
-}
+  remember(node: ClusterNode, { reference, tag }: Uploaded): void {
+    this.#uploads.delete(reference);
+    this.#uploads.set(reference, tag === undefined ? 'direct' : { node, tag });
+    if (this.#uploads.size <= UPLOADS_REMEMBERED) return;
+    for (const oldest of this.#uploads.keys()) {
+      this.#uploads.delete(oldest);
+      return;
+    }
+  }
 
-/** @param connected overlays */
-function namedLinks(
-  node: ClusterNode,
-  running: readonly ClusterNode[],
-  connected: ReadonlySet<string>,
-): { links: number; expected: number; missing?: string } {
-  const expected = namedPeers(node, running);
-  const absent = expected.filter(({ overlay }) => !connected.has(overlay));
-  const counts = { links: expected.length - absent.length, expected: expected.length };
-  if (absent.length > 0)
-    return { ...counts, missing: `${node.name} is not connected to ${someNames(absent)}` };
-  const strange = running.filter(
-    ({ name, overlay }) => connected.has(overlay) && !node.peers?.includes(name),
-  );
-  return strange.length === 0
-    ? counts
-    : {
-        ...counts,
-        missing: `${node.name} is connected to ${someNames(strange)}, a link that its topology does not have`,
-      };
-}
-
-function byBin(node: ClusterNode, others: readonly ClusterNode[]): ClusterNode[][] {
-  const bins: ClusterNode[][] = Array.from({ length: BINS }, () => []);
-  const own = fromHex(node.overlay);
-  for (const other of others) bins[proximityOrder(own, fromHex(other.overlay))]?.push(other);
-  return bins;
-}
-
-function someNames(nodes: readonly ClusterNode[]): string {
-  const names = nodes.slice(0, NAMES_SHOWN).map((node) => node.name);
-  const more = nodes.length - names.length;
-  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
+  /** @returns `direct`: synced when it was acknowledged, it has no tag */
+  find(reference: string): TagTarget | 'direct' | undefined {
+    return this.#uploads.get(reference);
+  }
 }
 
 /** A batch, and the block that created it. */
@@ -240,7 +150,7 @@ async function probeOwnBatch(
 }
 
 /** A batch whose owner may be outside the cluster: every running node has seen its creation. */
-export async function probeForeignBatch(
+async function probeForeignBatch(
   { id, block }: CreatedBatch,
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
@@ -292,11 +202,14 @@ export interface TagTarget {
   readonly tag: number;
 }
 
+/** Receives at every poll how many chunks have reached their neighbourhood, and how many the upload has. */
+type SyncProgress = (synced: number, split: number) => void;
+
 /** A tag is synced when every chunk handed in was seen before or has reached its neighbourhood (4.5). */
 export async function probeTag(
   { node, tag }: TagTarget,
   signal: AbortSignal,
-  onProgress?: (synced: number, split: number) => void,
+  onProgress?: SyncProgress,
 ): Promise<ProbeResult<Tag>> {
   try {
     const seen = await node.tags.get(tag, signal);

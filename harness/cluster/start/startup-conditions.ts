@@ -8,8 +8,9 @@ import { ClientError } from '../../client/errors.ts';
 import { isHonest } from '../../flavours/flavour.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
-import { probeBatches, probeMesh } from '../nodes/conditions.ts';
+import { probeBatches } from '../nodes/conditions.ts';
 import { type Acquaintance, introduce } from '../nodes/introductions.ts';
+import { probeMesh } from '../nodes/mesh.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { StartContext } from './start-context.ts';
 

@@ -47,7 +47,7 @@ const PORT_ATTEMPTS = 3;
 const GRACE_MS = 500;
 
 export interface StartedCluster {
-  readonly record: ClusterRecord;
+  readonly record: ClusterRecord & { readonly timings: Timings };
   readonly chain: Chain;
   readonly nodes: readonly ClusterNode[];
 }
@@ -162,7 +162,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     ...(state === undefined ? {} : { preparedMs: state.ms }),
     totalMs: watch.total(),
   };
-  const record: ClusterRecord = {
+  const record: StartedCluster['record'] = {
     ...context.record,
     phase: 'running',
     chain: started.record,

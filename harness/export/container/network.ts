@@ -9,8 +9,9 @@ import { cannotWrite, EXIT, exitCodeOf, HarnessError, messageOf } from '../../ba
 import { forTerminal } from '../../base/foreign-text.ts';
 import { formatMs } from '../../base/format.ts';
 import { lineProgress } from '../../base/terminal/progress.ts';
-import { Cluster, type ClusterOptions } from '../../cluster/cluster.ts';
+import { Cluster } from '../../cluster/cluster.ts';
 import { type Incident, incidentText } from '../../cluster/nodes/membership.ts';
+import type { ClusterOptions } from '../../cluster/opening.ts';
 import { trimHolder } from '../../places/embedded/rest.ts';
 import { type Health, serveHealth } from './health.ts';
 import { NETWORK_HELP, networkDefinition } from './network-options.ts';

@@ -1,5 +1,5 @@
 /** The clusters on which scenarios are lied to, each with what is done there. */
-import type { ClusterOptions } from '../../../../harness/cluster/cluster.ts';
+import type { ClusterOptions } from '../../../../harness/cluster/opening.ts';
 import redistributionRound from '../../../../scenarios/redistribution-round.ts';
 import { SILENT_CLUSTER } from '../../../../scenarios/steps/silent-neighbourhood.ts';
 import withdraw from '../../../../scenarios/withdraw.ts';

@@ -10,9 +10,9 @@ import {
   findTags,
   probeBatch,
   probeBatches,
-  probeMesh,
   probeTag,
 } from '../../../../../harness/cluster/nodes/conditions.ts';
+import { probeMesh } from '../../../../../harness/cluster/nodes/mesh.ts';
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const SIGNAL = new AbortController().signal;

@@ -1,0 +1,201 @@
+/** Whether nodes are connected as they should be: checked from outside, over the API, with what is missing. */
+
+import { proximityOrder } from '../../../formats/chunk/address.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
+import { plural } from '../../base/format.ts';
+import { orMissing, type ProbeResult } from '../../base/wait.ts';
+import { isHonest } from '../../flavours/flavour.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import type { ClusterNode } from './cluster-node.ts';
+import { introducers } from './introductions.ts';
+
+/**
+ * Up to this many full nodes are all connected to each other: none of their bins exceeds saturation
+ * (p2p-protocols.md 6.1).
+ */
+const FULL_MESH_NODES = 9;
+/**
+ * In a larger cluster a node connects to all peers of a bin up to this many, which saturate it at radius 0;
+ * beyond that, it is free to choose.
+ */
+const SATURATION_PEERS = 4;
+const BINS = 32;
+/** How many names of a longer list of missing peers are shown. */
+const NAMES_SHOWN = 3;
+
+/** Directed links between nodes of the cluster. */
+export interface Mesh {
+  /** Links that exist. */
+  readonly links: number;
+  /** Links that should. */
+  readonly expected: number;
+}
+
+/** A link that is missing: the node whose peers were asked for, and the one that is not among them. */
+export interface Apart {
+  readonly node: ClusterNode;
+  readonly other: ClusterNode;
+}
+
+/**
+ * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to
+ * saturation (a light node: to those that tell it about each other), and none of them lacks anything it needs
+ * to serve. Clusters of up to nine full nodes are meshed when each is connected to every other. Where a
+ * topology names the links, exactly these are expected. Dishonest nodes do not count.
+ */
+export async function probeMesh(
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart }> {
+  // Nodes that break the rules are refused sooner or later.
+  const running = nodes.filter((node) => node.running && isHonest(node));
+  // Boot nodes fill no bin of others, so nobody counts them.
+  const full = nodes.filter(({ mode }) => mode === 'full').length;
+  const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
+  const counts = await Promise.all(running.map((node) => linksOf(node, { running, wanted }, signal)));
+  const mesh = {
+    links: counts.reduce((sum, count) => sum + count.links, 0),
+    expected: counts.reduce((sum, count) => sum + count.expected, 0),
+  };
+  const first = counts.find((count) => count.missing !== undefined);
+  if (first?.missing !== undefined) {
+    const { missing, apart } = first;
+    const text = `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`;
+    return { missing: text, mesh, ...(apart === undefined ? {} : { apart }) };
+  }
+  const lacking = await firstLacking(running, signal);
+  return lacking === undefined ? { done: mesh, mesh } : { missing: lacking, lacking, mesh };
+}
+
+/**
+ * In a network that svcnet did not start, the expected links are unknown: every running node must have a
+ * peer, listed or not, and lack nothing it needs to serve. Links are counted between the listed nodes.
+ */
+export async function probeNetwork(
+  nodes: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<ProbeResult<Mesh>> {
+  const running = nodes.filter((node) => node.running);
+  const overlays = new Set(running.map(({ overlay }) => overlay));
+  let links = 0;
+  for (const node of running) {
+    const seen = await orMissing(node.name, async () => ({ done: await node.client.peers(signal) }));
+    if ('missing' in seen) return seen;
+    if (seen.done.length === 0) return { missing: `${node.name} has no peers` };
+    links += seen.done.filter(({ address }) => overlays.has(address)).length;
+  }
+  const lacking = await firstLacking(running, signal);
+  return lacking === undefined ? { done: { links, expected: links } } : { missing: lacking };
+}
+
+/** Full nodes among the nodes' peers that are not in the list. @returns overlays */
+export async function unlistedPeers(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<string[]> {
+  const overlays = new Set(nodes.map(({ overlay }) => overlay));
+  const peers = await Promise.all(
+    nodes.filter((node) => node.running).map((node) => node.client.peers(signal)),
+  );
+  const full = peers.flat().filter(({ address, fullNode }) => fullNode && !overlays.has(address));
+  return [...new Set(full.map(({ address }) => address))];
+}
+
+/** What the first node that is not ready to serve lacks; a node on its own has no network to join. */
+async function firstLacking(
+  running: readonly ClusterNode[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const node of running.filter((one) => introducers(one, running).length > 0)) {
+    const seen = await orMissing(node.name, async () => ({ done: await node.lacking(signal) }));
+    if ('missing' in seen) return seen.missing;
+    if (seen.done !== undefined) return `${node.name} ${seen.done}`;
+  }
+  return undefined;
+}
+
+async function linksOf(
+  node: ClusterNode,
+  { running, wanted }: { readonly running: readonly ClusterNode[]; readonly wanted: number },
+  signal: AbortSignal,
+): Promise<{ links: number; expected: number; missing?: string; apart?: Apart }> {
+  const seen = await orMissing(node.name, async () => ({ done: await node.client.peers(signal) }));
+  const peers = new Set('missing' in seen ? [] : seen.done.map((peer) => peer.address));
+  if (node.peers !== undefined) {
+    return 'missing' in seen
+      ? { links: 0, expected: namedPeers(node, running).length, missing: seen.missing }
+      : namedLinks(node, running, peers);
+  }
+  const bins = byBin(node, expectedPeers(node, running, peers));
+  const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, wanted), 0);
+  if ('missing' in seen) return { links: 0, expected, missing: seen.missing };
+  const links = bins.reduce(
+    (sum, bin) => sum + Math.min(bin.filter((other) => peers.has(other.overlay)).length, wanted),
+    0,
+  );
+  const lacking = bins.flatMap((bin) => {
+    const absent = bin.filter((other) => !peers.has(other.overlay));
+    return bin.length - absent.length < Math.min(bin.length, wanted) ? absent : [];
+  });
+  const [other] = lacking;
+  if (other === undefined) return { links, expected };
+  const missing = `${node.name} is not connected to ${someNames(lacking)}`;
+  return { links, expected, missing, apart: { node, other } };
+}
+
+/**
+ * Full nodes that it must end up connected to. No node has to dial a boot node once it knows others. No node
+ * dials a light node either, and a Bee tells it only of nodes that dialled the Bee: with Bees alone, one peer
+ * is enough.
+ */
+function expectedPeers(
+  node: ClusterNode,
+  running: readonly ClusterNode[],
+  peers: ReadonlySet<string>,
+): ClusterNode[] {
+  if (node.mode === 'boot') return [];
+  const full = introducers(node, running);
+  if (node.mode === 'full') return full;
+  const telling = full.filter(({ flavour }) => FLAVOURS[flavour].bootstraps);
+  if (telling.length > 0) return telling;
+  const met = full.filter(({ overlay }) => peers.has(overlay));
+  return met.length > 0 ? met : full.slice(0, 1);
+}
+
+/** Running full nodes that the topology links it to: light ones see to their own links. */
+function namedPeers({ peers }: ClusterNode, running: readonly ClusterNode[]): ClusterNode[] {
+  return running.filter(({ name, mode }) => mode === 'full' && peers?.includes(name));
+}
+
+/** @param connected overlays */
+function namedLinks(
+  node: ClusterNode,
+  running: readonly ClusterNode[],
+  connected: ReadonlySet<string>,
+): { links: number; expected: number; missing?: string } {
+  const expected = namedPeers(node, running);
+  const absent = expected.filter(({ overlay }) => !connected.has(overlay));
+  const counts = { links: expected.length - absent.length, expected: expected.length };
+  if (absent.length > 0)
+    return { ...counts, missing: `${node.name} is not connected to ${someNames(absent)}` };
+  const strange = running.filter(
+    ({ name, overlay }) => connected.has(overlay) && !node.peers?.includes(name),
+  );
+  return strange.length === 0
+    ? counts
+    : {
+        ...counts,
+        missing: `${node.name} is connected to ${someNames(strange)}, a link that its topology does not have`,
+      };
+}
+
+function byBin(node: ClusterNode, others: readonly ClusterNode[]): ClusterNode[][] {
+  const bins: ClusterNode[][] = Array.from({ length: BINS }, () => []);
+  const own = fromHex(node.overlay);
+  for (const other of others) bins[proximityOrder(own, fromHex(other.overlay))]?.push(other);
+  return bins;
+}
+
+/** The first names, and how many more there are. */
+export function someNames(nodes: readonly ClusterNode[]): string {
+  const names = nodes.slice(0, NAMES_SHOWN).map((node) => node.name);
+  const more = nodes.length - names.length;
+  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
+}

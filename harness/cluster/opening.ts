@@ -1,0 +1,184 @@
+/**
+ * Where clusters come from: a start, a start again, another process. A start that fails leaves nothing of its own
+ * behind.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { Clock } from '../../formats/clock.ts';
+import { cannotWrite, throwIfInterrupted } from '../base/errors.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { Chain } from '../chain/chain.ts';
+import type { Driver } from '../places/driver.ts';
+import { takeAgain, unfinishedError } from './lifecycle/again.ts';
+import { removeAtExit } from './lifecycle/at-exit.ts';
+import { claimCluster } from './lifecycle/claim.ts';
+import { driverOf } from './lifecycle/drivers.ts';
+import { removeLeftovers } from './lifecycle/leftovers.ts';
+import { tearDown } from './lifecycle/teardown.ts';
+import type { ClusterNode } from './nodes/cluster-node.ts';
+import { UploadMemory } from './nodes/conditions.ts';
+import { openNodes } from './nodes/open-nodes.ts';
+import { parseDefinition } from './plan/definition.ts';
+import type { DefinitionInput } from './plan/definition-input.ts';
+import { drawSeed } from './plan/seed.ts';
+import { readDefinition } from './plan/written.ts';
+import { openSnapshot, placeSnapshot } from './snapshots/load.ts';
+import { forgetRun } from './snapshots/one-run.ts';
+import type { StartContext, StartProgress } from './start/start-context.ts';
+import { startCluster } from './start/startup.ts';
+import {
+  type ClusterRecord,
+  clusterFolder,
+  findCluster,
+  readRecord,
+  type Timings,
+  writeRecord,
+} from './state/state.ts';
+import { defaultStateDir } from './state/state-folder.ts';
+
+/** Options of `Cluster.start`: the definition of the cluster, and how it is started. */
+export interface ClusterOptions extends DefinitionInput {
+  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  readonly stateDir?: string;
+  /** Leave the cluster running when this process ends. Default: it ends with this process, even if that crashes. */
+  readonly detached?: boolean;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
+  /** Name of a snapshot to start from; only `name` and `ports` of the definition can be given with it. */
+  readonly snapshot?: string | undefined;
+  /** Where the definition comes from, for messages about it. */
+  readonly source?: string | undefined;
+  /** For the whole start. Default: each step has a limit that grows with the cluster. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+/** Options of `Cluster.startAgain`. */
+export interface AgainOptions {
+  /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
+  readonly stateDir?: string;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
+  /** For the whole start. Default: each step has a limit that grows with the cluster. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+/** What a cluster is made of, started here or elsewhere. */
+export interface ClusterParts {
+  readonly clock: Clock;
+  readonly record: ClusterRecord & { readonly timings: Timings };
+  readonly chain: Chain;
+  readonly nodes: readonly ClusterNode[];
+  readonly stateDir: string;
+  readonly driver: Driver;
+  readonly uploads: UploadMemory;
+  readonly forgetAtExit: () => void;
+}
+
+/** `Cluster.start` */
+export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
+  const { stateDir: given, detached = false, source = 'options', clock = MACHINE_CLOCK, ...others } = options;
+  const { signal, timeoutMs, onProgress = () => undefined, snapshot, ...input } = others;
+  throwIfInterrupted(signal);
+  const stateDir = resolve(given ?? defaultStateDir());
+  const loaded =
+    snapshot === undefined ? undefined : openSnapshot(stateDir, snapshot, { beside: input, source });
+  const definition = loaded?.definition ?? parseDefinition(input, source);
+  const seed = loaded?.seed ?? definition.seed ?? drawSeed();
+  const ephemeral = !detached;
+  await removeLeftovers(stateDir);
+  const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
+  const claimed = await claimCluster(stateDir, { name, seed, ephemeral, definition, clock });
+  const { batches = [], prepared } = loaded?.snapshot.record ?? {};
+  const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
+  const driver = driverOf(stateDir, record, { stopWithParent: ephemeral });
+  const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
+  const continued = loaded !== undefined;
+  const context = { clock, stateDir, record, definition, seed, driver, ephemeral, continued };
+  try {
+    if (loaded !== undefined) await placeSnapshot(loaded.snapshot, stateDir, name);
+    return await openStarted({ ...context, signal, timeoutMs, onProgress }, forgetAtExit);
+  } catch (error) {
+    // A failed start leaves nothing behind but what it keeps for reading.
+    if (readRecord(stateDir, name)?.token === record.token) await tearDown(stateDir, record, driver);
+    forgetAtExit();
+    throw cannotWrite(stateDir, error);
+  }
+}
+
+/** `Cluster.startAgain` */
+export async function openAgain(name: string | undefined, options: AgainOptions): Promise<ClusterParts> {
+  const { signal, timeoutMs, onProgress = () => undefined, clock = MACHINE_CLOCK } = options;
+  throwIfInterrupted(signal);
+  const stateDir = resolve(options.stateDir ?? defaultStateDir());
+  const { record, before } = await takeAgain(stateDir, name);
+  const driver = driverOf(stateDir, record, { stopWithParent: false, isAgain: true });
+  const definition = readDefinition(record.definition);
+  const seed = BigInt(record.seed ?? 0);
+  const context = { clock, stateDir, record, before, definition, seed, driver, ephemeral: false };
+  try {
+    forgetRun(
+      clusterFolder(stateDir, record.name),
+      record.nodes.map((node) => node.name),
+    );
+    return await openStarted({ ...context, continued: true, signal, timeoutMs, onProgress });
+  } catch (error) {
+    if (readRecord(stateDir, record.name)?.token === record.token) writeRecord(stateDir, before);
+    throw cannotWrite(stateDir, error);
+  }
+}
+
+/** `Cluster.attach` */
+export async function openRunning(
+  name: string | undefined,
+  options: { readonly stateDir?: string; readonly clock?: Clock },
+): Promise<ClusterParts> {
+  const { clock = MACHINE_CLOCK } = options;
+  const stateDir = resolve(options.stateDir ?? defaultStateDir());
+  const record = findCluster(stateDir, name);
+  const { phase, chain, timings, ephemeral, owner } = record;
+  if (phase === 'starting' || chain === undefined || timings === undefined) {
+    throw unfinishedError(stateDir, record);
+  }
+  // In the owning process, restarted parts still live and die with it.
+  const driver = driverOf(stateDir, record, { stopWithParent: ephemeral && owner.pid === process.pid });
+  const context = { clock, stateDir, driver, ...uploadMemory() };
+  return observed({
+    ...context,
+    record: { ...record, timings },
+    chain: new Chain(chain, clock),
+    nodes: openNodes({ ...context, record }, record.nodes, record.batches),
+    forgetAtExit: () => undefined,
+  });
+}
+
+async function openStarted(
+  context: Omit<StartContext, 'onUploaded'>,
+  forgetAtExit: () => void = () => undefined,
+): Promise<ClusterParts> {
+  const { clock, stateDir, driver } = context;
+  const memory = uploadMemory();
+  const started = await startCluster({ ...context, onUploaded: memory.onUploaded });
+  return observed({ ...started, clock, stateDir, driver, uploads: memory.uploads, forgetAtExit });
+}
+
+function uploadMemory(): Pick<ClusterParts, 'uploads'> & Pick<StartContext, 'onUploaded'> {
+  const uploads = new UploadMemory();
+  return { uploads, onUploaded: (node, uploaded) => uploads.remember(node, uploaded) };
+}
+
+/** Its nodes have been looked at, so that their states are known. */
+async function observed(parts: ClusterParts): Promise<ClusterParts> {
+  await Promise.all(
+    parts.nodes.map(async (node) => {
+      const sight = await node.observe();
+      // The wanted state of what this process launched is already known.
+      if (node.wanted === undefined) node.accept(sight);
+    }),
+  );
+  return parts;
+}

@@ -8,18 +8,14 @@
  *
  * The head of the chain says what is due. A step is retried at every poll of the head until it is done, has
  * been refused by the contract, or its phase is over; so an endpoint that is down for a while costs no round.
- * Every step is recorded before it is sent: a node that is killed continues where it was.
+ * A node that is killed continues where it was.
  */
 
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
-import type { Signer } from '../../formats/crypto/signer.ts';
-import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import type { Random } from '../../formats/random.ts';
-import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { SendingChain } from '../onchain/chain.ts';
-import { toAddress } from '../onchain/contracts.ts';
 import type { Head } from '../onchain/head.ts';
 import {
   currentRoundAnchor,
@@ -29,48 +25,39 @@ import {
   isParticipating,
   isWinner,
 } from '../onchain/incentive-contracts.ts';
-import { type Receipt, type Transactions } from '../onchain/ports.ts';
+import type { Receipt } from '../onchain/ports.ts';
 import type { KeyValueStore } from '../store/ports.ts';
-import { fundsToPlay, received, TIP_BOOST_PERCENT } from './funds.ts';
-import { GameStore, type RoundSample, type Step, type StepRecord } from './game-store.ts';
+import { fundsToPlay } from './funds.ts';
+import { GameSteps, type StepDeps, type StepOptions } from './game-steps.ts';
+import { GameStore, type RoundSample, type Step } from './game-store.ts';
 import { GAME_METRICS } from './metrics.ts';
 import { samplesOnDemand } from './on-demand.ts';
 import type { GameState, Phase, ProvenSample, Redistribution, Staking } from './ports.ts';
 import { inclusionProofs } from './proofs.ts';
-import { comesInTime, isFinalRefusal, obfuscated, type Place, placeOf } from './rules.ts';
+import { isFinalRefusal, obfuscated, type Place, placeOf } from './rules.ts';
 import { SAMPLE_SIZE } from './sample.ts';
 import type { Sampler } from './sampler.ts';
 
 const KEY_SIZE = 32;
-/** Minimum gas of a transaction of the game: others' actions in the same block change its cost. */
-const GAS_LIMIT_MIN = 500_000n;
 /** Polls after which a height is too old for a node without a stake: it only shows which phase the others are in. */
 const IDLE_PAUSES = 10;
 /** Polls after which such a node no longer waits for another part to poll. */
 const WAIT_PAUSES = 2 * IDLE_PAUSES;
 /** Time limit of a poll: a slower one would be outdated. */
 const POLL_TIMEOUT_MS = 60_000;
-const STEPS: readonly Step[] = ['commit', 'reveal', 'claim'];
 const PHASE_NUMBER: Readonly<Record<Phase, number>> = { commit: 1, reveal: 2, claim: 3 };
 
-export interface GameOptions {
-  /** Redistribution and the token, `0x` and 40 lower-case hex. */
-  readonly game: string;
-  readonly token: string;
+export interface GameOptions extends StepOptions {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** Blocks. */
-  readonly roundLength: number;
   /** With a stake: milliseconds between two polls of the head. */
   readonly pollMs: number;
 }
 
-export interface GameDeps {
-  readonly chain: Pick<SendingChain, 'blockNumber' | 'call' | 'nativeBalance' | 'baseFee' | 'suggestedTip'>;
+export interface GameDeps extends Pick<StepDeps, 'transactions' | 'signer' | 'log'> {
+  readonly chain: StepDeps['chain'] & Pick<SendingChain, 'nativeBalance' | 'baseFee' | 'suggestedTip'>;
   /** What other parts have recently seen of the chain. */
   readonly head: Pick<Head, 'height' | 'polled'>;
-  readonly transactions: Pick<Transactions, 'send' | 'wait' | 'find'>;
-  readonly signer: Pick<Signer, 'address'>;
   readonly staking: Pick<Staking, 'isFrozen' | 'staked'>;
   readonly sampler: Sampler;
   /** Used-up batches make a claim expensive. */
@@ -82,7 +69,6 @@ export interface GameDeps {
   readonly state: KeyValueStore;
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: Logger;
   readonly metrics: Metrics;
 }
 
@@ -110,6 +96,7 @@ class ContractPlayer implements Player {
   readonly #options: GameOptions;
   readonly #deps: GameDeps;
   readonly #store: GameStore;
+  readonly #steps: GameSteps;
   readonly #metrics: MetricsOf<typeof GAME_METRICS>;
   readonly #onDemand: Sampler;
   readonly #stopped = new AbortController();
@@ -130,6 +117,7 @@ class ContractPlayer implements Player {
     this.#deps = deps;
     this.#store = new GameStore(deps.state);
     this.#metrics = deps.metrics.register(GAME_METRICS);
+    this.#steps = new GameSteps(options, { ...deps, store: this.#store, metrics: this.#metrics });
     this.#onDemand = samplesOnDemand(deps.sampler);
   }
 
@@ -226,7 +214,7 @@ class ContractPlayer implements Player {
     this.#place = place;
     if (before?.round !== place.round || before.phase !== place.phase) await this.#enter(place);
     if (!this.#frozenKnown) await this.#checkStake(block, place.round, signal);
-    await this.#reconcile();
+    await this.#steps.reconcile();
     if (place.phase === 'claim') {
       this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
       this.#begin('sample', place.round, (ending) => this.#sample(place.round, ending));
@@ -352,12 +340,12 @@ class ContractPlayer implements Player {
   async #commit(round: number, signal: AbortSignal): Promise<Progress> {
     const sample = this.#store.sample(round - 1);
     if (sample === undefined) return 'again';
-    if (this.#sent('commit', round) === undefined && !(await this.#isCurrent(sample, signal)))
+    if (this.#steps.sent('commit', round) === undefined && !(await this.#isCurrent(sample, signal)))
       return this.#skip('a reorganisation changed the anchor of the sample', 'again');
     const key = await this.#keyOf(round);
     const hash = obfuscated({ ...sample, overlay: this.#options.overlay, key });
     const call = { data: encodeCommit(hash, round), description: 'commit transaction' };
-    return (await this.#play('commit', round, call, signal)) === undefined ? 'again' : 'over';
+    return (await this.#steps.play('commit', round, call, signal)) === undefined ? 'again' : 'over';
   }
 
   /** Who reveals the sample of another anchor is frozen; who stays away loses only the round. */
@@ -368,20 +356,20 @@ class ContractPlayer implements Player {
 
   async #reveal(round: number, signal: AbortSignal): Promise<Progress> {
     const { key, commit } = this.#store.round(round);
-    if (key === undefined || !this.#mayCount(commit)) return 'again';
+    if (key === undefined || !this.#steps.mayCount(commit)) return 'again';
     const sample = this.#store.sample(round - 1);
     if (sample === undefined) return 'over';
     const { depth, hash } = sample;
     const data = encodeReveal(depth, hash, Buffer.from(key, 'hex'));
     const call = { data, description: 'reveal transaction' };
-    return (await this.#play('reveal', round, call, signal)) === undefined ? 'again' : 'over';
+    return (await this.#steps.play('reveal', round, call, signal)) === undefined ? 'again' : 'over';
   }
 
   async #claim(round: number, signal: AbortSignal): Promise<Progress> {
     const { chain, log } = this.#deps;
     const { game, overlay } = this.#options;
     const { reveal, claim } = this.#store.round(round);
-    if (!this.#mayCount(reveal)) return 'again';
+    if (!this.#steps.mayCount(reveal)) return 'again';
     const sample = this.#store.sample(round - 1);
     if (sample === undefined) return 'over';
     if (claim === undefined) {
@@ -401,16 +389,6 @@ class ContractPlayer implements Player {
     return receipt === undefined ? 'again' : 'over';
   }
 
-  /**
-   * Whether the next step has something to build on; without it, the contract would refuse that at every poll. It may
-   * still come: a height that is wrong once names a phase too early, and a reorganisation mines a step anew.
-   */
-  #mayCount(step: StepRecord | undefined): boolean {
-    const sent = step && this.#deps.transactions.find(step.hash);
-    if (sent?.outcome?.kind === 'mined') return sent.outcome.receipt.status === 'success';
-    return sent !== undefined && sent.outcome === undefined;
-  }
-
   async #proveAndClaim(
     round: number,
     sample: RoundSample,
@@ -426,7 +404,7 @@ class ContractPlayer implements Player {
     const anchor2 = await currentRoundAnchor(chain, game, signal);
     const proofs = inclusionProofs(sample.items, { anchor1: sample.anchor, anchor2 });
     const call = { data: encodeClaim(proofs), description: 'claim win transaction' };
-    return this.#play('claim', round, call, signal);
+    return this.#steps.play('claim', round, call, signal);
   }
 
   /** The key of a round's commit, recorded before anything is sent. */
@@ -436,85 +414,5 @@ class ContractPlayer implements Player {
     const fresh = this.#deps.random.bytes(KEY_SIZE);
     await this.#store.changeRound(round, { key: toHex(fresh) });
     return fresh;
-  }
-
-  /** Hash of a step's transaction; undefined when none was sent, or it can no longer count. */
-  #sent(step: Step, round: number): string | undefined {
-    const hash = this.#store.round(round)[step]?.hash;
-    const begun = hash === undefined ? undefined : this.#deps.transactions.find(hash);
-    return begun === undefined || begun.outcome?.kind === 'cancelled' ? undefined : hash;
-  }
-
-  /**
-   * Sends the transaction of a step, once, and waits for it. One started before a crash is waited for, or
-   * sent if it was not. @returns undefined when it would come too late
-   * @throws ChainError REVERTED when the contract refuses
-   */
-  async #play(
-    step: Step,
-    round: number,
-    { data, description }: { data: string; description: string },
-    signal: AbortSignal,
-  ): Promise<Receipt | undefined> {
-    const { chain, transactions, signer } = this.#deps;
-    const { game, roundLength } = this.#options;
-    const note = (fields: StepRecord) => this.#store.changeRound(round, { [step]: fields });
-    let hash = this.#sent(step, round);
-    if (hash === undefined) {
-      if (!comesInTime(await chain.blockNumber(signal), roundLength)) return undefined;
-      // Asked beforehand, a refusal costs nothing.
-      await chain.call({ to: game, data, from: toAddress(signer.address) }, signal);
-      this.#metrics[`${step}s`].inc();
-      const request = {
-        to: game,
-        data,
-        description,
-        minimumGasLimit: GAS_LIMIT_MIN,
-        tipBoostPercent: TIP_BOOST_PERCENT,
-        beforeSend: (sent: string) => note({ hash: sent }),
-      };
-      hash = await transactions.send(request, signal);
-    }
-    const receipt = await transactions.wait(hash, signal);
-    await this.#settle(step, round, receipt);
-    if (receipt.status === 'reverted') {
-      const revert = { reason: 'reverted in its block', data: '0x' };
-      throw new ChainError('REVERTED', `${description} reverted: ${hash}`, { revert });
-    }
-    this.#deps.log.info({ step, round, hash, block: receipt.blockNumber }, 'step of the round mined');
-    return receipt;
-  }
-
-  /** Notes the outcome of a transaction, once. */
-  async #settle(step: Step, round: number, receipt: Receipt): Promise<void> {
-    const record = this.#store.round(round)[step];
-    if (record === undefined || record.outcome !== undefined) return;
-    const outcome = receipt.status === 'success' ? 'success' : 'failure';
-    const { reward, lastPlayedRound } = this.#store.game;
-    const won = step === 'claim' ? received(receipt, this.#options.token, this.#deps.signer.address) : 0n;
-    const played = step === 'commit' && outcome === 'success' ? round : 0;
-    await this.#store.changeRound(
-      round,
-      { [step]: { ...record, outcome } },
-      { reward: String(BigInt(reward) + won), lastPlayedRound: Math.max(lastPlayedRound, played) },
-    );
-  }
-
-  /** Transactions outlive the phases that wait for them: fees, rewards and outcomes are still counted. */
-  async #reconcile(): Promise<void> {
-    for (const round of Object.keys(this.#store.game.rounds).map(Number)) {
-      for (const step of STEPS) await this.#reconcileStep(step, round);
-    }
-  }
-
-  async #reconcileStep(step: Step, round: number): Promise<void> {
-    const record = this.#store.round(round)[step];
-    const sent = record && this.#deps.transactions.find(record.hash);
-    if (record === undefined || sent === undefined) return;
-    if (record.counted !== true) {
-      const fees = BigInt(this.#store.game.fees) + sent.gasFeeCap * sent.gasLimit + sent.value;
-      await this.#store.changeRound(round, { [step]: { ...record, counted: true } }, { fees: String(fees) });
-    }
-    if (sent.outcome?.kind === 'mined') await this.#settle(step, round, sent.outcome.receipt);
   }
 }

@@ -20,15 +20,12 @@ import {
   ftruncateSync,
   mkdirSync,
   openSync,
-  readSync,
   renameSync,
   rmSync,
   statfsSync,
-  writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Database, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
-import { pooledCopy } from '../../formats/crypto/pooled.ts';
+import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import type { Logger } from '../env/logger.ts';
 import type { Power } from '../env/power.ts';
 import {
@@ -46,28 +43,27 @@ import {
   hasStore,
   INDEX_FILE,
   inspectFiles,
-  isUnreadable,
   readIdentity,
   SLOTS_FILE,
   slotCount,
 } from './disk/files.ts';
-import { claimIndex, overlayOf, SLOTS_HEAD_SIZE } from './disk/identity.ts';
+import { claimIndex, overlayOf } from './disk/identity.ts';
 import { walkIndex } from './disk/index-file.ts';
+import {
+  type IndexTransaction,
+  openTables,
+  type Tables,
+  tableReader,
+  transactionOn,
+} from './disk/index-tables.ts';
 import { expectMappable } from './disk/mapped-file.ts';
 import { rebuildIndex } from './disk/rebuild.ts';
-import { SLOT_SIZE } from './disk/slot.ts';
+import { fileSlots, placeOf } from './disk/slot-file.ts';
 import { dataDirUnusable, StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import { lockFolder } from './lock-store.ts';
 import type { LocalStore } from './ports.ts';
 import { createState } from './state.ts';
-
-/**
- * Bytes of memory shared by chunks read one after another: 30 of the longest. From this size the C library
- * maps memory separately and returns it to the system as soon as it is free; smaller blocks would leave holes
- * in a heap that never shrinks.
- */
-const SLAB_SIZE = 131_072;
 
 /**
  * No other user of the machine need read what a node stores for others, whom it pays, and what its batches
@@ -218,7 +214,7 @@ async function makeAnew(
   log.error({ file: index, faults: faults.length, page, fault, tables }, 'index is damaged, rebuilding it');
   const count = slotCount(slots);
   // The last slot may be only as long as its chunk.
-  ftruncateSync(slots, SLOTS_HEAD_SIZE + count * SLOT_SIZE);
+  ftruncateSync(slots, placeOf(count));
   const unfinished = `${index}.new`;
   for (const file of [unfinished, `${unfinished}-lock`]) rmSync(file, { force: true });
   const backend = new LmdbBackend(
@@ -280,8 +276,6 @@ function environmentOptions(path: string, durable: boolean): RootDatabaseOptions
   return options;
 }
 
-type Tables = ReadonlyMap<Table, Database<Uint8Array, Uint8Array>>;
-
 /** Tells the caller of a change the outcome, once its transaction is committed. */
 type Settle = () => void;
 
@@ -324,8 +318,7 @@ class LmdbBackend implements ShrinkingBackend {
     this.#sync = files.sync;
     this.#unlock = files.unlock;
     this.slots = fileSlots(files.slots);
-    const binary = { encoding: 'binary', encoder: COPIED, keyEncoding: 'binary' } as const;
-    this.#tables = new Map(TABLES.map((name) => [name, environment.openDB(name, binary)]));
+    this.#tables = openTables(environment);
     this.#reader = tableReader(this.#tables);
   }
 
@@ -393,7 +386,7 @@ class LmdbBackend implements ShrinkingBackend {
   }
 
   cutSlots(count: number): void {
-    const size = SLOTS_HEAD_SIZE + count * SLOT_SIZE;
+    const size = placeOf(count);
     if (fstatSync(this.#slotFile).size <= size) return;
     ftruncateSync(this.#slotFile, size);
     fsyncSync(this.#slotFile);
@@ -446,7 +439,7 @@ class LmdbBackend implements ShrinkingBackend {
 
   #commit(changes: readonly Change[]): Settle[] {
     this.#transactions += 1;
-    const tx = transaction(this.#tables, this.#reader, this.#transactions);
+    const tx = transactionOn(this.#tables, this.#reader, this.#transactions);
     return this.#environment.transactionSync(() => {
       const settles = changes.map((change) => runIn(tx, change));
       tx.finish();
@@ -457,7 +450,7 @@ class LmdbBackend implements ShrinkingBackend {
 }
 
 /** A change that throws before it writes fails alone; one that throws later takes the transaction with it. */
-function runIn(tx: LmdbTransaction, change: Change): Settle {
+function runIn(tx: IndexTransaction, change: Change): Settle {
   const written = tx.written;
   try {
     return change.run(tx);
@@ -465,115 +458,4 @@ function runIn(tx: LmdbTransaction, change: Change): Settle {
     if (tx.written > written) throw error;
     return () => change.reject(error);
   }
-}
-
-/** Values as they are. LMDB reads each into one buffer of its own, whose `length` says where it ends. */
-const COPIED = {
-  encode: (value: Uint8Array) => value,
-  decode: ({ buffer, byteOffset, length }: Buffer) => pooledCopy(new Uint8Array(buffer, byteOffset, length)),
-};
-
-/** Within a transaction, reads see what it has written. */
-function tableReader(tables: Tables): TableReader {
-  return {
-    get: (table, key) => tables.get(table)!.get(key),
-    has: (table, key) => tables.get(table)!.doesExist(key),
-    scan(table, from, to, limit) {
-      const range = tables.get(table)!.getRange({ start: from, end: to, limit });
-      return Array.from(range, ({ key, value }) => [plain(key), value] as const);
-    },
-    last(table, from, to) {
-      // Backwards, the start is part of the range and the end is not.
-      const range = { start: to, end: from, reverse: true, limit: 2 };
-      for (const key of tables.get(table)!.getKeys(range)) if (Buffer.compare(key, to) < 0) return plain(key);
-      return tables.get(table)!.doesExist(from) ? from : undefined;
-    },
-  };
-}
-
-/** Not a Buffer, whose `slice` copies nothing. */
-function plain(bytes: Uint8Array): Uint8Array {
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-interface LmdbTransaction extends Transaction {
-  /** Writes so far. */
-  readonly written: number;
-  /** Hands over what is not written yet. */
-  finish(): void;
-}
-
-/** Tables whose records nearly every change rewrites: a record is written once per transaction, with its last value. */
-const REWRITTEN: ReadonlySet<Table> = new Set(['meta', 'tags']);
-
-function transaction(tables: Tables, reader: TableReader, id: number): LmdbTransaction {
-  let written = 0;
-  const kept = new Map<
-    string,
-    { readonly table: Table; readonly key: Uint8Array; readonly value: Uint8Array }
-  >();
-  const nameOf = (table: Table, key: Uint8Array) => table + Buffer.from(key).toString('latin1');
-  const finish = () => {
-    for (const { table, key, value } of kept.values()) tables.get(table)!.putSync(key, value);
-    kept.clear();
-  };
-  /** For all but reading and writing a single record. */
-  const whole = (table: Table): Table => {
-    if (REWRITTEN.has(table)) finish();
-    return table;
-  };
-  return {
-    id,
-    get written() {
-      return written;
-    },
-    get(table, key) {
-      const value = REWRITTEN.has(table) ? kept.get(nameOf(table, key))?.value : undefined;
-      return value ?? reader.get(table, key);
-    },
-    has: (table, key) => reader.has(whole(table), key),
-    scan: (table, from, to, limit) => reader.scan(whole(table), from, to, limit),
-    last: (table, from, to) => reader.last(whole(table), from, to),
-    put(table, key, value) {
-      written += 1;
-      if (REWRITTEN.has(table))
-        kept.set(nameOf(table, key), { table, key: pooledCopy(key), value: pooledCopy(value) });
-      else tables.get(table)!.putSync(key, value);
-    },
-    remove(table, key) {
-      written += 1;
-      tables.get(whole(table))!.removeSync(key);
-    },
-    finish,
-  };
-}
-
-function placeOf(slot: number): number {
-  return SLOTS_HEAD_SIZE + slot * SLOT_SIZE;
-}
-
-function fileSlots(file: number): Slots {
-  let slab = new Uint8Array(0);
-  let used = 0;
-  return {
-    write(slot, bytes) {
-      for (let at = 0; at < bytes.length; ) {
-        at += writeSync(file, bytes, at, bytes.length - at, placeOf(slot) + at);
-      }
-    },
-    read(slot, { offset, length }) {
-      if (slab.length - used < length) {
-        slab = new Uint8Array(SLAB_SIZE);
-        used = 0;
-      }
-      const bytes = slab.subarray(used, used + length);
-      used += length;
-      try {
-        return readSync(file, bytes, 0, length, placeOf(slot) + offset) < length ? undefined : bytes;
-      } catch (error) {
-        if (isUnreadable(error)) return undefined;
-        throw error;
-      }
-    },
-  };
 }

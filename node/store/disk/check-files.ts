@@ -6,9 +6,10 @@ import { dataDirUnusable, StoreError } from '../errors.ts';
 import { lockFolder } from '../lock-store.ts';
 import { checkStore, type Finding } from './check.ts';
 import { expectStore, INDEX_FILE, isUnreadable, readIdentity, SLOTS_FILE, slotCount } from './files.ts';
-import { checkIdentity, overlayOf, SLOTS_HEAD_SIZE } from './identity.ts';
+import { checkIdentity, overlayOf } from './identity.ts';
 import { walkIndex } from './index-file.ts';
 import { SLOT_SIZE } from './slot.ts';
+import { placeOf } from './slot-file.ts';
 
 const NAMES_MAX = 5;
 
@@ -71,7 +72,7 @@ function checkIndex(index: string, tables: Map<string, Entry[]>): Finding {
 function readSlotOf(file: number, slot: number): Uint8Array | undefined {
   const bytes = new Uint8Array(SLOT_SIZE);
   try {
-    return bytes.subarray(0, readSync(file, bytes, 0, SLOT_SIZE, SLOTS_HEAD_SIZE + slot * SLOT_SIZE));
+    return bytes.subarray(0, readSync(file, bytes, 0, SLOT_SIZE, placeOf(slot)));
   } catch (error) {
     if (isUnreadable(error)) return undefined;
     throw error;

@@ -1,5 +1,4 @@
 /** `svcnet metrics`: the current metrics of a node, or of all nodes of a cluster. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { formatMs, grouped, plural } from '../base/format.ts';
 import { type Column, renderTable } from '../base/terminal/table.ts';
@@ -44,9 +43,10 @@ export async function metrics(
       which === undefined ? cluster.nodes.filter(({ running }) => running) : [cluster.node(which)];
     const stopped = nodes.find(({ running }) => !running);
     if (stopped !== undefined || nodes.length === 0) throw notRunning(cluster.name, stopped);
-    const limits = { signal: context.signal, limitMs: ANSWER_LIMIT_MS };
+    const { clock } = cluster;
+    const limits = { clock, signal: context.signal, limitMs: ANSWER_LIMIT_MS };
     const first = await readSnapshots(nodes, limits);
-    if (flags.rate !== undefined) await sleep(flags.rate, undefined, { signal: context.signal });
+    if (flags.rate !== undefined) await clock.sleep(flags.rate, context.signal);
     const last = flags.rate === undefined ? first : await readSnapshots(nodes, limits);
     throwIfInterrupted(context.signal);
     if (last.snapshots.length === 0) throw nobodyAnswered(last.silent);
@@ -57,7 +57,7 @@ export async function metrics(
     const moved = matching.filter(({ max, min }) => max > 0 || min < 0);
     const document: MetricsDocument = {
       name: cluster.name,
-      at: new Date().toISOString(),
+      at: new Date(clock.now()).toISOString(),
       nodes: last.snapshots.map(({ node }) => node),
       silent: last.silent,
       withoutRate: Object.fromEntries(

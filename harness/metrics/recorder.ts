@@ -2,6 +2,7 @@
  * What a run measured: counts, bytes, latencies and errors per operation and node; their course over time per
  * operation; and the slowest operations.
  */
+import type { Clock } from '../../formats/clock.ts';
 import { Distribution, type LatencySummary } from './distribution.ts';
 import { type OperationTimeline, TimelineRecorder } from './timeline.ts';
 
@@ -84,10 +85,12 @@ export interface Recorder {
 }
 
 /**
+ * @param clock times what it measures itself
  * @param classify error → class of the taxonomy (`scenarios.md` 8.4)
  * @param listener receives every operation
  */
 export function createRecorder(
+  clock: Clock,
   classify: (error: unknown) => string,
   listener?: Pick<Recorder, 'succeeded' | 'failed'>,
 ): Recorder {
@@ -142,18 +145,18 @@ export function createRecorder(
     succeeded,
     failed,
     async measure(key, work, bytesOf) {
-      const startedAt = Date.now();
-      const startMs = performance.now();
+      const startedAt = clock.now();
+      const startMs = clock.monotonic();
       const series = seriesOf(key);
       span(series, startedAt, startedAt);
       // The wall clock may jump: the end is the start plus the time that a monotonic clock has counted since.
       try {
         const result = await work();
-        const latencyMs = performance.now() - startMs;
+        const latencyMs = clock.monotonic() - startMs;
         succeeded(key, { endMs: startedAt + latencyMs, latencyMs, bytes: bytesOf(result) });
         return result;
       } catch (error) {
-        const endMs = startedAt + performance.now() - startMs;
+        const endMs = startedAt + clock.monotonic() - startMs;
         failed(key, {
           endMs,
           class: classify(error),

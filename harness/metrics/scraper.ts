@@ -3,9 +3,11 @@
  * processes, and passes each reading on: to the file of a run, to a page that shows it. The cost is bounded:
  * the more nodes there are and the longer a reading takes, the less often it happens.
  */
+import type { Clock } from '../../formats/clock.ts';
 import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import { processUsage } from '../base/machine/usage.ts';
+import { pause } from '../base/wait.ts';
 import { NetworkTotals } from './network-totals.ts';
 import { type Scrape, SeriesNumbers } from './scrape.ts';
 import type { SeriesId } from './series.ts';
@@ -40,6 +42,7 @@ export interface ScrapedNode {
 
 /** A cluster as a scraper sees it; `Cluster` is one. */
 export interface ScrapedCluster {
+  readonly clock: Clock;
   readonly nodes: readonly ScrapedNode[];
   readonly faults: {
     /** Faults that last, of any process. */
@@ -110,10 +113,10 @@ export class Scraper implements AsyncDisposable {
     const intervalMs = this.#options.intervalMs ?? scrapeIntervalMs(cluster.nodes.length);
     try {
       while (!closing.aborted) {
-        const startMs = performance.now();
+        const startMs = cluster.clock.monotonic();
         await this.#scrape(cluster);
-        const tookMs = performance.now() - startMs;
-        await rest(Math.max(intervalMs - tookMs, REST_FACTOR * tookMs), closing);
+        const tookMs = cluster.clock.monotonic() - startMs;
+        await pause(cluster.clock, Math.max(intervalMs - tookMs, REST_FACTOR * tookMs), closing);
       }
       if (this.#options.signal?.aborted !== true) await this.#scrape(cluster);
       return undefined;
@@ -122,16 +125,16 @@ export class Scraper implements AsyncDisposable {
     }
   }
 
-  async #scrape({ nodes, faults }: ScrapedCluster): Promise<void> {
+  async #scrape({ clock, nodes, faults }: ScrapedCluster): Promise<void> {
     const { testbed, onScrape } = this.#options;
-    const at = Date.now();
+    const at = clock.now();
     const values = new Map<number, number>();
     const [usage, answered] = await Promise.all([
       // First: what the processes have used belongs to this moment, however long the nodes take to answer.
       usageOf(nodes, this.#shared),
       allAtMost(
         AT_ONCE,
-        nodes.map((node) => () => this.#read(node, values)),
+        nodes.map((node) => () => this.#read(node, clock, values)),
       ),
     ]);
     this.#totals.add({ at, values }, this.#numbers.ids);
@@ -150,12 +153,11 @@ export class Scraper implements AsyncDisposable {
   }
 
   /** @returns whether it has answered: one that does not may be about to die and leaves a gap */
-  async #read(node: ScrapedNode, values: Map<number, number>): Promise<boolean> {
+  async #read(node: ScrapedNode, clock: Clock, values: Map<number, number>): Promise<boolean> {
     if (!node.running) return false;
     try {
-      const limit = AbortSignal.timeout(ANSWER_LIMIT_MS);
-      const { signal } = this.#options;
-      const text = await node.client.metrics(signal === undefined ? limit : AbortSignal.any([signal, limit]));
+      using limit = clock.deadline(ANSWER_LIMIT_MS, this.#options.signal);
+      const text = await node.client.metrics(limit.signal);
       this.#numbers.read(node.name, text, values);
       this.answered.add(node.name);
       return true;
@@ -164,17 +166,6 @@ export class Scraper implements AsyncDisposable {
       return false;
     }
   }
-}
-
-async function rest(ms: number, closing: AbortSignal): Promise<void> {
-  if (closing.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms).unref();
-  const wake = () => resolve();
-  closing.addEventListener('abort', wake, { once: true });
-  await promise;
-  clearTimeout(timer);
-  closing.removeEventListener('abort', wake);
 }
 
 function targetsOf({ kind, targets }: ScrapedCluster['faults']['active'][number]): FaultMoment[] {

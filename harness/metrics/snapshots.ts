@@ -1,4 +1,5 @@
 /** Reads the metrics of nodes, of each at a moment of its own. */
+import type { Clock } from '../../formats/clock.ts';
 import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import { parseExposition } from './exposition.ts';
@@ -14,6 +15,7 @@ export interface SnapshotRound {
 }
 
 export interface SnapshotLimits {
+  readonly clock: Clock;
   readonly signal: AbortSignal;
   /** For each node, from the moment at which it is asked. */
   readonly limitMs: number;
@@ -21,16 +23,16 @@ export interface SnapshotLimits {
 
 export async function readSnapshots(
   nodes: readonly Pick<ScrapedNode, 'name' | 'client'>[],
-  { signal, limitMs }: SnapshotLimits,
+  { clock, signal, limitMs }: SnapshotLimits,
 ): Promise<SnapshotRound> {
   const silent: Record<string, string> = {};
   const snapshots = await allAtMost(
     AT_ONCE,
     nodes.map(({ name, client }) => async () => {
       try {
-        const text = await client.metrics(AbortSignal.any([signal, AbortSignal.timeout(limitMs)]));
-        const atMs = performance.now();
-        return [{ node: name, exposition: parseExposition(text), atMs }];
+        using limit = clock.deadline(limitMs, signal);
+        const text = await client.metrics(limit.signal);
+        return [{ node: name, exposition: parseExposition(text), atMs: clock.monotonic() }];
       } catch (error) {
         silent[name] = messageOf(error);
         return [];

@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path';
 import { interrupted } from '../base/errors.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { createReport, partFolder, writeReport } from '../report/folder.ts';
@@ -47,9 +48,9 @@ export function partsOf(planned: readonly PlannedScenario[]): {
  * can be started, or on Ctrl-C; all clusters are stopped then
  */
 export async function runInParallel(options: ParallelOptions, lanes: number): Promise<RunResult> {
-  const startedAt = new Date();
-  const startMs = performance.now();
-  const { report, signal } = options;
+  const { report, signal, clock = MACHINE_CLOCK } = options;
+  const startedAt = new Date(clock.now());
+  const startMs = clock.monotonic();
   const { together, alone } = partsOf(options.planned);
   const parts = [...together, ...alone];
   for (const planned of parts) checkNodeParameters({ ...options, planned });
@@ -88,7 +89,7 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
     driver: driverNameOf(options),
     passed: runPassed(runs.flatMap(({ scenarios }) => scenarios)),
     startedAt: startedAt.toISOString(),
-    durationMs: performance.now() - startMs,
+    durationMs: clock.monotonic() - startMs,
     command: options.command,
     scenarios: results.flatMap((result, index) =>
       (result?.scenarios ?? []).map((scenario) => ({ ...scenario, folder: partFolder(index) })),

@@ -6,6 +6,7 @@ import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { parseDefinition } from '../cluster/plan/definition.ts';
 import type { DefinitionInput, GroupInput } from '../cluster/plan/definition-input.ts';
@@ -217,7 +218,8 @@ function checkNode(given: string, nodes: readonly Pick<PlannedNode, 'name' | 'mo
 }
 
 async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
-  if (options.attachTo !== undefined) return Cluster.attach(options.attachTo, { stateDir: options.stateDir });
+  const { attachTo, stateDir, clock = MACHINE_CLOCK } = options;
+  if (attachTo !== undefined) return Cluster.attach(attachTo, { stateDir, clock });
   let running: StartProgress['step'] | undefined;
   try {
     return await Cluster.start({
@@ -225,7 +227,8 @@ async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
       seed: options.seed,
       source: options.source,
       detached: options.keep === true,
-      stateDir: options.stateDir,
+      stateDir,
+      clock,
       signal: options.signal,
       onProgress(progress) {
         if (running !== progress.step) options.display?.start(progress.step);

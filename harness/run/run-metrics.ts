@@ -1,6 +1,6 @@
 /** What a run measures of itself and its clusters: series in its folder, and metrics for a Prometheus. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../base/errors.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { type Announcement, announceTestbed, hasDashboards } from '../metrics/dashboards/running.ts';
 import { type MetricsEndpoint, serveTestbed } from '../metrics/endpoint.ts';
@@ -99,9 +99,8 @@ export class RunMetrics implements AsyncDisposable {
   }
 
   async #lastScrape(): Promise<void> {
-    const scraped = new AbortController();
-    const limit = sleep(LAST_SCRAPE_WITHIN_MS, undefined, { signal: scraped.signal });
-    await Promise.race([this.#endpoint?.scraped(), limit]);
-    scraped.abort();
+    const late = Promise.withResolvers<void>();
+    using _limit = MACHINE_CLOCK.timer(LAST_SCRAPE_WITHIN_MS, late.resolve);
+    await Promise.race([this.#endpoint?.scraped(), late.promise]);
   }
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../formats/clock.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import type { StepDisplay } from '../report/console.ts';
 import type { RunResult, ScenarioResult } from '../report/result.ts';
@@ -36,6 +37,8 @@ export interface RunOptions {
   /** The last fresh cluster keeps running when the run has ended by itself. */
   readonly keep?: boolean;
   readonly stateDir: string;
+  /** Of the run and its clusters. Default: the machine's. */
+  readonly clock?: Clock;
   /** Folder of the report; created. */
   readonly report: string;
   readonly name: string;

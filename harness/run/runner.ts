@@ -4,9 +4,11 @@
  */
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../formats/clock.ts';
 import { VERSION } from '../../formats/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -76,7 +78,14 @@ export function planScenarios(
  * once its cluster is stopped
  */
 export async function runScenarios(options: RunOptions): Promise<RunResult> {
-  const book: RunBook = { startedAt: new Date(), startMs: performance.now(), results: [], events: [] };
+  const { clock = MACHINE_CLOCK } = options;
+  const book: RunBook = {
+    clock,
+    startedAt: clock.now(),
+    startMs: clock.monotonic(),
+    results: [],
+    events: [],
+  };
   try {
     return await runAll(options, book);
   } catch (error) {
@@ -91,7 +100,8 @@ export async function runScenarios(options: RunOptions): Promise<RunResult> {
 
 /** What is known of a run so far. */
 interface RunBook {
-  readonly startedAt: Date;
+  readonly clock: Clock;
+  readonly startedAt: number;
   readonly startMs: number;
   readonly results: ScenarioResult[];
   readonly events: RunEvent[];
@@ -100,7 +110,7 @@ interface RunBook {
 }
 
 async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
-  const { results, events } = book;
+  const { clock, results, events } = book;
   createReport(options.report, askedOf(options));
   await writeRecipe(options);
   await using metrics = await RunMetrics.open(options);
@@ -110,7 +120,7 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
     const { name } = planned.scenario;
     options.onScenario?.({ name });
     const cluster = await clusters.of(planned);
-    const result = await runOne(planned, { cluster, options, events, testbed });
+    const result = await runOne(planned, { clock, cluster, options, events, testbed });
     if (cluster !== undefined) {
       events.push(...eventsOf(cluster.faults.broken, result.startedAt ?? 0));
     }
@@ -139,14 +149,14 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
 }
 
 async function resultOf(options: RunOptions, book: RunBook): Promise<RunResult> {
-  const { startedAt, startMs, results, events, series } = book;
+  const { clock, startedAt, startMs, results, events, series } = book;
   return {
     run: options.name,
     seed: seedToJson(options.seed),
     driver: driverNameOf(options),
     passed: runPassed(results),
-    startedAt: startedAt.toISOString(),
-    durationMs: performance.now() - startMs,
+    startedAt: new Date(startedAt).toISOString(),
+    durationMs: clock.monotonic() - startMs,
     command: options.command,
     scenarios: results,
     events: events.toSorted((a, b) => a.at - b.at),
@@ -158,6 +168,7 @@ async function resultOf(options: RunOptions, book: RunBook): Promise<RunResult> 
 
 /** What a scenario runs in. */
 interface Surroundings {
+  readonly clock: Clock;
   /** Undefined: none was started, because it would not suit. */
   readonly cluster: Cluster | undefined;
   readonly options: RunOptions;
@@ -170,8 +181,8 @@ interface Surroundings {
  * error.
  */
 async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
-  const { cluster, options } = surroundings;
-  const fromMs = Date.now();
+  const { clock, cluster, options } = surroundings;
+  const fromMs = clock.now();
   let wrong: string | undefined;
   let result: ScenarioResult | undefined;
   try {
@@ -200,13 +211,13 @@ function isRemoved(result: ScenarioResult | undefined, { attachTo, keep }: RunOp
 
 async function runScenario(
   { scenario, parameters }: PlannedScenario,
-  { cluster, options, events, testbed }: Surroundings,
+  { clock, cluster, options, events, testbed }: Surroundings,
 ): Promise<ScenarioResult> {
-  const startedAt = Date.now();
-  const startMs = performance.now();
-  const recorder = createRecorder(classOf, testbed);
+  const startedAt = clock.now();
+  const startMs = clock.monotonic();
+  const recorder = createRecorder(clock, classOf, testbed);
   const ledger = new Ledger(join(options.report, LEDGER_FILE));
-  const assertions = createAssertions();
+  const assertions = createAssertions(clock);
   const figures: Figure[] = [];
   const unchecked = new Set<string>();
   const finish = (
@@ -215,7 +226,7 @@ async function runScenario(
   ): ScenarioResult => ({
     name: scenario.name,
     result,
-    durationMs: performance.now() - startMs,
+    durationMs: clock.monotonic() - startMs,
     startedAt,
     assertions: assertions.list,
     metrics: recorder.summaries(),
@@ -246,13 +257,13 @@ async function runScenario(
   testbed.scenario(scenario.name, options.seed.toString());
   testbed.ledger(ledger);
   using watch = new MemberWatch(cluster, (incident) => events.push(incidentEvent(incident)));
-  const deadline = AbortSignal.timeout(scenario.timeoutMs);
+  using deadline = clock.deadline(scenario.timeoutMs);
   const context: ScenarioContext = {
     cluster,
     parameters,
     ledger,
     folder: options.report,
-    signal: AbortSignal.any([options.signal, deadline, watch.signal]),
+    signal: AbortSignal.any([options.signal, deadline.signal, watch.signal]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
     recorder,
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
@@ -271,7 +282,7 @@ async function runScenario(
     },
     step: (name, work) => {
       const ended = (ms: number) => testbed.phase(scenario.name, name, ms / 1000);
-      return runStep(name, work, { display: options.display, events, ended });
+      return runStep(name, work, { clock, display: options.display, events, ended });
     },
   };
   try {
@@ -285,7 +296,7 @@ async function runScenario(
       const failed = assertions.list.some(({ passed }) => !passed);
       return finish(failed ? 'failed' : 'skipped', { skipReason: error.message });
     }
-    const why = deadline.aborted
+    const why = deadline.signal.aborted
       ? `not finished within ${scenario.timeoutMs / 1000} s: ${messageOf(error)}`
       : describe(error);
     return finish('error', { error: why });
@@ -335,6 +346,7 @@ async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void
 }
 
 interface StepSurroundings {
+  readonly clock: Clock;
   readonly display: StepDisplay | undefined;
   readonly events: RunEvent[];
   readonly ended: (ms: number) => void;
@@ -343,9 +355,9 @@ interface StepSurroundings {
 async function runStep<R>(
   name: string,
   work: (progress: StepProgress) => Promise<R>,
-  { display, events, ended }: StepSurroundings,
+  { clock, display, events, ended }: StepSurroundings,
 ): Promise<R> {
-  const at = Date.now();
+  const at = clock.now();
   let about = '';
   display?.start(name);
   try {
@@ -362,7 +374,7 @@ async function runStep<R>(
     display?.end(false);
     throw error;
   } finally {
-    const endAt = Date.now();
+    const endAt = clock.now();
     events.push({ kind: 'phase', at, endAt, text: `${name}${about}` });
     ended(endAt - at);
   }

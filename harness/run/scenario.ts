@@ -4,6 +4,7 @@
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { Clock } from '../../formats/clock.ts';
 import { parseSizeBytes, parseWaitMs, SIZE_EXPECTED, WAIT_EXPECTED } from '../../formats/units.ts';
 import { textAs } from '../base/fields.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
@@ -319,7 +320,10 @@ function splitList(text: string): string[] {
 }
 
 /** Collects what a running scenario asserts. */
-export function createAssertions(): { list: Assertion[]; expect: ScenarioContext['expect'] } {
+export function createAssertions(clock: Pick<Clock, 'now'>): {
+  list: Assertion[];
+  expect: ScenarioContext['expect'];
+} {
   const list: Assertion[] = [];
   return {
     list,
@@ -329,7 +333,7 @@ export function createAssertions(): { list: Assertion[]; expect: ScenarioContext
         passed: condition,
         observed: String(observed),
         expected: String(expected),
-        at: Date.now(),
+        at: clock.now(),
         ...more,
       });
       return condition;

@@ -2,7 +2,6 @@
  * A run owns the membership of its cluster: whatever happens to a node or the chain, other than by the
  * scenario, ends the scenario and appears in its result, however well the rest went.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../base/errors.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -22,7 +21,7 @@ export class MemberWatch implements Disposable {
   readonly #aborted = new AbortController();
   readonly #forget: () => void;
   readonly #tell: (incident: Incident) => void;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Disposable | undefined;
 
   /** @param tell called with every incident as it comes */
   constructor(cluster: Cluster, tell: (incident: Incident) => void) {
@@ -43,9 +42,10 @@ export class MemberWatch implements Disposable {
   async end(error?: unknown): Promise<void> {
     await this.#cluster.membership.observe();
     if (!(error instanceof ClientError) || error.status !== undefined) return;
-    const until = performance.now() + (this.#cluster.driver === 'attached' ? SILENCE_MS : DEATH_MS);
-    while (this.incidents.length === 0 && performance.now() < until) {
-      await sleep(DEATH_POLL_MS);
+    const { clock, driver } = this.#cluster;
+    const until = clock.monotonic() + (driver === 'attached' ? SILENCE_MS : DEATH_MS);
+    while (this.incidents.length === 0 && clock.monotonic() < until) {
+      await clock.sleep(DEATH_POLL_MS);
       await this.#cluster.membership.observe();
     }
   }
@@ -57,16 +57,15 @@ export class MemberWatch implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
+    this.#timer?.[Symbol.dispose]();
     this.#forget();
   }
 
   #note(incident: Incident): void {
     this.incidents.push(incident);
     this.#tell(incident);
-    this.#timer ??= setTimeout(
-      () => this.#aborted.abort(new HarnessError('MEMBER_LOST', this.text ?? '')),
-      GATHER_MS,
+    this.#timer ??= this.#cluster.clock.timer(GATHER_MS, () =>
+      this.#aborted.abort(new HarnessError('MEMBER_LOST', this.text ?? '')),
     );
   }
 }

@@ -1,6 +1,7 @@
 /** Made-up runs: one of an hour on fifty nodes, and one whose nodes send hostile text. */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../harness/metrics/recorder.ts';
 import type { SeriesId } from '../../harness/metrics/series.ts';
 import { SeriesFile } from '../../harness/metrics/series-file.ts';
@@ -27,7 +28,7 @@ export interface Size {
 export async function longRun(folder: string, { nodes, seconds }: Size): Promise<RunResult> {
   const random = generator(7);
   const names = Array.from({ length: nodes }, (_, i) => `node-${i}`);
-  const recorder = createRecorder(() => 'unknown');
+  const recorder = createRecorder(MACHINE_CLOCK, () => 'unknown');
   for (let second = 0; second < seconds; second++) {
     for (const operation of ['upload file', 'download file', 'upload chunk', 'download chunk']) {
       const node = names[Math.floor(random() * nodes)] as string;

@@ -1,4 +1,5 @@
 /** What a load has done, from k6's lines while it runs and from its summary at the end. */
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { Distribution } from '../../metrics/distribution.ts';
 import { createRecorder, type Recorder } from '../../metrics/recorder.ts';
 import type { OperationRecord, TargetNode } from './k6/config.ts';
@@ -25,12 +26,12 @@ const OTHER_ROW: Row = { operation: 'other', node: 'other' };
 /** Metrics of k6's summary by name. */
 export type Metrics = Readonly<Record<string, SummaryMetric>>;
 
-/** What is known of a load so far. */
+/** What is known of a load so far: k6 is a program of this machine, and its records have the machine's time. */
 export class LoadBook {
   readonly #nodes: readonly TargetNode[];
   readonly #shape: Shape & { readonly warmupMs: number };
   readonly #sinks: readonly Pick<Recorder, 'succeeded' | 'failed'>[];
-  readonly #own = createRecorder(() => 'unknown');
+  readonly #own = createRecorder(MACHINE_CLOCK, () => 'unknown');
   readonly #latencies = Distribution.empty();
   readonly #rows = new Map<string, Row>();
   readonly #failedIterations = new Set<number>();
@@ -100,7 +101,7 @@ export class LoadBook {
   }
 
   progress(): LoadProgress {
-    const now = Date.now();
+    const now = MACHINE_CLOCK.now();
     this.#recent = this.#recent.filter((endMs) => now - endMs < RATE_WINDOW_MS);
     const goneMs = this.#begunMs === undefined ? 0 : now - this.#begunMs;
     const { totalMs } = this.#shape;
@@ -123,7 +124,7 @@ export class LoadBook {
     const isOwn = this.#shape.ownMs !== undefined;
     const count = (name: string, all: string) => metrics[isOwn ? all : name]?.values['count'] ?? 0;
     const started = count(ITERATIONS, 'iterations');
-    const startMs = this.#startMs ?? Date.now();
+    const startMs = this.#startMs ?? MACHINE_CLOCK.now();
     return {
       startedRate: started / seconds,
       // An iteration that has failed and thrown counts twice: at least so many had no error.

@@ -2,6 +2,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cannotWrite, HarnessError, messageOf } from '../../base/errors.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { bundle } from './k6/bundle.ts';
 import { folderBeside } from './k6/command.ts';
@@ -98,8 +99,9 @@ export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: Loa
       onException: (exception) => book.threw(exception),
       onLines(lines) {
         for (const line of lines) book.take(line, helper);
-        if (performance.now() - toldAtMs < PROGRESS_MS) return;
-        toldAtMs = performance.now();
+        const nowMs = MACHINE_CLOCK.monotonic();
+        if (nowMs - toldAtMs < PROGRESS_MS) return;
+        toldAtMs = nowMs;
         options.onProgress?.(book.progress());
       },
     }),

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
 import { writeJson } from '../../base/json-file.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { RECIPE_FILE, SCHEDULE_FILE } from '../../report/folder.ts';
 import { keepRecipe } from '../recipe.ts';
 import {
@@ -108,7 +109,7 @@ class Minimiser {
   readonly #request: MinimiseRequest;
   readonly #subject: Subject;
   readonly #work: string;
-  readonly #startedMs = performance.now();
+  readonly #startedMs = MACHINE_CLOCK.monotonic();
   /** Candidates that did not fail the same way: a second round asks for many of them again. */
   readonly #refused = new Set<string>();
   /** The one to keep: of those of the run that was given, the one that comes again most often. */
@@ -280,7 +281,7 @@ class Minimiser {
   ): Promise<ReplayedRun['ending']> {
     const { attempts, budgetMs, signal, stateDir, onProgress } = this.#request;
     if (this.#runs >= attempts) throw new Stopped('attempts');
-    if (performance.now() - this.#startedMs >= budgetMs) throw new Stopped('budget');
+    if (MACHINE_CLOCK.monotonic() - this.#startedMs >= budgetMs) throw new Stopped('budget');
     this.#runs++;
     const folder = join(this.#work, 'candidate');
     const report = join(this.#work, String(this.#runs));

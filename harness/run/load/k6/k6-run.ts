@@ -6,9 +6,9 @@ import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { HarnessError, interrupted, messageOf } from '../../../base/errors.ts';
+import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
 import {
   endProcess,
   type ProcessId,
@@ -105,7 +105,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     stopWithParent: true,
     compileCache: undefined,
   });
-  const startedAt = performance.now();
+  const startedAt = MACHINE_CLOCK.monotonic();
   // Looked up once: after it ends, its pid may belong to another process.
   let child: ProcessId | undefined;
   const childOf = () => (child ??= pidIn(pidFile));
@@ -115,7 +115,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   try {
     while (seen.exit === undefined) {
       if (signal.aborted) throw interrupted(signal);
-      await Promise.race([sleep(SAMPLE_MS), spawned.exited]);
+      await Promise.race([MACHINE_CLOCK.sleep(SAMPLE_MS), spawned.exited]);
       childOf();
       usage.sample();
       read();
@@ -123,7 +123,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     read();
     const exitCode = seen.exit.code ?? -1;
     if (ENDS.has(exitCode)) return { exitCode, cpu: usage.share() };
-    throw failure(seen.exit, { k6, log, seconds: (performance.now() - startedAt) / 1000 });
+    throw failure(seen.exit, { k6, log, seconds: (MACHINE_CLOCK.monotonic() - startedAt) / 1000 });
   } finally {
     lines.close();
     logged.close();
@@ -220,7 +220,7 @@ class Usage {
     const id = this.#find();
     const used = id === undefined ? undefined : usageOf(id);
     if (used === undefined) return;
-    this.#last = { atMs: performance.now(), cpuMs: used.cpuMs };
+    this.#last = { atMs: MACHINE_CLOCK.monotonic(), cpuMs: used.cpuMs };
     this.#first ??= this.#last;
   }
 

@@ -1,5 +1,6 @@
 /** Samples a cluster before and after a load, to see what changed. */
 import { cpus } from 'node:os';
+import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
 import { processUsage } from '../../../base/machine/usage.ts';
 import type { Cluster } from '../../../cluster/cluster.ts';
 import type { ClusterNode } from '../../../cluster/nodes/cluster-node.ts';
@@ -45,7 +46,10 @@ export interface Sample {
 
 export async function sampleOf(cluster: Cluster): Promise<Sample> {
   const running = cluster.nodes.filter((node) => node.running);
-  const nodes = await Promise.all(running.map(async (node) => [node.name, await nodeSample(node)] as const));
+  using limit = cluster.clock.deadline(ANSWER_MS);
+  const nodes = await Promise.all(
+    running.map(async (node) => [node.name, await nodeSample(node, limit.signal)] as const),
+  );
   const times = cpus().map(({ times: { user, nice, sys, irq, idle } }) => ({
     busy: user + nice + sys + irq,
     idle,
@@ -53,7 +57,7 @@ export async function sampleOf(cluster: Cluster): Promise<Sample> {
   const busyMs = times.reduce((sum, { busy }) => sum + busy, 0);
   const { user: ownUser, system: ownSystem } = process.cpuUsage();
   return {
-    atMs: performance.now(),
+    atMs: MACHINE_CLOCK.monotonic(),
     ownMs: (ownUser + ownSystem) / 1000,
     nodes: new Map(nodes),
     shared: sharedSamples(running),
@@ -71,11 +75,8 @@ function sharedSamples(running: readonly ClusterNode[]): SharedSample[] {
 }
 
 /** A node too busy to answer still shows its processor time. */
-async function nodeSample(node: ClusterNode): Promise<NodeSample> {
-  const [stats, text] = await Promise.allSettled([
-    node.stats(),
-    node.client.metrics(AbortSignal.timeout(ANSWER_MS)),
-  ]);
+async function nodeSample(node: ClusterNode, signal: AbortSignal): Promise<NodeSample> {
+  const [stats, text] = await Promise.allSettled([node.stats(), node.client.metrics(signal)]);
   return {
     cpuMs: stats.status === 'fulfilled' ? stats.value.cpuMs : undefined,
     counters: text.status === 'fulfilled' ? countersIn(text.value) : undefined,
@@ -195,9 +196,8 @@ function othersCores({
 /** Nodes that report a full reserve; a Bee does not report it. */
 async function fullNodes(cluster: Cluster): Promise<ReadonlySet<string>> {
   const able = cluster.nodes.filter((node) => node.running && node.mode === 'full' && node.flavour === 'svc');
-  const answers = await Promise.allSettled(
-    able.map((node) => node.client.backlog(AbortSignal.timeout(ANSWER_MS))),
-  );
+  using limit = cluster.clock.deadline(ANSWER_MS);
+  const answers = await Promise.allSettled(able.map((node) => node.client.backlog(limit.signal)));
   return new Set(
     able
       .filter((_, i) => {
@@ -208,8 +208,9 @@ async function fullNodes(cluster: Cluster): Promise<ReadonlySet<string>> {
   );
 }
 
-async function chainAnswerMs(cluster: Cluster): Promise<number | undefined> {
-  const startMs = performance.now();
-  const [answer] = await Promise.allSettled([cluster.chain.height(AbortSignal.timeout(ANSWER_MS))]);
-  return answer.status === 'fulfilled' ? performance.now() - startMs : undefined;
+async function chainAnswerMs({ chain, clock }: Cluster): Promise<number | undefined> {
+  const startMs = clock.monotonic();
+  using limit = clock.deadline(ANSWER_MS);
+  const [answer] = await Promise.allSettled([chain.height(limit.signal)]);
+  return answer.status === 'fulfilled' ? clock.monotonic() - startMs : undefined;
 }

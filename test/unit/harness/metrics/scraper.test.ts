@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Scrape } from '../../../../harness/metrics/scrape.ts';
 import {
   type ScrapedCluster,
@@ -8,9 +8,9 @@ import {
 } from '../../../../harness/metrics/scraper.ts';
 import type { SeriesColumns, SeriesId } from '../../../../harness/metrics/series.ts';
 import { TestbedMetrics } from '../../../../harness/metrics/testbed.ts';
+import { VirtualClock } from '../../onchain/virtual-clock.ts';
 
-/** Short, as the tests wait for readings. */
-const INTERVAL_MS = 5;
+const clock = new VirtualClock();
 
 interface Fake extends ScrapedNode {
   state: string;
@@ -48,13 +48,12 @@ function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'
   const testbed = new TestbedMetrics('test');
   const scraper = new Scraper({
     testbed,
-    intervalMs: INTERVAL_MS,
     onScrape(scrape, ids) {
       scrapes.push(scrape);
       known = ids;
     },
   });
-  scraper.watch({ nodes, faults });
+  scraper.watch({ clock, nodes, faults });
   return {
     scraper,
     testbed,
@@ -69,7 +68,7 @@ function watching(nodes: readonly ScrapedNode[], faults: ScrapedCluster['faults'
     /** Waits for the end of a reading that began after the call. */
     read: async () => {
       const wanted = scrapes.length + 2;
-      await vi.waitUntil(() => scrapes.length >= wanted, { interval: 1, timeout: 10_000 });
+      while (scrapes.length < wanted) await clock.turn();
     },
   };
 }
@@ -246,18 +245,17 @@ test('where no process is visible, the driver reports the usage of a node', asyn
 test('a failure of the receiver ends the watch, and release throws it', async () => {
   const scraper = new Scraper({
     testbed: new TestbedMetrics('test'),
-    intervalMs: INTERVAL_MS,
     onScrape: () => Promise.reject(new Error('disk full')),
   });
-  scraper.watch({ nodes: [fakeNode('node-0', '')], faults: { active: [] } });
+  scraper.watch({ clock, nodes: [fakeNode('node-0', '')], faults: { active: [] } });
   await expect(scraper.release()).rejects.toThrow('disk full');
 });
 
 test('two clusters are watched one after another, never at once', async () => {
   const { scraper } = watching([fakeNode('node-0', '')]);
-  expect(() => scraper.watch({ nodes: [], faults: { active: [] } })).toThrow('watched already');
+  expect(() => scraper.watch({ clock, nodes: [], faults: { active: [] } })).toThrow('watched already');
   await scraper.release();
-  scraper.watch({ nodes: [], faults: { active: [] } });
+  scraper.watch({ clock, nodes: [], faults: { active: [] } });
   await scraper.release();
 });
 

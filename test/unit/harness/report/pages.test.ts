@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import { SeriesFile } from '../../../../harness/metrics/series-file.ts';
 import { failuresOf } from '../../../../harness/report/failures.ts';
@@ -64,7 +65,7 @@ function runOf(scenarios: readonly ScenarioResult[], more: Partial<RunResult> = 
 
 /** Operations that took 10 ms on node-0 and 100 ms on node-1, and one that failed. */
 function measured(seconds = 100): Pick<ScenarioResult, 'metrics' | 'timelines' | 'slowest'> {
-  const recorder = createRecorder(() => 'unknown');
+  const recorder = createRecorder(MACHINE_CLOCK, () => 'unknown');
   for (let i = 0; i < seconds; i++) {
     const endMs = START + i * 1000 + 500;
     recorder.succeeded({ operation: 'upload', node: 'node-0' }, { endMs, latencyMs: 10, bytes: 2 ** 20 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { formatMs, grouped } from '../../../../harness/base/format.ts';
+import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import {
   consoleStyle,
@@ -222,7 +223,7 @@ test('evidence of megabytes is cut on the terminal and in the XML, and both say 
 });
 
 test('a recorder keeps counts, bytes, percentiles and error classes per operation and node', async () => {
-  const recorder = createRecorder(() => 'client.reset');
+  const recorder = createRecorder(MACHINE_CLOCK, () => 'client.reset');
   const key = { operation: 'upload', node: 'node-0' };
   for (let i = 0; i < 10; i++)
     await recorder.measure(

@@ -6,6 +6,7 @@ import type { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { createReport } from '../../../../harness/report/folder.ts';
 import { RunMetrics } from '../../../../harness/run/run-metrics.ts';
 import type { RunOptions } from '../../../../harness/run/run-options.ts';
+import { VirtualClock } from '../../onchain/virtual-clock.ts';
 
 let folder: string;
 
@@ -26,7 +27,8 @@ function clusterOf(metrics: () => Promise<string>, names: readonly string[]): Cl
     client: { metrics },
     stats: () => Promise.resolve({}),
   }));
-  return { nodes, faults: { active: [] }, folder, timings: { totalMs: 0 } } as unknown as Cluster;
+  const clock = new VirtualClock();
+  return { clock, nodes, faults: { active: [] }, folder, timings: { totalMs: 0 } } as unknown as Cluster;
 }
 
 function open(report: string): Promise<RunMetrics> {

@@ -1,6 +1,7 @@
 /** Runs as in their reports, with made-up numbers. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../../harness/metrics/recorder.ts';
 import type { RunResult, ScenarioResult } from '../../../../../harness/report/result.ts';
 
@@ -25,7 +26,7 @@ export interface Made {
 /** One operation on one node. */
 export function madeRun(made: Made = {}): RunResult {
   const { at = 0, rate = 20, seconds = 30, latencyMs = (n) => 10 + (n % 7), failing } = made;
-  const recorder = createRecorder(() => 'unknown');
+  const recorder = createRecorder(MACHINE_CLOCK, () => 'unknown');
   const startMs = START_MS + at * 1000;
   for (let n = 0; n < rate * seconds; n++) {
     const endMs = startMs + (1000 * n) / rate;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../../../harness/base/machine/clock.ts';
 import { limitText, outcomeOf, stepMs } from '../../../../../../harness/run/load/limit/limit-run.ts';
 import {
   type LoadObservation,
@@ -111,6 +112,7 @@ test('repeats a load that failed beside other programs as long as that is allowe
 test('attributes the rest of the machine’s work to other programs', async () => {
   const cluster = {
     nodes: [],
+    clock: MACHINE_CLOCK,
     chain: { height: () => Promise.resolve(1) },
   } as unknown as Parameters<typeof observationBetween>[0];
   const sample = (of: {

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import {
   blocklistMs,
@@ -122,13 +122,12 @@ test('granted thresholds grow every 100 seconds of rate up to 1,800, then at twi
   expect(checkpoints.slice(18)).toEqual([16_200_000_000n, 32_400_000_000n, 64_800_000_000n]);
 });
 
-test('no price exceeds that of proximity order 0, and each deeper order costs one step less', () => {
-  fc.assert(
-    fc.property(fc.bigInt({ min: 1n, max: 10n ** 12n }), (step) => {
-      const prices = priceTable(step);
-      expect(prices).toHaveLength(32);
-      expect(prices[0]).toBe(32n * step);
-      for (const [po, price] of prices.entries()) if (po > 0) expect(prices[po - 1]! - price).toBe(step);
-    }),
-  );
-});
+property.prop([fc.bigInt({ min: 1n, max: 10n ** 12n })])(
+  'no price exceeds that of proximity order 0, and each deeper order costs one step less',
+  (step) => {
+    const prices = priceTable(step);
+    expect(prices).toHaveLength(32);
+    expect(prices[0]).toBe(32n * step);
+    for (const [po, price] of prices.entries()) if (po > 0) expect(prices[po - 1]! - price).toBe(step);
+  },
+);

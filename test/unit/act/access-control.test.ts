@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -266,45 +266,43 @@ const step: fc.Arbitrary<Step> = fc.record({
   pauseSeconds: fc.integer({ min: 0, max: 3 }),
 });
 
-test('whatever is granted and revoked when: exactly the grantees listed at a time can read what was protected then', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 5 }), async (steps) => {
-      const world = new World();
-      const { access } = world.publisher;
-      const readers = Array.from({ length: PEOPLE }, (_, n) => world.person(n + 2));
-      const keys = (numbers: readonly number[]) => numbers.map((n) => (readers[n] as Person).key);
-      let { history, grantees } = await access.change({ history: undefined, add: [] }, world.io);
-      let listed: ReadonlySet<number> = new Set();
-      const uploads: { at: number; reference: Uint8Array; plain: Uint8Array; listed: ReadonlySet<number> }[] =
-        [];
-      for (const { add, revoke, pauseSeconds } of steps) {
-        await world.clock.sleep(pauseSeconds * 1000);
-        const next = new Set([...listed, ...add]);
-        const revoked = next.size === 0 ? [] : revoke;
-        for (const n of revoked) next.delete(n);
-        const change = { history, grantees, add: keys(add), revoke: keys(revoked) };
-        ({ history, grantees } = await access.change(change, world.io));
-        listed = next;
-        const seen = (await access.grantees(grantees, world.io)).map(toHex).toSorted();
-        expect(seen).toEqual(
-          keys([...listed])
-            .map(toHex)
-            .toSorted(),
-        );
-        const plain = random.bytes(32);
-        const { reference } = await access.protect(plain, history, world.io);
-        uploads.push({ at: world.seconds(), reference, plain, listed });
+property.prop([fc.array(step, { minLength: 1, maxLength: 5 })], { numRuns: 40 })(
+  'whatever is granted and revoked when: exactly the grantees listed at a time can read what was protected then',
+  async (steps) => {
+    const world = new World();
+    const { access } = world.publisher;
+    const readers = Array.from({ length: PEOPLE }, (_, n) => world.person(n + 2));
+    const keys = (numbers: readonly number[]) => numbers.map((n) => (readers[n] as Person).key);
+    let { history, grantees } = await access.change({ history: undefined, add: [] }, world.io);
+    let listed: ReadonlySet<number> = new Set();
+    const uploads: { at: number; reference: Uint8Array; plain: Uint8Array; listed: ReadonlySet<number> }[] =
+      [];
+    for (const { add, revoke, pauseSeconds } of steps) {
+      await world.clock.sleep(pauseSeconds * 1000);
+      const next = new Set([...listed, ...add]);
+      const revoked = next.size === 0 ? [] : revoke;
+      for (const n of revoked) next.delete(n);
+      const change = { history, grantees, add: keys(add), revoke: keys(revoked) };
+      ({ history, grantees } = await access.change(change, world.io));
+      listed = next;
+      const seen = (await access.grantees(grantees, world.io)).map(toHex).toSorted();
+      expect(seen).toEqual(
+        keys([...listed])
+          .map(toHex)
+          .toSorted(),
+      );
+      const plain = random.bytes(32);
+      const { reference } = await access.protect(plain, history, world.io);
+      uploads.push({ at: world.seconds(), reference, plain, listed });
+    }
+    // Read with the newest history, which has all that came before.
+    for (const { at, reference, plain, listed: then } of uploads) {
+      expect(await world.read(world.publisher, reference, history, at)).toBe(toHex(plain));
+      for (const [n, reader] of readers.entries()) {
+        const seen = await world.read(reader, reference, history, at);
+        if (then.has(n)) expect(seen).toBe(toHex(plain));
+        else expect(seen).not.toBe(toHex(plain));
       }
-      // Read with the newest history, which has all that came before.
-      for (const { at, reference, plain, listed: then } of uploads) {
-        expect(await world.read(world.publisher, reference, history, at)).toBe(toHex(plain));
-        for (const [n, reader] of readers.entries()) {
-          const seen = await world.read(reader, reference, history, at);
-          if (then.has(n)) expect(seen).toBe(toHex(plain));
-          else expect(seen).not.toBe(toHex(plain));
-        }
-      }
-    }),
-    { numRuns: 40 },
-  );
-});
+    }
+  },
+);

@@ -1,5 +1,5 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { Transaction } from 'ethers';
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
 import { batchId, contractAddresses } from '../../../chain/deployment/deploy.ts';
@@ -32,27 +32,27 @@ test.each(batchIds)('batch id of $msgSender with nonce $nonce', ({ msgSender, no
   expect(batchId(msgSender, nonce)).toBe(expected);
 });
 
-test('a signed transaction is read back by the reference decoder with the same fields and sender', () => {
-  fc.assert(
-    fc.property(
-      fc.record({
-        nonce: fc.nat(),
-        gas: fc.integer({ min: 21_000, max: 30_000_000 }),
-        data: fc.uint8Array({ maxLength: 200 }).map(hexText),
-        chainId: fc.integer({ min: 1, max: 2 ** 31 }),
-        contract: fc.boolean(),
-      }),
-      ({ nonce, gas, data, chainId, contract }) => {
-        const to = deployer.contractAt(nonce);
-        const signed = deployer.sign({ nonce, gas, data, ...(contract ? {} : { to }) }, chainId);
-        const read = Transaction.from(signed);
-        expect(read.from).toBe(deployer.address);
-        expect(read.to).toBe(contract ? null : to);
-        expect([read.nonce, Number(read.gasLimit), read.data]).toEqual([nonce, gas, data]);
-        expect(Number(read.chainId)).toBe(chainId);
-        expect(read.serialized).toBe(signed);
-      },
-    ),
-    { numRuns: 50 },
-  );
-});
+property.prop(
+  [
+    fc.record({
+      nonce: fc.nat(),
+      gas: fc.integer({ min: 21_000, max: 30_000_000 }),
+      data: fc.uint8Array({ maxLength: 200 }).map(hexText),
+      chainId: fc.integer({ min: 1, max: 2 ** 31 }),
+      contract: fc.boolean(),
+    }),
+  ],
+  { numRuns: 50 },
+)(
+  'a signed transaction is read back by the reference decoder with the same fields and sender',
+  ({ nonce, gas, data, chainId, contract }) => {
+    const to = deployer.contractAt(nonce);
+    const signed = deployer.sign({ nonce, gas, data, ...(contract ? {} : { to }) }, chainId);
+    const read = Transaction.from(signed);
+    expect(read.from).toBe(deployer.address);
+    expect(read.to).toBe(contract ? null : to);
+    expect([read.nonce, Number(read.gasLimit), read.data]).toEqual([nonce, gas, data]);
+    expect(Number(read.chainId)).toBe(chainId);
+    expect(read.serialized).toBe(signed);
+  },
+);

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { expect, test, vi } from 'vitest';
 import { createMetrics, type MetricTable } from '../../../node/env/metrics.ts';
@@ -77,20 +77,18 @@ const sorted = (text: string) =>
     .filter((line) => line !== '')
     .sort();
 
-test('whatever is counted, the text is that of another implementation', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-      const [ours, other] = [createMetrics({ prefix: 'svc' }), theirs()];
-      const live = ours.register(TABLE);
-      for (const work of steps) {
-        work(live as unknown as Live);
-        work(other.live);
-      }
-      expect(sorted(await ours.expose())).toEqual(sorted(await other.expose()));
-    }),
-    { numRuns: 200 },
-  );
-});
+property.prop([fc.array(step, { maxLength: 40 })], { numRuns: 200 })(
+  'whatever is counted, the text is that of another implementation',
+  async (steps) => {
+    const [ours, other] = [createMetrics({ prefix: 'svc' }), theirs()];
+    const live = ours.register(TABLE);
+    for (const work of steps) {
+      work(live as unknown as Live);
+      work(other.live);
+    }
+    expect(sorted(await ours.expose())).toEqual(sorted(await other.expose()));
+  },
+);
 
 test('a family is one block: help, type, then its lines', async () => {
   const metrics = createMetrics({ prefix: 'svc' });

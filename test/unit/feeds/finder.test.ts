@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { systemClock } from '../../../formats/clock.ts';
@@ -53,20 +53,18 @@ test('the requested address is that of the update', async () => {
 });
 
 describe('a feed without gaps', () => {
-  test('yields the last update that sequential reading finds, whatever its length and start', async () => {
-    const lengths = fc.oneof(
-      fc.bigInt(0n, 300n),
-      fc.bigInt(0n, 2n ** 40n),
-      fc.bigInt(INDEX_MAX - 40n, INDEX_MAX),
-    );
-    await fc.assert(
-      fc.asyncProperty(lengths, fc.bigInt(0n, 2n ** 40n), async (count, start) => {
-        const after = start < count ? start : start % (count + 3n);
-        expect(await latestOf(feedOf(count), after)).toBe(after < count ? count - 1n : undefined);
-      }),
-      { numRuns: 60 },
-    );
-  });
+  const lengths = fc.oneof(
+    fc.bigInt(0n, 300n),
+    fc.bigInt(0n, 2n ** 40n),
+    fc.bigInt(INDEX_MAX - 40n, INDEX_MAX),
+  );
+  property.prop([lengths, fc.bigInt(0n, 2n ** 40n)], { numRuns: 60 })(
+    'yields the last update that sequential reading finds, whatever its length and start',
+    async (count, start) => {
+      const after = start < count ? start : start % (count + 3n);
+      expect(await latestOf(feedOf(count), after)).toBe(after < count ? count - 1n : undefined);
+    },
+  );
 
   test('may use every possible index', async () => {
     expect(await latestOf(feedOf(INDEX_MAX + 1n), INDEX_MAX - 3n)).toBe(INDEX_MAX);
@@ -99,28 +97,25 @@ describe('a feed without gaps', () => {
 });
 
 describe('a feed with gaps', () => {
-  test('is followed across any single update that is lost', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 2, max: 2000 }), fc.nat(), async (count, at) => {
-        const lost = BigInt(1 + (at % (count - 1)));
-        const last = BigInt(count) - 1n;
-        expect(await latestOf(feedOf(count, [lost]))).toBe(lost === last ? last - 1n : last);
-      }),
-      { numRuns: 150 },
-    );
-  });
+  property.prop([fc.integer({ min: 2, max: 2000 }), fc.nat()], { numRuns: 150 })(
+    'is followed across any single update that is lost',
+    async (count, at) => {
+      const lost = BigInt(1 + (at % (count - 1)));
+      const last = BigInt(count) - 1n;
+      expect(await latestOf(feedOf(count, [lost]))).toBe(lost === last ? last - 1n : last);
+    },
+  );
 
-  test('of any kind ends at an existing update, with the next two missing', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(fc.bigInt(1n, 80n)), async (lost) => {
-        const feed = feedOf(81, lost);
-        const latest = await latestOf(feed);
-        const present = (index: bigint) => index <= 80n && !lost.includes(index);
-        expect(latest !== undefined && present(latest)).toBe(true);
-        expect([1n, 2n].map((step) => present((latest ?? 0n) + step))).toEqual([false, false]);
-      }),
-    );
-  });
+  property.prop([fc.uniqueArray(fc.bigInt(1n, 80n))])(
+    'of any kind ends at an existing update, with the next two missing',
+    async (lost) => {
+      const feed = feedOf(81, lost);
+      const latest = await latestOf(feed);
+      const present = (index: bigint) => index <= 80n && !lost.includes(index);
+      expect(latest !== undefined && present(latest)).toBe(true);
+      expect([1n, 2n].map((step) => present((latest ?? 0n) + step))).toEqual([false, false]);
+    },
+  );
 });
 
 describe('a read that fails', () => {

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
@@ -86,25 +86,23 @@ describe('encrypted content', () => {
     fc.tuple(fc.constantFrom(...boundaries), fc.integer({ min: -1, max: 1 })).map(([at, off]) => at + off),
   );
 
-  test('is read back whole and in any part, and every stored chunk has the same size', async () => {
-    await fc.assert(
-      fc.asyncProperty(lengths, fc.nat(), fc.nat(), async (length, a, b) => {
-        const content = generate('i mod 251', length);
-        const store = new ChunkMap();
-        const encryption = randomEncryption(systemRandom());
-        const { reference } = await split(inParts(content, 5000), store, { encryption });
-        expect(reference).toHaveLength(64);
-        for (const { data } of store.chunks.values()) expect(data).toHaveLength(4104);
-        const file = await openFile(reference, store);
-        expect(file.length).toBe(BigInt(length));
-        expect(Buffer.compare(await collect(file.read(0n, file.length)), content)).toBe(0);
-        const [from, to] = [a % (length + 1), b % (length + 1)].sort((x, y) => x - y) as [number, number];
-        const part = await collect(file.read(BigInt(from), BigInt(to)));
-        expect(Buffer.compare(part, content.subarray(from, to))).toBe(0);
-      }),
-      { numRuns: 20 },
-    );
-  });
+  property.prop([lengths, fc.nat(), fc.nat()], { numRuns: 20 })(
+    'is read back whole and in any part, and every stored chunk has the same size',
+    async (length, a, b) => {
+      const content = generate('i mod 251', length);
+      const store = new ChunkMap();
+      const encryption = randomEncryption(systemRandom());
+      const { reference } = await split(inParts(content, 5000), store, { encryption });
+      expect(reference).toHaveLength(64);
+      for (const { data } of store.chunks.values()) expect(data).toHaveLength(4104);
+      const file = await openFile(reference, store);
+      expect(file.length).toBe(BigInt(length));
+      expect(Buffer.compare(await collect(file.read(0n, file.length)), content)).toBe(0);
+      const [from, to] = [a % (length + 1), b % (length + 1)].sort((x, y) => x - y) as [number, number];
+      const part = await collect(file.read(BigInt(from), BigInt(to)));
+      expect(Buffer.compare(part, content.subarray(from, to))).toBe(0);
+    },
+  );
 
   test('has another reference each time, and shares no chunk', async () => {
     const content = generate('i mod 251', 3 * LEAF);

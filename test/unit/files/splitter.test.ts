@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test, vi } from 'vitest';
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import type { Chunk, ChunkPutter } from '../../../formats/chunk/chunk.ts';
@@ -32,29 +32,21 @@ describe('splitting and joining', () => {
     fc.nat(2 * RUN),
   );
 
-  test('returns every stream, whole and in any part, however it was divided', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        lengths,
-        fc.integer({ min: 1, max: 100_000 }),
-        fc.nat(),
-        fc.nat(),
-        async (length, partSize, a, b) => {
-          const content = generate('i mod 251', length);
-          const store = new ChunkMap();
-          const result = await split(inParts(content, Math.max(partSize, Math.ceil(length / 500))), store);
-          expect(result.length).toBe(BigInt(length));
-          const file = await openFile(result.reference, store);
-          expect(file.length).toBe(BigInt(length));
-          expect(Buffer.compare(await collect(file.read(0n, file.length)), content)).toBe(0);
-          const [from, to] = [a % (length + 1), b % (length + 1)].sort((x, y) => x - y) as [number, number];
-          const part = await collect(file.read(BigInt(from), BigInt(to)));
-          expect(Buffer.compare(part, content.subarray(from, to))).toBe(0);
-        },
-      ),
-      { numRuns: 60 },
-    );
-  });
+  property.prop([lengths, fc.integer({ min: 1, max: 100_000 }), fc.nat(), fc.nat()], { numRuns: 60 })(
+    'returns every stream, whole and in any part, however it was divided',
+    async (length, partSize, a, b) => {
+      const content = generate('i mod 251', length);
+      const store = new ChunkMap();
+      const result = await split(inParts(content, Math.max(partSize, Math.ceil(length / 500))), store);
+      expect(result.length).toBe(BigInt(length));
+      const file = await openFile(result.reference, store);
+      expect(file.length).toBe(BigInt(length));
+      expect(Buffer.compare(await collect(file.read(0n, file.length)), content)).toBe(0);
+      const [from, to] = [a % (length + 1), b % (length + 1)].sort((x, y) => x - y) as [number, number];
+      const part = await collect(file.read(BigInt(from), BigInt(to)));
+      expect(Buffer.compare(part, content.subarray(from, to))).toBe(0);
+    },
+  );
 });
 
 /** Takes work, or not, as it is told for each leaf in turn; results come later, hashed one batch at a time. */
@@ -84,29 +76,28 @@ class FakeWorkers {
 }
 
 describe('with workers', () => {
-  test('the chunks and their order are the same, whichever leaves are handed over', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.integer({ min: 0, max: 300 * LEAF }),
-        fc.array(fc.boolean(), { minLength: 1, maxLength: 20 }),
-        fc.integer({ min: 1, max: 90 }),
-        fc.constantFrom(0, 1, 4),
-        async (length, pattern, run, level) => {
-          const content = generate('i mod 255', length);
-          const outcome = async (options: SplitOptions) => {
-            const order: string[] = [];
-            const put = async ({ address, data }: Chunk) =>
-              void order.push(`${toHex(address)} ${data.length}`);
-            const { reference, chunks } = await split(inParts(content, 50_000), { put }, options);
-            return { reference: toHex(reference), chunks, order };
-          };
-          const workers = new FakeWorkers((asked) => pattern[Math.floor(asked / run) % pattern.length]!);
-          expect(await outcome({ level, workers })).toEqual(await outcome({ level }));
-        },
-      ),
-      { numRuns: 30 },
-    );
-  });
+  property.prop(
+    [
+      fc.integer({ min: 0, max: 300 * LEAF }),
+      fc.array(fc.boolean(), { minLength: 1, maxLength: 20 }),
+      fc.integer({ min: 1, max: 90 }),
+      fc.constantFrom(0, 1, 4),
+    ],
+    { numRuns: 30 },
+  )(
+    'the chunks and their order are the same, whichever leaves are handed over',
+    async (length, pattern, run, level) => {
+      const content = generate('i mod 255', length);
+      const outcome = async (options: SplitOptions) => {
+        const order: string[] = [];
+        const put = async ({ address, data }: Chunk) => void order.push(`${toHex(address)} ${data.length}`);
+        const { reference, chunks } = await split(inParts(content, 50_000), { put }, options);
+        return { reference: toHex(reference), chunks, order };
+      };
+      const workers = new FakeWorkers((asked) => pattern[Math.floor(asked / run) % pattern.length]!);
+      expect(await outcome({ level, workers })).toEqual(await outcome({ level }));
+    },
+  );
 
   test('leaves are handed over 32 at a time, and the rest at the end of the stream', async () => {
     const workers = new FakeWorkers(() => true);

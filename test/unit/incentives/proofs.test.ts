@@ -1,6 +1,6 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { keccak256 } from 'ethers';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { chunkFrom } from '../../../formats/chunk/validate.ts';
@@ -155,17 +155,15 @@ describe('a verifier of any proofs', () => {
     expect(order).toEqual([...order].sort());
   }
 
-  test('finds the elements that were drawn', () => {
-    fc.assert(
-      fc.property(bytes32, bytes32, fc.nat(1000), (anchor1, anchor2, salt) => {
-        const items = Array.from({ length: 16 }, (_, n) => {
-          const chunk = chunkOf(`${salt} ${n}`.repeat((salt * n) % 400), n % 3 === 0 ? 'soc' : 'cac');
-          return { chunk, stamp: stampFor(chunk) };
-        });
-        const sample = sorted(items, anchor1);
-        check(inclusionProofs(sample, { anchor1, anchor2 }), commitmentHash(sample), anchor1, anchor2);
-      }),
-      { numRuns: 20 },
-    );
-  });
+  property.prop([bytes32, bytes32, fc.nat(1000)], { numRuns: 20 })(
+    'finds the elements that were drawn',
+    (anchor1, anchor2, salt) => {
+      const items = Array.from({ length: 16 }, (_, n) => {
+        const chunk = chunkOf(`${salt} ${n}`.repeat((salt * n) % 400), n % 3 === 0 ? 'soc' : 'cac');
+        return { chunk, stamp: stampFor(chunk) };
+      });
+      const sample = sorted(items, anchor1);
+      check(inclusionProofs(sample, { anchor1, anchor2 }), commitmentHash(sample), anchor1, anchor2);
+    },
+  );
 });

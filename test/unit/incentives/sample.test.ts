@@ -1,5 +1,5 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { createKeyedHasher } from '../../../formats/crypto/bmt/tree.ts';
@@ -96,30 +96,30 @@ describe('a sample', () => {
     timestamp: fc.integer({ min: 1, max: 200 }),
   });
 
-  test('equals what the written rule takes from any reserve, whatever order it was filled in', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(entry, { maxLength: 60 }),
-        fc.record({
-          depth: fc.nat(2),
-          minimumValue: fc.constantFrom(0n, 500n, 501n, 1001n),
-          radius: fc.nat(1),
-        }),
-        fc.uint8Array({ minLength: 32, maxLength: 32 }),
-        async (drawn, { radius, ...rest }, anchor) => {
-          const bench = await fixture({ radius });
-          const entries = drawn.map(({ text, kind, batch, timestamp }, position): Stamped => {
-            const chunk = chunkOf(`chunk ${text}`, kind);
-            return { chunk, stamp: stampFor(chunk, { batch, position, timestampNs: BigInt(timestamp) }) };
-          });
-          await fill(bench, entries);
-          const terms = { ...TERMS, ...rest, anchor };
-          expect(addresses(await sampleOf(bench, terms))).toEqual(byTheBook(entries, bench, terms));
-        },
-      ),
-      { numRuns: 25 },
-    );
-  });
+  property.prop(
+    [
+      fc.array(entry, { maxLength: 60 }),
+      fc.record({
+        depth: fc.nat(2),
+        minimumValue: fc.constantFrom(0n, 500n, 501n, 1001n),
+        radius: fc.nat(1),
+      }),
+      fc.uint8Array({ minLength: 32, maxLength: 32 }),
+    ],
+    { numRuns: 25 },
+  )(
+    'equals what the written rule takes from any reserve, whatever order it was filled in',
+    async (drawn, { radius, ...rest }, anchor) => {
+      const bench = await fixture({ radius });
+      const entries = drawn.map(({ text, kind, batch, timestamp }, position): Stamped => {
+        const chunk = chunkOf(`chunk ${text}`, kind);
+        return { chunk, stamp: stampFor(chunk, { batch, position, timestampNs: BigInt(timestamp) }) };
+      });
+      await fill(bench, entries);
+      const terms = { ...TERMS, ...rest, anchor };
+      expect(addresses(await sampleOf(bench, terms))).toEqual(byTheBook(entries, bench, terms));
+    },
+  );
 
   test('of more chunks than one page of the reserve has the smallest of all', async () => {
     const bench = await fixture();

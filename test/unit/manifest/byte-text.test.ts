@@ -1,18 +1,14 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { bytesOf, shown, textOf } from '../../../node/manifest/byte-text.ts';
 import { Manifest } from '../../../node/manifest/manifest.ts';
 import { decodeMetadata, encodeMetadata } from '../../../node/manifest/metadata.ts';
 
 describe('names of any bytes', () => {
-  test('survive the way to text and back', () => {
-    const byte = fc.oneof(fc.nat(255), fc.constantFrom(0xc3, 0xa9, 0xed, 0xa0, 0x80, 0xf0, 0x9f, 0x98));
-    fc.assert(
-      fc.property(fc.array(byte), (bytes) => {
-        const name = Uint8Array.from(bytes);
-        expect(bytesOf(textOf(name))).toEqual(Buffer.from(name));
-      }),
-    );
+  const byte = fc.oneof(fc.nat(255), fc.constantFrom(0xc3, 0xa9, 0xed, 0xa0, 0x80, 0xf0, 0x9f, 0x98));
+  property.prop([fc.array(byte)])('survive the way to text and back', (bytes) => {
+    const name = Uint8Array.from(bytes);
+    expect(bytesOf(textOf(name))).toEqual(Buffer.from(name));
   });
 
   test.each([

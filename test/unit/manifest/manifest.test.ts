@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { openManifest, saveManifest } from '../../../node/files/manifest-store.ts';
@@ -26,58 +26,52 @@ async function found(manifest: Manifest, path: string): Promise<string | undefin
 }
 
 describe('a manifest', () => {
-  test('finds exactly what was added, before and after it is stored', async () => {
-    await fc.assert(
-      fc.asyncProperty(pathSets, fc.array(paths), async (pairs, others) => {
-        const expected = new Map(pairs.map(([path, entry]) => [path, toHex(entry)]));
-        const built = await manifestOf(pairs);
-        const store = new ChunkMap();
-        const stored = await openManifest(await saveManifest(built, store), store);
-        for (const manifest of [built, stored]) {
-          for (const path of [...expected.keys(), ...others])
-            expect(await found(manifest, path)).toBe(expected.get(path));
-          for (const prefix of others)
-            expect(await manifest.hasPrefix(prefix)).toBe(
-              [...expected.keys()].some((path) => path.startsWith(prefix)),
-            );
-        }
-      }),
-      { numRuns: 150 },
-    );
-  });
+  property.prop([pathSets, fc.array(paths)], { numRuns: 150 })(
+    'finds exactly what was added, before and after it is stored',
+    async (pairs, others) => {
+      const expected = new Map(pairs.map(([path, entry]) => [path, toHex(entry)]));
+      const built = await manifestOf(pairs);
+      const store = new ChunkMap();
+      const stored = await openManifest(await saveManifest(built, store), store);
+      for (const manifest of [built, stored]) {
+        for (const path of [...expected.keys(), ...others])
+          expect(await found(manifest, path)).toBe(expected.get(path));
+        for (const prefix of others)
+          expect(await manifest.hasPrefix(prefix)).toBe(
+            [...expected.keys()].some((path) => path.startsWith(prefix)),
+          );
+      }
+    },
+  );
 
-  test('lists every path once, in byte order, after the root', async () => {
-    await fc.assert(
-      fc.asyncProperty(pathSets, async (pairs) => {
-        const store = new ChunkMap();
-        const stored = await openManifest(await saveManifest(await manifestOf(pairs), store), store);
-        const walked = await Array.fromAsync(stored.walk());
-        expect(walked[0]?.path).toBe('');
-        const listed = walked.filter(({ value }) => value !== undefined).map(({ path }) => path);
-        const inOrder = pairs
-          .map(([path]) => path)
-          .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-        expect(listed).toEqual(inOrder);
-        for (const { storedAt } of walked) expect(store.chunks.has(toHex(storedAt!))).toBe(true);
-      }),
-      { numRuns: 100 },
-    );
-  });
+  property.prop([pathSets], { numRuns: 100 })(
+    'lists every path once, in byte order, after the root',
+    async (pairs) => {
+      const store = new ChunkMap();
+      const stored = await openManifest(await saveManifest(await manifestOf(pairs), store), store);
+      const walked = await Array.fromAsync(stored.walk());
+      expect(walked[0]?.path).toBe('');
+      const listed = walked.filter(({ value }) => value !== undefined).map(({ path }) => path);
+      const inOrder = pairs
+        .map(([path]) => path)
+        .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      expect(listed).toEqual(inOrder);
+      for (const { storedAt } of walked) expect(store.chunks.has(toHex(storedAt!))).toBe(true);
+    },
+  );
 
-  test('extended after it was loaded has the reference of one built in one go', async () => {
-    await fc.assert(
-      fc.asyncProperty(pathSets, fc.nat(), async (pairs, at) => {
-        const cut = pairs.length === 0 ? 0 : at % (pairs.length + 1);
-        const store = new ChunkMap();
-        const first = await saveManifest(await manifestOf(pairs.slice(0, cut)), store);
-        const extended = await openManifest(first, store);
-        for (const [path, entry] of pairs.slice(cut)) await extended.add(path, entry);
-        const whole = await saveManifest(await manifestOf(pairs), store);
-        expect(toHex(await saveManifest(extended, store))).toBe(toHex(whole));
-      }),
-      { numRuns: 100 },
-    );
-  });
+  property.prop([pathSets, fc.nat()], { numRuns: 100 })(
+    'extended after it was loaded has the reference of one built in one go',
+    async (pairs, at) => {
+      const cut = pairs.length === 0 ? 0 : at % (pairs.length + 1);
+      const store = new ChunkMap();
+      const first = await saveManifest(await manifestOf(pairs.slice(0, cut)), store);
+      const extended = await openManifest(first, store);
+      for (const [path, entry] of pairs.slice(cut)) await extended.add(path, entry);
+      const whole = await saveManifest(await manifestOf(pairs), store);
+      expect(toHex(await saveManifest(extended, store))).toBe(toHex(whole));
+    },
+  );
 
   test('reads only the nodes on the way to a path', async () => {
     const store = new ChunkMap();
@@ -207,31 +201,21 @@ describe('a node', () => {
     })),
   });
 
-  test('with changed, missing or added bytes is either read or refused', () => {
-    const mutation = fc.record({ at: fc.nat(whole.length - 1), to: fc.nat(255) });
-    fc.assert(
-      fc.property(
-        fc.array(mutation, { maxLength: 6 }),
-        fc.nat(whole.length),
-        fc.boolean(),
-        (changes, end, cut) => {
-          const bytes = whole.slice(0, cut ? end : whole.length);
-          for (const { at, to } of changes) if (at < bytes.length) bytes[at] = to;
-          expectReadOrRefused(bytes);
-        },
-      ),
-      { numRuns: 2000 },
-    );
+  const mutation = fc.record({ at: fc.nat(whole.length - 1), to: fc.nat(255) });
+  property.prop([fc.array(mutation, { maxLength: 6 }), fc.nat(whole.length), fc.boolean()], {
+    numRuns: 2000,
+  })('with changed, missing or added bytes is either read or refused', (changes, end, cut) => {
+    const bytes = whole.slice(0, cut ? end : whole.length);
+    for (const { at, to } of changes) if (at < bytes.length) bytes[at] = to;
+    expectReadOrRefused(bytes);
   });
 
-  test('of random bytes after a valid version is either read or refused', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 400 }), (tail) => {
-        expectReadOrRefused(new Uint8Array(Buffer.concat([whole.subarray(0, 63), tail])));
-      }),
-      { numRuns: 1000 },
-    );
-  });
+  property.prop([fc.uint8Array({ maxLength: 400 })], { numRuns: 1000 })(
+    'of random bytes after a valid version is either read or refused',
+    (tail) => {
+      expectReadOrRefused(new Uint8Array(Buffer.concat([whole.subarray(0, 63), tail])));
+    },
+  );
 
   function expectReadOrRefused(bytes: Uint8Array): void {
     try {

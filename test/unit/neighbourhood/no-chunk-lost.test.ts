@@ -1,6 +1,6 @@
 /** Whatever happens to a small network: no chunk with a receipt is without a holder while its batch lives. */
-import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { fc, test as property } from '@fast-check/vitest';
+import { expect } from 'vitest';
 import { closerTo, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
@@ -441,24 +441,18 @@ const FOUND: [nodes: NodePlan[], seed: number, sequence: Operation[]][] = [
   ],
 ];
 
-test('no chunk with a receipt is lost, and each arrives where it belongs', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      plans,
-      fc.integer(),
-      fc.array(operations, { minLength: 5, maxLength: 40 }),
-      async (nodes, seed, sequence) => {
-        const network = await SmallNetwork.create({ seed, nodes });
-        const story = new Story(network, seed);
-        try {
-          for (const operation of sequence) await story.apply(operation);
-          await story.rest();
-          story.checkArrived();
-        } finally {
-          await network.stop();
-        }
-      },
-    ),
-    { numRuns: 40, examples: FOUND, interruptAfterTimeLimit: SHRUNK_WITHIN_MS },
-  );
+property.prop([plans, fc.integer(), fc.array(operations, { minLength: 5, maxLength: 40 })], {
+  numRuns: 40,
+  examples: FOUND,
+  interruptAfterTimeLimit: SHRUNK_WITHIN_MS,
+})('no chunk with a receipt is lost, and each arrives where it belongs', async (nodes, seed, sequence) => {
+  const network = await SmallNetwork.create({ seed, nodes });
+  const story = new Story(network, seed);
+  try {
+    for (const operation of sequence) await story.apply(operation);
+    await story.rest();
+    story.checkArrived();
+  } finally {
+    await network.stop();
+  }
 });

@@ -1,7 +1,7 @@
 /** Whatever happens to a reserve and its worker, both backends reach the state that the written rules give. */
 import { setImmediate } from 'node:timers/promises';
-import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { fc, test as property } from '@fast-check/vitest';
+import { describe, expect } from 'vitest';
 import { BINS, proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
@@ -440,23 +440,16 @@ class Pair {
 }
 
 describe.each(BACKENDS)('a reserve with its worker %s', (name, open) => {
-  test('agrees with the rules after any sequence of events', async () => {
-    const starts = fc.record({ capacity: capacities, minimumRadius: fc.nat(2) });
-    await fc.assert(
-      fc.asyncProperty(
-        starts,
-        fc.array(operations, { minLength: 10, maxLength: 80 }),
-        async (start, sequence) => {
-          await using bench = await open({ reserveCapacity: start.capacity, radius: start.minimumRadius });
-          const pair = new Pair(bench, new Model(start));
-          try {
-            for (const operation of sequence) await pair.apply(operation);
-          } finally {
-            await pair.stop();
-          }
-        },
-      ),
-      { numRuns: name === 'on disk' ? 25 : 100 },
-    );
+  const starts = fc.record({ capacity: capacities, minimumRadius: fc.nat(2) });
+  property.prop([starts, fc.array(operations, { minLength: 10, maxLength: 80 })], {
+    numRuns: name === 'on disk' ? 25 : 100,
+  })('agrees with the rules after any sequence of events', async (start, sequence) => {
+    await using bench = await open({ reserveCapacity: start.capacity, radius: start.minimumRadius });
+    const pair = new Pair(bench, new Model(start));
+    try {
+      for (const operation of sequence) await pair.apply(operation);
+    } finally {
+      await pair.stop();
+    }
   });
 });

@@ -1,6 +1,6 @@
 /** Addresses, file trees and single-owner chunks as the network's official JavaScript client computes them by itself. */
 import { Bee, MerkleTree } from '@ethersphere/bee-js';
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { parseSoc, signSoc } from '../../../formats/chunk/soc.ts';
@@ -50,32 +50,28 @@ test.each([0, 1, 4096, 4097, 8192, 128 * 4096, 128 * 4096 + 1])(
 describe('a single-owner chunk', () => {
   const payloads = fc.uint8Array({ minLength: 1, maxLength: 4096 });
 
-  test('of ours is read and verified by the client', () => {
-    fc.assert(
-      fc.property(privateKeys, ids, payloads, (key, id, payload) => {
-        const owner = createSigner(key);
-        const { address, data } = signSoc(id, makeCac(BigInt(payload.length), payload).data, owner);
-        const read = client.unmarshalSingleOwnerChunk(data, address);
-        expect(read.owner.toHex()).toBe(toHex(owner.address));
-        expect(read.identifier.toHex()).toBe(toHex(id));
-        expect(read.payload.toHex()).toBe(toHex(payload));
-        expect(read.span.toBigInt()).toBe(BigInt(payload.length));
-      }),
-      { numRuns: SIGNED_RUNS },
-    );
-  });
+  property.prop([privateKeys, ids, payloads], { numRuns: SIGNED_RUNS })(
+    'of ours is read and verified by the client',
+    (key, id, payload) => {
+      const owner = createSigner(key);
+      const { address, data } = signSoc(id, makeCac(BigInt(payload.length), payload).data, owner);
+      const read = client.unmarshalSingleOwnerChunk(data, address);
+      expect(read.owner.toHex()).toBe(toHex(owner.address));
+      expect(read.identifier.toHex()).toBe(toHex(id));
+      expect(read.payload.toHex()).toBe(toHex(payload));
+      expect(read.span.toBigInt()).toBe(BigInt(payload.length));
+    },
+  );
 
-  test('of the client is valid here, at the same address', () => {
-    fc.assert(
-      fc.property(privateKeys, ids, payloads, (key, id, payload) => {
-        const theirs = client.makeContentAddressedChunk(payload).toSingleOwnerChunk(id, key);
-        const { address } = signSoc(id, makeCac(BigInt(payload.length), payload).data, createSigner(key));
-        expect(theirs.address.toHex()).toBe(toHex(address));
-        expect(parseSoc(address, theirs.data)?.kind).toBe('soc');
-      }),
-      { numRuns: SIGNED_RUNS },
-    );
-  });
+  property.prop([privateKeys, ids, payloads], { numRuns: SIGNED_RUNS })(
+    'of the client is valid here, at the same address',
+    (key, id, payload) => {
+      const theirs = client.makeContentAddressedChunk(payload).toSingleOwnerChunk(id, key);
+      const { address } = signSoc(id, makeCac(BigInt(payload.length), payload).data, createSigner(key));
+      expect(theirs.address.toHex()).toBe(toHex(address));
+      expect(parseSoc(address, theirs.data)?.kind).toBe('soc');
+    },
+  );
 
   test('with a changed byte of id or payload is refused by both', () => {
     const chunk = signSoc(content(32), makeCac(3n, content(3)).data, createSigner(content(33).subarray(1)));

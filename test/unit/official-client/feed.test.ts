@@ -1,6 +1,6 @@
 /** Feeds: where the official JavaScript client looks for an update, and under which id it stores one. */
 import { FeedIndex } from '@ethersphere/bee-js';
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -12,18 +12,16 @@ const indexes = fc.oneof(
   fc.bigInt({ min: 0n, max: INDEX_MAX }),
 );
 
-test('an update is looked up at the same address as ours', async () => {
-  const owners = fc.uint8Array({ minLength: 20, maxLength: 20 });
-  await fc.assert(
-    fc.asyncProperty(owners, ids, indexes, async (owner, topic, index) => {
-      const asked = await requestedPath((client) =>
-        client.makeFeedReader(topic, owner).downloadPayload({ index: FeedIndex.fromBigInt(index) }),
-      );
-      expect(asked).toBe(`/chunks/${toHex(updateAddress({ owner, topic }, index))}`);
-    }),
-    { numRuns: 30 },
-  );
-});
+const owners = fc.uint8Array({ minLength: 20, maxLength: 20 });
+property.prop([owners, ids, indexes], { numRuns: 30 })(
+  'an update is looked up at the same address as ours',
+  async (owner, topic, index) => {
+    const asked = await requestedPath((client) =>
+      client.makeFeedReader(topic, owner).downloadPayload({ index: FeedIndex.fromBigInt(index) }),
+    );
+    expect(asked).toBe(`/chunks/${toHex(updateAddress({ owner, topic }, index))}`);
+  },
+);
 
 test.each([0n, 1n, INDEX_MAX])('update %i is stored under the same owner and id as ours', async (index) => {
   const key = new Uint8Array(32).fill(5);

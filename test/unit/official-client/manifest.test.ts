@@ -1,7 +1,7 @@
 /** Manifests: what one implementation stores, the other reads. Theirs is that of the official JavaScript client. */
 import { MantarayNode, NULL_ADDRESS } from '@ethersphere/bee-js';
-import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { fc, test as property } from '@fast-check/vitest';
+import { describe, expect } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { feedOf, storeFeedManifest } from '../../../node/feeds/feed-manifest.ts';
 import { openManifest, saveManifest } from '../../../node/files/manifest-store.ts';
@@ -82,43 +82,37 @@ function losesForks({ forks }: MantarayNode): boolean {
 }
 
 describe('a manifest', () => {
-  test('of ours is read by the client: every path with its reference and metadata, and no other', async () => {
-    await fc.assert(
-      fc.asyncProperty(listings(paths), async (listing) => {
-        const store = new ChunkMap();
-        const client = new ClientOnMap(store);
-        const root = await MantarayNode.unmarshal(client, await saveManifest(await oursOf(listing), store));
-        await root.loadRecursively(client);
-        expect(listTheirs(root)).toEqual(listing);
-      }),
-      { numRuns: 25 },
-    );
-  });
+  property.prop([listings(paths)], { numRuns: 25 })(
+    'of ours is read by the client: every path with its reference and metadata, and no other',
+    async (listing) => {
+      const store = new ChunkMap();
+      const client = new ClientOnMap(store);
+      const root = await MantarayNode.unmarshal(client, await saveManifest(await oursOf(listing), store));
+      await root.loadRecursively(client);
+      expect(listTheirs(root)).toEqual(listing);
+    },
+  );
 
-  test('of the client is read by our node: every path with its reference and metadata, and no other', async () => {
-    await fc.assert(
-      fc.asyncProperty(listings(paths), async (listing) => {
-        const root = theirsOf(listing);
-        fc.pre(!losesForks(root));
-        const store = new ChunkMap();
-        const { reference } = await root.saveRecursively(new ClientOnMap(store), BATCH);
-        const manifest = await openManifest(reference.toUint8Array(), store);
-        expect(await listOurs(manifest)).toEqual(listing);
-      }),
-      { numRuns: 25 },
-    );
-  });
+  property.prop([listings(paths)], { numRuns: 25 })(
+    'of the client is read by our node: every path with its reference and metadata, and no other',
+    async (listing) => {
+      const root = theirsOf(listing);
+      fc.pre(!losesForks(root));
+      const store = new ChunkMap();
+      const { reference } = await root.saveRecursively(new ClientOnMap(store), BATCH);
+      const manifest = await openManifest(reference.toUint8Array(), store);
+      expect(await listOurs(manifest)).toEqual(listing);
+    },
+  );
 
-  test('of paths that fit into one fork, without metadata, has the same reference', async () => {
-    await fc.assert(
-      fc.asyncProperty(listings(shortPaths), async (listing) => {
-        for (const entry of Object.values(listing)) entry.metadata = {};
-        const ours = await saveManifest(await oursOf(listing), new ChunkMap());
-        expect(toHex(ours)).toBe((await theirsOf(listing).calculateSelfAddress()).toHex());
-      }),
-      { numRuns: 25 },
-    );
-  });
+  property.prop([listings(shortPaths)], { numRuns: 25 })(
+    'of paths that fit into one fork, without metadata, has the same reference',
+    async (listing) => {
+      for (const entry of Object.values(listing)) entry.metadata = {};
+      const ours = await saveManifest(await oursOf(listing), new ChunkMap());
+      expect(toHex(ours)).toBe((await theirsOf(listing).calculateSelfAddress()).toHex());
+    },
+  );
 });
 
 describe('a feed manifest', () => {
@@ -129,33 +123,29 @@ describe('a feed manifest', () => {
     'swarm-feed-type': 'Sequence',
   });
 
-  test('of ours names the same feed to the client', async () => {
-    await fc.assert(
-      fc.asyncProperty(owners, ids, async (owner, topic) => {
-        const store = new ChunkMap();
-        const client = new ClientOnMap(store);
-        const root = await MantarayNode.unmarshal(client, await storeFeedManifest({ owner, topic }, store));
-        expect(root.find('/')?.metadata).toEqual(named(owner, topic));
-      }),
-      { numRuns: 10 },
-    );
-  });
+  property.prop([owners, ids], { numRuns: 10 })(
+    'of ours names the same feed to the client',
+    async (owner, topic) => {
+      const store = new ChunkMap();
+      const client = new ClientOnMap(store);
+      const root = await MantarayNode.unmarshal(client, await storeFeedManifest({ owner, topic }, store));
+      expect(root.find('/')?.metadata).toEqual(named(owner, topic));
+    },
+  );
 
-  test('of the client names the same feed to ours', async () => {
-    await fc.assert(
-      fc.asyncProperty(owners, ids, async (owner, topic) => {
-        const store = new ChunkMap();
-        const root = new MantarayNode();
-        root.addFork('/', NULL_ADDRESS, named(owner, topic));
-        const { reference } = await root.saveRecursively(new ClientOnMap(store), BATCH);
-        const found = await feedOf(await openManifest(reference.toUint8Array(), store));
-        expect(found?.type).toBe('sequence');
-        expect([found?.feed.owner, found?.feed.topic].map((bytes) => bytes && toHex(bytes))).toEqual([
-          toHex(owner),
-          toHex(topic),
-        ]);
-      }),
-      { numRuns: 10 },
-    );
-  });
+  property.prop([owners, ids], { numRuns: 10 })(
+    'of the client names the same feed to ours',
+    async (owner, topic) => {
+      const store = new ChunkMap();
+      const root = new MantarayNode();
+      root.addFork('/', NULL_ADDRESS, named(owner, topic));
+      const { reference } = await root.saveRecursively(new ClientOnMap(store), BATCH);
+      const found = await feedOf(await openManifest(reference.toUint8Array(), store));
+      expect(found?.type).toBe('sequence');
+      expect([found?.feed.owner, found?.feed.topic].map((bytes) => bytes && toHex(bytes))).toEqual([
+        toHex(owner),
+        toHex(topic),
+      ]);
+    },
+  );
 });

@@ -1,7 +1,7 @@
 /** Postage stamps: those of the official JavaScript client pay here, ours are read and verified by it. */
 import { MerkleTree, PrivateKey, Signature, Stamper, Utils } from '@ethersphere/bee-js';
-import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { test as property } from '@fast-check/vitest';
+import { expect } from 'vitest';
 import { decodeStamp, encodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -23,34 +23,30 @@ function issuerOf(key: Uint8Array, batchId: Uint8Array): BatchIssuer {
   );
 }
 
-test('a stamp of the client has the same bytes as ours, pays for its chunk, and takes the same slot', async () => {
-  await fc.assert(
-    fc.asyncProperty(privateKeys, ids, ids, async (key, batchId, payload) => {
-      const chunk = await MerkleTree.root(payload);
-      const address = chunk.hash();
-      const envelope = Stamper.fromBlank(key, batchId, TERMS.depth).stamp(chunk);
-      const bytes = Utils.convertEnvelopeToMarshaledStamp(envelope).toUint8Array();
-      const stamp = decodeStamp(bytes);
-      expect(toHex(encodeStamp({ ...envelope, batchId }))).toBe(toHex(bytes));
-      const owner = createSigner(key).address;
-      validateStamp(address, stamp, { ...TERMS, id: batchId, owner, value: 1n, start: 1 });
-      const ours = issuerOf(key, batchId).stamp({ address, identity: address });
-      expect(toHex(stamp.index)).toBe(toHex(ours.index));
-    }),
-    { numRuns: SIGNED_RUNS },
-  );
-});
+property.prop([privateKeys, ids, ids], { numRuns: SIGNED_RUNS })(
+  'a stamp of the client has the same bytes as ours, pays for its chunk, and takes the same slot',
+  async (key, batchId, payload) => {
+    const chunk = await MerkleTree.root(payload);
+    const address = chunk.hash();
+    const envelope = Stamper.fromBlank(key, batchId, TERMS.depth).stamp(chunk);
+    const bytes = Utils.convertEnvelopeToMarshaledStamp(envelope).toUint8Array();
+    const stamp = decodeStamp(bytes);
+    expect(toHex(encodeStamp({ ...envelope, batchId }))).toBe(toHex(bytes));
+    const owner = createSigner(key).address;
+    validateStamp(address, stamp, { ...TERMS, id: batchId, owner, value: 1n, start: 1 });
+    const ours = issuerOf(key, batchId).stamp({ address, identity: address });
+    expect(toHex(stamp.index)).toBe(toHex(ours.index));
+  },
+);
 
-test('a stamp of ours has the same bytes as the client’s, and the client recovers its owner', () => {
-  fc.assert(
-    fc.property(privateKeys, ids, ids, (key, batchId, address) => {
-      const stamp: Stamp = issuerOf(key, batchId).stamp({ address, identity: address });
-      const { signature, timestamp, index } = stamp;
-      const owner = new PrivateKey(key).publicKey().address();
-      const signed = Buffer.concat([address, batchId, index, timestamp]);
-      expect(new Signature(signature).isValid(signed, owner)).toBe(true);
-      expect(toHex(owner.toUint8Array())).toBe(toHex(createSigner(key).address));
-    }),
-    { numRuns: SIGNED_RUNS },
-  );
-});
+property.prop([privateKeys, ids, ids], { numRuns: SIGNED_RUNS })(
+  'a stamp of ours has the same bytes as the client’s, and the client recovers its owner',
+  (key, batchId, address) => {
+    const stamp: Stamp = issuerOf(key, batchId).stamp({ address, identity: address });
+    const { signature, timestamp, index } = stamp;
+    const owner = new PrivateKey(key).publicKey().address();
+    const signed = Buffer.concat([address, batchId, index, timestamp]);
+    expect(new Signature(signature).isValid(signed, owner)).toBe(true);
+    expect(toHex(owner.toUint8Array())).toBe(toHex(createSigner(key).address));
+  },
+);

@@ -1,5 +1,5 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { Interface } from 'ethers';
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
@@ -47,48 +47,37 @@ describe('call data', () => {
   const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
   const uint = (bits: number) => fc.bigInt({ min: 0n, max: (1n << BigInt(bits)) - 1n });
 
-  test('createBatch is encoded as a full ABI library does', () => {
-    fc.assert(
-      fc.property(
-        bytes(20),
-        uint(256),
-        fc.nat(255),
-        fc.nat(255),
-        bytes(32),
-        fc.boolean(),
-        (owner, amountPerChunk, depth, bucketDepth, nonce, immutable) => {
-          const args = [`0x${toHex(owner)}`, amountPerChunk, depth, bucketDepth, nonce, immutable];
-          expect(encodeCreateBatch({ owner, amountPerChunk, depth, bucketDepth, nonce, immutable })).toBe(
-            abi.encodeFunctionData('createBatch', args),
-          );
-        },
-      ),
-    );
-  });
+  property.prop([bytes(20), uint(256), fc.nat(255), fc.nat(255), bytes(32), fc.boolean()])(
+    'createBatch is encoded as a full ABI library does',
+    (owner, amountPerChunk, depth, bucketDepth, nonce, immutable) => {
+      const args = [`0x${toHex(owner)}`, amountPerChunk, depth, bucketDepth, nonce, immutable];
+      expect(encodeCreateBatch({ owner, amountPerChunk, depth, bucketDepth, nonce, immutable })).toBe(
+        abi.encodeFunctionData('createBatch', args),
+      );
+    },
+  );
 
-  test('approve is encoded as a full ABI library does', () => {
-    fc.assert(
-      fc.property(bytes(20), uint(256), (spender, amount) => {
-        expect(encodeApprove(spender, amount)).toBe(
-          abi.encodeFunctionData('approve', [`0x${toHex(spender)}`, amount]),
-        );
-      }),
-    );
-  });
+  property.prop([bytes(20), uint(256)])(
+    'approve is encoded as a full ABI library does',
+    (spender, amount) => {
+      expect(encodeApprove(spender, amount)).toBe(
+        abi.encodeFunctionData('approve', [`0x${toHex(spender)}`, amount]),
+      );
+    },
+  );
 
-  test('words round trip', () => {
-    fc.assert(
-      fc.property(uint(256), bytes(20), bytes(32), fc.boolean(), (number, address, word, flag) => {
-        const words = readWords(encodeCall('0x', number, address, word, flag), 'test');
-        expect([words.uint(0), words.address(1), words.bytes32(2), words.bool(3)]).toEqual([
-          number,
-          address,
-          word,
-          flag,
-        ]);
-      }),
-    );
-  });
+  property.prop([uint(256), bytes(20), bytes(32), fc.boolean()])(
+    'words round trip',
+    (number, address, word, flag) => {
+      const words = readWords(encodeCall('0x', number, address, word, flag), 'test');
+      expect([words.uint(0), words.address(1), words.bytes32(2), words.bool(3)]).toEqual([
+        number,
+        address,
+        word,
+        flag,
+      ]);
+    },
+  );
 
   test.each([-1n, 1n << 256n])('%s is not a uint256', (number) => {
     expect(() => encodeWord(number)).toThrow(RangeError);

@@ -1,5 +1,5 @@
 /** A chain that replaces its newest blocks: what the node shows is, in the end, what the chain has. */
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { PostageSyncError } from '../../../node/postage/errors.ts';
@@ -558,57 +558,57 @@ function endedEarly(error: unknown): void {
   expect((error as Error).message).toBe('postage service is stopping');
 }
 
-test('whatever the chain does and whenever the node looks or dies, it finally shows what a fresh node shows', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(step, { minLength: 5, maxLength: 60 }),
-      fc.integer({ min: 0, max: 4 }),
-      fc.integer({ min: 1, max: 5 }),
-      fc.boolean(),
-      async (steps, tailBlocks, batchFactor, endsDear) => {
-        const options = { tailBlocks, batchFactor, usableBlocks: 3 };
-        const chain = new FakeChain(signer.address);
-        let own = node(options, chain);
-        const start = () => void own.postage.start().catch(endedEarly);
-        const restart = async () => {
-          await own.postage.stop();
-          own = node(options, chain, own.state.disk);
-          start();
-        };
-        start();
-        let highest = chain.head;
-        for (const act of steps) {
-          if (act.kind === 'look') await turns(act.turns);
-          else if (act.kind === 'restart') await restart();
-          else if (act.kind === 'crash') {
-            own.state.writesLeft = act.writes;
-            await turns(30);
-            await restart();
-          } else actOnChain(chain, act);
-          highest = Math.max(highest, chain.head);
-        }
-        chain.onRead = () => undefined;
-        if (own.fatal.length > 0) await restart();
-        chain.mine(highest - chain.head + tailBlocks);
-        if (endsDear) {
-          chain.setPrice(DEAR);
-          chain.mine(tailBlocks + batchFactor);
-          await turns(30);
-          await restart();
-        }
-        chain.mine(2 * batchFactor);
-        const last = chain.head - tailBlocks - ((chain.head - tailBlocks) % batchFactor);
-        await expect.poll(() => own.postage.batches.chainState().block, { interval: 1 }).toBe(last);
+property.prop(
+  [
+    fc.array(step, { minLength: 5, maxLength: 60 }),
+    fc.integer({ min: 0, max: 4 }),
+    fc.integer({ min: 1, max: 5 }),
+    fc.boolean(),
+  ],
+  { numRuns: 150 },
+)(
+  'whatever the chain does and whenever the node looks or dies, it finally shows what a fresh node shows',
+  async (steps, tailBlocks, batchFactor, endsDear) => {
+    const options = { tailBlocks, batchFactor, usableBlocks: 3 };
+    const chain = new FakeChain(signer.address);
+    let own = node(options, chain);
+    const start = () => void own.postage.start().catch(endedEarly);
+    const restart = async () => {
+      await own.postage.stop();
+      own = node(options, chain, own.state.disk);
+      start();
+    };
+    start();
+    let highest = chain.head;
+    for (const act of steps) {
+      if (act.kind === 'look') await turns(act.turns);
+      else if (act.kind === 'restart') await restart();
+      else if (act.kind === 'crash') {
+        own.state.writesLeft = act.writes;
         await turns(30);
-        const fresh = node(options, chain);
-        await running(fresh, async () => {
-          expect(shown(own)).toEqual(shown(fresh));
-          expect(inDoubt(own)).toEqual(inDoubt(fresh, own));
-        });
-        await own.postage.stop();
-        expect(own.fatal).toEqual([]);
-      },
-    ),
-    { numRuns: 150 },
-  );
-});
+        await restart();
+      } else actOnChain(chain, act);
+      highest = Math.max(highest, chain.head);
+    }
+    chain.onRead = () => undefined;
+    if (own.fatal.length > 0) await restart();
+    chain.mine(highest - chain.head + tailBlocks);
+    if (endsDear) {
+      chain.setPrice(DEAR);
+      chain.mine(tailBlocks + batchFactor);
+      await turns(30);
+      await restart();
+    }
+    chain.mine(2 * batchFactor);
+    const last = chain.head - tailBlocks - ((chain.head - tailBlocks) % batchFactor);
+    await expect.poll(() => own.postage.batches.chainState().block, { interval: 1 }).toBe(last);
+    await turns(30);
+    const fresh = node(options, chain);
+    await running(fresh, async () => {
+      expect(shown(own)).toEqual(shown(fresh));
+      expect(inDoubt(own)).toEqual(inDoubt(fresh, own));
+    });
+    await own.postage.stop();
+    expect(own.fatal).toEqual([]);
+  },
+);

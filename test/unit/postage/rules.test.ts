@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { secondsLeft, slotsPerBucket, theoreticalRadius } from '../../../node/postage/rules.ts';
 
@@ -14,20 +14,15 @@ describe('radius', () => {
     expect(theoreticalRadius(commitment, capacity)).toBe(radius);
   });
 
-  test('is the smallest at which the commitment fits', () => {
-    fc.assert(
-      fc.property(
-        fc.bigInt({ min: 0n, max: 1n << 200n }),
-        fc.integer({ min: 1, max: 2 ** 32 }),
-        (sum, capacity) => {
-          const radius = theoreticalRadius(sum, capacity);
-          const room = (bits: number) => BigInt(capacity) << BigInt(bits);
-          expect(room(radius) >= sum).toBe(true);
-          expect(radius === 0 || room(radius - 1) < sum).toBe(true);
-        },
-      ),
-    );
-  });
+  property.prop([fc.bigInt({ min: 0n, max: 1n << 200n }), fc.integer({ min: 1, max: 2 ** 32 })])(
+    'is the smallest at which the commitment fits',
+    (sum, capacity) => {
+      const radius = theoreticalRadius(sum, capacity);
+      const room = (bits: number) => BigInt(capacity) << BigInt(bits);
+      expect(room(radius) >= sum).toBe(true);
+      expect(radius === 0 || room(radius - 1) < sum).toBe(true);
+    },
+  );
 });
 
 describe('lifetime', () => {

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { cacAddress } from '../../../formats/chunk/cac.ts';
 import { ephemeralKey, publicKeyOf, sharedSecret } from '../../../formats/crypto/ecdh.ts';
@@ -115,31 +115,27 @@ test.each(badTargets)('$name', ({ input, expected }) => {
 const messages = fc.uint8Array({ maxLength: 4000 });
 
 describe('a sealed message', () => {
-  test('can be opened only by its recipient', () => {
-    fc.assert(
-      fc.property(messages, fc.string(), (message, text) => {
-        const key = ephemeralKey(random);
-        const letter = { topic: topicOf(text), message, recipient: publicKeyOf(key) };
-        const data = seal(letter, randomSecret(random));
-        const result = open(data, key, [topicOf(`${text}!`), topicOf(text)]);
-        expect(toHex(result!.message)).toBe(toHex(message));
-        expect(toHex(result!.topic)).toBe(toHex(topicOf(text)));
-        expect(open(data, stranger, [topicOf(text)])).toBeUndefined();
-        expect(open(data, key, [topicOf(`${text}!`)])).toBeUndefined();
-      }),
-      { numRuns: 30 },
-    );
-  });
+  property.prop([messages, fc.string()], { numRuns: 30 })(
+    'can be opened only by its recipient',
+    (message, text) => {
+      const key = ephemeralKey(random);
+      const letter = { topic: topicOf(text), message, recipient: publicKeyOf(key) };
+      const data = seal(letter, randomSecret(random));
+      const result = open(data, key, [topicOf(`${text}!`), topicOf(text)]);
+      expect(toHex(result!.message)).toBe(toHex(message));
+      expect(toHex(result!.topic)).toBe(toHex(topicOf(text)));
+      expect(open(data, stranger, [topicOf(text)])).toBeUndefined();
+      expect(open(data, key, [topicOf(`${text}!`)])).toBeUndefined();
+    },
+  );
 
-  test('without a recipient can be opened by anyone who knows the topic', () => {
-    fc.assert(
-      fc.property(messages, (message) => {
-        const data = seal({ topic, message, recipient: undefined }, randomSecret(random));
-        expect(toHex(open(data, stranger, [topic])!.message)).toBe(toHex(message));
-      }),
-      { numRuns: 20 },
-    );
-  });
+  property.prop([messages], { numRuns: 20 })(
+    'without a recipient can be opened by anyone who knows the topic',
+    (message) => {
+      const data = seal({ topic, message, recipient: undefined }, randomSecret(random));
+      expect(toHex(open(data, stranger, [topic])!.message)).toBe(toHex(message));
+    },
+  );
 
   test('with a changed bit cannot be opened, unless the bit belongs to nonce or padding', () => {
     const message = new Uint8Array(3000).fill(5);
@@ -162,14 +158,12 @@ describe('a sealed message', () => {
   });
 });
 
-test('garbage is never a message', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ minLength: 4100, maxLength: 4110 }), (data) => {
-      expect(open(data, stranger, [topic, topicOf('other')])).toBeUndefined();
-    }),
-    { numRuns: 50 },
-  );
-});
+property.prop([fc.uint8Array({ minLength: 4100, maxLength: 4110 })], { numRuns: 50 })(
+  'garbage is never a message',
+  (data) => {
+    expect(open(data, stranger, [topic, topicOf('other')])).toBeUndefined();
+  },
+);
 
 test('a shared secret is the same from both sides and loses its leading zeros', () => {
   for (let n = 0; n < 6000; n++) {

@@ -1,6 +1,6 @@
 /** Any sequence of operations leaves both backends in the state that the written rules give. */
-import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { fc, test as property } from '@fast-check/vitest';
+import { describe, expect } from 'vitest';
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
@@ -419,17 +419,14 @@ class Model {
 }
 
 describe.each(BACKENDS)('a store %s', (name, open) => {
-  test('agrees with the rules after any operation', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(operations, { maxLength: 40, size: 'max' }), async (sequence) => {
-        await using bench = await open({ cacheCapacity: CACHE_CAPACITY, reserveCapacity: RESERVE_CAPACITY });
-        const model = new Model(bench);
-        for (const operation of sequence) {
-          await model.apply(operation);
-          await model.check();
-        }
-      }),
-      { numRuns: name === 'on disk' ? 60 : 300 },
-    );
+  property.prop([fc.array(operations, { maxLength: 40, size: 'max' })], {
+    numRuns: name === 'on disk' ? 60 : 300,
+  })('agrees with the rules after any operation', async (sequence) => {
+    await using bench = await open({ cacheCapacity: CACHE_CAPACITY, reserveCapacity: RESERVE_CAPACITY });
+    const model = new Model(bench);
+    for (const operation of sequence) {
+      await model.apply(operation);
+      await model.check();
+    }
   });
 });

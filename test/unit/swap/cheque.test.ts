@@ -1,5 +1,5 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { Wallet } from 'ethers';
-import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
@@ -75,28 +75,21 @@ describe('the signature of a cheque', () => {
     }
   });
 
-  test('equals that of another implementation, which also reads it, for any cheque, key and chain', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        someCheque,
-        key,
-        fc.bigInt({ min: 1n, max: 2n ** 53n }),
-        async (cheque, secret, chainId) => {
-          const wallet = new Wallet(`0x${toHex(secret)}`);
-          const domain = { name: 'Chequebook', version: '1.0', chainId };
-          const theirs = await wallet.signTypedData(domain, TYPES, {
-            chequebook: `0x${toHex(cheque.chequebook)}`,
-            beneficiary: `0x${toHex(cheque.beneficiary)}`,
-            cumulativePayout: cheque.cumulativePayout,
-          });
-          const ours = signCheque(cheque, createSigner(secret), chainId);
-          expect(`0x${toHex(ours.signature)}`).toBe(theirs);
-          expect(`0x${toHex(recoverIssuer(ours, chainId))}`).toBe(wallet.address.toLowerCase());
-        },
-      ),
-      { numRuns: 40 },
-    );
-  });
+  property.prop([someCheque, key, fc.bigInt({ min: 1n, max: 2n ** 53n })], { numRuns: 40 })(
+    'equals that of another implementation, which also reads it, for any cheque, key and chain',
+    async (cheque, secret, chainId) => {
+      const wallet = new Wallet(`0x${toHex(secret)}`);
+      const domain = { name: 'Chequebook', version: '1.0', chainId };
+      const theirs = await wallet.signTypedData(domain, TYPES, {
+        chequebook: `0x${toHex(cheque.chequebook)}`,
+        beneficiary: `0x${toHex(cheque.beneficiary)}`,
+        cumulativePayout: cheque.cumulativePayout,
+      });
+      const ours = signCheque(cheque, createSigner(secret), chainId);
+      expect(`0x${toHex(ours.signature)}`).toBe(theirs);
+      expect(`0x${toHex(recoverIssuer(ours, chainId))}`).toBe(wallet.address.toLowerCase());
+    },
+  );
 
   test('in a form that the contract refuses is worth nothing', () => {
     const signer = createSigner(new Uint8Array(32).fill(7));
@@ -114,14 +107,13 @@ describe('the signature of a cheque', () => {
 });
 
 describe('the JSON of a cheque', () => {
-  test('survives a round trip, whatever the payout', () => {
-    fc.assert(
-      fc.property(someCheque, fc.uint8Array({ minLength: 65, maxLength: 65 }), (cheque, signature) => {
-        const signed = { ...cheque, signature };
-        expect(decodeCheque(encodeCheque(signed))).toEqual(signed);
-      }),
-    );
-  });
+  property.prop([someCheque, fc.uint8Array({ minLength: 65, maxLength: 65 })])(
+    'survives a round trip, whatever the payout',
+    (cheque, signature) => {
+      const signed = { ...cheque, signature };
+      expect(decodeCheque(encodeCheque(signed))).toEqual(signed);
+    },
+  );
 
   test.each(named('cheque JSON:'))('$name', ({ input, expected }) => {
     const read = () => decodeCheque(json(String(input['json'])));

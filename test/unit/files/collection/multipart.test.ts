@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { multipartEntries } from '../../../../node/files/collection/multipart.ts';
 import { collect, inParts } from '../chunk-map.ts';
@@ -30,28 +30,22 @@ async function pathOf(disposition: string): Promise<string | undefined> {
 }
 
 describe('a multipart body', () => {
-  test('yields every part, however the stream is divided', async () => {
-    const content = fc.oneof(
-      fc.uint8Array({ maxLength: 300 }),
-      fc
-        .constantFrom('\r\n', '--', `\r\n--a-boundar`, `x--${BOUNDARY}`, '\r\n--\r\n--', '\r\r\n')
-        .map((text) => Buffer.from(text)),
-    );
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(content, { maxLength: 6 }),
-        fc.integer({ min: 1, max: 400 }),
-        async (contents, partSize) => {
-          const parts = contents.map((bytes, i) => part(`form-data; name="f${i}"`, bytes));
-          const files = await read(multipartOf(BOUNDARY, parts), { partSize });
-          expect(files.map((file) => [file.path, file.content])).toEqual(
-            contents.map((bytes, i) => [`f${i}`, Buffer.from(bytes).toString('latin1')]),
-          );
-        },
-      ),
-      { numRuns: 200 },
-    );
-  });
+  const content = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }),
+    fc
+      .constantFrom('\r\n', '--', `\r\n--a-boundar`, `x--${BOUNDARY}`, '\r\n--\r\n--', '\r\r\n')
+      .map((text) => Buffer.from(text)),
+  );
+  property.prop([fc.array(content, { maxLength: 6 }), fc.integer({ min: 1, max: 400 })], { numRuns: 200 })(
+    'yields every part, however the stream is divided',
+    async (contents, partSize) => {
+      const parts = contents.map((bytes, i) => part(`form-data; name="f${i}"`, bytes));
+      const files = await read(multipartOf(BOUNDARY, parts), { partSize });
+      expect(files.map((file) => [file.path, file.content])).toEqual(
+        contents.map((bytes, i) => [`f${i}`, Buffer.from(bytes).toString('latin1')]),
+      );
+    },
+  );
 
   test.each([
     ['form-data; name="a/b.txt"', 'a/b.txt'],

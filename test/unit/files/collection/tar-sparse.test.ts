@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { tarEntries } from '../../../../node/files/collection/tar.ts';
 import { HOLES_MAX } from '../../../../node/files/collection/tar-sparse.ts';
@@ -40,26 +40,21 @@ describe.each(Object.entries(SPARSE_FORMATS))('a sparse file in the format %s', 
     ]);
   });
 
-  test('may have any extents, or none', async () => {
-    const gap = fc.nat(3000);
-    const extents = fc.array(fc.tuple(gap, fc.integer({ min: 0, max: 900 })), { maxLength: 80 });
-    await fc.assert(
-      fc.asyncProperty(extents, gap, async (steps, last) => {
-        let at = 0;
-        const placed = steps.map(([hole, length], i): [number, string] => {
-          const offset = at + hole;
-          at = offset + length;
-          return [offset, String.fromCharCode(97 + (i % 26)).repeat(length)];
-        });
-        // Writers end a map with the end of the file.
-        const file = fileOf(at + last, [...placed, [at + last, '']]);
-        expect(await read(Buffer.concat([write(NAME, file), tarEntry('next', 'x')]))).toEqual([
-          ['sparse', expanded(file)],
-          ['next', 'x'],
-        ]);
-      }),
-      { numRuns: 30 },
-    );
+  const gap = fc.nat(3000);
+  const extents = fc.array(fc.tuple(gap, fc.integer({ min: 0, max: 900 })), { maxLength: 80 });
+  property.prop([extents, gap], { numRuns: 30 })('may have any extents, or none', async (steps, last) => {
+    let at = 0;
+    const placed = steps.map(([hole, length], i): [number, string] => {
+      const offset = at + hole;
+      at = offset + length;
+      return [offset, String.fromCharCode(97 + (i % 26)).repeat(length)];
+    });
+    // Writers end a map with the end of the file.
+    const file = fileOf(at + last, [...placed, [at + last, '']]);
+    expect(await read(Buffer.concat([write(NAME, file), tarEntry('next', 'x')]))).toEqual([
+      ['sparse', expanded(file)],
+      ['next', 'x'],
+    ]);
   });
 
   test.each([

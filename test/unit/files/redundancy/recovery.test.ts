@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { cacFromData, makeCac } from '../../../../formats/chunk/cac.ts';
 import { type Chunk, ChunkNotFoundError } from '../../../../formats/chunk/chunk.ts';
@@ -99,23 +99,21 @@ const cases = fc.tuple(levels, fc.boolean()).chain(([level, encrypted]) => {
 });
 
 describe('as many losses in every group as it has parities', () => {
-  test('lose nothing, whichever they are: plain and encrypted, whole and in part', async () => {
-    await fc.assert(
-      fc.asyncProperty(cases, async ({ level, encrypted, length, seed }) => {
-        const encryption = encrypted ? randomEncryption(systemRandom()) : undefined;
-        const { content, network, reference } = await stored(length, level, encryption);
-        for (const [i, group] of groupsOf(reference, network).entries())
-          damage(group, network, group.parities.length, seed + i);
-        expect(Buffer.compare(await readAll(reference, network.getter()), content)).toBe(0);
-        const file = await openFile(reference, network.getter({ strategy: RACE }));
-        const from = seed % length;
-        const to = from + Math.min(5000, length - from);
-        const part = await collect(file.read(BigInt(from), BigInt(to)));
-        expect(Buffer.compare(part, content.subarray(from, to))).toBe(0);
-      }),
-      { numRuns: 25 },
-    );
-  });
+  property.prop([cases], { numRuns: 25 })(
+    'lose nothing, whichever they are: plain and encrypted, whole and in part',
+    async ({ level, encrypted, length, seed }) => {
+      const encryption = encrypted ? randomEncryption(systemRandom()) : undefined;
+      const { content, network, reference } = await stored(length, level, encryption);
+      for (const [i, group] of groupsOf(reference, network).entries())
+        damage(group, network, group.parities.length, seed + i);
+      expect(Buffer.compare(await readAll(reference, network.getter()), content)).toBe(0);
+      const file = await openFile(reference, network.getter({ strategy: RACE }));
+      const from = seed % length;
+      const to = from + Math.min(5000, length - from);
+      const part = await collect(file.read(BigInt(from), BigInt(to)));
+      expect(Buffer.compare(part, content.subarray(from, to))).toBe(0);
+    },
+  );
 
   test('and the loss of the root chunk as well lose nothing, as long as one replica is left', async () => {
     for (const level of [1, 2, 3, 4] as const) {

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import {
   addressPrefix,
@@ -25,24 +25,16 @@ describe('proximity order', () => {
     expect(proximityOrder(fromHex(input.one!), fromHex(input.other!))).toBe(expected.proximity);
   });
 
-  test('is symmetric and never above the maximum', () => {
-    fc.assert(
-      fc.property(addresses, addresses, (a, b) => {
-        expect(proximityOrder(a, b)).toBe(proximityOrder(b, a));
-        expect(proximityOrder(a, b)).toBeLessThan(BINS);
-        expect(proximityOrder(a, a)).toBe(MAX_PO);
-      }),
-    );
+  property.prop([addresses, addresses])('is symmetric and never above the maximum', (a, b) => {
+    expect(proximityOrder(a, b)).toBe(proximityOrder(b, a));
+    expect(proximityOrder(a, b)).toBeLessThan(BINS);
+    expect(proximityOrder(a, a)).toBe(MAX_PO);
   });
 
-  test('is the number of the first bit that differs', () => {
-    fc.assert(
-      fc.property(addresses, fc.nat(MAX_PO), (a, bit) => {
-        const b = a.slice();
-        b[bit >> 3]! ^= 0x80 >> (bit & 7);
-        expect(proximityOrder(a, b)).toBe(bit);
-      }),
-    );
+  property.prop([addresses, fc.nat(MAX_PO)])('is the number of the first bit that differs', (a, bit) => {
+    const b = a.slice();
+    b[bit >> 3]! ^= 0x80 >> (bit & 7);
+    expect(proximityOrder(a, b)).toBe(bit);
   });
 });
 
@@ -59,39 +51,33 @@ describe('a prefix', () => {
     expect(addressPrefix(fromHex(start.padEnd(64, '0')), length)).toBe(bits);
   });
 
-  test('of the length of the radius is the same for a node and the chunks it is responsible for, and for no others', () => {
-    fc.assert(
-      fc.property(addresses, addresses, fc.nat(MAX_PO), fc.nat(MAX_PO), (overlay, other, shared, radius) => {
-        const address = overlay.slice();
-        address.set(other.subarray(4), 4);
-        if (shared < MAX_PO) address[shared >> 3]! ^= 0x80 >> (shared & 7);
-        const isSame = addressPrefix(address, radius) === addressPrefix(overlay, radius);
-        expect(isSame).toBe(isResponsible(overlay, address, radius));
-      }),
-    );
-  });
+  property.prop([addresses, addresses, fc.nat(MAX_PO), fc.nat(MAX_PO)])(
+    'of the length of the radius is the same for a node and the chunks it is responsible for, and for no others',
+    (overlay, other, shared, radius) => {
+      const address = overlay.slice();
+      address.set(other.subarray(4), 4);
+      if (shared < MAX_PO) address[shared >> 3]! ^= 0x80 >> (shared & 7);
+      const isSame = addressPrefix(address, radius) === addressPrefix(overlay, radius);
+      expect(isSame).toBe(isResponsible(overlay, address, radius));
+    },
+  );
 });
 
 describe('distance', () => {
   const numberOf = (bytes: Uint8Array) => BigInt(`0x${toHex(bytes)}`);
 
-  test('is XOR read as a big-endian number', () => {
-    fc.assert(
-      fc.property(addresses, addresses, addresses, (target, a, b) => {
-        const difference = (numberOf(a) ^ numberOf(target)) - (numberOf(b) ^ numberOf(target));
-        expect(Math.sign(closerTo(target, a, b))).toBe(difference < 0n ? -1 : difference > 0n ? 1 : 0);
-      }),
-    );
+  property.prop([addresses, addresses, addresses])('is XOR read as a big-endian number', (target, a, b) => {
+    const difference = (numberOf(a) ^ numberOf(target)) - (numberOf(b) ^ numberOf(target));
+    expect(Math.sign(closerTo(target, a, b))).toBe(difference < 0n ? -1 : difference > 0n ? 1 : 0);
   });
 
-  test('the target is closest to itself, and an address is as close as itself', () => {
-    fc.assert(
-      fc.property(addresses, addresses, (target, a) => {
-        fc.pre(toHex(target) !== toHex(a));
-        expect(closerTo(target, target, a)).toBeLessThan(0);
-        expect(closerTo(target, a, target)).toBeGreaterThan(0);
-        expect(closerTo(target, a, a)).toBe(0);
-      }),
-    );
-  });
+  property.prop([addresses, addresses])(
+    'the target is closest to itself, and an address is as close as itself',
+    (target, a) => {
+      fc.pre(toHex(target) !== toHex(a));
+      expect(closerTo(target, target, a)).toBeLessThan(0);
+      expect(closerTo(target, a, target)).toBeGreaterThan(0);
+      expect(closerTo(target, a, a)).toBe(0);
+    },
+  );
 });

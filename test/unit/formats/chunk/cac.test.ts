@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { cacFromData, isCac, makeCac } from '../../../../formats/chunk/cac.ts';
 import { decodeSpan, encodeSpan } from '../../../../formats/chunk/span.ts';
@@ -39,17 +39,16 @@ test.each(cases.filter(({ expected }) => expected.address !== undefined))('$name
   expect(chunk.kind).toBe('cac');
 });
 
-test('a made chunk is valid, and with any changed bit it is not', () => {
-  fc.assert(
-    fc.property(spans, fc.uint8Array({ minLength: 1, maxLength: 4096 }), fc.nat(), (span, payload, at) => {
-      const { address, data } = makeCac(span, payload);
-      expect(isCac(address, data)).toBe(true);
-      const bit = at % (data.length * 8);
-      data[bit >> 3]! ^= 1 << (bit & 7);
-      expect(isCac(address, data)).toBe(false);
-    }),
-  );
-});
+property.prop([spans, fc.uint8Array({ minLength: 1, maxLength: 4096 }), fc.nat()])(
+  'a made chunk is valid, and with any changed bit it is not',
+  (span, payload, at) => {
+    const { address, data } = makeCac(span, payload);
+    expect(isCac(address, data)).toBe(true);
+    const bit = at % (data.length * 8);
+    data[bit >> 3]! ^= 1 << (bit & 7);
+    expect(isCac(address, data)).toBe(false);
+  },
+);
 
 test('a span is 8 bytes, little-endian', () => {
   expect(toHex(encodeSpan(258n))).toBe('0201000000000000');

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { cacFromData, makeCac } from '../../../../formats/chunk/cac.ts';
 import { makeSoc, parseSoc, signSoc, socParts } from '../../../../formats/chunk/soc.ts';
@@ -86,16 +86,11 @@ describe('a chunk of either kind', () => {
   const payloads = fc.uint8Array({ maxLength: 4096 });
   const ids = fc.uint8Array({ minLength: 32, maxLength: 32 });
 
-  test('is recognised by its address', () => {
-    fc.assert(
-      fc.property(ids, payloads, (id, payload) => {
-        const soc = make(key, id, payload);
-        expect(chunkFrom(soc.address, soc.data).kind).toBe('soc');
-        const cac = makeCac(BigInt(payload.length), payload);
-        expect(chunkFrom(cac.address, cac.data)).toEqual(cac);
-      }),
-      { numRuns: 30 },
-    );
+  property.prop([ids, payloads], { numRuns: 30 })('is recognised by its address', (id, payload) => {
+    const soc = make(key, id, payload);
+    expect(chunkFrom(soc.address, soc.data).kind).toBe('soc');
+    const cac = makeCac(BigInt(payload.length), payload);
+    expect(chunkFrom(cac.address, cac.data)).toEqual(cac);
   });
 
   test('is refused with a changed byte, and nothing else is thrown', () => {
@@ -113,17 +108,12 @@ describe('a chunk of either kind', () => {
     );
   });
 
-  test('is never made of random bytes', () => {
-    fc.assert(
-      fc.property(
-        fc.uint8Array({ maxLength: 40 }),
-        fc.uint8Array({ maxLength: 4300, size: 'max' }),
-        (address, data) => {
-          expect(() => chunkFrom(address, data)).toThrow(expect.objectContaining({ code: 'CHUNK_INVALID' }));
-        },
-      ),
-    );
-  });
+  property.prop([fc.uint8Array({ maxLength: 40 }), fc.uint8Array({ maxLength: 4300, size: 'max' })])(
+    'is never made of random bytes',
+    (address, data) => {
+      expect(() => chunkFrom(address, data)).toThrow(expect.objectContaining({ code: 'CHUNK_INVALID' }));
+    },
+  );
 
   test('that could be both counts as content-addressed', () => {
     const { data } = make(key, new Uint8Array(32), Buffer.from('foo'));

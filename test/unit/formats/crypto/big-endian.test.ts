@@ -1,16 +1,15 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { toBeArray } from 'ethers';
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { fromBigEndian, toBigEndian } from '../../../../formats/crypto/big-endian.ts';
 
-test('numbers are as short as the reference writes them, and read back', () => {
-  fc.assert(
-    fc.property(fc.bigInt({ min: 0n, max: 2n ** 256n - 1n }), (value) => {
-      expect(toBigEndian(value)).toEqual(toBeArray(value));
-      expect(fromBigEndian(toBigEndian(value))).toBe(value);
-    }),
-  );
-});
+property.prop([fc.bigInt({ min: 0n, max: 2n ** 256n - 1n })])(
+  'numbers are as short as the reference writes them, and read back',
+  (value) => {
+    expect(toBigEndian(value)).toEqual(toBeArray(value));
+    expect(fromBigEndian(toBigEndian(value))).toBe(value);
+  },
+);
 
 test('zero takes no bytes, and leading zeros do not count', () => {
   expect(toBigEndian(0n)).toEqual(new Uint8Array(0));

@@ -1,5 +1,5 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { bmtAddress } from '../../../../formats/crypto/bmt/bmt.ts';
 import { createKeyedHasher, proveSegment } from '../../../../formats/crypto/bmt/tree.ts';
@@ -55,15 +55,13 @@ describe('a keyed hash', () => {
     expect(toHex(hasher.address(fromHex(input!.span!), payloadOf(input!)))).toBe(expected.transformedAddress);
   });
 
-  test('is that of the written rule for any key and payload', () => {
-    fc.assert(
-      fc.property(prefixes, spans, payloads, (prefix, span, payload) => {
-        const address = createKeyedHasher(prefix).address(span, payload);
-        expect(toHex(address)).toBe(toHex(keyedByTheBook(prefix, span, payload)));
-      }),
-      { numRuns: 30 },
-    );
-  });
+  property.prop([prefixes, spans, payloads], { numRuns: 30 })(
+    'is that of the written rule for any key and payload',
+    (prefix, span, payload) => {
+      const address = createKeyedHasher(prefix).address(span, payload);
+      expect(toHex(address)).toBe(toHex(keyedByTheBook(prefix, span, payload)));
+    },
+  );
 
   test('is that of the written rule for every number of leaf pairs, whole and broken', () => {
     const key = Uint8Array.from({ length: 32 }, (_, at) => at * 7);
@@ -99,21 +97,19 @@ describe('a keyed hash', () => {
 });
 
 describe('the proof of a segment', () => {
-  test('leads from any segment of any payload to the address, plain and keyed', () => {
-    fc.assert(
-      fc.property(prefixes, spans, payloads, fc.nat(127), (prefix, span, payload, index) => {
-        const padded = new Uint8Array(4096);
-        padded.set(payload);
-        const proof = proveSegment(payload, index, prefix);
-        expect(proof.sisters).toHaveLength(7);
-        expect(toHex(proof.segment)).toBe(toHex(padded.subarray(32 * index, 32 * index + 32)));
-        expect(toHex(addressFrom(proof, { index, span, prefix }))).toBe(
-          toHex(keyedByTheBook(prefix, span, payload)),
-        );
-      }),
-      { numRuns: 30 },
-    );
-  });
+  property.prop([prefixes, spans, payloads, fc.nat(127)], { numRuns: 30 })(
+    'leads from any segment of any payload to the address, plain and keyed',
+    (prefix, span, payload, index) => {
+      const padded = new Uint8Array(4096);
+      padded.set(payload);
+      const proof = proveSegment(payload, index, prefix);
+      expect(proof.sisters).toHaveLength(7);
+      expect(toHex(proof.segment)).toBe(toHex(padded.subarray(32 * index, 32 * index + 32)));
+      expect(toHex(addressFrom(proof, { index, span, prefix }))).toBe(
+        toHex(keyedByTheBook(prefix, span, payload)),
+      );
+    },
+  );
 
   test('does not verify for another segment', () => {
     const payload = Uint8Array.from({ length: 4096 }, (_, at) => at % 251);

@@ -1,5 +1,5 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bmtAddress, bmtRoot } from '../../../../formats/crypto/bmt/bmt.ts';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
@@ -57,36 +57,28 @@ test('the root is that of the written rule for every number of leaf pairs, whole
   }
 });
 
-test('the root is that of the written rule for any payload, whatever was hashed before', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 4096, size: 'max' }), (payload) => {
-      expect(toHex(bmtRoot(payload))).toBe(toHex(rootByTheBook(payload)));
-    }),
-    { numRuns: 60 },
-  );
-});
+property.prop([fc.uint8Array({ maxLength: 4096, size: 'max' })], { numRuns: 60 })(
+  'the root is that of the written rule for any payload, whatever was hashed before',
+  (payload) => {
+    expect(toHex(bmtRoot(payload))).toBe(toHex(rootByTheBook(payload)));
+  },
+);
 
-test('trailing zero bytes do not change the root', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 2048 }), fc.nat(2048), (payload, zeros) => {
-      const longer = new Uint8Array(payload.length + zeros);
-      longer.set(payload);
-      expect(bmtRoot(longer)).toEqual(bmtRoot(payload));
-    }),
-  );
-});
+property.prop([fc.uint8Array({ maxLength: 2048 }), fc.nat(2048)])(
+  'trailing zero bytes do not change the root',
+  (payload, zeros) => {
+    const longer = new Uint8Array(payload.length + zeros);
+    longer.set(payload);
+    expect(bmtRoot(longer)).toEqual(bmtRoot(payload));
+  },
+);
 
-test('the address is the hash of span and root', () => {
-  fc.assert(
-    fc.property(
-      fc.uint8Array({ minLength: 8, maxLength: 8 }),
-      fc.uint8Array({ maxLength: 4096 }),
-      (span, payload) => {
-        expect(bmtAddress(span, payload)).toEqual(keccak256(span, bmtRoot(payload)));
-      },
-    ),
-  );
-});
+property.prop([fc.uint8Array({ minLength: 8, maxLength: 8 }), fc.uint8Array({ maxLength: 4096 })])(
+  'the address is the hash of span and root',
+  (span, payload) => {
+    expect(bmtAddress(span, payload)).toEqual(keccak256(span, bmtRoot(payload)));
+  },
+);
 
 test('longer payloads and invalid spans are refused', () => {
   expect(() => bmtRoot(new Uint8Array(4097))).toThrow();

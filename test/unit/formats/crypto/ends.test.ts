@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { bmtAddress } from '../../../../formats/crypto/bmt/bmt.ts';
 import { createEnds, FIRSTS_MAX } from '../../../../formats/crypto/bmt/ends.ts';
@@ -10,29 +10,26 @@ function bytes(length: number, seed: number): Uint8Array {
   return Uint8Array.from({ length }, (_, i) => (i * 131 + (i >> 8) * 7 + seed * 29 + 1) & 0xff);
 }
 
-test('the prefixes are those of the addresses of the whole chunks', () => {
-  const segment = fc.uint8Array({ minLength: SEGMENT, maxLength: SEGMENT });
-  fc.assert(
-    fc.property(
-      fc.uint8Array({ minLength: 8, maxLength: 8 }),
-      fc.uint8Array({ minLength: 4096, maxLength: 4096 }),
-      fc.array(segment, { minLength: 1, maxLength: 5 }),
-      fc.array(segment, { minLength: 1, maxLength: 3 }),
-      (span, payload, firsts, lasts) => {
-        const ends = createEnds(span, payload.slice());
-        ends.begin(Buffer.concat(firsts));
-        for (const last of lasts) {
-          payload.set(last, 4096 - SEGMENT);
-          const expected = firsts.map((first) => {
-            payload.set(first);
-            return Buffer.from(bmtAddress(span, payload)).readUInt32BE(0);
-          });
-          expect([...ends.end(last)]).toEqual(expected);
-        }
-      },
-    ),
-    { numRuns: 40 },
-  );
+const segment = fc.uint8Array({ minLength: SEGMENT, maxLength: SEGMENT });
+property.prop(
+  [
+    fc.uint8Array({ minLength: 8, maxLength: 8 }),
+    fc.uint8Array({ minLength: 4096, maxLength: 4096 }),
+    fc.array(segment, { minLength: 1, maxLength: 5 }),
+    fc.array(segment, { minLength: 1, maxLength: 3 }),
+  ],
+  { numRuns: 40 },
+)('the prefixes are those of the addresses of the whole chunks', (span, payload, firsts, lasts) => {
+  const ends = createEnds(span, payload.slice());
+  ends.begin(Buffer.concat(firsts));
+  for (const last of lasts) {
+    payload.set(last, 4096 - SEGMENT);
+    const expected = firsts.map((first) => {
+      payload.set(first);
+      return Buffer.from(bmtAddress(span, payload)).readUInt32BE(0);
+    });
+    expect([...ends.end(last)]).toEqual(expected);
+  }
 });
 
 test('the maximum number of first segments is handled, each with its own result', () => {

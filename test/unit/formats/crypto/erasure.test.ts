@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import {
   encodeParities,
@@ -99,25 +99,23 @@ function dataOf(count: number, seed: number): Uint8Array[] {
   });
 }
 
-test('as many shards as there are parities can be lost, whichever they are', () => {
-  fc.assert(
-    fc.property(codes, fc.nat(), ([count, parityCount], seed) => {
-      const data = dataOf(count, seed);
-      const shards = [...data, ...encodeParities(data, parityCount)];
-      const lost = new Set(shuffled(shards.length, seed).slice(0, parityCount));
-      const left = shards.map((shard, place) => (lost.has(place) ? undefined : shard));
-      const recovered = recoverShards(left, count);
-      expect([...recovered.keys()]).toEqual([...lost].filter((place) => place < count).sort((a, b) => a - b));
-      for (const [place, shard] of recovered) {
-        expect(shard).toHaveLength(SHARD_SIZE);
-        const padded = new Uint8Array(SHARD_SIZE);
-        padded.set(data[place]!);
-        expect(Buffer.compare(shard, padded)).toBe(0);
-      }
-    }),
-    { numRuns: 30 },
-  );
-});
+property.prop([codes, fc.nat()], { numRuns: 30 })(
+  'as many shards as there are parities can be lost, whichever they are',
+  ([count, parityCount], seed) => {
+    const data = dataOf(count, seed);
+    const shards = [...data, ...encodeParities(data, parityCount)];
+    const lost = new Set(shuffled(shards.length, seed).slice(0, parityCount));
+    const left = shards.map((shard, place) => (lost.has(place) ? undefined : shard));
+    const recovered = recoverShards(left, count);
+    expect([...recovered.keys()]).toEqual([...lost].filter((place) => place < count).sort((a, b) => a - b));
+    for (const [place, shard] of recovered) {
+      expect(shard).toHaveLength(SHARD_SIZE);
+      const padded = new Uint8Array(SHARD_SIZE);
+      padded.set(data[place]!);
+      expect(Buffer.compare(shard, padded)).toBe(0);
+    }
+  },
+);
 
 test('losing one more shard is an error', () => {
   const data = dataOf(5, 1);

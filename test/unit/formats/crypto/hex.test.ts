@@ -1,15 +1,14 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { equalBytes, fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 
-test('bytes survive a round trip through hex, in any case, with and without prefix', () => {
-  fc.assert(
-    fc.property(fc.uint8Array(), (bytes) => {
-      expect(fromHex(toHex(bytes))).toEqual(bytes);
-      expect(fromHex(`0x${toHex(bytes).toUpperCase()}`)).toEqual(bytes);
-    }),
-  );
-});
+property.prop([fc.uint8Array()])(
+  'bytes survive a round trip through hex, in any case, with and without prefix',
+  (bytes) => {
+    expect(fromHex(toHex(bytes))).toEqual(bytes);
+    expect(fromHex(`0x${toHex(bytes).toUpperCase()}`)).toEqual(bytes);
+  },
+);
 
 test('text that is not hex is refused, naming the first bad character', () => {
   expect(() => fromHex('0g')).toThrow(/'g'/);

@@ -1,5 +1,5 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../../formats/crypto/keccak.ts';
@@ -17,10 +17,9 @@ test('the hash is right at block boundaries and at the end of the memory handed 
   }
 });
 
-test('parts are hashed as one message', () => {
-  fc.assert(
-    fc.property(fc.array(fc.uint8Array({ maxLength: 3000, size: 'max' }), { maxLength: 5 }), (parts) => {
-      expect(toHex(keccak256(...parts))).toBe(toHex(keccak_256(Buffer.concat(parts))));
-    }),
-  );
-});
+property.prop([fc.array(fc.uint8Array({ maxLength: 3000, size: 'max' }), { maxLength: 5 })])(
+  'parts are hashed as one message',
+  (parts) => {
+    expect(toHex(keccak256(...parts))).toBe(toHex(keccak_256(Buffer.concat(parts))));
+  },
+);

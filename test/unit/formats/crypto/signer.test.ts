@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 import {
@@ -60,19 +60,17 @@ describe('signing', () => {
     }
   });
 
-  test('signatures can be recovered, with low s and v 27 or 28', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.uint8Array(), (key, message) => {
-        fc.pre(key.some((byte) => byte !== 0) && key[0] !== 0xff);
-        const random = createSigner(key);
-        const signature = random.sign(message);
-        expect(recoverSigner(message, signature)).toEqual(random.address);
-        expect(BigInt(`0x${toHex(signature.subarray(32, 64))}`)).toBeLessThanOrEqual(ORDER / 2n);
-        expect([27, 28]).toContain(signature[64]);
-      }),
-      { numRuns: 50 },
-    );
-  });
+  property.prop([fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.uint8Array()], { numRuns: 50 })(
+    'signatures can be recovered, with low s and v 27 or 28',
+    (key, message) => {
+      fc.pre(key.some((byte) => byte !== 0) && key[0] !== 0xff);
+      const random = createSigner(key);
+      const signature = random.sign(message);
+      expect(recoverSigner(message, signature)).toEqual(random.address);
+      expect(BigInt(`0x${toHex(signature.subarray(32, 64))}`)).toBeLessThanOrEqual(ORDER / 2n);
+      expect([27, 28]).toContain(signature[64]);
+    },
+  );
 
   test('a key of another length, zero and the group order are refused', () => {
     for (const key of [KEY.subarray(1), new Uint8Array(32), number32(ORDER)]) {

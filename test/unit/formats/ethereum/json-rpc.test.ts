@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { selectorOf } from '../../../../formats/ethereum/abi.ts';
 import { ChainError } from '../../../../formats/ethereum/chain-error.ts';
@@ -58,26 +58,18 @@ describe('answers', () => {
     expect(error).toMatchObject({ code: 'RPC_ERROR', message: 'eth_x: nonce too low', revert: undefined });
   });
 
-  test('any JSON is a value or a ChainError', () => {
-    fc.assert(
-      fc.property(fc.json(), (text) => {
-        try {
-          decodeAnswer(text, 'm');
-        } catch (error) {
-          expect(error).toBeInstanceOf(ChainError);
-        }
-      }),
-    );
+  property.prop([fc.json()])('any JSON is a value or a ChainError', (text) => {
+    try {
+      decodeAnswer(text, 'm');
+    } catch (error) {
+      expect(error).toBeInstanceOf(ChainError);
+    }
   });
 
-  test('any error member is a ChainError', () => {
-    const member = fc.record({ code: fc.jsonValue(), message: fc.jsonValue(), data: fc.jsonValue() });
-    fc.assert(
-      fc.property(fc.oneof(member, fc.jsonValue()), (error) => {
-        fc.pre(error !== null);
-        failure(() => decodeAnswer(refused(error), 'm'));
-      }),
-    );
+  const member = fc.record({ code: fc.jsonValue(), message: fc.jsonValue(), data: fc.jsonValue() });
+  property.prop([fc.oneof(member, fc.jsonValue())])('any error member is a ChainError', (error) => {
+    fc.pre(error !== null);
+    failure(() => decodeAnswer(refused(error), 'm'));
   });
 });
 
@@ -123,14 +115,13 @@ describe('reverts', () => {
     expect(error.code).toBe('REVERTED');
   });
 
-  test('a reason that is longer than its data, or endless, does no harm', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-        const { revert } = reverted(`0x08c379a0${Buffer.from(bytes).toString('hex')}`);
-        expect(revert?.reason.length).toBeLessThanOrEqual(256);
-      }),
-    );
-  });
+  property.prop([fc.uint8Array({ maxLength: 200 })])(
+    'a reason that is longer than its data, or endless, does no harm',
+    (bytes) => {
+      const { revert } = reverted(`0x08c379a0${Buffer.from(bytes).toString('hex')}`);
+      expect(revert?.reason.length).toBeLessThanOrEqual(256);
+    },
+  );
 });
 
 describe('methods', () => {

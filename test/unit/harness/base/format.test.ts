@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { nearest } from '../../../../formats/nearest.ts';
 import {
@@ -25,12 +25,8 @@ test('a word that resembles none is not corrected', () => {
   expect(suggestion('conformance', COMMANDS)).toBe('');
 });
 
-test('a known word is nearest to itself', () => {
-  fc.assert(
-    fc.property(fc.constantFrom(...COMMANDS), (word) => {
-      expect(nearest(word, COMMANDS)).toBe(word);
-    }),
-  );
+property.prop([fc.constantFrom(...COMMANDS)])('a known word is nearest to itself', (word) => {
+  expect(nearest(word, COMMANDS)).toBe(word);
 });
 
 test.each([

@@ -2,7 +2,7 @@
  * A process that dies at any of its steps. A step is the moment before or after a write to the disk or a call to the
  * endpoint; from the chosen one on the process does nothing any more. What is left is the disk and the chain.
  */
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { fromHex } from '../../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../../formats/crypto/signer.ts';
@@ -145,17 +145,12 @@ describe('three operations at once', () => {
     expect(last).toBeGreaterThan(60);
   });
 
-  test('happen once each when it dies again and again', async () => {
-    const steps = fc.array(fc.integer({ min: 1, max: 120 }), { minLength: 2, maxLength: 5 });
-    await fc.assert(
-      fc.asyncProperty(steps, async (lives) => {
-        const world = newWorld();
-        for (const last of lives) await live(world, new Life(last), payAll);
-        await live(world, immortal(), payAll);
-        expectOnceEach(world);
-      }),
-      { numRuns: 60 },
-    );
+  const steps = fc.array(fc.integer({ min: 1, max: 120 }), { minLength: 2, maxLength: 5 });
+  property.prop([steps], { numRuns: 60 })('happen once each when it dies again and again', async (lives) => {
+    const world = newWorld();
+    for (const last of lives) await live(world, new Life(last), payAll);
+    await live(world, immortal(), payAll);
+    expectOnceEach(world);
   });
 });
 

@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import { MemoryNetwork } from '../../../../node/p2p/memory-host.ts';
@@ -57,37 +57,37 @@ describe('an honest pair', () => {
     expect(balanceOf(b!, a!)).toBe(7_000_000n - RATE);
   });
 
-  test('is never refused, whatever the phase between the clocks, the latency and the moments of use', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.record({
-          phaseMs: fc.integer({ min: 0, max: 999 }),
-          offsetMs: fc.integer({ min: -1_900, max: 1_900 }),
-          latencyMs: fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 700 })),
-          pausesMs: fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 100, maxLength: 150 }),
-        }),
-        async ({ phaseMs, offsetMs, latencyMs, pausesMs }) => {
-          const clock = new ManualClock();
-          await clock.advance(phaseMs);
-          const network = new MemoryNetwork();
-          const a = exchangeNode(1, { clock, network, latencyMs });
-          const b = exchangeNode(2, { clock: clock.shifted(offsetMs), network, latencyMs });
-          for (const { host } of [a, b]) await host.start();
-          await connect(a, b, clock);
-          for (const pauseMs of pausesMs) {
-            await clock.advance(pauseMs);
-            // A debtor that uses its limit to the full, every time.
-            for (let n = 0; n < 5 && mayOwe(a, b); n++) owe(a, b, 300_000n);
-          }
-          await clock.advance(10_000);
-          expect([...a.losses, ...b.losses]).toEqual([]);
-          expect(a.pseudosettle.settlement(b.id)?.sent).toBe(b.pseudosettle.settlement(a.id)?.received);
-          expect(balanceOf(a, b)).toBe(-(balanceOf(b, a) ?? 1n));
-        },
-      ),
-      { numRuns: 50 },
-    );
-  });
+  property.prop(
+    [
+      fc.record({
+        phaseMs: fc.integer({ min: 0, max: 999 }),
+        offsetMs: fc.integer({ min: -1_900, max: 1_900 }),
+        latencyMs: fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 700 })),
+        pausesMs: fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 100, maxLength: 150 }),
+      }),
+    ],
+    { numRuns: 50 },
+  )(
+    'is never refused, whatever the phase between the clocks, the latency and the moments of use',
+    async ({ phaseMs, offsetMs, latencyMs, pausesMs }) => {
+      const clock = new ManualClock();
+      await clock.advance(phaseMs);
+      const network = new MemoryNetwork();
+      const a = exchangeNode(1, { clock, network, latencyMs });
+      const b = exchangeNode(2, { clock: clock.shifted(offsetMs), network, latencyMs });
+      for (const { host } of [a, b]) await host.start();
+      await connect(a, b, clock);
+      for (const pauseMs of pausesMs) {
+        await clock.advance(pauseMs);
+        // A debtor that uses its limit to the full, every time.
+        for (let n = 0; n < 5 && mayOwe(a, b); n++) owe(a, b, 300_000n);
+      }
+      await clock.advance(10_000);
+      expect([...a.losses, ...b.losses]).toEqual([]);
+      expect(a.pseudosettle.settlement(b.id)?.sent).toBe(b.pseudosettle.settlement(a.id)?.received);
+      expect(balanceOf(a, b)).toBe(-(balanceOf(b, a) ?? 1n));
+    },
+  );
 
   test('keeps its settlements a second apart across a restart of the debtor', async () => {
     const clock = new ManualClock();

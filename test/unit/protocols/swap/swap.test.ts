@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../../formats/crypto/signer.ts';
@@ -98,62 +98,60 @@ describe('an honest pair', () => {
     });
   });
 
-  test('counts the same on both sides after any payments, refusals, lost answers and reconnects', async () => {
-    const step = fc.oneof(
-      {
-        weight: 6,
-        arbitrary: fc.record({
-          kind: fc.constant('pay' as const),
-          amount: fc.bigInt({ min: 1n, max: 10n ** 6n }),
-        }),
-      },
-      fc.record({ kind: fc.constantFrom('receiver down', 'receiver silent', 'reconnect', 'both restart') }),
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
-        const parts = world();
-        const states = [memoryRecords(), memoryRecords()] as const;
-        const books = [parts.chain.deploy(testKey(1), FUNDS), parts.chain.deploy(testKey(2), FUNDS)] as const;
-        let a = await swapNode(1, parts, { state: states[0], chequebook: books[0] });
-        let b = await swapNode(2, parts, { state: states[1], chequebook: books[1] });
-        let peer = await meet(a, b, parts.clock);
-        /** What the debtor counts as paid in this session. */
-        let paid = 0n;
-        for (const { kind, ...rest } of steps) {
-          if (kind === 'pay' && 'amount' in rest) {
-            const paying = a.protocol.pay(peer, rest.amount).then(
-              () => true,
-              () => false,
-            );
-            await parts.clock.advance(PAYMENT_TIMEOUT_MS + 1_000);
-            if (await paying) paid += rest.amount;
-            b.chain.isDown = false;
-            b.chain.isSilent = false;
-          } else if (kind === 'receiver down') b.chain.isDown = true;
-          else if (kind === 'receiver silent') b.chain.isSilent = true;
-          else {
-            for (const { host } of [a, b]) await host.stop();
-            await parts.clock.settle();
-            a = await swapNode(1, parts, { state: states[0], chequebook: books[0] });
-            b = await swapNode(2, parts, { state: states[1], chequebook: books[1] });
-            peer = await meet(a, b, parts.clock);
-            await parts.clock.settle();
-            paid = 0n;
-          }
-        }
-        b.chain.isDown = false;
-        b.chain.isSilent = false;
-        // A last payment settles whatever is in doubt.
-        expect(await outcome(a.protocol.pay(peer, 2_000_000n), parts.clock)).toBe('done');
-        paid += 2_000_000n;
-        expect(b.services.settlement(a.id)?.received).toBe(a.services.settlement(b.id)?.sent);
-        const credited = sums(b).reduce((sum, amount) => sum + amount, 0n);
-        // Base units below one accounting unit are lost in a division for each cheque in doubt.
-        expect(credited).toBeGreaterThanOrEqual(paid - BigInt(steps.length));
+  const step = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant('pay' as const),
+        amount: fc.bigInt({ min: 1n, max: 10n ** 6n }),
       }),
-      { numRuns: 60 },
-    );
-  });
+    },
+    fc.record({ kind: fc.constantFrom('receiver down', 'receiver silent', 'reconnect', 'both restart') }),
+  );
+  property.prop([fc.array(step, { minLength: 1, maxLength: 12 })], { numRuns: 60 })(
+    'counts the same on both sides after any payments, refusals, lost answers and reconnects',
+    async (steps) => {
+      const parts = world();
+      const states = [memoryRecords(), memoryRecords()] as const;
+      const books = [parts.chain.deploy(testKey(1), FUNDS), parts.chain.deploy(testKey(2), FUNDS)] as const;
+      let a = await swapNode(1, parts, { state: states[0], chequebook: books[0] });
+      let b = await swapNode(2, parts, { state: states[1], chequebook: books[1] });
+      let peer = await meet(a, b, parts.clock);
+      /** What the debtor counts as paid in this session. */
+      let paid = 0n;
+      for (const { kind, ...rest } of steps) {
+        if (kind === 'pay' && 'amount' in rest) {
+          const paying = a.protocol.pay(peer, rest.amount).then(
+            () => true,
+            () => false,
+          );
+          await parts.clock.advance(PAYMENT_TIMEOUT_MS + 1_000);
+          if (await paying) paid += rest.amount;
+          b.chain.isDown = false;
+          b.chain.isSilent = false;
+        } else if (kind === 'receiver down') b.chain.isDown = true;
+        else if (kind === 'receiver silent') b.chain.isSilent = true;
+        else {
+          for (const { host } of [a, b]) await host.stop();
+          await parts.clock.settle();
+          a = await swapNode(1, parts, { state: states[0], chequebook: books[0] });
+          b = await swapNode(2, parts, { state: states[1], chequebook: books[1] });
+          peer = await meet(a, b, parts.clock);
+          await parts.clock.settle();
+          paid = 0n;
+        }
+      }
+      b.chain.isDown = false;
+      b.chain.isSilent = false;
+      // A last payment settles whatever is in doubt.
+      expect(await outcome(a.protocol.pay(peer, 2_000_000n), parts.clock)).toBe('done');
+      paid += 2_000_000n;
+      expect(b.services.settlement(a.id)?.received).toBe(a.services.settlement(b.id)?.sent);
+      const credited = sums(b).reduce((sum, amount) => sum + amount, 0n);
+      // Base units below one accounting unit are lost in a division for each cheque in doubt.
+      expect(credited).toBeGreaterThanOrEqual(paid - BigInt(steps.length));
+    },
+  );
 });
 
 describe('through a slow endpoint', () => {
@@ -449,19 +447,18 @@ test('a cheque in doubt is not written off while the creditor cannot look at the
   expect(a.protocol.inDoubt(again)).toBe(0n);
 });
 
-test('a cheque in doubt and the next one together are worth the debt, whether or not the first one arrived', () => {
-  const amounts = fc.bigInt({ min: 1n, max: 10n ** 9n });
-  fc.assert(
-    fc.property(amounts, fc.bigInt({ min: 0n, max: 10n ** 14n }), (amount, unconfirmed) => {
-      const increase = increaseFor(amount, RATE, { unconfirmed, prepaid: 0n });
-      const total = unconfirmed + increase;
-      expect(total >= amount * RATE - RATE).toBe(true);
-      if (increase > 0n)
-        expect(total).toBe(unconfirmed === 0n || amount * RATE - unconfirmed >= RATE ? amount * RATE : total);
-      expect(increase === 0n || increase >= RATE).toBe(true);
-    }),
-  );
-});
+const amounts = fc.bigInt({ min: 1n, max: 10n ** 9n });
+property.prop([amounts, fc.bigInt({ min: 0n, max: 10n ** 14n })])(
+  'a cheque in doubt and the next one together are worth the debt, whether or not the first one arrived',
+  (amount, unconfirmed) => {
+    const increase = increaseFor(amount, RATE, { unconfirmed, prepaid: 0n });
+    const total = unconfirmed + increase;
+    expect(total >= amount * RATE - RATE).toBe(true);
+    if (increase > 0n)
+      expect(total).toBe(unconfirmed === 0n || amount * RATE - unconfirmed >= RATE ? amount * RATE : total);
+    expect(increase === 0n || increase >= RATE).toBe(true);
+  },
+);
 
 describe('the creditor', () => {
   /** A debtor that sends what a test says. */

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
 import type { Chunk } from '../../../../formats/chunk/chunk.ts';
 import {
@@ -27,17 +27,16 @@ function slotOf(chunk: Chunk, by?: Held): Uint8Array {
   return slot;
 }
 
-test('a slot records which chunk it holds and under which stamp the chunk arrived', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 8, max: 4201 }), fc.constantFrom(held, undefined), (length, by) => {
-      const slot = slotOf(chunkOf(length), by);
-      expect(decodeSlot(slot)).toEqual({ address, data: chunkOf(length).data, held: by });
-      const { offset, length: size } = contentRange(length);
-      expect(dataIn(slot.subarray(offset, offset + size), address)).toEqual(chunkOf(length).data);
-      expect(dataIn(slot.subarray(offset, offset + size), new Uint8Array(32))).toBeUndefined();
-    }),
-  );
-});
+property.prop([fc.integer({ min: 8, max: 4201 }), fc.constantFrom(held, undefined)])(
+  'a slot records which chunk it holds and under which stamp the chunk arrived',
+  (length, by) => {
+    const slot = slotOf(chunkOf(length), by);
+    expect(decodeSlot(slot)).toEqual({ address, data: chunkOf(length).data, held: by });
+    const { offset, length: size } = contentRange(length);
+    expect(dataIn(slot.subarray(offset, offset + size), address)).toEqual(chunkOf(length).data);
+    expect(dataIn(slot.subarray(offset, offset + size), new Uint8Array(32))).toBeUndefined();
+  },
+);
 
 describe('a flipped bit', () => {
   const slot = slotOf(chunkOf(100), held);

@@ -1,6 +1,6 @@
+import { fc, test as property } from '@fast-check/vitest';
 import { generateKeyPairFromSeed } from '@libp2p/crypto/keys';
 import { peerIdFromPrivateKey } from '@libp2p/peer-id';
-import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
 import {
@@ -15,16 +15,14 @@ import {
 const SEED = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const NETWORK = 4020;
 
-test('the same seed gives the same keys, overlay and peer id', () => {
-  fc.assert(
-    fc.property(SEED, fc.nat(199), (seed, index) => {
-      expect(deriveNode({ seed, index, networkId: NETWORK })).toEqual(
-        deriveNode({ seed, index, networkId: NETWORK }),
-      );
-    }),
-    { numRuns: 20 },
-  );
-});
+property.prop([SEED, fc.nat(199)], { numRuns: 20 })(
+  'the same seed gives the same keys, overlay and peer id',
+  (seed, index) => {
+    expect(deriveNode({ seed, index, networkId: NETWORK })).toEqual(
+      deriveNode({ seed, index, networkId: NETWORK }),
+    );
+  },
+);
 
 test('nodes of one seed and equal nodes of two seeds share nothing', () => {
   const identities = [
@@ -91,13 +89,9 @@ test('every batch of every node has its own nonce', () => {
   for (const nonce of nonces) expect(nonce).toMatch(/^0x[0-9a-f]{64}$/);
 });
 
-test('a seed is written and read back without loss', () => {
-  fc.assert(
-    fc.property(SEED, (seed) => {
-      expect(parseSeed(String(seedToJson(seed)))).toBe(seed);
-      expect(parseSeed(`0x${seed.toString(16)}`)).toBe(seed);
-    }),
-  );
+property.prop([SEED])('a seed is written and read back without loss', (seed) => {
+  expect(parseSeed(String(seedToJson(seed)))).toBe(seed);
+  expect(parseSeed(`0x${seed.toString(16)}`)).toBe(seed);
 });
 
 test.each(['', '-1', '1.5', 'abc', '0x', '18446744073709551616'])("'%s' is refused as a seed", (text) => {

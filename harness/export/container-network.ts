@@ -2,7 +2,6 @@
  * A network whose chain and nodes are containers: the files that they read at their start. Everything follows
  * from the definition and the seed, so no running chain has to be asked.
  */
-import { isIPv4 } from 'node:net';
 import { type Account, createAccount } from '../../chain/account.ts';
 import { chequebookAddress, chequebookSalt } from '../../chain/deployment/chequebooks.ts';
 import { batchId, contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
@@ -12,7 +11,7 @@ import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
 import { chainToken } from '../cluster/plan/seed.ts';
 import type { PlannedFile } from '../flavours/flavour.ts';
-import { CHAIN_PORTS, LISTEN, NODE_PORTS } from '../flavours/inside-image.ts';
+import { CHAIN_PORTS, hostNames, LISTEN, NODE_PORTS } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 
 const CHAIN = 'chain';
@@ -59,12 +58,12 @@ export function containerNetwork(
     ports: NODE_PORTS,
     reached: { host: nodeHost(name), port: NODE_PORTS.p2p },
     listen: LISTEN,
-    hosts: [nodeHost(name), ...otherHosts(name, index)].filter((host) => !isIPv4(host)),
+    hosts: hostNames(nodeHost(name), ...otherHosts(name, index)),
     dataDir: dataDir(name),
   }));
   const placed = placeNodes(plan, places, chainFacts(plan, deployer, chainHost));
   const token = chainToken(seed);
-  const hosts = [chainHost, ...otherHosts(CHAIN, 0)].filter((host) => !isIPv4(host));
+  const hosts = hostNames(chainHost, ...otherHosts(CHAIN, 0));
   return {
     token,
     chain: chainDocument(plan, { token, hosts, stateFolder: chainFolder }),

@@ -1,4 +1,5 @@
 /** What every container of the image has: user, folder, ports and health check. */
+import { isIPv4 } from 'node:net';
 import type { NodePorts } from './flavour.ts';
 
 /**
@@ -19,6 +20,11 @@ export const LISTEN = '0.0.0.0';
 export const CHAIN_HEALTH_PATH = '/health';
 /** Path that succeeds once the node can be used. */
 export const NODE_READINESS_PATH = '/readiness';
+
+/** Of hosts in requests, those that a server must be told: it answers to every address. */
+export function hostNames(...hosts: readonly string[]): string[] {
+  return hosts.filter((host) => !isIPv4(host));
+}
 
 /** A command that succeeds if the URL does; the image has no other HTTP client. */
 export function probe(port: number, path: string): string[] {

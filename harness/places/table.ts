@@ -1,5 +1,5 @@
 import { ATTACHED_CAPABILITIES } from './attached.ts';
-import { createDockerDriver, DOCKER_CAPABILITIES } from './docker/driver.ts';
+import { DOCKER_CAPABILITIES, DockerDriver } from './docker/driver.ts';
 import {
   type Capability,
   capabilitiesWith,
@@ -19,7 +19,7 @@ interface Row {
 const DRIVERS: Readonly<Record<StartingDriver, Row>> = {
   process: { capabilities: PROCESS_CAPABILITIES, create: (options) => new ProcessDriver(options) },
   embedded: { capabilities: EMBEDDED_CAPABILITIES, create: (options) => new EmbeddedDriver(options) },
-  docker: { capabilities: DOCKER_CAPABILITIES, create: createDockerDriver },
+  docker: { capabilities: DOCKER_CAPABILITIES, create: (options) => new DockerDriver(options) },
 };
 
 /** Creates a driver that starts its nodes itself. */

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { type Incident, incidentText } from '../../harness/cluster/nodes/membership.ts';
 import type { StartProgress } from '../../harness/cluster/start/start-context.ts';
-import { createDockerDriver } from '../../harness/places/docker/driver.ts';
+import { DockerDriver } from '../../harness/places/docker/driver.ts';
 import { capabilitiesOf } from '../../harness/places/table.ts';
 import { everyKindMeasured } from '../cluster/faults/measured.ts';
 import { type OtlpReceiver, otlpReceiver } from '../cluster/node/otlp-receiver.ts';
@@ -330,7 +330,7 @@ describe('changes to a container from outside', () => {
 });
 
 test('the control endpoint of the chain is on loopback, whichever address the cluster listens on', async () => {
-  const driver = createDockerDriver({
+  const driver = new DockerDriver({
     token: `${name}-listen`,
     name: `${name}-listen`,
     stopWithParent: false,
@@ -359,7 +359,7 @@ test('a port taken in the meantime is named, with the part that needed it', asyn
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const driver = createDockerDriver({
+  const driver = new DockerDriver({
     token: `${name}-port`,
     name: `${name}-port`,
     stopWithParent: false,

@@ -6,8 +6,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { endProcess, isAlive, type ProcessId } from '../../base/machine/processes.ts';
+import { stopContainer } from '../../places/docker/containers.ts';
 import { Engine } from '../../places/docker/engine/engine.ts';
-import { stopContainer } from '../../places/docker/removal.ts';
 import { NODE_TARGETS, testbedTargets } from './files.ts';
 import type { ServerName } from './programs.ts';
 

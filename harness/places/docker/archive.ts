@@ -3,13 +3,13 @@ import { type TarEntry, tarStream } from '../../base/tree.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
 import { USER_ID } from '../../flavours/inside-image.ts';
 
-/** @param folder that they are in; it and their subfolders are created too */
-export async function archiveOf(folder: string, files: readonly PlannedFile[]): Promise<Buffer> {
-  const folders = new Set(files.flatMap(({ path }) => foldersOf(`${folder}/${path}`)));
+/** @returns with the folders that they are in */
+export async function archiveOf(files: readonly PlannedFile[]): Promise<Buffer> {
+  const folders = new Set(files.flatMap(({ path }) => foldersOf(path)));
   const entries: TarEntry[] = [
     ...Array.from(folders, (path) => ({ path, mode: 0o700, owner: USER_ID })),
     ...files.map(({ path, content }) => ({
-      path: `${folder}/${path}`,
+      path,
       data: Buffer.from(content),
       mode: 0o600,
       owner: USER_ID,

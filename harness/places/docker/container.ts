@@ -4,7 +4,7 @@
  */
 
 import { CONFINEMENT } from '../../base/machine/confinement.ts';
-import type { ContainerCommand, NodePlan } from '../../flavours/flavour.ts';
+import type { ContainerCommand, NodePlan, PlannedFile } from '../../flavours/flavour.ts';
 import { DATA_FOLDER, USER_ID } from '../../flavours/inside-image.ts';
 import type { ContainerSpec, HostConfig } from './engine/documents.ts';
 import { labelsOf, networkName, type Owner, partName } from './names.ts';
@@ -33,26 +33,31 @@ interface PublishedPort {
   readonly inside: number;
   readonly outside: number;
   /** Address on the machine, if different from that of the other ports. */
-  readonly at?: string;
+  readonly at?: string | undefined;
 }
 
-interface ContainerOptions {
-  readonly owner: Owner;
+/** A part as a container: what runs in it, and what it is given. */
+export interface PartContainer {
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
-  readonly image: string;
+  /** Default: this package's. */
+  readonly image?: string | undefined;
   readonly command: ContainerCommand;
   /** Network that it is on; default: the cluster's. */
-  readonly network?: string;
-  /** Address of its machine. */
-  readonly listen: string;
+  readonly network?: string | undefined;
   readonly ports: readonly PublishedPort[];
-  readonly resources?: NodePlan['resources'];
+  readonly resources?: NodePlan['resources'] | undefined;
+  /** Paths are relative to the root of its volume, which belongs to the image's user. */
+  readonly files: readonly PlannedFile[];
 }
 
-export function containerSpec(options: ContainerOptions): ContainerSpec & { readonly name: string } {
-  const { owner, part, image, command, listen, ports, resources = {} } = options;
-  const { network = networkName(owner) } = options;
+/** @param owner.listen address of its machine */
+export function containerSpec(
+  { part, command, ports, resources, network: own }: Omit<PartContainer, 'image' | 'files'>,
+  image: string,
+  owner: Owner & { readonly listen: string },
+): ContainerSpec & { readonly name: string } {
+  const network = own ?? networkName(owner);
   const labels = labelsOf(owner, part);
   const { entrypoint, args, env, health } = command;
   return {
@@ -61,15 +66,15 @@ export function containerSpec(options: ContainerOptions): ContainerSpec & { read
     Hostname: part,
     User: UNPRIVILEGED,
     Labels: labels,
-    ...(entrypoint === undefined ? {} : { Entrypoint: [...entrypoint] }),
-    Cmd: [...args],
+    Entrypoint: entrypoint,
+    Cmd: args,
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
-    ...(health === undefined ? {} : { Healthcheck: { Test: ['CMD', ...health], ...HEALTH } }),
+    Healthcheck: health && { Test: ['CMD', ...health], ...HEALTH },
     ExposedPorts: Object.fromEntries(ports.map(({ inside }) => [`${inside}/tcp`, {}])),
     HostConfig: {
       NetworkMode: network,
       PortBindings: Object.fromEntries(
-        ports.map(({ inside, outside, at = listen }) => [
+        ports.map(({ inside, outside, at = owner.listen }) => [
           `${inside}/tcp`,
           [{ HostIp: at, HostPort: String(outside) }],
         ]),
@@ -91,9 +96,10 @@ export function containerSpec(options: ContainerOptions): ContainerSpec & { read
 }
 
 /** Without swap: the memory limit is final. */
-function limitsOf({ cpus, memory }: NonNullable<NodePlan['resources']>): HostConfig {
+function limitsOf({ cpus, memory }: NonNullable<NodePlan['resources']> = {}): HostConfig {
   return {
-    ...(cpus === undefined ? {} : { NanoCpus: Math.round(cpus * 1e9) }),
-    ...(memory === undefined ? {} : { Memory: memory, MemorySwap: memory }),
+    NanoCpus: cpus === undefined ? undefined : Math.round(cpus * 1e9),
+    Memory: memory,
+    MemorySwap: memory,
   };
 }

@@ -5,15 +5,19 @@
 import { Readable } from 'node:stream';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { ImageWatch } from '../driver.ts';
+import { CONFINED, UNPRIVILEGED } from './container.ts';
 import type { Docker } from './engine/docker.ts';
 import type { Progress } from './engine/documents.ts';
-import { type Engine, statusOf } from './engine/engine.ts';
+import { type Engine, engineError, statusOf, unless } from './engine/engine.ts';
+import { containerLog } from './log.ts';
 import { buildContext, canBuild, DOCKERFILE, dependenciesFor, sourcesHash } from './sources.ts';
 
 const IMAGE = 'svcnet';
 /** An image is found by what it was built from: its name may belong to another checkout by now. */
 const SOURCES_LABEL = 'svcnet.sources';
 const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;
+/** For a program that only prints its help. */
+const PROGRAM_TIMEOUT_MS = 60_000;
 /** Lines of a build's output shown with its failure. */
 const LINES_SHOWN = 15;
 
@@ -139,5 +143,35 @@ function buildError(error: unknown, dependencies: string, lines: readonly string
       ...lines.slice(-LINES_SHOWN).map((line) => `  ${line}`),
       `The build needs the base image of ${DOCKERFILE}${sources}. By hand: ${BUILD_COMMAND}`,
     ].join('\n'),
+  });
+}
+
+/** Runs a program in an image to its end. @returns its output @throws HarnessError `BINARY_INVALID` */
+export async function runProgram(
+  engine: Engine,
+  { image, args, labels }: { image: string; args: readonly string[]; labels: Record<string, string> },
+): Promise<string> {
+  return engine.ask(async (docker) => {
+    const container = await docker.createContainer({
+      Image: image,
+      Cmd: args,
+      User: UNPRIVILEGED,
+      Labels: labels,
+      HostConfig: { NetworkMode: 'none', ...CONFINED },
+      NetworkDisabled: true,
+    });
+    try {
+      await container.start().catch((error: unknown) => {
+        throw new HarnessError(
+          'BINARY_INVALID',
+          `image ${image} cannot run '${args.join(' ')}': ${messageOf(engineError(error))}`,
+          { cause: error },
+        );
+      });
+      await container.ended(AbortSignal.timeout(PROGRAM_TIMEOUT_MS));
+      return (await containerLog(engine, container.id).tail(Number.POSITIVE_INFINITY)).join('\n');
+    } finally {
+      await unless([404, 409], container.remove());
+    }
   });
 }

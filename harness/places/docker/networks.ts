@@ -3,27 +3,21 @@
  * node that would dial past the proxy. Such a node reaches the proxy and the chain there, and nothing else:
  * engines do not pass anything from one network to another.
  */
+
 import { LINK_PROXY } from '../driver.ts';
 import { type Engine, unless } from './engine/engine.ts';
+import { succeedOnce } from './engine/succeed-once.ts';
 import { labelsOf, networkName, type Owner, ownedBy, partName } from './names.ts';
 
 export class Networks {
   readonly #engine: Engine;
   readonly #owner: Owner;
-  #shared: Promise<string> | undefined;
+  /** Makes the network of all. @returns its name */
+  readonly shared = succeedOnce(() => this.#create(networkName(this.#owner)));
 
   constructor(engine: Engine, owner: Owner) {
     this.#engine = engine;
     this.#owner = owner;
-  }
-
-  /** @returns its name; made once, and after a failure again */
-  shared(): Promise<string> {
-    this.#shared ??= this.#create(networkName(this.#owner)).catch((error: unknown) => {
-      this.#shared = undefined;
-      throw error;
-    });
-    return this.#shared;
   }
 
   /** Makes the network of a node, with the chain on it. @returns its name */

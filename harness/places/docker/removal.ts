@@ -1,9 +1,15 @@
-/** Removes everything with a cluster's label: containers, then network and volumes. */
+/**
+ * Removes everything with a cluster's label: containers, then network and volumes. The guard is a process that does so
+ * when its owner has ended.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../base/errors.ts';
+import { programPath } from '../../base/machine/programs.ts';
 import type { Disposed } from '../driver.ts';
+import { stopContainer } from './containers.ts';
 import type { ContainerEntry } from './engine/documents.ts';
-import { type Engine, statusOf, unless } from './engine/engine.ts';
+import { type Engine, unless } from './engine/engine.ts';
 import { ownedBy, partOf } from './names.ts';
 import { listContainers } from './observer.ts';
 
@@ -12,8 +18,9 @@ const GONE = [404, 409];
 /** Resources being created, or being removed by others, remain for a moment. */
 const ROUNDS_MAX = 100;
 const ROUND_PAUSE_MS = 100;
-/** Exit code of a process that was killed. */
-const KILLED = 137;
+const GUARD = 'harness/places/docker/guard';
+/** How long an ending process waits for the removal of its containers; the guard removes what is left. */
+const EXIT_REMOVAL_MS = 60_000;
 
 /**
  * @param graceMs for running containers to stop by themselves; 0: none
@@ -70,28 +77,6 @@ async function stopEach(
   return forced.flat();
 }
 
-/** Asks it to stop, and ends it by force if it does not; a paused container is resumed for that. */
-export async function stopContainer(
-  engine: Engine,
-  id: string,
-  graceMs: number,
-): Promise<{ readonly forced: boolean }> {
-  return engine.ask(async (docker) => {
-    const container = docker.container(id);
-    // 304: it is not running.
-    if (!(await unless([304, ...GONE], container.stop(Math.ceil(graceMs / 1000))))) {
-      return { forced: false };
-    }
-    try {
-      return { forced: (await container.inspect()).State.ExitCode === KILLED };
-    } catch (error) {
-      // Another process has removed it in the meantime.
-      if (statusOf(error) === 404) return { forced: false };
-      throw error;
-    }
-  });
-}
-
 /** @returns whether nothing was left to remove */
 async function removeOnce(engine: Engine, token: string): Promise<boolean> {
   const containers = await listContainers(engine, token);
@@ -110,4 +95,31 @@ async function removeOnce(engine: Engine, token: string): Promise<boolean> {
     ]),
   );
   return containers.length + networks.length + volumes.length === 0;
+}
+
+/** Removes everything at once, for a process that is about to end. */
+export function removeNow(token: string): void {
+  spawnSync(process.execPath, [programPath(GUARD), '1'], {
+    env: guardEnvironment(token),
+    input: '',
+    timeout: EXIT_REMOVAL_MS,
+  });
+}
+
+/** Removes everything when this process ends, however it ends: its standard input closes then. */
+export function spawnGuard(token: string): ChildProcess {
+  const guard = spawn(process.execPath, [programPath(GUARD)], {
+    env: guardEnvironment(token),
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  guard.on('error', () => guard.stdin?.destroy());
+  guard.stdin?.on('error', () => guard.stdin?.destroy());
+  guard.unref();
+  return guard;
+}
+
+/** Arguments are for all users of the machine to read, the environment is not. */
+function guardEnvironment(token: string): NodeJS.ProcessEnv {
+  return { ...process.env, SVC_GUARD_TOKEN: token };
 }

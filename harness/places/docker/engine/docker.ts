@@ -12,6 +12,7 @@ import type {
   ContainerStats,
   EngineVersion,
   Filters,
+  HostConfig,
   ImageEntry,
   LogRange,
   NetworkEntry,
@@ -62,26 +63,38 @@ export class Docker {
     return this.#json('GET', '/containers/json', { query: { all: true, ...filtered(filters) } });
   }
 
-  container(id: string): Container {
+  /** A container of the engine, which need not exist. */
+  container(id: string) {
     const at = `/containers/${encodeURIComponent(id)}`;
     return {
       id,
-      inspect: () => this.#json('GET', `${at}/json`),
+      inspect: () => this.#json<ContainerState>('GET', `${at}/json`),
+      /** Refused with 304 when it is running. */
       start: () => this.#done('POST', `${at}/start`),
-      stop: (graceSeconds) => this.#done('POST', `${at}/stop`, { query: { t: graceSeconds } }),
+      /** Refused with 304 when it is not running. @param graceSeconds before it is killed */
+      stop: (graceSeconds: number) => this.#done('POST', `${at}/stop`, { query: { t: graceSeconds } }),
       kill: () => this.#done('POST', `${at}/kill`, { query: { signal: 'SIGKILL' } }),
       pause: () => this.#done('POST', `${at}/pause`),
       unpause: () => this.#done('POST', `${at}/unpause`),
-      limit: (limits) => this.#done('POST', `${at}/update`, { json: limits }),
+      limit: (limits: Required<Pick<HostConfig, 'Memory' | 'MemorySwap'>>) =>
+        this.#done('POST', `${at}/update`, { json: limits }),
+      /** Running or not, with volumes that have no name. */
       remove: () => this.#done('DELETE', at, { query: { force: true, v: true } }),
-      ended: (signal) => this.#done('POST', `${at}/wait`, { query: { condition: 'not-running' }, signal }),
-      stats: () => this.#json('GET', `${at}/stats`, { query: { stream: false, 'one-shot': true } }),
-      putArchive: (archive, path) => this.#done('PUT', `${at}/archive`, { query: { path }, archive }),
-      log: async (range) => {
+      /** Resolves when it is not running. */
+      ended: (signal?: AbortSignal) =>
+        this.#done('POST', `${at}/wait`, { query: { condition: 'not-running' }, signal }),
+      stats: () =>
+        this.#json<ContainerStats>('GET', `${at}/stats`, { query: { stream: false, 'one-shot': true } }),
+      /** Unpacks a tar archive in a folder of the container. */
+      putArchive: (archive: Buffer, path: string) =>
+        this.#done('PUT', `${at}/archive`, { query: { path }, archive }),
+      /** Both streams as frames, each line with its time. */
+      log: async (range: LogRange) => {
         const { body } = await this.#request('GET', `${at}/logs`, { query: { ...LOG, ...range } });
         return Buffer.from(await body.arrayBuffer());
       },
-      followLog: async (range) => {
+      /** The same, and what comes later: until the container ends, or the stream is destroyed. */
+      followLog: async (range: LogRange): Promise<Readable> => {
         const query = { ...LOG, ...range, follow: true };
         const { body } = await this.#request('GET', `${at}/logs`, { query });
         // Its reader sees the failure; a reader that has destroyed it expects none.
@@ -200,30 +213,7 @@ export class Docker {
   }
 }
 
-/** A container of the engine, which need not exist. */
-export interface Container {
-  readonly id: string;
-  inspect(): Promise<ContainerState>;
-  /** Refused with 304 when it is running. */
-  start(): Promise<void>;
-  /** Refused with 304 when it is not running. @param graceSeconds before it is killed */
-  stop(graceSeconds: number): Promise<void>;
-  kill(): Promise<void>;
-  pause(): Promise<void>;
-  unpause(): Promise<void>;
-  limit(limits: { readonly Memory: number; readonly MemorySwap: number }): Promise<void>;
-  /** Running or not, with volumes that have no name. */
-  remove(): Promise<void>;
-  /** Resolves when it is not running. */
-  ended(signal?: AbortSignal): Promise<void>;
-  stats(): Promise<ContainerStats>;
-  /** Unpacks a tar archive in a folder of the container. */
-  putArchive(archive: Buffer, path: string): Promise<void>;
-  /** Both streams as frames, each line with its time. */
-  log(range: LogRange): Promise<Buffer>;
-  /** The same, and what comes later: until the container ends, or the stream is destroyed. */
-  followLog(range: LogRange): Promise<Readable>;
-}
+export type Container = ReturnType<Docker['container']>;
 
 interface BuildOptions {
   readonly name: string;

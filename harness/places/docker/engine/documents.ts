@@ -22,17 +22,19 @@ export interface ContainerSpec {
   readonly Hostname?: string;
   readonly User?: string;
   readonly Labels?: Readonly<Record<string, string>>;
-  readonly Entrypoint?: readonly string[];
+  readonly Entrypoint?: readonly string[] | undefined;
   readonly Cmd?: readonly string[];
   /** `NAME=value`. */
   readonly Env?: readonly string[];
-  readonly Healthcheck?: {
-    readonly Test: readonly string[];
-    readonly Interval: number;
-    readonly Timeout: number;
-    readonly StartPeriod: number;
-    readonly Retries: number;
-  };
+  readonly Healthcheck?:
+    | {
+        readonly Test: readonly string[];
+        readonly Interval: number;
+        readonly Timeout: number;
+        readonly StartPeriod: number;
+        readonly Retries: number;
+      }
+    | undefined;
   /** Keys such as `1633/tcp`. */
   readonly ExposedPorts?: Readonly<Record<string, Readonly<Record<string, never>>>>;
   readonly NetworkDisabled?: boolean;
@@ -58,11 +60,11 @@ export interface HostConfig {
   readonly PidsLimit?: number;
   readonly LogConfig?: { readonly Type: string; readonly Config: Readonly<Record<string, string>> };
   /** Processors, in billionths of one. */
-  readonly NanoCpus?: number;
+  readonly NanoCpus?: number | undefined;
   /** 0: no limit. */
-  readonly Memory?: number;
+  readonly Memory?: number | undefined;
   /** Memory and swap together. */
-  readonly MemorySwap?: number;
+  readonly MemorySwap?: number | undefined;
 }
 
 export interface PortBinding {

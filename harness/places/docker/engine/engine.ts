@@ -5,6 +5,7 @@
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { shownHost } from './connection.ts';
 import { Docker, EngineRefusal } from './docker.ts';
+import { succeedOnce } from './succeed-once.ts';
 
 /** Docker 20.10: everything used here exists in all versions since. */
 const API_MIN = '1.41';
@@ -23,7 +24,11 @@ interface Opened extends EngineFacts {
 }
 
 export class Engine {
-  #opening: Promise<Opened> | undefined;
+  readonly #opened = succeedOnce(() =>
+    open().catch((error: unknown) => {
+      throw engineError(error);
+    }),
+  );
 
   /**
    * @throws HarnessError `ENGINE_FAILED`: no engine, no permission, or the engine's refusal in its own words
@@ -37,19 +42,8 @@ export class Engine {
     }
   }
 
-  async facts(): Promise<EngineFacts> {
+  facts(): Promise<EngineFacts> {
     return this.#opened();
-  }
-
-  async #opened(): Promise<Opened> {
-    this.#opening ??= open();
-    try {
-      return await this.#opening;
-    } catch (error) {
-      // The next call tries again.
-      this.#opening = undefined;
-      throw engineError(error);
-    }
   }
 }
 

@@ -9,21 +9,18 @@ import { usageOf } from '../../../../../harness/places/docker/usage.ts';
 
 const OWNER = { token: '0123456789abcdef', name: 'net' };
 
-function specOf(given: Partial<Parameters<typeof containerSpec>[0]> = {}): ReturnType<typeof containerSpec> {
-  return containerSpec({
-    owner: OWNER,
-    part: 'node-1',
-    image: 'sha256:1',
-    command: {
-      entrypoint: ['node', 'main.ts'],
-      args: ['start'],
-      env: { A: 'b' },
-      health: ['node', '-e', '0'],
-    },
-    listen: '127.0.0.1',
-    ports: [{ inside: 1633, outside: 20_000 }],
-    ...given,
-  });
+function specOf(
+  given: Partial<Parameters<typeof containerSpec>[0]> = {},
+  listen = '127.0.0.1',
+): ReturnType<typeof containerSpec> {
+  const command = {
+    entrypoint: ['node', 'main.ts'],
+    args: ['start'],
+    env: { A: 'b' },
+    health: ['node', '-e', '0'],
+  };
+  const ports = [{ inside: 1633, outside: 20_000 }];
+  return containerSpec({ part: 'node-1', command, ports, ...given }, 'sha256:1', { ...OWNER, listen });
 }
 
 test('a port is published at its own address if it has one', () => {
@@ -31,7 +28,7 @@ test('a port is published at its own address if it has one', () => {
     { inside: 8545, outside: 20_000 },
     { inside: 8546, outside: 20_001, at: '127.0.0.1' },
   ];
-  expect(specOf({ listen: '0.0.0.0', ports }).HostConfig?.PortBindings).toEqual({
+  expect(specOf({ ports }, '0.0.0.0').HostConfig?.PortBindings).toEqual({
     '8545/tcp': [{ HostIp: '0.0.0.0', HostPort: '20000' }],
     '8546/tcp': [{ HostIp: '127.0.0.1', HostPort: '20001' }],
   });
@@ -51,7 +48,7 @@ test('containers, volumes and networks carry the token, and are named after clus
 });
 
 test('nothing of this machine is mounted, and ports are published only at the given address', () => {
-  const { HostConfig } = specOf({ listen: '10.0.0.7' });
+  const { HostConfig } = specOf({}, '10.0.0.7');
   expect(HostConfig?.Binds).toBeUndefined();
   expect(HostConfig?.Mounts?.map(({ Type }) => Type)).toEqual(['volume']);
   expect(HostConfig?.PortBindings).toEqual({ '1633/tcp': [{ HostIp: '10.0.0.7', HostPort: '20000' }] });
@@ -76,19 +73,19 @@ test('limits become those of the container, without any swap', () => {
     Memory: 2 ** 28,
     MemorySwap: 2 ** 28,
   });
-  expect(specOf().HostConfig).not.toHaveProperty('Memory');
+  expect(specOf().HostConfig?.Memory).toBeUndefined();
 });
 
 test('a foreign image keeps its own entry point and health check', () => {
   const spec = specOf({ command: { args: ['start'], env: {} } });
-  expect(spec).not.toHaveProperty('Entrypoint');
-  expect(spec).not.toHaveProperty('Healthcheck');
+  expect(spec.Entrypoint).toBeUndefined();
+  expect(spec.Healthcheck).toBeUndefined();
 });
 
 test('files arrive in their own folders, owned by the node', async () => {
-  const archive = await archiveOf('node', [
-    { path: 'config.yaml', content: '{}' },
-    { path: 'keys/swarm.key', content: 'secret' },
+  const archive = await archiveOf([
+    { path: 'node/config.yaml', content: '{}' },
+    { path: 'node/keys/swarm.key', content: 'secret' },
   ]);
   const entries: [string, string | null | undefined, number | undefined, number | undefined][] = [];
   const reader = extract();

@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createDockerDriver } from '../../../../../harness/places/docker/driver.ts';
+import { DockerDriver } from '../../../../../harness/places/docker/driver.ts';
 
 test('gathering logs of a cluster that has been removed does not bring its folder back', async () => {
   const folder = join(tmpdir(), `svcnet-gone-${process.pid}`);
-  const driver = createDockerDriver({
+  const driver = new DockerDriver({
     token: 'x',
     name: 'net',
     folder,

@@ -1,0 +1,13 @@
+/** Work that is done once for all who ask; after a failure, which may be temporary, it is done again. */
+export function succeedOnce<T, Given extends readonly unknown[]>(
+  work: (...given: Given) => Promise<T>,
+): (...given: Given) => Promise<T> {
+  let done: Promise<T> | undefined;
+  return (...given) => {
+    done ??= work(...given).catch((error: unknown) => {
+      done = undefined;
+      throw error;
+    });
+    return done;
+  };
+}

@@ -1,0 +1,79 @@
+/** The chain as a container, and where others reach it. */
+import { HarnessError } from '../../../base/errors.ts';
+import { pickFreePorts } from '../../../base/machine/ports.ts';
+import {
+  CHAIN_HEALTH_PATH,
+  CHAIN_PORTS,
+  DATA_FOLDER,
+  hostNames,
+  LISTEN,
+  probe,
+} from '../../../flavours/inside-image.ts';
+import type { ChainPart, ChainUrls, Driver } from '../../driver.ts';
+import { controlAddress, reachedAt, urlAt } from '../addresses.ts';
+import type { PartContainer } from '../container.ts';
+import type { Engine } from '../engine/engine.ts';
+import { type Owner, partName } from '../names.ts';
+
+const CHAIN = 'chain';
+const OPTIONS_FILE = `${CHAIN}/options.json`;
+
+/** @param listen address that its JSON-RPC endpoint is published at */
+export async function chainContainer(given: ChainPart['options'], listen: string): Promise<PartContainer> {
+  const [control = 0, free = 0] = await pickFreePorts(2);
+  const { rpc: port, control: controlPort } = CHAIN_PORTS;
+  const at = controlAddress(listen);
+  const options = {
+    ...given,
+    host: LISTEN,
+    controlHost: LISTEN,
+    port,
+    controlPort,
+    allowedHosts: [
+      ...hostNames(CHAIN, reachedAt(listen), reachedAt(at)),
+      ...[given['allowedHosts'] ?? []].flat(),
+    ],
+    stopOnStdinEnd: false,
+    // A restarted container continues where it was: otherwise its nodes would miss what is gone.
+    stateFolder: `${DATA_FOLDER}/${CHAIN}/state`,
+  };
+  return {
+    part: CHAIN,
+    command: {
+      entrypoint: ['node', 'chain/main.ts'],
+      args: [`${DATA_FOLDER}/${OPTIONS_FILE}`],
+      // Anvil's temporary files are removed with the volume.
+      env: { TMPDIR: `${DATA_FOLDER}/${CHAIN}` },
+      health: probe(controlPort, CHAIN_HEALTH_PATH),
+    },
+    ports: [
+      { inside: port, outside: given['port'] === 0 ? free : Number(given['port']) },
+      { inside: controlPort, outside: control, at },
+    ],
+    files: [{ path: OPTIONS_FILE, content: JSON.stringify(options) }],
+  };
+}
+
+/** @param reported by the chain @throws HarnessError `CHAIN_FAILED`: it has ended */
+export async function placeChain(
+  reported: ChainUrls,
+  engine: Engine,
+  owner: Owner,
+): ReturnType<Driver['placeChain']> {
+  const name = partName(owner, CHAIN);
+  const { NetworkSettings } = await engine.ask((docker) => docker.container(name).inspect());
+  const published = (inside: number) => {
+    const binding = NetworkSettings.Ports[`${inside}/tcp`]?.[0];
+    if (binding !== undefined) return urlAt(binding.HostIp, Number(binding.HostPort));
+    throw new HarnessError('CHAIN_FAILED', `${name} has ended: its port ${inside} is not published`, {
+      hint: `Its log: svcnet logs chain --name ${owner.name}`,
+    });
+  };
+  const inside = (port: number) => `http://${CHAIN}:${port}`;
+  return { here: chainUrls(reported, published), nodes: chainUrls(reported, inside) };
+}
+
+function chainUrls({ gate }: ChainUrls, urlOf: (port: number) => string): ChainUrls {
+  const rpc = urlOf(CHAIN_PORTS.rpc);
+  return { rpc, control: urlOf(CHAIN_PORTS.control), ...(gate === undefined ? {} : { gate: rpc }) };
+}

@@ -10,13 +10,8 @@
  *   node-0/config.yaml      options of `node/main.ts`, with its key files beside it
  *   dashboards              what Prometheus and Grafana read
  */
-import { DATA_FOLDER } from '../flavours/inside-image.ts';
-import { type ContainerNetwork, containerNetwork } from './container-network.ts';
-import { CHAIN_FOLDER } from './container-programs.ts';
-import type { ExportRequest } from './export-request.ts';
+import { CHAIN } from './container-programs.ts';
 
-/** Service, volume and host name of the chain. */
-export const CHAIN = 'chain';
 export const CHAIN_FILE = 'chain.json';
 export const CONFIG_FILE = 'config.yaml';
 export const DASHBOARDS = 'dashboards';
@@ -24,13 +19,4 @@ export const DASHBOARDS = 'dashboards';
 /** @param nodes names @returns names of all volumes */
 export function volumesOf(nodes: readonly { readonly name: string }[]): string[] {
   return [CHAIN, DASHBOARDS, ...nodes.map(({ name }) => name)];
-}
-
-export function composeNetwork(request: Pick<ExportRequest, 'definition' | 'seed'>): ContainerNetwork {
-  return containerNetwork(request, {
-    chainHost: CHAIN,
-    chainFolder: CHAIN_FOLDER,
-    nodeHost: (node) => node,
-    dataDir: () => DATA_FOLDER,
-  });
 }

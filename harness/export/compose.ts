@@ -2,7 +2,7 @@
  * `svcnet export compose`: a Compose file for one machine. A first container fills the volumes of all others from the
  * definition and the seed, so the seed can still be chosen when the network is started, and the file holds no key.
  */
-import { Document, stringify, type YAMLMap } from 'yaml';
+import { stringify } from 'yaml';
 import { CONFINEMENT } from '../base/machine/confinement.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import {
@@ -18,9 +18,10 @@ import {
 import { CORS_OF_PROMETHEUS, grafanaEnvironment, HOST } from '../metrics/dashboards/definition.ts';
 import { CONFIG } from '../metrics/dashboards/files.ts';
 import { SERVERS } from '../metrics/dashboards/programs.ts';
-import { CHAIN, CHAIN_FILE, CONFIG_FILE, composeNetwork, DASHBOARDS, volumesOf } from './compose-volumes.ts';
-import type { ContainerNode } from './container-network.ts';
+import { CHAIN_FILE, CONFIG_FILE, DASHBOARDS, volumesOf } from './compose-volumes.ts';
+import { type ContainerNode, containerNetwork } from './container-network.ts';
 import {
+  CHAIN,
   CHAIN_ENVIRONMENT,
   CHAIN_PROGRAM,
   DASHBOARDS_FOLDER,
@@ -35,14 +36,14 @@ import {
 import type { Exported, ExportRequest } from './export-request.ts';
 import { networkFile } from './network-file.ts';
 import { CONTROL_HOST, localDoors, publishedPorts } from './published.ts';
-import { annotatedYaml } from './yaml-text.ts';
+import { servicesYaml } from './yaml-text.ts';
 
 const COMPOSE_FILE = 'docker-compose.yml';
 /** The same for every container: the volumes belong to it. */
 const USER = `${USER_ID}:${USER_ID}`;
 
 export function exportCompose(request: ExportRequest): Exported {
-  const network = composeNetwork(request);
+  const network = containerNetwork(request);
   const doors = localDoors(request.definition);
   return {
     files: [
@@ -52,14 +53,10 @@ export function exportCompose(request: ExportRequest): Exported {
         // It includes the definition.
         secret: request.definition.nodes.some(({ keys }) => keys !== undefined),
       },
-      {
-        path: 'network.yaml',
-        content: networkFile(network, doors, [
-          `Right for the seed ${request.seed}. For another one:`,
-          `  docker compose exec -T ${CHAIN} cat ${DATA_FOLDER}/network.yaml`,
-        ]),
-        secret: true,
-      },
+      networkFile(network, doors, [
+        `Right for the seed ${request.seed}. For another one:`,
+        `  docker compose exec -T ${CHAIN} cat ${DATA_FOLDER}/network.yaml`,
+      ]),
     ],
     next: [
       `docker compose -f ${COMPOSE_FILE} up --detach`,
@@ -70,53 +67,51 @@ export function exportCompose(request: ExportRequest): Exported {
 }
 
 function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): string {
-  const { image = IMAGE } = request;
-  const document = new Document({}, { aliasDuplicateObjects: false });
-  const node = (value: object) =>
-    document.createNode(value, { aliasDuplicateObjects: false }) as unknown as YAMLMap;
-  // Merged into every service and every node, so that what they share is written once.
-  const confined = node(CONFINED);
-  confined.anchor = 'confined';
-  document.set('x-confined', confined);
-  const confinement = { '<<': document.createAlias(confined, 'confined') };
-  const shared = node({
-    ...confinement,
-    image,
-    user: USER,
-    entrypoint: NODE_PROGRAM,
-    command: nodeArguments(`${DATA_FOLDER}/${CONFIG_FILE}`),
-    depends_on: { chain: { condition: 'service_healthy' } },
-    restart: 'on-failure',
-    stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-    healthcheck: {
-      test: ['CMD', ...probe(NODE_PORTS.api, NODE_READINESS_PATH)],
-      interval: '2s',
-      timeout: '2s',
-      start_period: '30s',
-      retries: 5,
-    },
+  const { definition, image = IMAGE } = request;
+  const { chain } = publishedPorts(definition);
+  const published = (port: number, inside: number) => `${definition.listen}:${port}:${inside}`;
+  const nodeService = ({ name, image: own, resources, published: { api, debug } }: ContainerNode) => ({
+    '<<': 'node',
+    image: own,
+    volumes: [`${name}:${DATA_FOLDER}`],
+    ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
+    cpus: resources?.cpus,
+    mem_limit: resources?.memory,
   });
-  shared.anchor = 'node';
-  document.set('x-node', shared);
-  const ports = publishedPorts(request.definition);
-  const published = (port: number, inside: number) => `${request.definition.listen}:${port}:${inside}`;
-  document.set(
-    'services',
-    node({
-      init: { ...confinement, ...initService(request, { image, volumes: volumesOf(nodes) }) },
-      chain: {
-        ...confinement,
+  const parts = {
+    'x-confined': CONFINED,
+    'x-node': {
+      '<<': 'confined',
+      image,
+      user: USER,
+      entrypoint: NODE_PROGRAM,
+      command: nodeArguments(`${DATA_FOLDER}/${CONFIG_FILE}`),
+      depends_on: { chain: { condition: 'service_healthy' } },
+      restart: 'on-failure',
+      stop_grace_period: `${STOP_GRACE_SECONDS}s`,
+      healthcheck: {
+        test: ['CMD', ...probe(NODE_PORTS.api, NODE_READINESS_PATH)],
+        interval: '2s',
+        timeout: '2s',
+        start_period: '30s',
+        retries: 5,
+      },
+    },
+    services: {
+      init: initService(request, { image, volumes: volumesOf(nodes) }),
+      [CHAIN]: {
+        '<<': 'confined',
         image,
         user: USER,
         entrypoint: [...CHAIN_PROGRAM, `${DATA_FOLDER}/${CHAIN_FILE}`],
         environment: CHAIN_ENVIRONMENT,
-        depends_on: { init: { condition: 'service_completed_successfully' } },
+        depends_on: AFTER_INIT,
         volumes: [`${CHAIN}:${DATA_FOLDER}`],
         restart: 'on-failure',
         stop_grace_period: `${STOP_GRACE_SECONDS}s`,
         ports: [
-          published(ports.chain.rpc, CHAIN_PORTS.rpc),
-          `${CONTROL_HOST}:${ports.chain.control}:${CHAIN_PORTS.control}`,
+          published(chain.rpc, CHAIN_PORTS.rpc),
+          `${CONTROL_HOST}:${chain.control}:${CHAIN_PORTS.control}`,
         ],
         healthcheck: {
           test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH)],
@@ -125,25 +120,12 @@ function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): s
           retries: 30,
         },
       },
-      ...Object.fromEntries(
-        nodes.map(({ name, image: own, resources }, index) => {
-          const { api = 0, debug = 0 } = ports.nodes[index] ?? {};
-          const service = {
-            '<<': document.createAlias(shared, 'node'),
-            ...(own === undefined ? {} : { image: own }),
-            volumes: [`${name}:${DATA_FOLDER}`],
-            ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
-            ...(resources?.cpus === undefined ? {} : { cpus: resources.cpus }),
-            ...(resources?.memory === undefined ? {} : { mem_limit: resources.memory }),
-          };
-          return [name, service];
-        }),
-      ),
-      ...dashboardServices(confinement),
-    }),
-  );
-  document.set('volumes', Object.fromEntries(volumesOf(nodes).map((name) => [name, {}])));
-  return annotatedYaml(document, notes(request));
+      ...Object.fromEntries(nodes.map((node) => [node.name, nodeService(node)])),
+      ...dashboardServices(),
+    },
+    volumes: Object.fromEntries(volumesOf(nodes).map((name) => [name, {}])),
+  };
+  return servicesYaml(parts, notes(request));
 }
 
 /** In the words of Compose. */
@@ -157,12 +139,14 @@ const CONFINED = {
 /** Grafana's own, which its image has not declared as a volume. */
 const GRAFANA_DATA = '/var/lib/grafana';
 
+const AFTER_INIT = { init: { condition: 'service_completed_successfully' } } as const;
+
 /** Only with the profile, and as the users of their images. */
-function dashboardServices(confinement: object): object {
+function dashboardServices(): object {
   const shared = {
-    ...confinement,
+    '<<': 'confined',
     profiles: ['dashboards'],
-    depends_on: { init: { condition: 'service_completed_successfully' } },
+    depends_on: AFTER_INIT,
     volumes: [`${DASHBOARDS}:${DASHBOARDS_FOLDER}:ro`],
     restart: 'on-failure',
   };
@@ -199,18 +183,16 @@ function initService(
   { image, volumes }: { image: string; volumes: readonly string[] },
 ): object {
   const { seed: _seed, ...definition } = input;
+  const build = {
+    context: sources,
+    dockerfile: 'node/Dockerfile',
+    args: { DEPENDENCIES: '${SVCNET_DEPENDENCIES:-install}' },
+  };
   return {
+    '<<': 'confined',
     image,
     // A chosen image is already present, or comes from a registry.
-    ...(chosen === undefined
-      ? {
-          build: {
-            context: sources,
-            dockerfile: 'node/Dockerfile',
-            args: { DEPENDENCIES: '${SVCNET_DEPENDENCIES:-install}' },
-          },
-        }
-      : {}),
+    build: chosen === undefined ? build : undefined,
     user: USER,
     network_mode: 'none',
     // Otherwise each start would leave an empty volume there, which is one of the image.

@@ -11,10 +11,10 @@ import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
 import { chainToken } from '../cluster/plan/seed.ts';
 import type { PlannedFile } from '../flavours/flavour.ts';
-import { CHAIN_PORTS, hostNames, LISTEN, NODE_PORTS } from '../flavours/inside-image.ts';
+import { CHAIN_PORTS, DATA_FOLDER, hostNames, LISTEN, NODE_PORTS } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
-
-const CHAIN = 'chain';
+import { CHAIN, CHAIN_FOLDER } from './container-programs.ts';
+import { type PublishedNode, publishedPorts } from './published.ts';
 
 export interface ContainerNetwork {
   /** Token of its chain. */
@@ -29,28 +29,24 @@ export interface ContainerNode extends Pick<PlannedNode, 'name' | 'mode' | 'imag
   readonly overlay: string;
   /** Ids of its batches, 64 lower-case hex digits each; the first one is its default batch. */
   readonly batches: readonly string[];
+  readonly published: PublishedNode;
   /** Configuration file of the node. */
   readonly config: string;
   /** Key files, paths relative to the data directory. */
   readonly keys: readonly PlannedFile[];
 }
 
-/** Where the parts of the network find each other and their files. */
+/** How the parts of the network find each other, if not by their names alone. */
 interface Surroundings {
-  /** Names of the chain's container and of a node's, as the others resolve them. */
-  readonly chainHost: string;
-  /** Where the chain keeps its state, as its container sees it. */
-  readonly chainFolder: string;
-  readonly nodeHost: (node: string) => string;
+  /** Name of a node's container, as the others resolve it. */
+  readonly nodeHost?: (node: string) => string;
   /** Other host names in requests to a node's API, or to the chain as the first one's neighbour; may include addresses. */
   readonly otherHosts?: (node: string, index: number) => readonly string[];
-  /** Data directory of a node, as its container sees it. */
-  readonly dataDir: (node: string) => string;
 }
 
 export function containerNetwork(
   { definition, seed }: { definition: Definition; seed: bigint },
-  { chainHost, chainFolder, nodeHost, otherHosts = () => [], dataDir }: Surroundings,
+  { nodeHost = (node) => node, otherHosts = () => [] }: Surroundings = {},
 ): ContainerNetwork {
   const plan = planCluster(definition, seed);
   const deployer = createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
@@ -59,41 +55,40 @@ export function containerNetwork(
     reached: { host: nodeHost(name), port: NODE_PORTS.p2p },
     listen: LISTEN,
     hosts: hostNames(nodeHost(name), ...otherHosts(name, index)),
-    dataDir: dataDir(name),
+    dataDir: DATA_FOLDER,
   }));
-  const placed = placeNodes(plan, places, chainFacts(plan, deployer, chainHost));
+  const placed = placeNodes(plan, places, chainFacts(plan, deployer));
   const token = chainToken(seed);
-  const hosts = hostNames(chainHost, ...otherHosts(CHAIN, 0));
+  const ports = publishedPorts(definition).nodes;
+  const hosts = hostNames(CHAIN, ...otherHosts(CHAIN, 0));
   return {
     token,
-    chain: chainDocument(plan, { token, hosts, stateFolder: chainFolder }),
+    chain: chainDocument(plan, token, hosts),
     nodes: plan.nodes.map((node, index): ContainerNode => {
       const { plan: nodePlan } = placed[index] as (typeof placed)[number];
       const { config, keys } = filesOf(svcFlavour.files(nodePlan));
       const { name, mode, image, resources, identity } = node;
       const batches = batchesOf(node, plan, deployer);
-      return { name, mode, image, resources, overlay: identity.overlay, batches, config, keys };
+      const published = ports[index] as PublishedNode;
+      return { name, mode, image, resources, overlay: identity.overlay, batches, published, config, keys };
     }),
   };
 }
 
-function chainDocument(
-  { chain }: ClusterPlan,
-  { token, hosts, stateFolder }: { token: string; hosts: readonly string[]; stateFolder: string },
-): string {
+function chainDocument({ chain }: ClusterPlan, token: string, hosts: readonly string[]): string {
   const ports = { port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
   const allowedHosts = [...hosts, ...chain.allowedHosts];
-  const own = { ...ports, host: LISTEN, controlHost: LISTEN, allowedHosts, token, stateFolder };
+  const own = { ...ports, host: LISTEN, controlHost: LISTEN, allowedHosts, token, stateFolder: CHAIN_FOLDER };
   return `${JSON.stringify({ ...chain, ...own }, undefined, 2)}\n`;
 }
 
 /** The chain is not running yet: contract addresses follow from the deployer's address. */
-function chainFacts({ chain }: ClusterPlan, deployer: Account, host: string): ChainFacts {
+function chainFacts({ chain }: ClusterPlan, deployer: Account): ChainFacts {
   const contracts = contractAddresses(deployer);
   return {
     contracts,
     startBlock: START_BLOCK,
-    rpcOf: () => `http://${host}:${CHAIN_PORTS.rpc}`,
+    rpcOf: () => `http://${CHAIN}:${CHAIN_PORTS.rpc}`,
     chequebookOf({ identity }) {
       const index = chain.chequebooks.findIndex(({ issuer }) => issuer === `0x${identity.ethereum}`);
       if (index === -1) return undefined;

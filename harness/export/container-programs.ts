@@ -4,8 +4,10 @@ import { NODE_FLAGS } from '../flavours/svc-program.ts';
 
 /** Default name of the image. */
 export const IMAGE = 'svcnet';
+/** The chain's service, and its host name. */
+export const CHAIN = 'chain';
 /** Folder of the chain's state, on a volume. */
-export const CHAIN_FOLDER = `${DATA_FOLDER}/chain`;
+export const CHAIN_FOLDER = `${DATA_FOLDER}/${CHAIN}`;
 /** Where engines put configuration files. */
 export const CONFIG_FOLDER = '/etc/svcnet';
 

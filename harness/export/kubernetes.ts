@@ -25,7 +25,7 @@ import {
 } from '../flavours/inside-image.ts';
 import { type ContainerNetwork, type ContainerNode, containerNetwork } from './container-network.ts';
 import {
-  CHAIN_FOLDER,
+  CHAIN,
   CHAIN_PROGRAM,
   CONFIG_FOLDER,
   IMAGE,
@@ -42,7 +42,6 @@ import { yamlText } from './yaml-text.ts';
 const MANIFEST_FILE = 'kubernetes.yaml';
 /** Headless service of the nodes: `node-0.nodes` is the pod of that name. */
 const NODES_SERVICE = 'nodes';
-const CHAIN = 'chain';
 const NODES_CONFIG = 'nodes';
 const NODES_KEYS = 'node-keys';
 /** Resources requested for each pod if the definition has no limits. */
@@ -72,8 +71,6 @@ export function exportKubernetes(request: ExportRequest): Exported {
   const pods = podNames(definition.nodes.map(({ count }) => count));
   const hostOf = (node: string) => `${pods.get(node)?.pod ?? node}.${NODES_SERVICE}`;
   const network = containerNetwork(request, {
-    chainHost: CHAIN,
-    chainFolder: CHAIN_FOLDER,
     nodeHost: hostOf,
     // Its service, and the names that pods of other namespaces use for both.
     otherHosts: (node) => [
@@ -82,7 +79,6 @@ export function exportKubernetes(request: ExportRequest): Exported {
         [node, hostOf(node)].map((host) => `${host}.${name}${end}`),
       ),
     ],
-    dataDir: () => DATA_FOLDER,
   });
   const forwards = forwardCommands(request);
   return {
@@ -92,14 +88,10 @@ export function exportKubernetes(request: ExportRequest): Exported {
         content: manifestText(request, manifests(request, network, pods)),
         secret: true,
       },
-      {
-        path: 'network.yaml',
-        content: networkFile(network, localDoors({ ...definition, listen: '127.0.0.1' }), [
-          'While these run, of those nodes that are needed:',
-          ...forwards.map((line) => `  ${line}`),
-        ]),
-        secret: true,
-      },
+      networkFile(network, localDoors({ ...definition, listen: '127.0.0.1' }), [
+        'While these run, of those nodes that are needed:',
+        ...forwards.map((line) => `  ${line}`),
+      ]),
     ],
     next: [
       `kubectl apply --server-side -f ${MANIFEST_FILE}`,

@@ -1,5 +1,6 @@
 /** The file with which `svcnet attach -f network.yaml` attaches to a network that another engine runs. */
 import type { ContainerNetwork } from './container-network.ts';
+import type { ExportedFile } from './export-request.ts';
 import type { NetworkUrls } from './published.ts';
 import { annotatedYaml } from './yaml-text.ts';
 
@@ -8,12 +9,16 @@ export function networkFile(
   { nodes, token }: ContainerNetwork,
   doors: NetworkUrls,
   notes: readonly string[] = [],
-): string {
+): ExportedFile {
   const document = {
     name: doors.name,
     chain: { ...doors.chain, token },
     nodes: nodes.map(({ name }, index) => ({ name, ...doors.nodes[index] })),
     batches: nodes.flatMap(({ name, batches }) => batches.map((id) => ({ id, node: name }))),
   };
-  return annotatedYaml(document, ['Where the network is reached: svcnet attach -f network.yaml', ...notes]);
+  const content = annotatedYaml(document, [
+    'Where the network is reached: svcnet attach -f network.yaml',
+    ...notes,
+  ]);
+  return { path: 'network.yaml', content, secret: true };
 }

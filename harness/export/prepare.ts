@@ -15,9 +15,9 @@ import { parseSeed } from '../cluster/plan/seed.ts';
 import { NODE_PORTS, VOLUMES_FOLDER } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 import { dashboardFiles } from '../metrics/dashboards/files.ts';
-import { CHAIN, CHAIN_FILE, CONFIG_FILE, composeNetwork, DASHBOARDS, volumesOf } from './compose-volumes.ts';
-import type { ContainerNetwork } from './container-network.ts';
-import { DASHBOARDS_FOLDER, PROMETHEUS_PORT } from './container-programs.ts';
+import { CHAIN_FILE, CONFIG_FILE, DASHBOARDS, volumesOf } from './compose-volumes.ts';
+import { type ContainerNetwork, containerNetwork } from './container-network.ts';
+import { CHAIN, DASHBOARDS_FOLDER, PROMETHEUS_PORT } from './container-programs.ts';
 import { DEFAULT_SEED, parseExported } from './export-request.ts';
 import { networkFile } from './network-file.ts';
 import { localDoors } from './published.ts';
@@ -38,7 +38,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   );
   const seed = parseSeed(environment['SVCNET_SEED'] || DEFAULT_SEED.toString(), 'SVCNET_SEED');
   const folder = environment['SVCNET_FOLDER'] ?? VOLUMES_FOLDER;
-  const network = composeNetwork({ definition, seed });
+  const network = containerNetwork({ definition, seed });
   const ofChain = join(folder, CHAIN);
   const summary = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
   // Accounts and batches are part of the chain's options, so the seed is covered.
@@ -47,7 +47,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;
   if (!known) for (const name of volumesOf(network.nodes)) clear(join(folder, name));
   // Written every time: published ports are not among what the containers read.
-  write(join(ofChain, 'network.yaml'), networkFile(network, localDoors(definition)));
+  write(join(ofChain, 'network.yaml'), networkFile(network, localDoors(definition)).content);
   writeDashboards(folder, network);
   // A volume may have been removed by hand: its node begins anew, with its keys.
   const empty = network.nodes.filter(({ name }) => !existsSync(join(folder, name, CONFIG_FILE)));

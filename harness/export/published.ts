@@ -2,14 +2,18 @@
 
 import { fixedPorts, type PortRange } from '../cluster/plan/ports.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
+import type { NodePorts } from '../flavours/flavour.ts';
 import { CHAIN_PORTS } from '../flavours/inside-image.ts';
 
 /** The first node gets the default ports of a node. */
 const DEFAULT_RANGE: PortRange = { first: 1633, stride: 10, debug: 'range' };
 
+/** Ports of a node, outside. */
+export type PublishedNode = Pick<NodePorts, 'api' | 'debug'>;
+
 export interface PublishedPorts {
   readonly chain: { readonly rpc: number; readonly control: number };
-  readonly nodes: readonly { readonly api: number; readonly debug: number }[];
+  readonly nodes: readonly PublishedNode[];
 }
 
 export function publishedPorts({ chain, nodes, ports }: Definition): PublishedPorts {

@@ -4,7 +4,6 @@
  * keys or API.
  */
 import { createHash } from 'node:crypto';
-import { Document, type YAMLMap } from 'yaml';
 import { CONFINEMENT } from '../base/machine/confinement.ts';
 import {
   CHAIN_HEALTH_PATH,
@@ -16,8 +15,8 @@ import {
 } from '../flavours/inside-image.ts';
 import { type ContainerNode, containerNetwork } from './container-network.ts';
 import {
+  CHAIN,
   CHAIN_ENVIRONMENT,
-  CHAIN_FOLDER,
   CHAIN_PROGRAM,
   CONFIG_FOLDER,
   IMAGE,
@@ -28,8 +27,8 @@ import {
 } from './container-programs.ts';
 import type { Exported, ExportedFile, ExportRequest, Machine } from './export-request.ts';
 import { networkFile } from './network-file.ts';
-import { type NetworkUrls, nameOf, networkUrls, type PublishedPorts, publishedPorts } from './published.ts';
-import { annotatedYaml } from './yaml-text.ts';
+import { type NetworkUrls, nameOf, networkUrls, publishedPorts } from './published.ts';
+import { servicesYaml } from './yaml-text.ts';
 
 const STACK_FILE = 'stack.yaml';
 const NODE_CONFIG = `${CONFIG_FOLDER}/node.yaml`;
@@ -57,25 +56,20 @@ interface StackNode {
 export function exportStack(request: ExportRequest): Exported {
   const name = nameOf(request.definition);
   const network = containerNetwork(request, {
-    chainHost: 'chain',
-    chainFolder: CHAIN_FOLDER,
-    nodeHost: (node) => node,
     otherHosts: (_node, index) => [machineOf(request.machines, index)?.address ?? LOOPBACK],
-    dataDir: () => DATA_FOLDER,
   });
   const chain: StackFile = {
-    key: 'chain',
+    key: CHAIN,
     path: 'secrets/chain.json',
     target: CHAIN_CONFIG,
     content: network.chain,
     secret: true,
   };
   const nodes = network.nodes.map(stackNode);
-  const doors = stackDoors(request);
   return {
     files: [
       { path: STACK_FILE, content: stackText(request, chain, nodes) },
-      { path: 'network.yaml', content: networkFile(network, doors), secret: true },
+      networkFile(network, stackDoors(request)),
       ...[chain, ...nodes.flatMap(({ config, keys }) => [config, ...keys])].map(
         ({ path, content, secret = false }) => ({ path, content, secret }),
       ),
@@ -119,51 +113,39 @@ function stackNode(node: ContainerNode): StackNode {
 function stackText(request: ExportRequest, chain: StackFile, nodes: readonly StackNode[]): string {
   const { definition, image = IMAGE, machines } = request;
   const name = nameOf(definition);
-  const ports = publishedPorts(definition);
-  const document = new Document({ version: '3.9' }, { aliasDuplicateObjects: false });
-  const yaml = (value: object) =>
-    document.createNode(value, { aliasDuplicateObjects: false }) as unknown as YAMLMap;
-  // Merged into every node, so that what they share is written once.
-  const shared = yaml({
-    ...CONFINED,
-    image,
-    entrypoint: NODE_PROGRAM,
-    command: nodeArguments(NODE_CONFIG),
-    networks: ['network'],
-    stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-    // Other containers can resolve a container's name only once it is healthy. A node is ready only once it
-    // has found peers, so a readiness check would wait for itself.
-    healthcheck: {
-      test: ['CMD', ...probe(NODE_PORTS.api, NODE_HEALTH_PATH)],
-      interval: '5s',
-      timeout: '5s',
-      start_period: '60s',
-      retries: 12,
+  const services = nodes.map((entry, index) => [
+    entry.node.name,
+    nodeService(entry, machineOf(machines, index)),
+  ]);
+  const parts = {
+    version: '3.9',
+    'x-node': {
+      ...CONFINED,
+      image,
+      entrypoint: NODE_PROGRAM,
+      command: nodeArguments(NODE_CONFIG),
+      networks: ['network'],
+      stop_grace_period: `${STOP_GRACE_SECONDS}s`,
+      // Other containers can resolve a container's name only once it is healthy. A node is ready only once it
+      // has found peers, so a readiness check would wait for itself.
+      healthcheck: {
+        test: ['CMD', ...probe(NODE_PORTS.api, NODE_HEALTH_PATH)],
+        interval: '5s',
+        timeout: '5s',
+        start_period: '60s',
+        retries: 12,
+      },
     },
-  });
-  shared.anchor = 'node';
-  document.set('x-node', shared);
-  document.set(
-    'services',
-    yaml({
-      chain: chainService({ image, chain, ports, machine: machineOf(machines, 0) }),
-      ...Object.fromEntries(
-        nodes.map((entry, index) => [
-          entry.node.name,
-          {
-            '<<': document.createAlias(shared, 'node'),
-            ...nodeService(entry, { ports: ports.nodes[index], machine: machineOf(machines, index) }),
-          },
-        ]),
-      ),
-    }),
-  );
-  document.set('networks', { network: { driver: 'overlay' } });
-  document.set('volumes', { chain: {}, ...Object.fromEntries(nodes.map(({ node }) => [node.name, {}])) });
-  const configs = nodes.map(({ config }) => config);
-  document.set('configs', declared(name, configs));
-  document.set('secrets', declared(name, [chain, ...nodes.flatMap(({ keys }) => keys)]));
-  return annotatedYaml(document, notes(request));
+    services: { [CHAIN]: chainService(request, chain), ...Object.fromEntries(services) },
+    networks: { network: { driver: 'overlay' } },
+    volumes: Object.fromEntries([CHAIN, ...nodes.map(({ node }) => node.name)].map((volume) => [volume, {}])),
+    configs: declared(
+      name,
+      nodes.map(({ config }) => config),
+    ),
+    secrets: declared(name, [chain, ...nodes.flatMap(({ keys }) => keys)]),
+  };
+  return servicesYaml(parts, notes(request));
 }
 
 /**
@@ -181,22 +163,18 @@ const TEMPORARY = {
   tmpfs: { size: CONFINEMENT.temporary.bytes },
 } as const;
 
-function chainService(of: {
-  image: string;
-  chain: StackFile;
-  ports: PublishedPorts;
-  machine: Machine | undefined;
-}): object {
+function chainService({ definition, image = IMAGE, machines }: ExportRequest, chain: StackFile): object {
+  const machine = machineOf(machines, 0);
   return {
     ...CONFINED,
-    image: of.image,
+    image,
     environment: CHAIN_ENVIRONMENT,
     entrypoint: [...CHAIN_PROGRAM, CHAIN_CONFIG],
     networks: ['network'],
     stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-    secrets: [mount(of.chain)],
-    volumes: [`chain:${DATA_FOLDER}`, TEMPORARY],
-    ports: [published(of.ports.chain.rpc, CHAIN_PORTS.rpc)],
+    secrets: [mount(chain)],
+    volumes: [`${CHAIN}:${DATA_FOLDER}`, TEMPORARY],
+    ports: [published(publishedPorts(definition).chain.rpc, CHAIN_PORTS.rpc)],
     healthcheck: {
       test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH)],
       interval: '2s',
@@ -205,22 +183,20 @@ function chainService(of: {
       retries: 30,
     },
     // Without named machines, pinned to a manager: its volume is there.
-    deploy: deploy(of.machine === undefined ? 'node.role == manager' : onMachine(of.machine), undefined),
+    deploy: deploy(machine === undefined ? 'node.role == manager' : onMachine(machine), undefined),
   };
 }
 
-function nodeService(
-  { node, config, keys }: StackNode,
-  at: { ports: { api: number; debug: number } | undefined; machine: Machine | undefined },
-): object {
-  const { api = 0, debug = 0 } = at.ports ?? {};
+function nodeService({ node, config, keys }: StackNode, machine: Machine | undefined): object {
+  const { api, debug } = node.published;
   return {
-    ...(node.image === undefined ? {} : { image: node.image }),
+    '<<': 'node',
+    image: node.image,
     configs: [mount(config)],
     secrets: keys.map(mount),
     volumes: [`${node.name}:${DATA_FOLDER}`, TEMPORARY],
     ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
-    deploy: deploy(at.machine === undefined ? undefined : onMachine(at.machine), node.resources),
+    deploy: deploy(machine === undefined ? undefined : onMachine(machine), node.resources),
   };
 }
 
@@ -229,14 +205,14 @@ const onMachine = ({ name }: Machine) => `node.hostname == ${name}`;
 function deploy(constraint: string | undefined, resources: ContainerNode['resources']): object {
   const limits = {
     pids: CONFINEMENT.tasksMax,
-    ...(resources?.cpus === undefined ? {} : { cpus: String(resources.cpus) }),
-    ...(resources?.memory === undefined ? {} : { memory: `${resources.memory}b` }),
+    cpus: resources?.cpus?.toString(),
+    memory: resources?.memory === undefined ? undefined : `${resources.memory}b`,
   };
   return {
     // Its name resolves to the container itself: connections between nodes stay open for hours, and a load
     // balancer drops those that are quiet for a while.
     endpoint_mode: 'dnsrr',
-    ...(constraint === undefined ? {} : { placement: { constraints: [constraint] } }),
+    placement: constraint === undefined ? undefined : { constraints: [constraint] },
     resources: { limits },
     restart_policy: { condition: 'any', delay: '2s' },
     // Two tasks with one identity must not run at the same time, nor can they share a port.

@@ -1,4 +1,4 @@
-import { Document, isMap, isScalar, visit } from 'yaml';
+import { Alias, Document, isMap, isScalar, visit } from 'yaml';
 
 /**
  * A document as people write it: lists of words on one line, with blank lines between its parts.
@@ -15,6 +15,22 @@ export function annotatedYaml(value: unknown, notes: readonly string[]): string 
   }
   const header = notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
   return `${header}\n${document.toString(LAYOUT)}`;
+}
+
+/**
+ * A file of services, for Compose and for Docker Swarm. What several services share is written once, as a part named
+ * `x-NAME`: they merge it with `NAME` under `<<`.
+ */
+export function servicesYaml(parts: Readonly<Record<string, unknown>>, notes: readonly string[]): string {
+  const document = new Document(parts, { aliasDuplicateObjects: false });
+  visit(document, {
+    Pair(_key, pair) {
+      const name = isScalar(pair.key) ? String(pair.key.value) : '';
+      if (name.startsWith('x-') && isMap(pair.value)) pair.value.anchor = name.slice('x-'.length);
+      if (name === '<<') pair.value = new Alias(String(pair.value));
+    },
+  });
+  return annotatedYaml(document, notes);
 }
 
 /** The same for one part alone. */

@@ -13,7 +13,7 @@ import type { OwnIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { decodeMultiaddress } from '../../../node/p2p/address/multiaddress.ts';
 import { mintRecord, NO_CHEQUEBOOK, NO_TIME } from '../../../node/p2p/address/record.ts';
 import { encodeUnderlays, withoutPeerId, withPeerId } from '../../../node/p2p/address/underlay.ts';
-import type { MessageOf } from '../../../node/p2p/codec/message.ts';
+import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
 import { type AddressRecord, type Generation, StreamError } from '../../../node/p2p/host.ts';
@@ -219,6 +219,20 @@ export class Counterpart {
     const conversation = await this.open(protocolId);
     await conversation.exchangeHeaders();
     return conversation;
+  }
+
+  /** One message and its answer, on a stream that both sides end. @throws Mismatch */
+  async ask<Asked extends MessageTable, Answered extends MessageTable>(
+    protocolId: string,
+    request: readonly [table: Asked, message: Partial<MessageOf<Asked>>, name: string],
+    answer: readonly [table: Answered, name: string, withinMs?: number],
+  ): Promise<MessageOf<Answered>> {
+    const conversation = await this.converse(protocolId);
+    conversation.send(...request);
+    const message = await conversation.receive(...answer);
+    conversation.end();
+    await conversation.expectEnd();
+    return message;
   }
 
   /** Proposes and continues at once, as a node does that knows what the other one speaks. */

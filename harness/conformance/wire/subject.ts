@@ -355,6 +355,17 @@ export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   readonly check: (desk: Desk) => Promise<void>;
 }
 
+/** A row as its table writes it. */
+export type WireEntry = Omit<WireRow, 'group' | 'level'> & Partial<Pick<WireRow, 'group' | 'level'>>;
+
+/** Rows that share a group and more. @param defaults of rows that do not say otherwise */
+export function table(
+  defaults: Pick<WireRow, 'group' | 'level' | 'mode' | 'hostile'>,
+  entries: readonly WireEntry[],
+): WireRow[] {
+  return entries.map((entry) => ({ ...defaults, ...entry }));
+}
+
 export function rowOf({
   check,
   hostile,

@@ -18,7 +18,7 @@ import { Mismatch } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { digestOf, freshIdentity, KEY_KINDS } from '../identities.ts';
 import { must } from '../must.ts';
-import type { Desk, WireRow } from '../subject.ts';
+import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, TYPE, YAMUX_HEADER_SIZE } from '../yamux-frame.ts';
 
 const NONSENSE_ID = '/svcnet/no-such-protocol/1.0.0';
@@ -28,14 +28,9 @@ const STRANGER_MS = 20_000;
 /** Frames that a node may send before it answers. */
 const FRAMES_MAX = 20;
 
-const group = 'connection';
-const level = 'read';
-
-export const CONNECTION_ROWS: readonly WireRow[] = [
+export const CONNECTION_ROWS = table({ group: 'connection', level: 'read' }, [
   {
     id: 'noise after an unknown security protocol',
-    group,
-    level,
     about: 'refuses a security protocol that it does not speak with na, and takes /noise next',
     async check(desk) {
       const { raw } = await desk.socket();
@@ -46,10 +41,8 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
     },
   },
   ...KEY_KINDS.map(
-    (kind): WireRow => ({
+    (kind): WireEntry => ({
       id: `noise ${kind}`,
-      group,
-      level,
       about: `secures a connection with a peer whose identity is a key of type ${kind}, and proves its own`,
       async check(desk) {
         const stranger = await connected(desk, freshIdentity(kind));
@@ -60,8 +53,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   ),
   {
     id: 'noise without proof',
-    group,
-    level,
     about: 'ends a connection whose static key is not signed by the identity that is shown',
     async check(desk) {
       const honest = freshIdentity('Ed25519');
@@ -72,8 +63,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   },
   {
     id: 'yamux by negotiation',
-    group,
-    level,
     about: `agrees on ${YAMUX_ID} with a peer that names no multiplexer in its noise handshake`,
     async check(desk) {
       const { raw } = await desk.socket();
@@ -93,8 +82,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   },
   {
     id: 'yamux ping',
-    group,
-    level,
     about: 'answers a ping of the multiplexer with its value',
     async check(desk) {
       const { stream } = await desk.channel();
@@ -105,8 +92,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   },
   {
     id: 'multistream na',
-    group,
-    level,
     about: 'refuses a protocol that it does not speak with na, and takes another one on the same stream',
     async check(desk) {
       const { link } = await desk.stranger();
@@ -118,8 +103,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   },
   {
     id: 'multistream at once',
-    group,
-    level,
     about: 'loses nothing of what comes in one packet with the name of the protocol',
     async check(desk) {
       await pinged((await desk.stranger()).openAtOnce(PING_ID), 1);
@@ -127,8 +110,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   },
   {
     id: 'ping',
-    group,
-    level,
     about: `echoes ${PING_SIZE} bytes as often as a stranger sends them`,
     async check(desk) {
       const conversation = await (await desk.stranger()).open(PING_ID);
@@ -137,8 +118,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   },
   {
     id: 'identify',
-    group,
-    level,
     about: 'tells a stranger its key, addresses, protocols, agent, and where it sees the stranger',
     async check(desk) {
       const identity = await (await desk.stranger()).identify();
@@ -154,8 +133,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   },
   {
     id: 'stranger stays',
-    group,
-    level,
     background: 'stranger',
     limitMs: STRANGER_MS + 2 * ANSWER_MS,
     about: `keeps a connection open for ${STRANGER_MS / 1000} s on which there is no handshake`,
@@ -165,8 +142,6 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
   },
   {
     id: 'stranger is no peer',
-    group,
-    level,
     about: 'resets streams of a stranger for which one has to be introduced',
     async check(desk) {
       const stranger = await desk.stranger();
@@ -175,7 +150,7 @@ export const CONNECTION_ROWS: readonly WireRow[] = [
       await conversation?.expectRefusal('a stranger has not introduced itself');
     },
   },
-];
+]);
 
 /** Takes long on purpose: begun with the run, judged by a row. */
 export async function strangerStays(desk: Desk): Promise<void> {

@@ -16,9 +16,8 @@ import { Mismatch, NotApplicable } from '../../row.ts';
 import { ANSWER_MS } from '../conversation.ts';
 import { type Counterpart, handshakeId } from '../counterpart.ts';
 import { must } from '../must.ts';
-import type { Desk, WireRow } from '../subject.ts';
+import { type Desk, table, type WireEntry } from '../subject.ts';
 
-const group = 'handshake';
 /** Clocks of two machines may differ by this much. */
 const CLOCKS_DIFFER_SECONDS = 60n;
 
@@ -107,11 +106,9 @@ const LIES: readonly Lie[] = [
   },
 ];
 
-export const HANDSHAKE_ROWS: readonly WireRow[] = [
+export const HANDSHAKE_ROWS = table({ group: 'handshake', level: 'read' }, [
   {
     id: 'introduction',
-    group,
-    level: 'read',
     about: 'takes a light node as its peer: the handshake ends without a reset, and its streams are served',
     async check(desk) {
       // Not through `desk.friend`, because this row is about what would not hold there.
@@ -123,14 +120,12 @@ export const HANDSHAKE_ROWS: readonly WireRow[] = [
   ...rowsOf('14.0.0'),
   {
     id: 'silence',
-    group,
-    level: 'read',
     background: 'silent handshake',
     limitMs: HANDSHAKE_TIMEOUT_MS + 2 * ANSWER_MS,
     about: `gives up on a handshake in which nothing is said for ${HANDSHAKE_TIMEOUT_MS / 1000} s`,
     check: (desk) => desk.waited('silent handshake'),
   },
-];
+]);
 
 /** Takes long on purpose: begun with the run, judged by a row. */
 export async function silentHandshake(desk: Desk): Promise<void> {
@@ -146,7 +141,7 @@ export async function silentHandshake(desk: Desk): Promise<void> {
   );
 }
 
-function rowsOf(generation: Generation): readonly WireRow[] {
+function rowsOf(generation: Generation): readonly WireEntry[] {
   const [version] = generation.split('.');
   const only = (check: (desk: Desk) => Promise<void>) => async (desk: Desk) => {
     await desk.requireGeneration(generation);
@@ -155,8 +150,6 @@ function rowsOf(generation: Generation): readonly WireRow[] {
   return [
     {
       id: `${version} SynAck`,
-      group,
-      level: 'read',
       about: 'answers with where it sees the peer and with a signed record of itself',
       check: only(async (desk) => {
         const stranger = await desk.stranger();
@@ -166,8 +159,6 @@ function rowsOf(generation: Generation): readonly WireRow[] {
     },
     {
       id: `${version} same record`,
-      group,
-      level: 'read',
       about:
         'shows the same record to a second peer: others would have to write and announce a new one each time',
       check: only(async (desk) => {
@@ -179,7 +170,6 @@ function rowsOf(generation: Generation): readonly WireRow[] {
     },
     {
       id: `${version} full node`,
-      group,
       level: 'write',
       about: 'takes a full node as its peer',
       check: only(async (desk) => {
@@ -190,8 +180,6 @@ function rowsOf(generation: Generation): readonly WireRow[] {
     },
     {
       id: `${version} second handshake`,
-      group,
-      level: 'read',
       about: 'completes a second handshake on a connection without a word',
       check: only(async (desk) => {
         const peer = await desk.fresh({ generation });
@@ -201,8 +189,6 @@ function rowsOf(generation: Generation): readonly WireRow[] {
     },
     {
       id: `${version} wrong Syn`,
-      group,
-      level: 'read',
       about: 'refuses a Syn whose addresses are none',
       check: only(async (desk) => {
         for (const observedUnderlay of [new Uint8Array(0), Uint8Array.of(0xff, 0xff)]) {
@@ -214,10 +200,8 @@ function rowsOf(generation: Generation): readonly WireRow[] {
       }),
     },
     ...LIES.filter((lie) => (lie.generation ?? generation) === generation).map(
-      (lie): WireRow => ({
+      (lie): WireEntry => ({
         id: `${version} ${lie.id}`,
-        group,
-        level: 'read',
         ...(lie.mayEndIt === undefined ? {} : { mayEndIt: lie.mayEndIt }),
         about: `ends the connection of a peer that introduces itself with ${lie.about}`,
         check: only(async (desk) => {

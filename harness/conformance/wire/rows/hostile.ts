@@ -18,7 +18,7 @@ import { ANSWER_MS } from '../conversation.ts';
 import { handshakeId } from '../counterpart.ts';
 import { BREAKING_FRAMES, IDLE_FRAMES, NO_MESSAGES, openedAndReset } from '../hostile-bytes.ts';
 import { must } from '../must.ts';
-import type { Desk, WireRow } from '../subject.ts';
+import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
 import { within } from './connection.ts';
 
@@ -29,21 +29,14 @@ const SOCKETS = 20;
 /** Yamux ping whose answer shows that everything before it was processed. */
 const MARK = 0x5eed_0001;
 
-const group = 'hostile';
-const level = 'write';
-const hostile = true;
-
 const PROTOCOLS: readonly string[] = [PRICING.id, PINGPONG.id, STATUS.id, PSEUDOSETTLE.id, SWAP.id];
 /** Protocols of full nodes. */
 const CHUNK_PROTOCOLS: readonly string[] = [RETRIEVAL.id, PUSHSYNC.id, CURSORS.id, PULLSYNC.id];
 
-export const HOSTILE_ROWS: readonly WireRow[] = [
+export const HOSTILE_ROWS = table({ group: 'hostile', level: 'write', hostile: true }, [
   ...BREAKING_FRAMES.map(
-    ([what, bytes]): WireRow => ({
+    ([what, bytes]): WireEntry => ({
       id: `hostile ${what}`,
-      group,
-      level,
-      hostile,
       about: `ends a connection on which ${what} comes`,
       async check(desk) {
         const { stream, closed } = await desk.channel();
@@ -56,9 +49,6 @@ export const HOSTILE_ROWS: readonly WireRow[] = [
   ),
   {
     id: 'hostile bytes that are not encrypted',
-    group,
-    level,
-    hostile,
     about: 'ends a connection on which bytes come that its key did not encrypt',
     async check(desk) {
       const { connection, closed } = await desk.channel();
@@ -119,14 +109,14 @@ export const HOSTILE_ROWS: readonly WireRow[] = [
     );
   }),
   ...(['15.0.0', '14.0.0'] as const).map(
-    (generation): WireRow =>
+    (generation): WireEntry =>
       survives(`what is no ${generation} handshake`, async (desk) => {
         await desk.requireGeneration(generation);
         await wrongHandshakes(desk, generation);
       }),
   ),
-  ...PROTOCOLS.map((id): WireRow => wrongly(id)),
-  ...CHUNK_PROTOCOLS.map((id): WireRow => ({ ...wrongly(id), mode: 'full' })),
+  ...PROTOCOLS.map((id): WireEntry => wrongly(id)),
+  ...CHUNK_PROTOCOLS.map((id): WireEntry => ({ ...wrongly(id), mode: 'full' })),
   survives('what is no message of hive', async (desk) => {
     const [generation = '15.0.0'] = await desk.memory.generations();
     await wrongMessages(desk, HIVE[generation].id);
@@ -140,20 +130,17 @@ export const HOSTILE_ROWS: readonly WireRow[] = [
       conversation.reset();
     }
   }),
-];
+]);
 
-function wrongly(id: string): WireRow {
+function wrongly(id: string): WireEntry {
   return survives(`what is no message of ${id.split('/').slice(2).join(' ')}`, (desk) =>
     wrongMessages(desk, id),
   );
 }
 
-function survives(what: string, attack: (desk: Desk) => Promise<void>): WireRow {
+function survives(what: string, attack: (desk: Desk) => Promise<void>): WireEntry {
   return {
     id: `hostile ${what}`,
-    group,
-    level,
-    hostile,
     limitMs: 60_000,
     about: `goes on after ${what}`,
     async check(desk) {

@@ -10,7 +10,7 @@ import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { digestOf } from '../identities.ts';
 import { must } from '../must.ts';
-import { type Desk, prerequisite, type WireRow } from '../subject.ts';
+import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { hexText } from '../transcript.ts';
 import { held, overlayOf } from './pullsync.ts';
 import { priceOf, retrieve } from './retrieval.ts';
@@ -21,11 +21,9 @@ const CLOCKS_DIFFER_SECONDS = 2n;
 const ATTEMPTS_MAX = 5;
 const CHAIN_MS = 120_000;
 
-export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
+export const PSEUDOSETTLE_ROWS = table({ group: 'pseudosettle', level: 'read' }, [
   {
     id: 'pseudosettle without debt',
-    group: 'pseudosettle',
-    level: 'read',
     about: 'accepts nothing of a peer that owes nothing, and tells the time',
     async check(desk) {
       const ack = await paid(await pay(await desk.fresh(), 1_000_000n));
@@ -35,8 +33,6 @@ export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
   },
   {
     id: 'pseudosettle too soon',
-    group: 'pseudosettle',
-    level: 'read',
     about: 'refuses a second payment within the same second',
     async check(desk) {
       const peer = await desk.fresh();
@@ -57,8 +53,6 @@ export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
   },
   {
     id: 'pseudosettle of a debt',
-    group: 'pseudosettle',
-    level: 'read',
     about: 'accepts what a chunk has cost, and no more',
     async check(desk) {
       const { address } = await held(desk);
@@ -74,8 +68,6 @@ export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
   },
   {
     id: 'pseudosettle huge amount',
-    group: 'pseudosettle',
-    level: 'read',
     about: 'survives an amount of 40 bytes',
     async check(desk) {
       const peer = await desk.fresh();
@@ -87,7 +79,7 @@ export const PSEUDOSETTLE_ROWS: readonly WireRow[] = [
       must(!(await (await desk.friend()).endsWithin(50)), 'another peer has lost its connection');
     },
   },
-];
+]);
 
 async function pay(peer: Counterpart, amount: bigint): Promise<Conversation> {
   const conversation = await peer.converse(PSEUDOSETTLE.id);
@@ -131,11 +123,9 @@ const NO_CHEQUES: readonly { readonly id: string; readonly about: string; readon
   },
 ];
 
-export const SWAP_ROWS: readonly WireRow[] = [
+export const SWAP_ROWS = table({ group: 'swap', level: 'read' }, [
   {
     id: 'swap rates',
-    group: 'swap',
-    level: 'read',
     about: 'says in its headers what an accounting unit costs, as the oracle on the chain does',
     async check(desk) {
       const { conversation, exchange, deduction } = await opened(desk, await desk.friend());
@@ -151,29 +141,22 @@ export const SWAP_ROWS: readonly WireRow[] = [
     },
   },
   ...NO_CHEQUES.map(
-    ({ id, about, bytes }): WireRow => ({
+    ({ id, about, bytes }): WireEntry => ({
       id: `swap ${id}`,
-      group: 'swap',
-      level: 'read',
       about: `resets a stream that brings ${about} for a cheque`,
       async check(desk) {
         const peer = await desk.fresh();
-        const { conversation } = await opened(desk, peer);
-        conversation.send(EmitCheque, { cheque: bytes }, 'EmitCheque');
-        await conversation.expectRefusal(about);
+        await (await emit(desk, peer, bytes)).expectRefusal(about);
       },
     }),
   ),
   ...(['for another beneficiary', 'of no chequebook'] as const).map(
-    (about): WireRow => ({
+    (about): WireEntry => ({
       id: `swap cheque ${about}`,
-      group: 'swap',
-      level: 'read',
       limitMs: CHAIN_MS,
       about: `refuses a cheque ${about}`,
       async check(desk) {
         const peer = await desk.fresh();
-        const { conversation } = await opened(desk, peer);
         const own =
           about === 'of no chequebook' ? desk.memory.nodeEthereum() : digestOf('somebody').subarray(12);
         const cheque = {
@@ -181,18 +164,13 @@ export const SWAP_ROWS: readonly WireRow[] = [
           beneficiary: own,
           cumulativePayout: 10n ** 12n,
         };
-        conversation.send(
-          EmitCheque,
-          { cheque: encodeCheque(signCheque(cheque, peer.signer, 1n)) },
-          'EmitCheque',
-        );
+        const conversation = await emit(desk, peer, encodeCheque(signCheque(cheque, peer.signer, 1n)));
         await conversation.expectRefusal(`a cheque ${about}`, CHAIN_MS / 2);
       },
     }),
   ),
   {
     id: 'swap cheque',
-    group: 'swap',
     level: 'money',
     limitMs: CHAIN_MS,
     about: 'takes a covered cheque without a reset, and refuses the same one again',
@@ -200,10 +178,11 @@ export const SWAP_ROWS: readonly WireRow[] = [
       const funds = desk.funds();
       const cheque = await covered(desk, 1n);
       const peer = await desk.fresh({ signer: funds.signer });
-      await emit(desk, peer, cheque);
-      const { conversation } = await opened(desk, peer);
-      conversation.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
-      await conversation.expectRefusal('a cheque that it has', CHAIN_MS / 2);
+      const taken = await emit(desk, peer, encodeCheque(cheque));
+      taken.end();
+      await taken.expectEnd(CHAIN_MS / 2);
+      const again = await emit(desk, peer, encodeCheque(cheque));
+      await again.expectRefusal('a cheque that it has', CHAIN_MS / 2);
     },
   },
   ...(
@@ -219,28 +198,25 @@ export const SWAP_ROWS: readonly WireRow[] = [
       ['that is not covered', (desk: Desk) => covered(desk, 10n ** 20n)],
     ] as const
   ).map(
-    ([about, write]): WireRow => ({
+    ([about, write]): WireEntry => ({
       id: `swap cheque ${about}`,
-      group: 'swap',
       level: 'money',
       limitMs: CHAIN_MS,
       about: `refuses a cheque ${about}`,
       async check(desk) {
         const cheque = await write(desk);
         const peer = await desk.fresh({ signer: desk.funds().signer });
-        const { conversation } = await opened(desk, peer);
-        conversation.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
+        const conversation = await emit(desk, peer, encodeCheque(cheque));
         await conversation.expectRefusal(`a cheque ${about}`, CHAIN_MS / 2);
       },
     }),
   ),
-];
+]);
 
-async function emit(desk: Desk, peer: Counterpart, cheque: SignedCheque): Promise<void> {
+async function emit(desk: Desk, peer: Counterpart, cheque: Uint8Array): Promise<Conversation> {
   const { conversation } = await opened(desk, peer);
-  conversation.send(EmitCheque, { cheque: encodeCheque(cheque) }, 'EmitCheque');
-  conversation.end();
-  await conversation.expectEnd(CHAIN_MS / 2);
+  conversation.send(EmitCheque, { cheque }, 'EmitCheque');
+  return conversation;
 }
 
 /**

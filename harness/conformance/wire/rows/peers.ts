@@ -7,11 +7,11 @@ import type { AddressRecord, Generation } from '../../../../node/p2p/host.ts';
 import { BATCH_MAX, HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
 import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
 import { Get, Snapshot, STATUS } from '../../../../node/protocols/status/wire.ts';
-import { Mismatch, NotApplicable } from '../../row.ts';
+import { type Level, Mismatch, NotApplicable } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { Counterpart } from '../counterpart.ts';
 import { must } from '../must.ts';
-import type { Desk, WireRow } from '../subject.ts';
+import { type Desk, table, type WireEntry } from '../subject.ts';
 
 /**
  * The least that a node of the public network accepts, accounting units: twice what it forgives in a second.
@@ -23,13 +23,11 @@ const BUDGET = 128;
 const GOSSIP_MS = 2_000;
 const MODES = ['full', 'light', 'ultra-light', 'dev'];
 
-export const PRICING_ROWS: readonly WireRow[] = [
+export const PRICING_ROWS = table({ group: 'pricing', level: 'read' }, [
   announced('light', 'read'),
   announced('full', 'write'),
   {
     id: 'pricing usual',
-    group: 'pricing',
-    level: 'read',
     about: 'takes another announcement of the usual threshold',
     async check(desk) {
       const friend = await desk.friend();
@@ -39,10 +37,8 @@ export const PRICING_ROWS: readonly WireRow[] = [
     },
   },
   ...[1n, 0n].map(
-    (threshold): WireRow => ({
+    (threshold): WireEntry => ({
       id: `pricing ${threshold}`,
-      group: 'pricing',
-      level: 'read',
       about: `disconnects a peer that lends it no more than ${threshold} accounting units`,
       async check(desk) {
         const peer = await desk.fresh();
@@ -51,12 +47,11 @@ export const PRICING_ROWS: readonly WireRow[] = [
       },
     }),
   ),
-];
+]);
 
-function announced(mode: 'full' | 'light', level: WireRow['level']): WireRow {
+function announced(mode: 'full' | 'light', level: Level): WireEntry {
   return {
     id: `pricing for a ${mode} node`,
-    group: 'pricing',
     level,
     about: `tells a ${mode} node at once how much it may owe, ${THRESHOLD_MIN[mode]} at least`,
     async check(desk) {
@@ -73,11 +68,9 @@ function announced(mode: 'full' | 'light', level: WireRow['level']): WireRow {
   };
 }
 
-export const PINGPONG_ROWS: readonly WireRow[] = [
+export const PINGPONG_ROWS = table({ group: 'pingpong', level: 'read' }, [
   {
     id: 'pingpong rounds',
-    group: 'pingpong',
-    level: 'read',
     about: 'answers every greeting in braces until the peer ends the stream',
     async check(desk) {
       const conversation = await (await desk.friend()).converse(PINGPONG.id);
@@ -90,20 +83,15 @@ export const PINGPONG_ROWS: readonly WireRow[] = [
       await conversation.next();
     },
   },
-];
+]);
 
-export const STATUS_ROWS: readonly WireRow[] = [
+export const STATUS_ROWS = table({ group: 'status', level: 'read' }, [
   {
     id: 'status',
-    group: 'status',
-    level: 'read',
     about: 'says what it stores and how it is connected, in numbers that fit each other',
     async check(desk) {
-      const conversation = await (await desk.friend()).converse(STATUS.id);
-      conversation.send(Get, {}, 'Get');
-      const snapshot = await conversation.receive(Snapshot, 'Snapshot');
-      conversation.end();
-      await conversation.expectEnd();
+      const friend = await desk.friend();
+      const snapshot = await friend.ask(STATUS.id, [Get, {}, 'Get'], [Snapshot, 'Snapshot']);
       const full = desk.memory.introduction?.answer.ack?.fullNode === true;
       must(
         MODES.includes(snapshot.beeMode),
@@ -134,7 +122,6 @@ export const STATUS_ROWS: readonly WireRow[] = [
   },
   {
     id: 'status counts full peers',
-    group: 'status',
     level: 'write',
     about: 'counts a full node that is connected',
     async check(desk) {
@@ -151,14 +138,14 @@ export const STATUS_ROWS: readonly WireRow[] = [
       must(seen > 0n, 'ConnectedPeers: 0, but we are connected');
     },
   },
-];
+]);
 
 /** Records of nodes that do not exist, which a node accepts until it tries to reach them. */
 function strangersRecords(count: number, networkId: bigint, generation: Generation): AddressRecord[] {
   return Array.from({ length: count }, () => Counterpart.unconnected(networkId).record(generation));
 }
 
-export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).flatMap((generation) => {
+export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) => {
   const { id } = HIVE[generation];
   const [, , , version = ''] = id.split('/');
   const gossip = async (
@@ -179,23 +166,18 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
   const records = (desk: Desk, count: number) => strangersRecords(count, desk.options.networkId, generation);
   const stays = async (peer: Counterpart) =>
     must(!(await peer.endsWithin(200)), 'the node closed the connection');
-  return [
+  return table({ group: 'hive', level: 'write' }, [
     {
       id: `hive ${version} records`,
-      group: 'hive',
-      level: 'write',
       about: `takes ${BATCH_MAX} records in one message`,
       async check(desk) {
         const peer = await fresh(desk);
-        const conversation = await gossip(desk, peer, records(desk, BATCH_MAX));
-        await conversation.expectEnd();
+        await (await gossip(desk, peer, records(desk, BATCH_MAX))).expectEnd();
         await stays(peer);
       },
     },
     {
       id: `hive ${version} nothing`,
-      group: 'hive',
-      level: 'write',
       about: 'takes a message without records',
       async check(desk) {
         const peer = await fresh(desk);
@@ -205,8 +187,6 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
     },
     {
       id: `hive ${version} wrong records`,
-      group: 'hive',
-      level: 'write',
       about: 'drops records that are wrong one by one, and keeps the stream and the peer',
       async check(desk) {
         const peer = await fresh(desk);
@@ -228,25 +208,17 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
     },
     {
       id: `hive ${version} too many`,
-      group: 'hive',
-      level: 'write',
       about: `resets a stream that brings more than ${BUDGET} records, and keeps the peer`,
       async check(desk) {
         const peer = await fresh(desk);
         const [one] = records(desk, 1) as [AddressRecord];
-        const conversation = await gossip(
-          desk,
-          peer,
-          Array.from({ length: BUDGET + 1 }, () => one),
-        );
-        await conversation.expectRefusal(`${BUDGET + 1} records`);
+        const many = Array.from({ length: BUDGET + 1 }, () => one);
+        await (await gossip(desk, peer, many)).expectRefusal(`${many.length} records`);
         await stays(peer);
       },
     },
     {
       id: `hive ${version} budget`,
-      group: 'hive',
-      level: 'write',
       about: `refuses what goes beyond ${BUDGET} records in several messages`,
       async check(desk) {
         const peer = await fresh(desk);
@@ -260,8 +232,6 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
     },
     {
       id: `hive ${version} gossip`,
-      group: 'hive',
-      level: 'write',
       about: `announces others in messages of at most ${BATCH_MAX} records that prove themselves`,
       async check(desk) {
         await desk.requireGeneration(generation);
@@ -276,7 +246,7 @@ export const HIVE_ROWS: readonly WireRow[] = (['15.0.0', '14.0.0'] as const).fla
         }
       },
     },
-  ] satisfies WireRow[];
+  ]);
 });
 
 async function heardBy(peers: readonly Counterpart[], withinMs: number) {

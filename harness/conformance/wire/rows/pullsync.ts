@@ -20,7 +20,7 @@ import { Mismatch, NotApplicable } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { must } from '../must.ts';
-import type { Desk, WireRow } from '../subject.ts';
+import { type Desk, table } from '../subject.ts';
 
 /** Chunks of one offer. */
 const OFFERED_MAX = 250;
@@ -28,9 +28,6 @@ const OFFERED_MAX = 250;
 const WANTED = 3;
 /** A page is closed a second after its last chunk. */
 const QUIET_MS = 2_500;
-
-const group = 'pullsync';
-const level = 'read';
 
 /** A chunk that the node has, as it delivered it. */
 export interface StoredChunk {
@@ -46,11 +43,9 @@ interface Page {
   readonly offer: MessageOf<typeof Offer>;
 }
 
-const served: readonly WireRow[] = [
+export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'full' }, [
   {
     id: 'cursors',
-    group,
-    level,
     about: `answers with ${BINS} cursors and the time at which its reserve began`,
     async check(desk) {
       const { cursors, epoch } = await cursorsOf(await desk.friend());
@@ -61,8 +56,6 @@ const served: readonly WireRow[] = [
   },
   {
     id: 'cursors epoch',
-    group,
-    level,
     about: 'says the same epoch again: another one would make its peers pull everything anew',
     async check(desk) {
       const friend = await desk.friend();
@@ -72,8 +65,6 @@ const served: readonly WireRow[] = [
   },
   {
     id: 'offer',
-    group,
-    level,
     about: `offers what it has in a bin: at most ${OFFERED_MAX} chunks, each of that bin`,
     async check(desk) {
       const { bin, conversation, offer } = await firstPage(desk);
@@ -96,8 +87,6 @@ const served: readonly WireRow[] = [
   },
   {
     id: 'deliveries',
-    group,
-    level,
     about:
       'delivers what is wanted of an offer, in its order, each valid and under the stamp that was offered',
     async check(desk) {
@@ -107,8 +96,6 @@ const served: readonly WireRow[] = [
   },
   {
     id: 'want nothing',
-    group,
-    level,
     about: 'ends the stream when nothing of an offer is wanted',
     async check(desk) {
       const { conversation, offer } = await firstPage(desk);
@@ -119,8 +106,6 @@ const served: readonly WireRow[] = [
   },
   {
     id: 'want too short',
-    group,
-    level,
     about: 'refuses a bit vector that is shorter than the offer',
     async check(desk) {
       const { conversation, offer } = await firstPage(desk);
@@ -131,8 +116,6 @@ const served: readonly WireRow[] = [
   },
   {
     id: 'live',
-    group,
-    level,
     about: 'keeps a request open for what it does not have yet',
     async check(desk) {
       const friend = await desk.friend();
@@ -150,9 +133,7 @@ const served: readonly WireRow[] = [
       );
     },
   },
-];
-
-export const PULLSYNC_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
+]);
 
 /** A chunk that the node holds, or at least hands out. @throws NotApplicable when it has none to show */
 export function held(desk: Desk): Promise<StoredChunk> {
@@ -208,13 +189,8 @@ function vectorSize(offer: MessageOf<typeof Offer>): number {
   return Math.floor(offer.chunks.length / 8) + 1;
 }
 
-async function cursorsOf(peer: Counterpart): Promise<MessageOf<typeof Ack>> {
-  const conversation = await peer.converse(CURSORS.id);
-  conversation.send(Syn, {}, 'Syn');
-  const ack = await conversation.receive(Ack, 'Ack');
-  conversation.end();
-  await conversation.expectEnd();
-  return ack;
+function cursorsOf(peer: Counterpart): Promise<MessageOf<typeof Ack>> {
+  return peer.ask(CURSORS.id, [Syn, {}, 'Syn'], [Ack, 'Ack']);
 }
 
 /** @throws NotApplicable when its reserve is empty */

@@ -13,7 +13,7 @@ import { Mismatch, NotApplicable } from '../../row.ts';
 import { ANSWER_MS } from '../conversation.ts';
 import type { Stamping } from '../funds.ts';
 import { must } from '../must.ts';
-import type { Desk, WireRow } from '../subject.ts';
+import { type Desk, table, type WireEntry } from '../subject.ts';
 import { overlayOf } from './pullsync.ts';
 import { retrieve } from './retrieval.ts';
 
@@ -24,8 +24,6 @@ const BUYING_MS = 240_000;
 
 /** Bits that a chunk shares with the node it is pushed to. */
 const NEAR = 8;
-
-const group = 'pushsync';
 
 interface Refused {
   readonly id: string;
@@ -88,11 +86,10 @@ const WRONG_STAMPS: readonly {
   },
 ];
 
-const served: readonly WireRow[] = [
+export const PUSHSYNC_ROWS = table({ group: 'pushsync', level: 'money', mode: 'full' }, [
   ...REFUSED.map(
-    ({ id, about, ofStorer, change }): WireRow => ({
+    ({ id, about, ofStorer, change }): WireEntry => ({
       id: `pushsync ${id}`,
-      group,
       level: 'read',
       limitMs: PUSH_MS + ANSWER_MS,
       about: `answers ${about} with an error in the receipt, and ends the stream`,
@@ -105,8 +102,6 @@ const served: readonly WireRow[] = [
   ),
   {
     id: 'pushsync receipt',
-    group,
-    level: 'money',
     limitMs: BUYING_MS,
     about: 'takes a stamped chunk, and its receipt is signed by the node whose overlay it names',
     async check(desk) {
@@ -121,8 +116,6 @@ const served: readonly WireRow[] = [
   },
   {
     id: 'pushsync again',
-    group,
-    level: 'money',
     limitMs: BUYING_MS,
     about: 'gives a receipt again for a chunk that it has, under the same stamp',
     async check(desk) {
@@ -138,10 +131,8 @@ const served: readonly WireRow[] = [
     },
   },
   ...WRONG_STAMPS.map(
-    ({ id, about, stamp }): WireRow => ({
+    ({ id, about, stamp }): WireEntry => ({
       id: `pushsync ${id}`,
-      group,
-      level: 'money',
       limitMs: BUYING_MS,
       about: `refuses ${about}`,
       async check(desk) {
@@ -152,9 +143,7 @@ const served: readonly WireRow[] = [
       },
     }),
   ),
-];
-
-export const PUSHSYNC_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
+]);
 
 function someChunk(text: string): Chunk {
   const payload = new TextEncoder().encode(`svcnet conformance: ${text}`);
@@ -171,12 +160,8 @@ function nearChunk(desk: Desk, text: string): Chunk {
 
 async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt>> {
   // Chunks are served on credit, which the shared peer would use up.
-  const conversation = await (await desk.fresh()).converse(PUSHSYNC.id);
-  conversation.send(Delivery, chunk, 'Delivery');
-  const receipt = await conversation.receive(Receipt, 'Receipt', PUSH_MS);
-  conversation.end();
-  await conversation.expectEnd();
-  return receipt;
+  const peer = await desk.fresh();
+  return peer.ask(PUSHSYNC.id, [Delivery, chunk, 'Delivery'], [Receipt, 'Receipt', PUSH_MS]);
 }
 
 /** Stamps that the node accepts: a wrong one is then refused for what is wrong with it. */

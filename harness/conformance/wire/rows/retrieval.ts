@@ -8,7 +8,7 @@ import { ANSWER_MS } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { digestOf } from '../identities.ts';
 import { must } from '../must.ts';
-import { type Desk, prerequisite, type WireRow } from '../subject.ts';
+import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { held, overlayOf, valid } from './pullsync.ts';
 
 /** A search over the network ends after this time, whatever the result. */
@@ -21,48 +21,30 @@ const REQUESTS_MAX = 200;
 /** Percent of the announced threshold that a peer may owe: a quarter more, and what a second forgives. */
 const LIMIT_PERCENT = 125n;
 
-const group = 'retrieval';
-
-const served: readonly WireRow[] = [
+export const RETRIEVAL_ROWS = table({ group: 'retrieval', level: 'read', mode: 'full' }, [
   ...[
     { id: 'retrieval short address', about: 'an address of 31 bytes', addr: digestOf('short').subarray(1) },
     { id: 'retrieval no address', about: 'no address', addr: new Uint8Array(0) },
     { id: 'retrieval zero address', about: 'the address of zeros', addr: new Uint8Array(ADDRESS_SIZE) },
   ].map(
-    ({ id, about, addr }): WireRow => ({
+    ({ id, about, addr }): WireEntry => ({
       id,
-      group,
-      level: 'read',
       about: `answers a request for ${about} with an error, and ends the stream`,
       async check(desk) {
-        const conversation = await (await desk.friend()).converse(RETRIEVAL.id);
-        conversation.send(Request, { addr }, 'Request');
-        const { data, err } = await conversation.receive(Delivery, 'Delivery');
-        must(err !== '' && data.length === 0, 'Err: empty, expected why there is no chunk');
-        conversation.end();
-        await conversation.expectEnd();
+        await notDelivered(desk, addr, 'why there is no chunk');
       },
     }),
   ),
   {
     id: 'retrieval of nothing',
-    group,
-    level: 'read',
     limitMs: SEARCH_MS + ANSWER_MS,
     about: 'says that a chunk was not found that nobody has',
     async check(desk) {
-      const conversation = await (await desk.friend()).converse(RETRIEVAL.id);
-      conversation.send(Request, { addr: digestOf(`nothing ${Date.now()}`) }, 'Request');
-      const { data, err } = await conversation.receive(Delivery, 'Delivery', SEARCH_MS);
-      must(err !== '' && data.length === 0, 'Err: empty, expected that it was not found');
-      conversation.end();
-      await conversation.expectEnd();
+      await notDelivered(desk, digestOf(`nothing ${Date.now()}`), 'that it was not found', SEARCH_MS);
     },
   },
   {
     id: 'retrieval of a held chunk',
-    group,
-    level: 'read',
     about: 'delivers a chunk that it holds',
     async check(desk) {
       const { address } = await held(desk);
@@ -96,9 +78,7 @@ const served: readonly WireRow[] = [
       await refusedAgain(desk, peer);
     },
   },
-];
-
-export const RETRIEVAL_ROWS: readonly WireRow[] = served.map((row) => ({ ...row, mode: 'full' as const }));
+]);
 
 /** A refused peer comes back with the same overlay. @throws Mismatch when it is let in */
 export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void> {
@@ -109,6 +89,16 @@ export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void>
   conversation.send(Ack, again.ack(generation), 'Ack');
   conversation.end();
   must(await again.endsWithin(ANSWER_MS), 'the peer was taken back at once');
+}
+
+/** @throws Mismatch unless the answer is an error */
+async function notDelivered(desk: Desk, addr: Uint8Array, expected: string, withinMs = ANSWER_MS) {
+  const conversation = await (await desk.friend()).converse(RETRIEVAL.id);
+  conversation.send(Request, { addr }, 'Request');
+  const { data, err } = await conversation.receive(Delivery, 'Delivery', withinMs);
+  must(err !== '' && data.length === 0, `Err: empty, expected ${expected}`);
+  conversation.end();
+  await conversation.expectEnd();
 }
 
 /** @throws Mismatch */

@@ -6,15 +6,12 @@ import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.t
 import { Get, Snapshot, STATUS } from '../../../../node/protocols/status/wire.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { must } from '../must.ts';
-import type { Desk, WireRow } from '../subject.ts';
+import { type Desk, table, type WireEntry } from '../subject.ts';
 
 /** Time that a node gives a peer to send its headers. */
 const HEADERS_MS = 10_000;
 /** Bytes of field tag and length before a greeting of this length. */
 const GREETING_PREFIX = 4;
-
-const group = 'streams';
-const level = 'read';
 
 /** Ids that the node knows in other versions. */
 const VERSIONS: readonly { readonly id: string; readonly taken: boolean; readonly about: string }[] = [
@@ -29,12 +26,10 @@ const VERSIONS: readonly { readonly id: string; readonly taken: boolean; readonl
   { id: '/swarm/nothing/1.0.0/nothing', taken: false, about: 'a protocol that does not exist' },
 ];
 
-export const STREAM_ROWS: readonly WireRow[] = [
+export const STREAM_ROWS = table({ group: 'streams', level: 'read' }, [
   ...VERSIONS.map(
-    ({ id, taken, about }): WireRow => ({
+    ({ id, taken, about }): WireEntry => ({
       id: `version ${id.replace('/swarm/', '')}`,
-      group,
-      level,
       about: `${taken ? 'takes' : 'refuses'} ${about}`,
       async check(desk) {
         const conversation = await (await desk.friend()).tryOpen(id);
@@ -45,8 +40,6 @@ export const STREAM_ROWS: readonly WireRow[] = [
   ),
   {
     id: 'headers first',
-    group,
-    level,
     about: 'answers headers with headers before anything else is said',
     async check(desk) {
       const conversation = await (await desk.friend()).open(PINGPONG.id);
@@ -58,8 +51,6 @@ export const STREAM_ROWS: readonly WireRow[] = [
   },
   {
     id: 'headers unknown',
-    group,
-    level,
     about: 'passes over headers that it does not know, and those without a value',
     async check(desk) {
       const conversation = await (await desk.friend()).open(PINGPONG.id);
@@ -76,8 +67,6 @@ export const STREAM_ROWS: readonly WireRow[] = [
   },
   {
     id: 'headers silence',
-    group,
-    level,
     background: 'silent headers',
     limitMs: HEADERS_MS + 3 * ANSWER_MS,
     about: `resets a stream on which no headers come for ${HEADERS_MS / 1000} s`,
@@ -85,36 +74,26 @@ export const STREAM_ROWS: readonly WireRow[] = [
   },
   {
     id: 'message in pieces',
-    group,
-    level,
     about: 'reads a message that comes byte by byte',
     async check(desk) {
       const conversation = await (await desk.friend()).converse(PINGPONG.id);
       for (const byte of encodeFrame(Ping, { greeting: 'pieces' }))
         conversation.sendBytes(Uint8Array.of(byte), 'byte');
-      const { response } = await conversation.receive(Pong, 'Pong');
-      must(response.includes('pieces'), `response: ${response}, expected the greeting`);
-      conversation.end();
+      await answered(conversation, 'pieces');
     },
   },
   {
     id: 'message of unknown fields',
-    group,
-    level,
     about: 'passes over fields that it does not know',
     async check(desk) {
       const conversation = await (await desk.friend()).converse(PINGPONG.id);
       const Extended = { greeting: [1, 'string'], later: [77, 'bytes'], count: [78, 'uint64'] } as const;
       conversation.send(Extended, { greeting: 'more', later: new Uint8Array(20), count: 5n }, 'Ping');
-      const { response } = await conversation.receive(Pong, 'Pong');
-      must(response.includes('more'), `response: ${response}, expected the greeting`);
-      conversation.end();
+      await answered(conversation, 'more');
     },
   },
   {
     id: 'message of 128 KiB',
-    group,
-    level,
     about: `reads a message of ${MESSAGE_SIZE_MAX} bytes`,
     async check(desk) {
       const conversation = await (await desk.friend()).converse(PINGPONG.id);
@@ -128,8 +107,6 @@ export const STREAM_ROWS: readonly WireRow[] = [
   },
   {
     id: 'message above 128 KiB',
-    group,
-    level,
     about: `ends a stream on which a message of more than ${MESSAGE_SIZE_MAX} bytes comes`,
     async check(desk) {
       const conversation = await (await desk.fresh()).converse(PINGPONG.id);
@@ -139,8 +116,6 @@ export const STREAM_ROWS: readonly WireRow[] = [
   },
   {
     id: 'many streams at once',
-    group,
-    level,
     about: 'serves streams beside each other',
     async check(desk) {
       const friend = await desk.friend();
@@ -152,7 +127,7 @@ export const STREAM_ROWS: readonly WireRow[] = [
       }
     },
   },
-];
+]);
 
 /** Takes long on purpose: begun with the run, judged by a row. */
 export async function silentHeaders(desk: Desk): Promise<void> {
@@ -167,8 +142,12 @@ export async function silentHeaders(desk: Desk): Promise<void> {
 
 async function ponged(conversation: Conversation, greeting: string): Promise<void> {
   conversation.send(Ping, { greeting }, 'Ping');
+  await answered(conversation, greeting);
+  await conversation.expectEnd();
+}
+
+async function answered(conversation: Conversation, greeting: string): Promise<void> {
   const { response } = await conversation.receive(Pong, 'Pong');
   must(response.includes(greeting), `response: ${response}, expected the greeting`);
   conversation.end();
-  await conversation.expectEnd();
 }

@@ -50,26 +50,27 @@ async function uploadUntil(net: Cluster, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Pixels of every canvas that is seen and has values which have a colour: not those of a grid or of an axis. */
+/** Pixels of every chart that is seen and has values which have a colour: not those of a grid or of an axis. */
 function colouredPixels(page: Page): Promise<number[]> {
   return page.evaluate<
     number[]
-  >(`[...document.querySelectorAll('.time-chart:not([hidden]) canvas, canvas.ground')].map((canvas) => {
+  >(`[...document.querySelectorAll('.time-chart:not([hidden]) canvas')].map((canvas) => {
     const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     let coloured = 0;
     for (let i = 0; i < data.length; i += 4) {
       const [r, g, b, a] = [data[i], data[i + 1], data[i + 2], data[i + 3]];
-      if (a > 60 && Math.max(r, g, b) - Math.min(r, g, b) > (canvas.className === 'ground' ? 8 : 40)) coloured++;
+      if (a > 60 && Math.max(r, g, b) - Math.min(r, g, b) > 40) coloured++;
     }
     return coloured;
   })`);
 }
 
 async function linesAreDrawn(page: Page): Promise<void> {
-  // The ring, and chunks, requests, queue and memory at least: what is not said by any node is not shown.
+  await page.locator('.ring-areas path').first().waitFor();
+  // Chunks, requests, queue and memory at least: what is not said by any node is not shown.
   const drawn = async () => {
     const pixels = await colouredPixels(page);
-    return pixels.length >= 5 ? Math.min(...pixels) : 0;
+    return pixels.length >= 4 ? Math.min(...pixels) : 0;
   };
   await expect.poll(drawn, { timeout: WAIT_MS, interval: 1000 }).toBeGreaterThan(20);
 }
@@ -125,7 +126,7 @@ describe.each([
     async () => {
       for (const width of WIDTHS) {
         const open = await opened(ui, width, width === 1000 ? 'dark' : 'light');
-        expect(await open.page.locator('.dot').count()).toBe(nodes);
+        expect(await open.page.locator('.ring-node').count()).toBe(nodes);
         expect(await open.page.locator('.all-nodes tbody tr').count()).toBe(nodes);
         await linesAreDrawn(open.page);
         expect(await overflow(open.page)).toBeLessThanOrEqual(0);
@@ -141,7 +142,7 @@ describe.each([
     async () => {
       const open = await opened(ui, 1000, nodes === 20 ? 'dark' : 'light');
       await linesAreDrawn(open.page);
-      await open.page.locator('.dot').first().press('Enter');
+      await open.page.locator('.ring-node').first().press('Enter');
       await open.page.waitForSelector('.drawer .log-line');
       expect(await accessibilityProblems(open.page)).toEqual([]);
       await closed(open);
@@ -160,7 +161,7 @@ describe('a made-up network', () => {
       await linesAreDrawn(page);
       expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
       const focused = () => page.evaluate('document.activeElement.dataset.name ?? document.activeElement.id');
-      await page.locator('.dot[tabindex="0"]').focus();
+      await page.locator('.ring-node[tabindex="0"]').focus();
       const seen = new Set<unknown>();
       for (let i = 0; i < 6; i++) {
         seen.add(await focused());
@@ -212,7 +213,7 @@ describe('a made-up network', () => {
         const { page, complaints } = await openUrl(browser, ui.url, { reducedMotion });
         const moving = () =>
           page.evaluate(`(() => {
-          const canvas = document.querySelector('canvas.sky');
+          const canvas = document.querySelector('.ring-stage canvas');
           if (canvas === null || canvas.width === 0) return false;
           return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
         })()`);
@@ -234,9 +235,7 @@ describe('a made-up network', () => {
       tell({ part: 'node-3', what: 'died', how: 'SIGKILL', at: Date.now() });
       await open.page.waitForSelector('.events .fault');
       expect(await open.page.locator('.events .fault span').textContent()).toBe('node-3 died (SIGKILL)');
-      expect(await open.page.locator('.dot.state-crashed').getAttribute('aria-label')).toContain(
-        'node-3, crashed',
-      );
+      await open.page.getByRole('option', { name: /^node-3: svc full, crashed,/ }).waitFor();
       expect(await open.page.locator('.summary').textContent()).toContain('node-3 (crashed)');
       await closed(open);
       await ui.close();
@@ -250,7 +249,7 @@ describe('a made-up network', () => {
       const hostile = '<img src=x onerror="window.hostile=1"><script>window.hostile=1</script>';
       const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1, hostile }).cluster);
       const open = await opened(ui, 1000);
-      await open.page.locator('.dot[data-name="node-0"]').press('Enter');
+      await open.page.locator('.ring-node[data-name="node-0"]').press('Enter');
       await open.page.waitForSelector('.drawer .log-line');
       expect(await open.page.locator('.log-line').first().textContent()).toBe(hostile);
       await expect
@@ -277,7 +276,7 @@ describe('a made-up network', () => {
       };
       const ui = await served({ ...cluster, logOf });
       const open = await opened(ui, 1000);
-      await open.page.locator('.dot[data-name="node-0"]').press('Enter');
+      await open.page.locator('.ring-node[data-name="node-0"]').press('Enter');
       await open.page.waitForSelector('.drawer .log-line');
       expect(asked).toBeGreaterThan(1);
       await closed(open);

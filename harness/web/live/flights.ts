@@ -1,10 +1,13 @@
 /**
- * Chunks in transit: dots that move along a link for as long as the eye needs, which is longer than the chunk
- * takes. With reduced motion nothing moves: the link is highlighted for that time.
+ * Chunks in transit: dashes that move along a link for as long as the eye needs, which is longer than the chunk
+ * takes. With reduced motion nothing moves: the link is highlighted for that time. They have a canvas of their
+ * own between links and nodes, so that a hundred nodes with five thousand links cost nothing while chunks move.
  */
 
-import { themeColour } from '../base/dom.ts';
+import { element, themeColour } from '../base/dom.ts';
+import type { Curve } from '../network/drawing.ts';
 import type { Point } from '../network/layout.ts';
+import type { Ring } from '../network/ring.ts';
 import type { ChunkMove } from '../picture/live.ts';
 
 const FLIGHT_MS = 900;
@@ -13,34 +16,43 @@ const FLIGHT_MS = 900;
  * time since the last.
  */
 const SPREAD_MS = { min: 300, max: 2500 } as const;
-/** More dots than this are a cloud; the figures cover the rest. */
+/** More dashes than this are a cloud; the figures cover the rest. */
 const FLIGHTS_MAX = 400;
 const TAIL = 0.09;
-const COLOURS = { push: '--series-1', retrieval: '--series-2', pull: '--series-3' } as const;
 
-export interface Flight {
+export const CHUNK_KINDS = {
+  push: { text: 'chunk pushed', colour: '--series-1' },
+  retrieval: { text: 'chunk retrieved', colour: '--series-2' },
+  pull: { text: 'chunk synced', colour: '--series-3' },
+} as const satisfies Record<ChunkMove['kind'], { text: string; colour: string }>;
+
+interface Flight extends Curve {
   readonly kind: ChunkMove['kind'];
-  readonly from: Point;
-  readonly bend: Point;
-  readonly to: Point;
+  /** As `performance.now()`. */
+  readonly startsAt: number;
 }
 
 export class Flights {
-  readonly #canvas: HTMLCanvasElement;
+  readonly #ring: Ring;
+  readonly #canvas = element('canvas', { 'aria-hidden': 'true' });
   readonly #still = matchMedia('(prefers-reduced-motion: reduce)');
-  #flying: { readonly flight: Flight; readonly startsAt: number }[] = [];
+  #flying: readonly Flight[] = [];
   #addedAt = 0;
   #drawing = false;
 
-  constructor(canvas: HTMLCanvasElement) {
-    this.#canvas = canvas;
+  constructor(ring: Ring) {
+    this.#ring = ring;
+    ring.root.append(this.#canvas);
   }
 
-  add(flights: readonly Flight[]): void {
+  add(moves: readonly ChunkMove[]): void {
     const now = performance.now();
     const spreadMs = Math.max(SPREAD_MS.min, Math.min(SPREAD_MS.max, now - this.#addedAt));
     this.#addedAt = now;
-    const begun = flights.map((flight, i) => ({ flight, startsAt: now + (i / flights.length) * spreadMs }));
+    const begun = moves.flatMap(({ kind, from, to }, i): Flight[] => {
+      const curve = this.#ring.curve(from, to);
+      return curve === undefined ? [] : [{ kind, ...curve, startsAt: now + (i / moves.length) * spreadMs }];
+    });
     this.#flying = [...this.#flying, ...begun].slice(-FLIGHTS_MAX);
     if (this.#flying.length === 0 || this.#drawing) return;
     this.#drawing = true;
@@ -48,17 +60,20 @@ export class Flights {
   }
 
   #draw(now: number): void {
-    const context = this.#canvas.getContext('2d') as CanvasRenderingContext2D;
+    const canvas = this.#canvas;
+    const context = canvas.getContext('2d') as CanvasRenderingContext2D;
+    const size = Math.round(canvas.clientWidth * devicePixelRatio);
+    if (canvas.width !== size) canvas.width = canvas.height = size;
     context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
+    context.clearRect(0, 0, size, size);
     this.#flying = this.#flying.filter(({ startsAt }) => now - startsAt < FLIGHT_MS);
     context.lineCap = 'round';
-    for (const kind of ['pull', 'push', 'retrieval'] as const) {
-      context.strokeStyle = themeColour(this.#canvas, COLOURS[kind]);
-      context.lineWidth = this.#still.matches ? 1.5 : 4;
+    context.lineWidth = this.#still.matches ? 1.5 : 4;
+    for (const [kind, { colour }] of Object.entries(CHUNK_KINDS)) {
+      context.strokeStyle = themeColour(canvas, colour);
       context.beginPath();
-      for (const { flight, startsAt } of this.#flying) {
-        const share = (now - startsAt) / FLIGHT_MS;
+      for (const flight of this.#flying) {
+        const share = (now - flight.startsAt) / FLIGHT_MS;
         if (flight.kind === kind && share >= 0) this.#trace(context, flight, share);
       }
       context.stroke();
@@ -67,22 +82,20 @@ export class Flights {
     if (this.#drawing) requestAnimationFrame((at) => this.#draw(at));
   }
 
-  #trace(context: CanvasRenderingContext2D, { from, bend, to }: Flight, share: number): void {
+  #trace(context: CanvasRenderingContext2D, curve: Curve, share: number): void {
+    const { from, bend, to } = curve;
     if (this.#still.matches) {
       context.moveTo(from.x, from.y);
       context.quadraticCurveTo(bend.x, bend.y, to.x, to.y);
       return;
     }
-    const [tail, head] = [Math.max(0, share - TAIL), share].map((at) => pointAt(at, { from, bend, to })) as [
-      Point,
-      Point,
-    ];
+    const [tail, head] = [pointAt(Math.max(0, share - TAIL), curve), pointAt(share, curve)];
     context.moveTo(tail.x, tail.y);
     context.lineTo(head.x, head.y);
   }
 }
 
-function pointAt(share: number, { from, bend, to }: Pick<Flight, 'from' | 'bend' | 'to'>): Point {
+function pointAt(share: number, { from, bend, to }: Curve): Point {
   const rest = 1 - share;
   const mix = (a: number, b: number, c: number) => rest * rest * a + 2 * rest * share * b + share * share * c;
   return { x: mix(from.x, bend.x, to.x), y: mix(from.y, bend.y, to.y) };

@@ -3,12 +3,14 @@
 import { element } from '../base/dom.ts';
 import { NOTHING, quantity } from '../base/format.ts';
 import { TimeChart } from '../chart/time-chart.ts';
+import { Ring } from '../network/ring.ts';
 import type { Delta, NodeView, Snapshot, UiEvent } from '../picture/live.ts';
 import { Drawer } from './drawer.ts';
+import { Flights } from './flights.ts';
 import { LiveTable, type TableRow } from './live-table.ts';
 import { Model, marksOf, troubleOf } from './model.ts';
+import { LINK_MODES, type RingModes, ringContent, SIZE_MODES } from './ring-content.ts';
 import { clusterCharts, frameOf, hasValues } from './series.ts';
-import { LINK_MODES, type LinkMode, SIZE_MODES, type SizeMode, Stage } from './stage.ts';
 import { type Connection, openStream } from './stream.ts';
 import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
 
@@ -50,7 +52,9 @@ const CONNECTIONS: Readonly<Record<Connection, string>> = {
 
 class Page {
   readonly #model: Model;
-  readonly #stage: Stage;
+  readonly #modes: RingModes = { links: 'traffic', sizes: 'reserve' };
+  readonly #ring: Ring;
+  readonly #flights: Flights;
   readonly #drawer: Drawer;
   readonly #nodes: LiveTable;
   readonly #links: LiveTable;
@@ -60,13 +64,14 @@ class Page {
   readonly #facts = element('ul', { class: 'head-facts' });
   readonly #sight = element('p', { class: 'quiet' });
   readonly #linksNote = element('p', { class: 'quiet' });
-  #openedFrom: Element | null = null;
+  #openedFrom: HTMLOrSVGElement | null = null;
   #dirty = false;
 
   constructor(model: Model, host: HTMLElement) {
     this.#model = model;
     const open = (name: string) => this.#open(name);
-    this.#stage = new Stage(model, open);
+    this.#ring = new Ring(() => ringContent(model, this.#modes), { onPress: open });
+    this.#flights = new Flights(this.#ring);
     this.#drawer = new Drawer({ onOpen: open, onClose: () => this.#close() });
     this.#nodes = new LiveTable('Nodes', NODE_COLUMNS, open);
     this.#links = new LiveTable('Links', LINK_COLUMNS);
@@ -80,17 +85,17 @@ class Page {
         element(
           'div',
           { class: 'controls' },
-          choice('Links', LINK_MODES, this.#stage.links, (mode: LinkMode) => {
-            this.#stage.links = mode;
-            this.#stage.update();
+          choice('Links', LINK_MODES, (mode: RingModes['links']) => {
+            this.#modes.links = mode;
+            this.#ring.update();
           }),
-          choice('Size', SIZE_MODES, this.#stage.sizes, (mode: SizeMode) => {
-            this.#stage.sizes = mode;
-            this.#stage.update();
+          choice('Size', SIZE_MODES, (mode: RingModes['sizes']) => {
+            this.#modes.sizes = mode;
+            this.#ring.update();
           }),
         ),
-        this.#stage.root,
-        legend(),
+        this.#ring.root,
+        this.#ring.legend,
         this.#sight,
       ),
       element(
@@ -135,7 +140,7 @@ class Page {
 
   apply(delta: Delta): void {
     this.#model.apply(delta);
-    if (delta.moves !== undefined) this.#stage.show(delta.moves);
+    if (delta.moves !== undefined) this.#flights.add(delta.moves);
     const { moves: _moves, ...rest } = delta;
     if (Object.keys(rest).length > 0) this.#changed();
   }
@@ -150,17 +155,18 @@ class Page {
   }
 
   #open(name: string): void {
-    if (this.#drawer.shown === undefined) this.#openedFrom = document.activeElement;
+    if (this.#drawer.shown === undefined)
+      this.#openedFrom = document.activeElement as HTMLElement | SVGElement | null;
     document.body.classList.add('with-drawer');
     this.#drawer.show(name, this.#model);
-    this.#stage.select(name);
+    this.#ring.select(name);
   }
 
   #close(): void {
     document.body.classList.remove('with-drawer');
     this.#drawer.show(undefined, this.#model);
-    this.#stage.select(undefined);
-    if (this.#openedFrom instanceof HTMLElement) this.#openedFrom.focus();
+    this.#ring.select(undefined);
+    this.#openedFrom?.focus();
     this.#openedFrom = null;
   }
 
@@ -181,7 +187,7 @@ class Page {
         ? 'Each moving dash is a chunk on its way from one node to another; of many, a sample is drawn. Grey links are as wide as what their nodes charge each other.'
         : 'Single chunks cannot be seen: no node keeps their events. Links are as wide as what their nodes charge each other. To see chunks travel, start the cluster with: svcnet up --trace',
     );
-    this.#stage.update();
+    this.#ring.update();
     const frame = frameOf(rows, marksOf(events));
     for (const [i, data] of clusterCharts(rows).entries()) {
       const chart = this.#charts[i];
@@ -288,39 +294,18 @@ function showFacts(list: HTMLElement, facts: readonly (readonly [string, string]
   );
 }
 
+/** The first one is chosen at the beginning. */
 function choice<T extends string>(
   title: string,
-  modes: Readonly<Record<T, string>>,
-  now: T,
+  modes: Readonly<Record<T, { readonly text: string }>>,
   onChoice: (mode: T) => void,
 ): HTMLElement {
-  const options = Object.entries<string>(modes).map(([value, text]) =>
-    element('option', { value, selected: value === now }, text),
+  const options = Object.entries<{ readonly text: string }>(modes).map(([value, { text }]) =>
+    element('option', { value }, text),
   );
   const select = element('select', {}, ...options);
   select.addEventListener('change', () => onChoice(select.value as T));
   return element('label', {}, `${title}: `, select);
-}
-
-function legend(): HTMLElement {
-  const keys: [string, string][] = [
-    ['key-dot', 'node that runs'],
-    ['key-dot light', 'light node'],
-    ['key-dot flavour-bee', 'Bee'],
-    ['key-dot down', 'does not run or answer'],
-    ['key-dot paused', 'paused'],
-    ['key-area', 'neighbourhood'],
-    ['key-chunk push', 'chunk pushed'],
-    ['key-chunk retrieval', 'chunk retrieved'],
-    ['key-chunk pull', 'chunk synced'],
-  ];
-  return element(
-    'ul',
-    { class: 'stage-legend' },
-    ...keys.map(([kind, text]) =>
-      element('li', {}, element('span', { class: `key ${kind}`, 'aria-hidden': 'true' }), text),
-    ),
-  );
 }
 
 function setText(at: HTMLElement, text: string): void {

@@ -7,8 +7,6 @@ import type { NetworkPicture, PictureNode } from '../picture/picture.ts';
 const TURN = 2 * Math.PI;
 /** Digits of an overlay that decide its place: more than a screen can tell apart. */
 const PREFIX_DIGITS = 8;
-/** A ring with more neighbourhoods cannot show their names. */
-export const NEIGHBOURHOODS_NAMED_MAX = 32;
 
 export interface Point {
   readonly x: number;

@@ -1,0 +1,66 @@
+/** The network as it is now, as the ring shows it: what links and sizes stand for is chosen on the page. */
+import type { LegendLine, RingContent } from '../network/drawing.ts';
+import type { FigureName, LinkView, NodeView } from '../picture/live.ts';
+import { CHUNK_KINDS } from './flights.ts';
+import { type Model, troubleOf } from './model.ts';
+
+interface LinkMode {
+  readonly text: string;
+  readonly connections?: boolean;
+  readonly colour?: string;
+  readonly weight?: (link: LinkView) => number;
+}
+
+export const LINK_MODES = {
+  traffic: { text: 'with traffic now', colour: '--muted', weight: ({ flow }) => flow },
+  all: { text: 'all connections', connections: true },
+  debts: { text: 'who owes whom', colour: '--series-4', weight: ({ balance }) => Math.abs(Number(balance)) },
+  cheques: {
+    text: 'paid by cheque',
+    colour: '--series-2',
+    weight: ({ paidByA, paidByB }) => Number(paidByA) + Number(paidByB),
+  },
+  none: { text: 'none' },
+} satisfies Readonly<Record<string, LinkMode>>;
+
+interface SizeMode {
+  readonly text: string;
+  readonly weight: (node: NodeView, figure: (name: FigureName) => number) => number;
+}
+
+export const SIZE_MODES = {
+  reserve: { text: 'chunks in reserve', weight: ({ reserve }) => reserve ?? 0 },
+  traffic: {
+    text: 'chunks per second',
+    weight: (_, figure) => figure('pushed') + figure('retrieved') + figure('stored'),
+  },
+  queue: { text: 'chunks waiting', weight: (_, figure) => figure('queue') },
+  same: { text: 'all the same', weight: () => 1 },
+} satisfies Readonly<Record<string, SizeMode>>;
+
+export interface RingModes {
+  links: keyof typeof LINK_MODES;
+  sizes: keyof typeof SIZE_MODES;
+}
+
+const LEGEND: readonly LegendLine[] = [
+  { text: 'neighbourhood', colour: '--phase-line', width: 6 },
+  ...Object.values(CHUNK_KINDS).map(({ text, colour }) => ({ text, colour, width: 4 })),
+];
+
+export function ringContent(model: Model, modes: RingModes): RingContent {
+  const links: LinkMode = LINK_MODES[modes.links];
+  const sizes: SizeMode = SIZE_MODES[modes.sizes];
+  return {
+    nodes: model.nodes.map((node, place) => ({
+      ...node,
+      state: node.problem === null ? node.state : 'silent',
+      trouble: troubleOf(node),
+      weight: sizes.weight(node, (name) => model.figure(place, name) ?? 0),
+    })),
+    links: Array.from(model.links.values(), (link) => ({ ...link, weight: links.weight?.(link) ?? 0 })),
+    connections: links.connections ?? false,
+    colour: links.colour ?? '--muted',
+    legend: LEGEND,
+  };
+}

@@ -1,0 +1,353 @@
+/**
+ * The picture of a network as data: what stands where, how large, in which colour, with which words. No DOM, so
+ * that it can be tested; `ring.ts` makes elements of it. Colours are names of CSS variables.
+ */
+import { quantity } from '../base/format.ts';
+import { neighbourhoods, onCircle, type Point, shareOf, spreadLabels } from './layout.ts';
+
+export interface RingNode {
+  readonly name: string;
+  /** 64 hex digits. */
+  readonly overlay: string;
+  readonly flavour: string;
+  readonly mode: string;
+  /** Of a node that runs and does not answer: `silent`. */
+  readonly state: string;
+  /** What is wrong with it, in a few words; undefined: nothing. */
+  readonly trouble: string | undefined;
+  readonly storageRadius: number | null;
+  /** Chunks. */
+  readonly reserve: number | null;
+  readonly peers: number | null;
+  /** The larger, the larger it is drawn. */
+  readonly weight: number;
+}
+
+export interface RingLink {
+  /** Places in the list of nodes. */
+  readonly a: number;
+  readonly b: number;
+  readonly connected: boolean;
+  /** The larger, the wider it is drawn; 0: only as a connection. */
+  readonly weight: number;
+  readonly title?: string | undefined;
+}
+
+export interface RingContent {
+  readonly nodes: readonly RingNode[];
+  readonly links: readonly RingLink[];
+  /** Whether connections without weight are drawn. */
+  readonly connections: boolean;
+  /** Of links with weight. */
+  readonly colour: string;
+  /** What the legend says besides kinds of nodes. */
+  readonly legend: readonly LegendLine[];
+}
+
+export interface LegendLine {
+  readonly text: string;
+  /** Undefined: words alone. */
+  readonly colour?: string;
+  readonly width?: number;
+}
+
+export interface Shape {
+  readonly square: boolean;
+  readonly fill: string;
+  readonly stroke: string;
+  readonly dashed: boolean;
+  /** A character inside it. */
+  readonly mark: string;
+}
+
+/** From one node to another, bent towards the middle, so that links between neighbours are seen beside the ring. */
+export interface Curve {
+  readonly from: Point;
+  readonly bend: Point;
+  readonly to: Point;
+}
+
+export interface DrawnLabel {
+  readonly text: string;
+  readonly at: Point;
+  /** Which end of the text is there. */
+  readonly anchor: string;
+  /** Degrees, around that end. */
+  readonly turn: number;
+}
+
+export interface DrawnNode {
+  readonly name: string;
+  readonly facts: string;
+  readonly trouble: boolean;
+  readonly chosen: boolean;
+  readonly at: Point;
+  readonly r: number;
+  readonly shape: Shape;
+  /** Undefined: there is no room for it. */
+  readonly label: DrawnLabel | undefined;
+}
+
+export interface DrawnArea {
+  readonly path: string;
+  readonly colour: string;
+  readonly title: string;
+  /** First bits of its addresses; undefined: there is no room. */
+  readonly bits?: { readonly text: string; readonly at: Point } | undefined;
+}
+
+export interface DrawnLinks {
+  readonly path: string;
+  readonly colour: string;
+  readonly width: number;
+  readonly opacity: number;
+  readonly title?: string | undefined;
+}
+
+export interface RingDrawing {
+  /** Width and height, pixels. */
+  readonly size: number;
+  readonly centre: Point;
+  /** Of the circle on which the nodes are. */
+  readonly radius: number;
+  readonly areas: readonly DrawnArea[];
+  /** From where overlays are to their nodes, which may be drawn elsewhere so that they cover no other. */
+  readonly leaders: string;
+  /** In the order in which they are painted. */
+  readonly links: readonly DrawnLinks[];
+  /** In the order of the content. */
+  readonly nodes: readonly DrawnNode[];
+  readonly legend: readonly (LegendLine & { readonly shape?: Shape })[];
+}
+
+const NARROW_PX = 520;
+const MARGIN_PX = { narrow: 44, wide: 86 } as const;
+const DOT_PX = { min: 4, max: 15 } as const;
+/** With more nodes than this, only those in trouble and the chosen one are named. */
+const NAMED_MAX = 60;
+/** From the circle to a name. */
+const LABEL_OUT_PX = { narrow: 25, wide: 33 } as const;
+/** Of a line of text, and about the width of a character. */
+const TEXT_PX = { height: 14, character: 7 } as const;
+/** A ring with more neighbourhoods cannot show their names. */
+const AREAS_NAMED_MAX = 32;
+/** Links of about the same width are one path: a hundred nodes have five thousand of them. */
+const WIDTHS = 8;
+
+/** Nodes that do not run; one that runs has the colour of its flavour. */
+const LOOKS: Readonly<Record<string, { readonly colour: string; readonly mark: string }>> = {
+  crashed: { colour: '--bad', mark: '✕' },
+  killed: { colour: '--bad', mark: '✕' },
+  silent: { colour: '--bad', mark: '?' },
+  paused: { colour: '--warn', mark: '‖' },
+  stopped: { colour: '--muted', mark: '■' },
+  new: { colour: '--muted', mark: '' },
+};
+
+/** Our own nodes are round, others square, light and boot nodes hollow. */
+function shapeOf({ flavour, mode, state }: Pick<RingNode, 'flavour' | 'mode' | 'state'>): Shape {
+  const look = LOOKS[state];
+  const colour = look?.colour ?? (flavour === 'bee' ? '--series-5' : '--series-1');
+  const hollow = look === undefined && mode !== 'full';
+  return {
+    square: flavour !== 'svc',
+    fill: hollow ? '--paper' : colour,
+    stroke: hollow ? colour : '--paper',
+    dashed: hollow && mode === 'boot',
+    mark: look?.mark ?? '',
+  };
+}
+
+interface Frame {
+  readonly narrow: boolean;
+  readonly centre: Point;
+  readonly radius: number;
+}
+
+interface Placed {
+  readonly points: readonly Point[];
+  /** Pixels, the radius of the largest node. */
+  readonly largest: number;
+  readonly labels: ReadonlyMap<string, DrawnLabel>;
+  readonly chosen: string | undefined;
+}
+
+/** @param size pixels @param chosen name of a node: it and its links stand out */
+export function drawRing(content: RingContent, size: number, chosen?: string): RingDrawing {
+  const { nodes } = content;
+  const narrow = size < NARROW_PX;
+  const centre = { x: size / 2, y: size / 2 };
+  const radius = size / 2 - (narrow ? MARGIN_PX.narrow : MARGIN_PX.wide);
+  const frame = { narrow, centre, radius };
+  const outer = radius + (narrow ? 14 : 20);
+  const round = 2 * Math.PI * radius;
+  const largest = Math.max(DOT_PX.min, Math.min(DOT_PX.max, (0.45 * round) / Math.max(nodes.length, 1)));
+  const own = nodes.map(({ overlay }) => shareOf(overlay));
+  const shares = spreadLabels(own, (2 * largest + 2) / round);
+  const points = shares.map((share) => onCircle(share, radius, centre));
+  return {
+    size,
+    centre,
+    radius,
+    areas: areasOf(nodes, frame, outer),
+    leaders: points
+      .map((at, place) => `M${pair(onCircle(own[place] as number, outer, centre))}L${pair(at)}`)
+      .join(''),
+    links: linksOf(
+      content,
+      points,
+      centre,
+      nodes.findIndex(({ name }) => name === chosen),
+    ),
+    nodes: nodesOf(nodes, { points, largest, labels: labelsOf(nodes, shares, frame, chosen), chosen }),
+    legend: [...kindsOf(nodes), ...content.legend],
+  };
+}
+
+export function curveOf(from: Point, to: Point, centre: Point): Curve {
+  return { from, bend: { x: mean(from.x, to.x, centre.x), y: mean(from.y, to.y, centre.y) }, to };
+}
+
+function mean(from: number, to: number, centre: number): number {
+  return (from + to + 2 * centre) / 4;
+}
+
+function nodesOf(nodes: readonly RingNode[], { points, largest, labels, chosen }: Placed): DrawnNode[] {
+  const heaviest = Math.max(1, ...nodes.map(({ weight }) => weight));
+  return nodes.map((node, place) => {
+    const trouble = node.trouble !== undefined;
+    // A node in trouble has no figures, but must be visible.
+    const scale = trouble ? 1 : Math.sqrt(node.weight / heaviest);
+    return {
+      name: node.name,
+      facts: factsOf(node),
+      trouble,
+      chosen: node.name === chosen,
+      at: points[place] as Point,
+      r: largest * (0.55 + 0.45 * scale),
+      shape: shapeOf(node),
+      label: labels.get(node.name),
+    };
+  });
+}
+
+/** Names are level where none covers another, and like rays otherwise. @param shares where nodes are drawn */
+function labelsOf(
+  nodes: readonly RingNode[],
+  shares: readonly number[],
+  { narrow, centre, radius }: Frame,
+  chosen: string | undefined,
+): Map<string, DrawnLabel> {
+  const labels = nodes
+    .map(({ name, trouble }, place) => ({ name, trouble, share: shares[place] as number }))
+    .filter(({ name, trouble }) => nodes.length <= NAMED_MAX || trouble !== undefined || name === chosen)
+    .toSorted((a, b) => a.share - b.share)
+    .map(({ name, share }) => {
+      const at = onCircle(share, radius + LABEL_OUT_PX[narrow ? 'narrow' : 'wide'], centre);
+      const right = at.x >= centre.x;
+      const text = narrow ? name.replace(/^node-/, '') : name;
+      return { name, text, at, anchor: right ? 'start' : 'end', ray: share * 360 - (right ? 90 : 270) };
+    });
+  const width = TEXT_PX.character * Math.max(...labels.map(({ text }) => text.length));
+  const crowded = labels.some(({ at, anchor }, i) => {
+    const next = labels[i + 1];
+    const covers = (other: Point) =>
+      Math.abs(other.x - at.x) < width && Math.abs(other.y - at.y) < TEXT_PX.height;
+    return next?.anchor === anchor && covers(next.at);
+  });
+  return new Map(
+    labels.map(({ name, text, at, anchor, ray }) => [name, { text, at, anchor, turn: crowded ? ray : 0 }]),
+  );
+}
+
+function factsOf({ name, flavour, mode, trouble, overlay, peers, storageRadius, reserve }: RingNode): string {
+  const facts = [
+    `${flavour} ${mode}`,
+    ...(trouble === undefined ? [] : [trouble]),
+    `overlay ${overlay.slice(0, 8)}`,
+    ...(peers === null ? [] : [`${peers} peers`]),
+    ...(storageRadius === null ? [] : [`storage radius ${storageRadius}`]),
+    ...(reserve === null ? [] : [`${quantity(reserve, 'count')} chunks in reserve`]),
+  ];
+  return `${name}: ${facts.join(', ')}`;
+}
+
+/** One line for each kind of node that is drawn, and for each way of not running. */
+function kindsOf(nodes: readonly RingNode[]): RingDrawing['legend'] {
+  const kinds = new Map<string, Shape>();
+  for (const node of nodes.toSorted((a, b) => Number(a.state in LOOKS) - Number(b.state in LOOKS))) {
+    const text = node.state in LOOKS ? (node.trouble ?? node.state) : `${node.flavour} ${node.mode} node`;
+    if (!kinds.has(text)) kinds.set(text, shapeOf(node));
+  }
+  return Array.from(kinds, ([text, shape]) => ({ text, shape }));
+}
+
+function areasOf(nodes: readonly RingNode[], { narrow, centre, radius }: Frame, outer: number): DrawnArea[] {
+  const areas = neighbourhoods(nodes);
+  return areas.map(({ prefix, from, to, nodes: names }, i) => {
+    const whole = prefix === '';
+    const named = !whole && !narrow && areas.length <= AREAS_NAMED_MAX;
+    const gap = Math.min(0.002, (to - from) / 8);
+    const which = whole ? 'the whole address space' : `addresses that begin with ${prefix}`;
+    return {
+      // An arc that ends where it begins is nothing: a whole circle is two of them.
+      path: whole
+        ? arc(0, 0.5, outer, centre) + arc(0.5, 1, outer, centre)
+        : arc(from + gap, to - gap, outer, centre),
+      colour: i % 2 === 0 ? '--phase-line' : '--line',
+      title: `Neighbourhood ${which}: ${names.join(', ')}`,
+      bits: named ? { text: prefix, at: onCircle((from + to) / 2, radius - 30, centre) } : undefined,
+    };
+  });
+}
+
+function linksOf(
+  { links, connections, colour }: RingContent,
+  points: readonly Point[],
+  centre: Point,
+  chosen: number,
+): DrawnLinks[] {
+  const path = (some: readonly RingLink[]) =>
+    some
+      .map(({ a, b }) => {
+        const { from, bend, to } = curveOf(points[a] as Point, points[b] as Point, centre);
+        return `M${pair(from)}Q${pair(bend)} ${pair(to)}`;
+      })
+      .join('');
+  const others = chosen === -1 ? 1 : 0.35;
+  const connected = links.filter((link) => link.connected);
+  const thin: DrawnLinks = {
+    path: path(connections ? connected : []),
+    colour: '--phase-line',
+    width: 1,
+    opacity: Math.max(0.25, Math.min(0.7, 60 / links.length)) * others,
+  };
+  const heaviest = links.reduce((most, { weight }) => Math.max(most, weight), 0);
+  const level = ({ weight }: RingLink) => Math.ceil(Math.sqrt(weight / heaviest) * WIDTHS) / WIDTHS;
+  const weighted = links.filter(({ weight }) => weight > 0);
+  const wide = Array.from(
+    Map.groupBy(weighted, (link) => link.title ?? level(link)).values(),
+    (alike): DrawnLinks => {
+      const [first] = alike as [RingLink];
+      const share = level(first);
+      return {
+        path: path(alike),
+        colour,
+        width: 0.75 + 3.5 * share,
+        opacity: (0.15 + 0.55 * share) * others,
+        title: first.title,
+      };
+    },
+  );
+  const own = connected.filter(({ a, b }) => a === chosen || b === chosen);
+  return [thin, ...wide, { path: path(own), colour: '--accent', width: 1.25, opacity: 0.8 }];
+}
+
+function arc(from: number, to: number, radius: number, centre: Point): string {
+  const [start, end] = [onCircle(from, radius, centre), onCircle(to, radius, centre)];
+  return `M${pair(start)}A${radius} ${radius} 0 ${to - from > 0.5 ? 1 : 0} 1 ${pair(end)}`;
+}
+
+function pair({ x, y }: Point): string {
+  return `${x.toFixed(1)} ${y.toFixed(1)}`;
+}

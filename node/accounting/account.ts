@@ -143,7 +143,7 @@ export function leftBehind(account: Account, now: number): bigint {
 /** @param limits what the thresholds currently allow, refresh included */
 export function row(account: Account, limits: { creditLimit: bigint; debitLimit: bigint }): PeerAccount {
   return {
-    peer: account.id,
+    peer: account.overlayHex,
     balance: account.balance - account.surplus + account.paidAhead,
     consumedBalance: account.balance,
     thresholdReceived: account.thresholdReceived,

@@ -136,7 +136,7 @@ class Ledger implements AccountingService {
   }
 
   awaitCredit(peer: Peer, price: bigint, wake: () => void): Disposable {
-    const account = this.#accounts.of(peer.id);
+    const account = this.#accounts.of(peer.overlayHex);
     const waiting = this.#queue.add(account, price, wake);
     // It may have been refused some time ago.
     if (this.#covers(account, expectedDebt(account, price))) queueMicrotask(() => this.#serve(account));
@@ -240,7 +240,7 @@ class Ledger implements AccountingService {
   }
 
   refreshmentReceived(peer: Peer, amount: bigint): void {
-    const account = this.#accounts.of(peer.id);
+    const account = this.#accounts.of(peer.overlayHex);
     account.refreshReceivedAt = this.#deps.clock.monotonic();
     this.#repaid(account, peer, amount, () => {
       account.balance -= amount;
@@ -248,7 +248,7 @@ class Ledger implements AccountingService {
   }
 
   paymentReceived(peer: Peer, amount: bigint): void {
-    const account = this.#accounts.of(peer.id);
+    const account = this.#accounts.of(peer.overlayHex);
     this.#repaid(account, peer, amount, () => {
       account.receivedInDoubt = paymentsInDoubt(account, amount);
       const owed = account.balance > 0n ? account.balance : 0n;
@@ -259,7 +259,7 @@ class Ledger implements AccountingService {
   }
 
   paidAhead(peer: Peer, amount: bigint): void {
-    const account = this.#accounts.of(peer.id);
+    const account = this.#accounts.of(peer.overlayHex);
     if (account.peer === peer) account.paidAhead = amount;
   }
 
@@ -281,14 +281,14 @@ class Ledger implements AccountingService {
   }
 
   thresholdAnnounced(peer: Peer, threshold: bigint): void {
-    const account = this.#accounts.of(peer.id);
+    const account = this.#accounts.of(peer.overlayHex);
     account.thresholdReceived = threshold;
     account.earlyPayment = earlyPayment(threshold, this.#terms.earlyPercent);
     this.#serve(account);
   }
 
   thresholdFor(peer: Peer): bigint {
-    const account = this.#accounts.get(peer.id);
+    const account = this.#accounts.get(peer.overlayHex);
     if (account?.peer === peer) return account.thresholdGiven;
     return forClass(this.#terms.paymentThreshold, peer.fullNode, this.#terms.lightFactor);
   }
@@ -299,7 +299,7 @@ class Ledger implements AccountingService {
 
   disconnected(peer: Peer): void {
     this.#metrics.disconnectsReconnect.inc();
-    const account = this.#accounts.get(peer.id);
+    const account = this.#accounts.get(peer.overlayHex);
     // A newer session of the same peer may already be running.
     if (account?.peer === peer) endSession(account, this.#deps.clock.monotonic());
   }
@@ -319,10 +319,10 @@ class Ledger implements AccountingService {
 
   /** The account of a connected peer. Its first use starts the session: a peer may ask before our connect hooks have run. */
   #session(peer: Peer): Account {
-    const known = this.#accounts.get(peer.id);
+    const known = this.#accounts.get(peer.overlayHex);
     if (known?.peer === peer) return known;
     if (peer.closed.aborted || this.#expelled.has(peer)) throw notConnected();
-    const account = this.#accounts.of(peer.id);
+    const account = this.#accounts.of(peer.overlayHex);
     const now = this.#deps.clock.monotonic();
     // The end of a session may be reported after the start of the next one.
     if (account.peer !== undefined) endSession(account, now);
@@ -343,9 +343,9 @@ class Ledger implements AccountingService {
     const debt = leftBehind(account, clock.monotonic()) + latentDebt(account);
     const durationMs = blocklistMs(debt, { ...this.#terms, offences: account.offences++ });
     endSession(account, clock.monotonic());
-    log.info({ peer: peer.id, reason, durationMs }, 'peer blocklisted by accounting');
-    host.blocklist(peer.id, durationMs, reason).catch((err: unknown) => {
-      log.warn({ err, peer: peer.id }, 'peer could not be blocklisted');
+    log.info({ peer: peer.overlayHex, reason, durationMs }, 'peer blocklisted by accounting');
+    host.blocklist(peer.overlayHex, durationMs, reason).catch((err: unknown) => {
+      log.warn({ err, peer: peer.overlayHex }, 'peer could not be blocklisted');
       // Even then the connection must end: its debt no longer counts.
       if (!peer.closed.aborted) void this.#disconnect(peer, reason);
     });
@@ -353,8 +353,8 @@ class Ledger implements AccountingService {
 
   async #disconnect(peer: Peer, reason: string): Promise<void> {
     await this.#deps.host
-      .disconnect(peer.id, reason)
-      .catch((err: unknown) => this.#deps.log.warn({ err, peer: peer.id }, 'peer not disconnected'));
+      .disconnect(peer.overlayHex, reason)
+      .catch((err: unknown) => this.#deps.log.warn({ err, peer: peer.overlayHex }, 'peer not disconnected'));
   }
 }
 

@@ -22,20 +22,21 @@ export class Accounts {
   constructor(terms: AccountingTerms, deps: { clock: Clock; state: KeyValueStore; log: Logger }) {
     this.#terms = terms;
     this.#balances = new BalanceStore(deps);
-    for (const stored of this.#balances.load()) this.#accounts.set(stored.id, newAccount(stored, terms));
+    for (const stored of this.#balances.load())
+      this.#accounts.set(stored.overlayHex, newAccount(stored, terms));
   }
 
-  get(id: string): Account | undefined {
-    return this.#accounts.get(id);
+  get(overlayHex: string): Account | undefined {
+    return this.#accounts.get(overlayHex);
   }
 
   /** The account of a peer, opened if there is none. */
-  of(id: string): Account {
-    const known = this.#accounts.get(id);
+  of(overlayHex: string): Account {
+    const known = this.#accounts.get(overlayHex);
     if (known !== undefined) return known;
     if (this.#accounts.size >= ACCOUNTS_MAX) this.#forgetLeast();
-    const account = newAccount({ id, balance: 0n, surplus: 0n, originated: 0n }, this.#terms);
-    this.#accounts.set(id, account);
+    const account = newAccount({ overlayHex, balance: 0n, surplus: 0n, originated: 0n }, this.#terms);
+    this.#accounts.set(overlayHex, account);
     return account;
   }
 
@@ -66,7 +67,7 @@ export class Accounts {
       if (stake === 0n) break;
     }
     if (least === undefined) return;
-    this.#accounts.delete(least.id);
+    this.#accounts.delete(least.overlayHex);
     this.#balances.forgotten(least);
   }
 }

@@ -12,7 +12,7 @@ const PERSIST_INTERVAL_MS = 5_000;
 
 export interface StoredBalance {
   /** Overlay, 64 hex. */
-  readonly id: string;
+  readonly overlayHex: string;
   balance: bigint;
   surplus: bigint;
   originated: bigint;
@@ -35,7 +35,7 @@ export class BalanceStore {
   }
 
   load(): StoredBalance[] {
-    return Array.from(this.#state.entries(''), ([id, value]) => decode(id, value));
+    return Array.from(this.#state.entries(''), ([overlayHex, value]) => decode(overlayHex, value));
   }
 
   /**
@@ -52,7 +52,7 @@ export class BalanceStore {
     this.#changed.delete(account);
     this.#unwritten.delete(account);
     this.#state
-      .remove(account.id)
+      .remove(account.overlayHex)
       .catch((err: unknown) => this.#log.warn({ err }, 'balance could not be removed'));
   }
 
@@ -80,7 +80,10 @@ export class BalanceStore {
     if (this.#changed.size === 0) return;
     this.#unwritten = this.#changed;
     this.#changed = new Set();
-    const changes = Array.from(this.#unwritten, (account) => ({ put: account.id, value: encode(account) }));
+    const changes = Array.from(this.#unwritten, (account) => ({
+      put: account.overlayHex,
+      value: encode(account),
+    }));
     await this.#state.batch(changes).catch((err: unknown) => {
       this.#log.warn({ err }, 'balances could not be written');
       // Excluding accounts forgotten meanwhile.
@@ -93,7 +96,7 @@ function encode({ balance, surplus, originated }: StoredBalance): Uint8Array {
   return new TextEncoder().encode(`${balance};${surplus};${originated}`);
 }
 
-function decode(id: string, value: Uint8Array): StoredBalance {
+function decode(overlayHex: string, value: Uint8Array): StoredBalance {
   const [balance = '0', surplus = '0', originated = '0'] = new TextDecoder().decode(value).split(';');
-  return { id, balance: BigInt(balance), surplus: BigInt(surplus), originated: BigInt(originated) };
+  return { overlayHex, balance: BigInt(balance), surplus: BigInt(surplus), originated: BigInt(originated) };
 }

@@ -81,7 +81,7 @@ export class Settling {
     metrics.refreshAttempts.inc();
     const doubt = (inDoubt?.(peer) ?? 0n) + account.receivedInDoubt;
     const answer = await refresh(peer, attempted).catch(async (err: unknown) => {
-      log.debug({ err, peer: peer.id }, 'refresh failed');
+      log.debug({ err, peer: peer.overlayHex }, 'refresh failed');
       await this.#mayLeave(peer);
       return undefined;
     });
@@ -163,8 +163,8 @@ export class Settling {
       // The peer will not support it before its next session: until then our debt is paid by time only.
       if (err instanceof StreamError && err.code === 'PROTOCOL_UNSUPPORTED') {
         if (account.peer === peer) account.takesNoCheques = true;
-        log.info({ peer: peer.id }, 'peer takes no cheques');
-      } else log.warn({ err, peer: peer.id }, 'payment failed');
+        log.info({ peer: peer.overlayHex }, 'peer takes no cheques');
+      } else log.warn({ err, peer: peer.overlayHex }, 'payment failed');
     }
     account.paying = false;
     // The debt of an ended session is forgotten on both sides, whatever was paid of it.

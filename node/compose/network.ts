@@ -172,7 +172,7 @@ function openAccounts(
       pricing
         .announce(peer, peer.closed)
         .catch((error: unknown) =>
-          log.debug({ err: error, peer: peer.id }, 'payment threshold could not be announced'),
+          log.debug({ err: error, peer: peer.overlayHex }, 'payment threshold could not be announced'),
         );
     },
   });

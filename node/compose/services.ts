@@ -71,7 +71,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
     pingpong: {
       async ping(peer, ending) {
         const ms = await pingpong.ping(peer, ending);
-        topology.measured(peer.id, ms);
+        topology.measured(peer.overlayHex, ms);
         return ms;
       },
     },

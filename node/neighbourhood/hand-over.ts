@@ -188,7 +188,7 @@ class ReserveHandOver implements HandOver {
   ): Promise<number> {
     const { clock, overlay, topology, log } = this.#deps;
     const peers = topology.peers().filter((peer) => proximityOrder(overlay, peer.overlay) === bin);
-    const ids = new Set(peers.map(({ id }) => id));
+    const ids = new Set(peers.map(({ overlayHex }) => overlayHex));
     using deadline = clock.deadline(COMPARED_MS, signal);
     const budget = { left: count };
     const run = { bin, pages, peers: ids, signal: deadline.signal, budget };
@@ -196,7 +196,7 @@ class ReserveHandOver implements HandOver {
       try {
         await this.#comparePeer({ ...run, peer });
       } catch (err) {
-        if (!signal.aborted) log.debug({ err, peer: peer.id }, 'chunk lists could not be compared');
+        if (!signal.aborted) log.debug({ err, peer: peer.overlayHex }, 'chunk lists could not be compared');
       }
     });
     await Promise.all(compared);
@@ -212,9 +212,9 @@ class ReserveHandOver implements HandOver {
       status.request(peer, signal),
       pullsync.cursors(peer, signal),
     ]);
-    const known = this.#compared.get(peer.id);
+    const known = this.#compared.get(peer.overlayHex);
     const compared = known?.epoch === epoch ? known : { epoch, next: new Map<number, bigint>() };
-    this.#compared.set(peer.id, compared);
+    this.#compared.set(peer.overlayHex, compared);
     // A peer is responsible only for what lies within its own radius.
     const from = Math.max(bin + 1, storageRadius);
     const bins = cursors.map((cursor, number) => ({ number, cursor })).filter(({ number }) => number >= from);
@@ -264,7 +264,8 @@ class ReserveHandOver implements HandOver {
       if (proximityOrder(overlay, address) !== bin || !reserve.has(address, batchId, stampHash)) continue;
       whole = budget.left > 0;
       if (!whole) break;
-      if (peers.size >= HOLDERS && !this.#hasAnother(entryKey(entry), { peerId: peer.id, peers })) continue;
+      if (peers.size >= HOLDERS && !this.#hasAnother(entryKey(entry), { peerId: peer.overlayHex, peers }))
+        continue;
       leaving.push(entry);
       budget.left -= 1;
     }

@@ -135,7 +135,7 @@ export class PullPeer {
         if (asking.signal.aborted) continue;
         failures++;
         metrics.errors.inc();
-        log.debug({ err: error, peer: this.#peer.id }, 'no cursors from the peer');
+        log.debug({ err: error, peer: this.#peer.overlayHex }, 'no cursors from the peer');
         await this.#rest(failures, signal);
       }
     }
@@ -147,7 +147,7 @@ export class PullPeer {
       this.#cursorsWhenMet = undefined;
       for (const bin of this.#bins.values()) this.#end(bin);
       await Promise.all(this.#leaving);
-      await this.#deps.progress.meet(this.#peer.id, now);
+      await this.#deps.progress.meet(this.#peer.overlayHex, now);
       this.#cursorsWhenMet = now.cursors;
     }
     this.#cursors = now;
@@ -171,7 +171,7 @@ export class PullPeer {
 
   /** Whether reading on in a far peer's list costs more than it may bring. */
   #isTooMuch({ from: number }: PulledBins): boolean {
-    const read = this.#bins.get(number)?.read ?? this.#deps.progress.intervals(this.#peer.id, number);
+    const read = this.#bins.get(number)?.read ?? this.#deps.progress.intervals(this.#peer.overlayHex, number);
     return this.#top(number) - read.next() >= FAR_UNREAD_MAX;
   }
 
@@ -181,8 +181,8 @@ export class PullPeer {
       number,
       cursor,
       live: cursor + 1n,
-      read: progress.intervals(this.#peer.id, number),
-      pulled: progress.intervals(this.#peer.id, number),
+      read: progress.intervals(this.#peer.overlayHex, number),
+      pulled: progress.intervals(this.#peer.overlayHex, number),
       ending: new AbortController(),
       running: new Map(),
       again: new Map(),
@@ -249,7 +249,10 @@ export class PullPeer {
         if (signal.aborted || hasLeft(error)) return false;
         failures++;
         metrics.errors.inc();
-        log.debug({ err: error, peer: this.#peer.id, bin: bin.number, start: String(start) }, 'pull failed');
+        log.debug(
+          { err: error, peer: this.#peer.overlayHex, bin: bin.number, start: String(start) },
+          'pull failed',
+        );
       }
       if (failures > 0) await this.#rest(failures, signal);
     }
@@ -286,7 +289,12 @@ export class PullPeer {
     metrics.synced.inc({ type: kind }, count);
     if (errors.length > 0) {
       metrics.errors.inc();
-      const about = { peer: this.#peer.id, bin: bin.number, start: String(start), errors: errors.length };
+      const about = {
+        peer: this.#peer.overlayHex,
+        bin: bin.number,
+        start: String(start),
+        errors: errors.length,
+      };
       log.debug({ err: errors[0], ...about }, 'chunks of a page not stored');
     }
     return pulled;
@@ -294,7 +302,7 @@ export class PullPeer {
 
   async #enter(bin: Bin, { from, to }: { from: bigint; to: bigint }): Promise<void> {
     bin.pulled.add(from, to);
-    await this.#deps.progress.save(this.#peer.id, bin.number, bin.pulled);
+    await this.#deps.progress.save(this.#peer.overlayHex, bin.number, bin.pulled);
   }
 
   /** @returns false when too many pages wait already */
@@ -310,7 +318,10 @@ export class PullPeer {
     const { signal } = bin.ending;
     const asking = this.#askAgain(bin, page, signal).catch((err: unknown) => {
       if (!signal.aborted)
-        this.#deps.log.debug({ err, peer: this.#peer.id, bin: bin.number }, 'page not asked for again');
+        this.#deps.log.debug(
+          { err, peer: this.#peer.overlayHex, bin: bin.number },
+          'page not asked for again',
+        );
     });
     bin.again.set(
       page,
@@ -330,7 +341,7 @@ export class PullPeer {
       } catch (err) {
         if (signal.aborted || hasLeft(err)) return;
         metrics.errors.inc();
-        log.debug({ err, peer: this.#peer.id, bin: bin.number }, 'pull failed');
+        log.debug({ err, peer: this.#peer.overlayHex, bin: bin.number }, 'pull failed');
         // The next session asks for it again.
         if (pauseMs === AGAIN_MS.at(-1)) return;
       } finally {

@@ -132,12 +132,12 @@ class ReservePuller implements Puller {
     const pulled = this.#peers.get(peer);
     if (pulled === undefined) return;
     this.#peers.delete(peer);
-    const left = Promise.all([this.#leaving.get(peer.id), pulled.stop()]).finally(() => {
-      if (this.#leaving.get(peer.id) !== left) return;
-      this.#leaving.delete(peer.id);
+    const left = Promise.all([this.#leaving.get(peer.overlayHex), pulled.stop()]).finally(() => {
+      if (this.#leaving.get(peer.overlayHex) !== left) return;
+      this.#leaving.delete(peer.overlayHex);
       this.#wake.abort();
     });
-    this.#leaving.set(peer.id, left);
+    this.#leaving.set(peer.overlayHex, left);
   }
 
   async #manage(): Promise<void> {
@@ -170,9 +170,9 @@ class ReservePuller implements Puller {
     }
     await this.#progress.adopt(radius);
     for (const [peer, pulled] of this.#peers) {
-      if (this.#leaving.has(peer.id)) continue;
+      if (this.#leaving.has(peer.overlayHex)) continue;
       const po = proximityOrder(host.overlay, peer.overlay);
-      pulled.pull(binsToPull({ po, radius, isGiven: isGiven(peer.id) }));
+      pulled.pull(binsToPull({ po, radius, isGiven: isGiven(peer.overlayHex) }));
     }
     await this.#forgetStrangers();
   }
@@ -182,7 +182,7 @@ class ReservePuller implements Puller {
     const { clock, isKnown } = this.#deps;
     if (clock.monotonic() < this.#forgetAt) return;
     this.#forgetAt = clock.monotonic() + RECALCULATE_MS;
-    const connected = new Set([...this.#peers.keys()].map(({ id }) => id));
+    const connected = new Set([...this.#peers.keys()].map(({ overlayHex }) => overlayHex));
     await this.#progress.retain((id) => connected.has(id) || this.#leaving.has(id) || isKnown(id));
   }
 }

@@ -217,9 +217,9 @@ class PeerHealth implements Salud {
       return { peer, report: { ...snapshot, durationMs, neighbour } };
     } catch (err) {
       if (signal.aborted) return undefined;
-      log.debug({ err, peer: peer.id }, 'peer gave no status');
+      log.debug({ err, peer: peer.overlayHex }, 'peer gave no status');
       this.#metrics.unhealthy.inc();
-      topology.rated(peer.id, { healthy: false });
+      topology.rated(peer.overlayHex, { healthy: false });
       return undefined;
     }
   }
@@ -229,9 +229,12 @@ class PeerHealth implements Salud {
     if (fault === undefined) this.#metrics.healthy.inc();
     else {
       this.#metrics.unhealthy.inc();
-      this.#deps.log.debug({ peer: peer.id, fault }, 'peer is unhealthy');
+      this.#deps.log.debug({ peer: peer.overlayHex, fault }, 'peer is unhealthy');
     }
-    this.#deps.topology.rated(peer.id, { healthy: fault === undefined, latencyMs: report.durationMs });
+    this.#deps.topology.rated(peer.overlayHex, {
+      healthy: fault === undefined,
+      latencyMs: report.durationMs,
+    });
   }
 
   /** If the neighbours agree with the network but not with this node, its radius is wrong. */

@@ -10,11 +10,11 @@ import type { MessageOf, MessageTable } from './codec/message.ts';
  */
 export type Generation = '15.0.0' | '14.0.0';
 
-/** A peer that has completed the handshake. One object per connection session; compare by `id`. */
+/** A peer that has completed the handshake. One object per connection session; compare by `overlayHex`. */
 export interface Peer {
-  /** Overlay as 64 hex: key of every map. */
-  readonly id: string;
-  /** 32 bytes. */
+  /** 64 hex: key of every map. */
+  readonly overlayHex: string;
+  /** The same, 32 bytes. */
   readonly overlay: Uint8Array;
   /** Chain address recovered from the handshake record, 20 bytes. */
   readonly ethereum: Uint8Array;

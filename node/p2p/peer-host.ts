@@ -297,7 +297,7 @@ class PeerHost implements Host {
     if (session === undefined) return undefined;
     const address = withoutPeerId(underlay);
     if (this.#sessions.links(session.remoteId).some(({ remoteAddress }) => remoteAddress === address)) {
-      throw new HostError('ALREADY_CONNECTED', `already connected to ${session.peer.id}`);
+      throw new HostError('ALREADY_CONNECTED', `already connected to ${session.peer.overlayHex}`);
     }
     return session.peer;
   }
@@ -422,18 +422,18 @@ class PeerHost implements Host {
     introduction: Introduction,
     how: Pick<Peer, 'direction' | 'generation'>,
   ): Registration {
-    const id = toHex(introduction.record.overlay);
-    if (id === toHex(this.overlay)) throw new HostError('SELF_DIAL', 'the peer has our own overlay');
+    const overlayHex = toHex(introduction.record.overlay);
+    if (overlayHex === toHex(this.overlay)) throw new HostError('SELF_DIAL', 'the peer has our own overlay');
     if (this.#allowed.size > 0 && !this.#allowed.has(link.remoteId)) {
       throw new HostError('PEER_NOT_ALLOWED', 'this node takes no other peers than those it was given');
     }
-    if (this.#blocklist.has(id)) throw new HostError('PEER_BLOCKLISTED', 'peer blocklisted');
+    if (this.#blocklist.has(overlayHex)) throw new HostError('PEER_BLOCKLISTED', 'peer blocklisted');
     // The link may have ended while its last bytes were read; nothing would ever remove the peer then.
     if (!this.#sessions.links(link.remoteId).includes(link)) {
       throw new HostError('HANDSHAKE_FAILED', 'the connection is gone');
     }
     const connectedAt = this.#deps.clock.monotonic();
-    const session = newSession(link, introduction, { ...how, id, connectedAt });
+    const session = newSession(link, introduction, { ...how, overlayHex, connectedAt });
     const known = this.#sessions.register(session);
     if ((known ?? session).remoteId === link.remoteId) {
       for (const one of this.#sessions.links(link.remoteId)) this.#known(one);
@@ -465,7 +465,7 @@ class PeerHost implements Host {
     try {
       await addressBook.put(record);
     } catch (error) {
-      log.warn({ err: error, peer: peer.id }, 'the record of a peer could not be written');
+      log.warn({ err: error, peer: peer.overlayHex }, 'the record of a peer could not be written');
     }
   }
 
@@ -512,14 +512,17 @@ class PeerHost implements Host {
 
   misbehaved(peer: Peer, what: string, weight = 1): void {
     const { log } = this.#deps;
-    log.debug({ peer: peer.id, what }, 'peer misbehaves');
+    log.debug({ peer: peer.overlayHex, what }, 'peer misbehaves');
     if (this.#conduct.bears(peer, weight)) return;
-    const session = this.#sessions.of(peer.id);
+    const session = this.#sessions.of(peer.overlayHex);
     if (session?.peer !== peer) return;
     const reason = `misbehaves: ${what}`;
-    log.info({ peer: peer.id, address: peer.remoteAddress, what }, 'peer refused for a while: it misbehaves');
-    this.blocklist(peer.id, MISCONDUCT_MS, reason).catch((err: unknown) => {
-      log.warn({ err, peer: peer.id }, 'peer could not be blocklisted');
+    log.info(
+      { peer: peer.overlayHex, address: peer.remoteAddress, what },
+      'peer refused for a while: it misbehaves',
+    );
+    this.blocklist(peer.overlayHex, MISCONDUCT_MS, reason).catch((err: unknown) => {
+      log.warn({ err, peer: peer.overlayHex }, 'peer could not be blocklisted');
       this.#close(session, reason);
     });
   }
@@ -545,7 +548,7 @@ class PeerHost implements Host {
   }
 
   #announceEnd({ peer }: Session, reason: string): void {
-    this.#deps.log.debug({ peer: peer.id, reason }, 'peer disconnected');
+    this.#deps.log.debug({ peer: peer.overlayHex, reason }, 'peer disconnected');
     for (const listener of this.#onDisconnected) listener(peer, reason);
   }
 

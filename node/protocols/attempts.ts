@@ -172,13 +172,13 @@ class Attempts<T, R> {
     for (const [peer, end] of this.#overdrawn) {
       if (end > until) continue;
       this.#overdrawn.delete(peer);
-      this.#plan.skip.delete(peer.id);
+      this.#plan.skip.delete(peer.overlayHex);
     }
   }
 
   /** @returns false when accounting refused */
   #start(peer: Peer): boolean {
-    this.#plan.skip.add(peer.id);
+    this.#plan.skip.add(peer.overlayHex);
     let credit: Credit;
     try {
       credit = this.#plan.reserve(peer);
@@ -238,7 +238,7 @@ class Attempts<T, R> {
     this.#credits = Array.from(this.#overdrawn.keys(), (peer) =>
       this.#plan.awaitCredit(peer, () => {
         this.#overdrawn.delete(peer);
-        this.#plan.skip.delete(peer.id);
+        this.#plan.skip.delete(peer.overlayHex);
         goOn();
       }),
     );

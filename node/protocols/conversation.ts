@@ -70,7 +70,7 @@ export function timeLimit(stream: MessageStream, ms: number, clock: Clock): Disp
 function closeLater(stream: MessageStream, protocol: string, { log }: ConversationDeps): void {
   stream
     .close()
-    .catch((err: unknown) => log.debug({ err, peer: stream.peer.id, protocol }, 'stream not closed'));
+    .catch((err: unknown) => log.debug({ err, peer: stream.peer.overlayHex, protocol }, 'stream not closed'));
 }
 
 function asError(error: unknown): Error {

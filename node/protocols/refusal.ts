@@ -20,6 +20,7 @@ export function refusingHost(
     misbehaved: (...fault) => host.misbehaved(...fault),
     isSuspect: (peer) => host.isSuspect(peer),
     open: (peer, protocolId, options) => host.open(peer, protocolId, options),
-    handle: (protocol) => host.handle(protocol, ({ peer }) => host.blocklist(peer.id, REFUSED_MS, REASON)),
+    handle: (protocol) =>
+      host.handle(protocol, ({ peer }) => host.blocklist(peer.overlayHex, REFUSED_MS, REASON)),
   };
 }

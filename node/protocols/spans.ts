@@ -20,7 +20,7 @@ export function attemptSpan({ peer, address, attempt, cost }: Attempt): SpanOpti
     kind: 'client',
     attributes: {
       'chunk.address': toHex(address),
-      'peer.overlay': peer.id,
+      'peer.overlay': peer.overlayHex,
       'peer.proximity_order': proximityOrder(peer.overlay, address),
       attempt,
       cost: Number(cost),

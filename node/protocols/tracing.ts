@@ -35,7 +35,7 @@ export function tracedHost(host: StreamHost, tracing: Tracing, servedAs: ServedA
         (stream, signal) => {
           const { headers, peer } = stream;
           const parent = contextOfStream(headers) ?? 'none';
-          const attributes = { 'peer.overlay': peer.id };
+          const attributes = { 'peer.overlay': peer.overlayHex };
           return tracing.span(name, { kind: 'server', parent, attributes }, () => handler(stream, signal));
         },
         answer,

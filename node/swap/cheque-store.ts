@@ -16,7 +16,7 @@ const PEER = 'peer/';
 /** A peer as cheques identify it. */
 export interface Party {
   /** Overlay, 64 hex. */
-  readonly id: string;
+  readonly overlayHex: string;
   /** Chain address, 20 bytes. */
   readonly ethereum: Uint8Array;
 }
@@ -137,17 +137,17 @@ export class ChequeStore {
   }
 
   recordIssued(
-    { id, ethereum }: Party,
+    { overlayHex, ethereum }: Party,
     issued: IssuedCheque,
     { deduction }: { deduction: boolean },
   ): Promise<void> {
     return this.#changes.run(async () => {
-      const known = this.#peer(id);
+      const known = this.#peer(overlayHex);
       const deductionIssued = known.deductionIssued || deduction;
       const peer = { ...known, ethereum: toHex(ethereum), deductionIssued };
-      await this.#state.batch([putIssued(issued), putPeer(id, peer)]);
+      await this.#state.batch([putIssued(issued), putPeer(overlayHex, peer)]);
       this.#keepIssued(issued);
-      this.#keepPeer(id, peer);
+      this.#keepPeer(overlayHex, peer);
     });
   }
 
@@ -155,29 +155,29 @@ export class ChequeStore {
    * The peer holds this cheque, or never will: if it is still the last one, none of it is in doubt any more.
    */
   recordConfirmed(
-    { id }: Party,
+    { overlayHex }: Party,
     { cheque }: IssuedCheque,
     { deducted }: { deducted: boolean },
   ): Promise<void> {
     return this.#changes.run(async () => {
-      const known = this.#peer(id);
+      const known = this.#peer(overlayHex);
       const peer = { ...known, deductedBy: known.deductedBy || deducted };
       const last = this.lastIssued(cheque.chequebook, cheque.beneficiary)?.cheque;
       const isLast = last?.cumulativePayout === cheque.cumulativePayout;
       const issued = { cheque, unconfirmed: 0n };
-      await this.#state.batch([...(isLast ? [putIssued(issued)] : []), putPeer(id, peer)]);
+      await this.#state.batch([...(isLast ? [putIssued(issued)] : []), putPeer(overlayHex, peer)]);
       if (isLast) this.#keepIssued(issued);
-      this.#keepPeer(id, peer);
+      this.#keepPeer(overlayHex, peer);
     });
   }
 
   recordReceived(
-    { id, ethereum }: Party,
+    { overlayHex, ethereum }: Party,
     cheque: SignedCheque,
     { deducted }: { deducted: boolean },
   ): Promise<void> {
     return this.#changes.run(async () => {
-      const known = this.#peer(id);
+      const known = this.#peer(overlayHex);
       const peer: PeerRecord = {
         ...known,
         ethereum: toHex(ethereum),
@@ -185,9 +185,9 @@ export class ChequeStore {
         deductedFor: known.deductedFor || deducted,
       };
       const key = RECEIVED + toHex(cheque.chequebook);
-      await this.#state.batch([{ put: key, value: encodeCheque(cheque) }, putPeer(id, peer)]);
+      await this.#state.batch([{ put: key, value: encodeCheque(cheque) }, putPeer(overlayHex, peer)]);
       this.#keepReceived(cheque);
-      this.#keepPeer(id, peer);
+      this.#keepPeer(overlayHex, peer);
     });
   }
 
@@ -195,21 +195,25 @@ export class ChequeStore {
    * A chain address that we know under another overlay has moved: its cheques go with it, the deductions do
    * not. Does nothing for one that never paid or was paid.
    */
-  moved({ id, ethereum }: Party): Promise<void> {
+  moved({ overlayHex, ethereum }: Party): Promise<void> {
     return this.#changes.run(async () => {
       const before = this.#peerOfEthereum.get(toHex(ethereum));
-      if (before === undefined || before === id) return;
+      if (before === undefined || before === overlayHex) return;
       const old = this.#peer(before);
       const left: PeerRecord = { ...old, ethereum: '', chequebook: '' };
-      const peer: PeerRecord = { ...this.#peer(id), ethereum: toHex(ethereum), chequebook: old.chequebook };
-      await this.#state.batch([putPeer(before, left), putPeer(id, peer)]);
+      const peer: PeerRecord = {
+        ...this.#peer(overlayHex),
+        ethereum: toHex(ethereum),
+        chequebook: old.chequebook,
+      };
+      await this.#state.batch([putPeer(before, left), putPeer(overlayHex, peer)]);
       this.#keepPeer(before, left);
-      this.#keepPeer(id, peer);
+      this.#keepPeer(overlayHex, peer);
     });
   }
 
-  #peer(id: string): PeerRecord {
-    return this.#peers.get(id) ?? STRANGER;
+  #peer(overlayHex: string): PeerRecord {
+    return this.#peers.get(overlayHex) ?? STRANGER;
   }
 
   #keepIssued(issued: IssuedCheque): void {
@@ -224,10 +228,10 @@ export class ChequeStore {
     this.#received.set(toHex(cheque.chequebook), cheque);
   }
 
-  #keepPeer(id: string, record: PeerRecord): void {
-    this.#peers.set(id, record);
-    if (record.chequebook !== '') this.#peerOfChequebook.set(record.chequebook, id);
-    if (record.ethereum !== '') this.#peerOfEthereum.set(record.ethereum, id);
+  #keepPeer(overlayHex: string, record: PeerRecord): void {
+    this.#peers.set(overlayHex, record);
+    if (record.chequebook !== '') this.#peerOfChequebook.set(record.chequebook, overlayHex);
+    if (record.ethereum !== '') this.#peerOfEthereum.set(record.ethereum, overlayHex);
   }
 }
 
@@ -240,8 +244,8 @@ function putIssued(issued: IssuedCheque): KeyValueChange {
   return { put: ISSUED + issuedKey(chequebook, beneficiary), value: encodeIssued(issued) };
 }
 
-function putPeer(id: string, record: PeerRecord): KeyValueChange {
-  return { put: PEER + id, value: Buffer.from(JSON.stringify(record)) };
+function putPeer(overlayHex: string, record: PeerRecord): KeyValueChange {
+  return { put: PEER + overlayHex, value: Buffer.from(JSON.stringify(record)) };
 }
 
 /** The amount in doubt, a line feed, the cheque as on the wire. */

@@ -4,7 +4,7 @@ import type { Peer } from '../p2p/host.ts';
 
 /** A full peer that we have heard of. */
 export interface KnownPeer {
-  readonly id: string;
+  readonly overlayHex: string;
   readonly overlay: Uint8Array;
 }
 
@@ -26,36 +26,36 @@ export class Bins {
   }
 
   /** @returns false when the peer was known */
-  addKnown(id: string): boolean {
-    const overlay = fromHex(id);
+  addKnown(overlayHex: string): boolean {
+    const overlay = fromHex(overlayHex);
     const bin = this.#known[this.binOf(overlay)] as Map<string, KnownPeer>;
-    if (bin.has(id)) return false;
-    bin.set(id, { id, overlay });
+    if (bin.has(overlayHex)) return false;
+    bin.set(overlayHex, { overlayHex, overlay });
     this.#knownCount++;
     return true;
   }
 
-  forget(id: string): void {
-    const bin = this.#known[this.binOf(fromHex(id))] as Map<string, KnownPeer>;
-    if (bin.delete(id)) this.#knownCount--;
+  forget(overlayHex: string): void {
+    const bin = this.#known[this.binOf(fromHex(overlayHex))] as Map<string, KnownPeer>;
+    if (bin.delete(overlayHex)) this.#knownCount--;
   }
 
   /** Forgets all others. */
-  retain(isKept: (id: string) => boolean): void {
-    for (const id of this.allKnown()) if (!isKept(id)) this.forget(id);
+  retain(isKept: (overlayHex: string) => boolean): void {
+    for (const overlayHex of this.allKnown()) if (!isKept(overlayHex)) this.forget(overlayHex);
   }
 
   connect(peer: Peer): void {
-    this.addKnown(peer.id);
-    (this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>).set(peer.id, peer);
+    this.addKnown(peer.overlayHex);
+    (this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>).set(peer.overlayHex, peer);
     this.#rebuild();
   }
 
   /** @returns false when it was not connected */
   disconnect(peer: Peer): boolean {
     const bin = this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>;
-    if (bin.get(peer.id) !== peer) return false;
-    bin.delete(peer.id);
+    if (bin.get(peer.overlayHex) !== peer) return false;
+    bin.delete(peer.overlayHex);
     this.#rebuild();
     return true;
   }
@@ -75,12 +75,12 @@ export class Bins {
     return 0;
   }
 
-  isKnown(id: string): boolean {
-    return (this.#known[this.binOf(fromHex(id))] as Map<string, KnownPeer>).has(id);
+  isKnown(overlayHex: string): boolean {
+    return (this.#known[this.binOf(fromHex(overlayHex))] as Map<string, KnownPeer>).has(overlayHex);
   }
 
-  isConnected(id: string): boolean {
-    return (this.#connected[this.binOf(fromHex(id))] as Map<string, Peer>).has(id);
+  isConnected(overlayHex: string): boolean {
+    return (this.#connected[this.binOf(fromHex(overlayHex))] as Map<string, Peer>).has(overlayHex);
   }
 
   known(bin: number): Iterable<KnownPeer> {

@@ -95,10 +95,10 @@ export class Dialler {
       if (this.#running.size >= DIALS_MAX || this.#brisk().length >= BRISK_MAX) return;
       if (this.#deps.isDialledAsBootnode(this.#underlays(peer) ?? [])) continue;
       const done = this.#dial(peer, signal).finally(() => {
-        this.#running.delete(peer.id);
+        this.#running.delete(peer.overlayHex);
         settled();
       });
-      this.#running.set(peer.id, { since: this.#deps.clock.monotonic(), done });
+      this.#running.set(peer.overlayHex, { since: this.#deps.clock.monotonic(), done });
     }
   }
 
@@ -157,8 +157,11 @@ export class Dialler {
     const { bins, host } = this.#deps;
     const radius = this.#options.storageRadius();
     const refused = new Set(host.blocklisted().map(({ overlay }) => overlay));
-    const free = ({ id }: KnownPeer) =>
-      !this.#isWaiting(id) && !this.#running.has(id) && !bins.isConnected(id) && !refused.has(id);
+    const free = ({ overlayHex }: KnownPeer) =>
+      !this.#isWaiting(overlayHex) &&
+      !this.#running.has(overlayHex) &&
+      !bins.isConnected(overlayHex) &&
+      !refused.has(overlayHex);
     const due: KnownPeer[] = [];
     for (let index = 0; index < BINS; index++) {
       const candidates = [...bins.known(index)].filter(free);
@@ -178,13 +181,15 @@ export class Dialler {
   #room(index: number): number {
     const { bins } = this.#deps;
     const full = saturation({ radius: this.#options.storageRadius(), known: this.#knownCount() });
-    const dialled = [...bins.known(index)].filter(({ id }) => this.#running.has(id) && !bins.isConnected(id));
+    const dialled = [...bins.known(index)].filter(
+      ({ overlayHex }) => this.#running.has(overlayHex) && !bins.isConnected(overlayHex),
+    );
     return full - this.#serving(index).length - dialled.length;
   }
 
   /** Connected peers of a bin that store and fetch. */
   #serving(index: number): Peer[] {
-    return this.#deps.bins.connected(index).filter(({ id }) => !this.#deps.bootnodes.has(id));
+    return this.#deps.bins.connected(index).filter(({ overlayHex }) => !this.#deps.bootnodes.has(overlayHex));
   }
 
   /** Peers that are known to store and fetch, connected or not. */
@@ -197,14 +202,14 @@ export class Dialler {
     const { clock, host, metrics, isCommon } = this.#deps;
     const claimed = this.#underlays(peer);
     if (claimed === undefined) {
-      await this.#forget(peer.id);
+      await this.#forget(peer.overlayHex);
       return;
     }
     if (claimed.length === 0) {
-      this.#leave(peer.id);
+      this.#leave(peer.overlayHex);
       return;
     }
-    const trusted = isCommon(peer.id);
+    const trusted = isCommon(peer.overlayHex);
     const underlays = trusted ? claimed : this.#targets.take(claimed);
     if (underlays.length === 0) {
       await this.#failed(peer, new HostError('DIAL_FAILED', 'its addresses were dialled in vain too often'));
@@ -216,13 +221,14 @@ export class Dialler {
     try {
       const connected = await host.connect(underlays, deadline.signal);
       metrics.outbound.inc();
-      if (connected.id === peer.id) {
+      if (connected.overlayHex === peer.overlayHex) {
         if (!trusted) this.#targets.reached(underlays);
-        this.connected(peer.id);
+        this.connected(peer.overlayHex);
       } else {
-        await this.#forget(peer.id);
+        await this.#forget(peer.overlayHex);
         // A peer that was connected before must not suffer because another one claims its address.
-        if (connected.connectedAt >= startedAt) await host.disconnect(connected.id, 'overlay mismatch');
+        if (connected.connectedAt >= startedAt)
+          await host.disconnect(connected.overlayHex, 'overlay mismatch');
       }
     } catch (error) {
       if (signal.aborted) return;
@@ -233,7 +239,7 @@ export class Dialler {
 
   /** Addresses to dial, perhaps none; undefined for a peer without a record. */
   #underlays(peer: KnownPeer): string[] | undefined {
-    const record = this.#deps.addressBook.get(peer.id);
+    const record = this.#deps.addressBook.get(peer.overlayHex);
     if (record === undefined) return undefined;
     return decodeUnderlays(record.underlay).filter(
       (underlay) => this.#options.allowPrivateCidrs || !isPrivate(underlay),
@@ -241,43 +247,43 @@ export class Dialler {
   }
 
   async #failed(peer: KnownPeer, error: unknown): Promise<void> {
-    this.#deps.log.debug({ err: error, peer: peer.id }, 'dial failed');
+    this.#deps.log.debug({ err: error, peer: peer.overlayHex }, 'dial failed');
     const code = error instanceof HostError ? error.code : 'DIAL_FAILED';
     if (code === 'ALREADY_CONNECTED') {
-      this.connected(peer.id);
+      this.connected(peer.overlayHex);
       return;
     }
     if (code === 'PEER_IS_LIGHT' || code === 'SELF_DIAL') {
-      await this.#forget(peer.id);
+      await this.#forget(peer.overlayHex);
       return;
     }
     if (error instanceof HostError && error.retryAfterMs !== undefined) {
-      this.#wait(peer.id, error.retryAfterMs, this.#waiting.get(peer.id));
+      this.#wait(peer.overlayHex, error.retryAfterMs, this.#waiting.get(peer.overlayHex));
       return;
     }
     if (code === 'PEER_BLOCKLISTED' || code === 'UNDERLAY_INVALID' || code === 'HOST_CLOSED') {
-      this.#leave(peer.id);
+      this.#leave(peer.overlayHex);
       return;
     }
     if (isUnreachable(error)) {
-      this.#leave(peer.id);
+      this.#leave(peer.overlayHex);
       return;
     }
     // It may have dialled us meanwhile.
-    if (this.#deps.bins.isConnected(peer.id)) return;
-    this.#deps.counters.retried(peer.id);
-    const waited = this.#waiting.get(peer.id);
+    if (this.#deps.bins.isConnected(peer.overlayHex)) return;
+    this.#deps.counters.retried(peer.overlayHex);
+    const waited = this.#waiting.get(peer.overlayHex);
     const eagerMs = waited?.eagerMs ?? 0;
-    const soonMs = this.#eagerPauseMs(peer.id, eagerMs);
+    const soonMs = this.#eagerPauseMs(peer.overlayHex, eagerMs);
     if (soonMs !== undefined) {
-      this.#wait(peer.id, soonMs, { attempts: waited?.attempts ?? 0, eagerMs: eagerMs + soonMs });
+      this.#wait(peer.overlayHex, soonMs, { attempts: waited?.attempts ?? 0, eagerMs: eagerMs + soonMs });
       return;
     }
     const attempts = (waited?.attempts ?? 0) + 1;
     const { overlay: own } = this.#deps.host;
     if (isGivenUp(attempts, { own, overlay: peer.overlay, radius: this.#options.storageRadius() })) {
-      await this.#forget(peer.id);
-    } else this.#wait(peer.id, RETRY_MS, { attempts, eagerMs });
+      await this.#forget(peer.overlayHex);
+    } else this.#wait(peer.overlayHex, RETRY_MS, { attempts, eagerMs });
   }
 
   /** This says nothing about the peer: it is considered again in the next regular round. */

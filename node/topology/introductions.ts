@@ -51,13 +51,13 @@ export class Introductions {
    * reachable peers: all of a bin that is not full and two of a full one.
    */
   audience(peer: Peer, place: Place): Peer[] {
-    return this.#chosen(peer, place, ({ id }) => this.#deps.standing.isPublic(id));
+    return this.#chosen(peer, place, ({ overlayHex }) => this.#deps.standing.isPublic(overlayHex));
   }
 
   #chosen(peer: Peer, { bins, bin: own, radius }: Place, may: (other: Peer) => boolean): Peer[] {
     const chosen: Peer[] = [];
     for (let bin = 0; bin < BINS; bin++) {
-      const others = bins[bin]!.filter(({ id }) => id !== peer.id);
+      const others = bins[bin]!.filter((one) => one.overlayHex !== peer.overlayHex);
       if (own >= radius && bin >= radius) chosen.push(...others);
       else chosen.push(...this.#sample(others.filter(may)));
     }
@@ -86,13 +86,13 @@ export class Introductions {
     const told = this.#introduced.get(peer);
     const news = others.filter((other) => told?.has(other) !== true);
     this.#announce(peer, news).catch((err: unknown) =>
-      this.#deps.log.debug({ err, peer: peer.id }, 'announcement failed'),
+      this.#deps.log.debug({ err, peer: peer.overlayHex }, 'announcement failed'),
     );
   }
 
   tellNewcomer(peer: Peer, audience: readonly Peer[]): void {
     this.#announce(peer, audience).catch((err: unknown) => {
-      this.#deps.log.debug({ err, peer: peer.id }, 'announcement failed');
+      this.#deps.log.debug({ err, peer: peer.overlayHex }, 'announcement failed');
       const moot = peer.closed.aborted || this.#deps.stopped.aborted;
       if (!moot) this.#deps.drop(peer, 'failed broadcasting to peer');
     });
@@ -111,12 +111,12 @@ export class Introductions {
 
   async #announce(peer: Peer, all: readonly Peer[]): Promise<void> {
     const { isCommon } = this.#deps;
-    const others = isCommon(peer.id) ? all.filter(({ id }) => !isCommon(id)) : all;
+    const others = isCommon(peer.overlayHex) ? all.filter(({ overlayHex }) => !isCommon(overlayHex)) : all;
     if (others.length === 0) return;
     const told = this.#introduced.get(peer) ?? new WeakSet();
     this.#introduced.set(peer, told);
     for (const other of others) told.add(other);
-    const overlaysHex = others.map(({ id }) => id);
+    const overlaysHex = others.map(({ overlayHex }) => overlayHex);
     using deadline = this.#deps.clock.deadline(ANNOUNCE_TIMEOUT_MS, this.#deps.stopped);
     try {
       await this.#deps.hive.announce(peer, overlaysHex, deadline.signal);

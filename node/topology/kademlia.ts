@@ -186,7 +186,7 @@ class KademliaTable implements Kademlia {
   }
 
   peers(): readonly Peer[] {
-    return this.#bins.all.filter(({ id }) => !this.#bootnodes.has(id));
+    return this.#bins.all.filter(({ overlayHex }) => !this.#bootnodes.has(overlayHex));
   }
 
   connectedCount(): number {
@@ -257,7 +257,9 @@ class KademliaTable implements Kademlia {
   /** Reachable peers of a bin, mere bootnodes aside, beyond the limit; at 0 or more, no further ones are accepted. */
   #excess(bin: number): number {
     if (this.#fixed !== undefined) return Number.NEGATIVE_INFINITY;
-    const reachable = this.#usableIn(bin).filter(({ id }) => this.#counters.isPublic(id)).length;
+    const reachable = this.#usableIn(bin).filter(({ overlayHex }) =>
+      this.#counters.isPublic(overlayHex),
+    ).length;
     return reachable - (this.#options.bootnodeMode ? BOOTNODE_OVER_SATURATION : OVER_SATURATION);
   }
 
@@ -273,19 +275,19 @@ class KademliaTable implements Kademlia {
     // Chosen before it joins, and joined before anything is awaited: peers that arrive together hear of each other.
     const audience = this.#audience(peer);
     if (peer.underlays.some((underlay) => this.#bootnodeIds.has(peerIdOf(underlay) ?? ''))) {
-      this.#bootnodes.add(peer.id);
+      this.#bootnodes.add(peer.overlayHex);
     }
     this.#bins.connect(peer);
     this.#counters.connected(peer);
     if (peer.direction === 'inbound') {
       this.#metrics.inbound.inc();
-      this.#dialler.connected(peer.id);
+      this.#dialler.connected(peer.overlayHex);
     }
     this.#arrange();
     this.#introductions.introduce(peer, audience);
     // The public network does so only for peers that dialled in: an early light node then knows few peers for
     // ever.
-    if (!this.#bootnodes.has(peer.id)) {
+    if (!this.#bootnodes.has(peer.overlayHex)) {
       for (const light of this.#light.values()) this.#introductions.tell(light, [peer]);
     }
     this.#prober.connected(peer);
@@ -304,23 +306,23 @@ class KademliaTable implements Kademlia {
   #lightConnected(peer: Peer): void {
     const others = [...this.#light.values()];
     if (others.length >= LIGHT_PEERS_MAX) this.#drop(this.#pick(others), 'too many light nodes');
-    this.#light.set(peer.id, peer);
+    this.#light.set(peer.overlayHex, peer);
     this.#metrics.light.set(this.#light.size);
     this.#introductions.tellNewcomer(peer, this.#audience(peer));
     this.#notify();
   }
 
   #disconnected(peer: Peer): void {
-    if (this.#light.get(peer.id) === peer) {
-      this.#light.delete(peer.id);
+    if (this.#light.get(peer.overlayHex) === peer) {
+      this.#light.delete(peer.overlayHex);
       this.#metrics.light.set(this.#light.size);
       this.#notify();
       return;
     }
     if (!this.#bins.disconnect(peer)) return;
     this.#metrics.disconnections.inc();
-    this.#counters.disconnected(peer.id);
-    this.#dialler.disconnected(peer.id);
+    this.#counters.disconnected(peer.overlayHex);
+    this.#dialler.disconnected(peer.overlayHex);
     this.#prober.disconnected(peer);
     this.#arrange();
     this.#changed();
@@ -336,11 +338,11 @@ class KademliaTable implements Kademlia {
 
   #probed(peer: Peer, reachability: Reachability): void {
     this.#metrics.reachability.inc({ peers_reachability_status: reachability });
-    if (!this.#counters.probed(peer.id, reachability)) return;
+    if (!this.#counters.probed(peer.overlayHex, reachability)) return;
     this.#arrange();
     if (reachability !== 'Public') return;
     // Reachable peers count towards saturation and are announced to others.
-    if (!this.#bootnodes.has(peer.id)) this.#introductions.reached(peer, this.#placeOf(peer));
+    if (!this.#bootnodes.has(peer.overlayHex)) this.#introductions.reached(peer, this.#placeOf(peer));
     this.#changed();
   }
 
@@ -350,7 +352,7 @@ class KademliaTable implements Kademlia {
   }
 
   #usableIn(bin: number): Peer[] {
-    return this.#bins.connected(bin).filter(({ id }) => !this.#bootnodes.has(id));
+    return this.#bins.connected(bin).filter(({ overlayHex }) => !this.#bootnodes.has(overlayHex));
   }
 
   #arrange(): void {
@@ -359,9 +361,9 @@ class KademliaTable implements Kademlia {
 
   #drop(peer: Peer, reason: string): void {
     this.#deps.host
-      .disconnect(peer.id, reason)
+      .disconnect(peer.overlayHex, reason)
       .catch((error: unknown) =>
-        this.#deps.log.debug({ err: error, peer: peer.id }, 'peer had left already'),
+        this.#deps.log.debug({ err: error, peer: peer.overlayHex }, 'peer had left already'),
       );
   }
 

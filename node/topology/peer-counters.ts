@@ -49,7 +49,7 @@ export class PeerCounters {
   }
 
   connected(peer: Peer): void {
-    const counters = this.#of(peer.id);
+    const counters = this.#of(peer.overlayHex);
     counters.since = this.#clock.monotonic();
     counters.direction = peer.direction;
     counters.lastSeenMs = this.#clock.now();

@@ -71,10 +71,10 @@ export class Prober {
     );
     if (underlays.length === 0) return;
     const subject: Subject = { peer, underlays, row: undefined, pause: undefined };
-    this.#subjects.set(peer.id, subject);
+    this.#subjects.set(peer.overlayHex, subject);
     this.#metrics.peers.set(this.#subjects.size);
     // We have just reached it ourselves, or need not check.
-    if (peer.direction === 'outbound' || this.#deps.isCommon(peer.id)) this.#noted(subject, true);
+    if (peer.direction === 'outbound' || this.#deps.isCommon(peer.overlayHex)) this.#noted(subject, true);
     else {
       this.#due.add(subject);
       this.#work();
@@ -82,9 +82,9 @@ export class Prober {
   }
 
   disconnected(peer: Peer): void {
-    const subject = this.#subjects.get(peer.id);
+    const subject = this.#subjects.get(peer.overlayHex);
     if (subject?.peer !== peer) return;
-    this.#subjects.delete(peer.id);
+    this.#subjects.delete(peer.overlayHex);
     this.#metrics.peers.set(this.#subjects.size);
     this.#due.delete(subject);
     subject.pause?.[Symbol.dispose]();
@@ -110,7 +110,7 @@ export class Prober {
 
   async #probe(subject: Subject): Promise<void> {
     const reachable = await this.#reaches(subject);
-    if (this.#subjects.get(subject.peer.id) === subject) this.#noted(subject, reachable);
+    if (this.#subjects.get(subject.peer.overlayHex) === subject) this.#noted(subject, reachable);
   }
 
   #noted(subject: Subject, reachable: boolean): void {
@@ -134,7 +134,7 @@ export class Prober {
       return true;
     } catch (err) {
       this.#metrics.errors.inc();
-      log.debug({ err, peer: peer.id }, 'peer is not reachable');
+      log.debug({ err, peer: peer.overlayHex }, 'peer is not reachable');
       return false;
     } finally {
       this.#metrics.duration.observe((clock.monotonic() - startedAt) / 1000);

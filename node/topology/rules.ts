@@ -149,12 +149,12 @@ function plainPauseMs({ reachable, count }: { reachable: boolean; count: number 
  * any.
  * @param peers at least one, in order of arrival @param below a random number under a bound
  */
-export function prunedOf<T extends { readonly id: string }>(
+export function prunedOf<T extends { readonly overlayHex: string }>(
   peers: readonly T[],
   standing: { isPublic(id: string): boolean; isHealthy(id: string): boolean },
   below: (bound: number) => number,
 ): T {
-  const unhealthy = peers.find(({ id }) => !standing.isHealthy(id));
-  const unreachable = peers.findLast(({ id }) => !standing.isPublic(id));
+  const unhealthy = peers.find(({ overlayHex }) => !standing.isHealthy(overlayHex));
+  const unreachable = peers.findLast(({ overlayHex }) => !standing.isPublic(overlayHex));
   return unhealthy ?? unreachable ?? (peers[below(peers.length)] as T);
 }

@@ -22,20 +22,20 @@ export function snapshotOf(
       population: light.length,
       connected: light.length,
       disconnectedPeers: [],
-      connectedPeers: light.map(({ id }) => peerSnapshot(id, counters)),
+      connectedPeers: light.map(({ overlayHex }) => peerSnapshot(overlayHex, counters)),
     },
   };
 }
 
 function binSnapshot(bins: Bins, bin: number, counters: PeerCounters): BinSnapshot {
   const connected = bins.connected(bin);
-  const ids = new Set(connected.map(({ id }) => id));
-  const disconnected = [...bins.known(bin)].filter(({ id }) => !ids.has(id));
+  const ids = new Set(connected.map(({ overlayHex }) => overlayHex));
+  const disconnected = [...bins.known(bin)].filter(({ overlayHex }) => !ids.has(overlayHex));
   return {
     population: bins.knownIn(bin),
     connected: connected.length,
-    disconnectedPeers: disconnected.map(({ id }) => peerSnapshot(id, counters)),
-    connectedPeers: connected.map(({ id }) => peerSnapshot(id, counters)),
+    disconnectedPeers: disconnected.map(({ overlayHex }) => peerSnapshot(overlayHex, counters)),
+    connectedPeers: connected.map(({ overlayHex }) => peerSnapshot(overlayHex, counters)),
   };
 }
 

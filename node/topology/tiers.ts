@@ -26,8 +26,8 @@ export class Tiers {
 
   /** @param bins connected peers that may be chosen, by proximity order to us */
   rebuild(bins: ByBin, standing: Standing): void {
-    const reachable = narrowed(bins, ({ id }) => standing.isPublic(id));
-    const healthy = narrowed(reachable, ({ id }) => standing.isHealthy(id));
+    const reachable = narrowed(bins, ({ overlayHex }) => standing.isPublic(overlayHex));
+    const healthy = narrowed(reachable, ({ overlayHex }) => standing.isHealthy(overlayHex));
     this.#tiers = [healthy, reachable, bins].filter(
       (tier, i, all) => i === 0 || countOf(tier) !== countOf(all[i - 1] as ByBin),
     );
@@ -87,7 +87,7 @@ function closestIn(
   let closest = best;
   for (const peer of peers) {
     if (closest !== undefined && closerTo(address, peer.overlay, closest.overlay) > 0) continue;
-    if (!skip.has(peer.id)) closest = peer;
+    if (!skip.has(peer.overlayHex)) closest = peer;
   }
   return closest;
 }

@@ -166,7 +166,7 @@ function measured(
 
 function peer(n: number): Peer {
   return {
-    id: n.toString(16).padStart(64, '0'),
+    overlayHex: n.toString(16).padStart(64, '0'),
     overlay: new Uint8Array(32).fill(n),
     ethereum: new Uint8Array(20),
     fullNode: true,

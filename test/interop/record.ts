@@ -159,7 +159,7 @@ async function asked(
   bee: { beeOverlay: Uint8Array; stamp: (chunk: Chunk) => Stamp },
 ): Promise<void> {
   const { host } = own;
-  await own.hive.announce(peer, [toHex(host.overlay), peer.id, ...own.addressBook.overlays()], never);
+  await own.hive.announce(peer, [toHex(host.overlay), peer.overlayHex, ...own.addressBook.overlays()], never);
   await own.pingpong.ping(peer, never);
   await own.status.request(peer, never);
   const nearBee = [bee.beeOverlay, host.overlay];
@@ -179,7 +179,7 @@ async function asked(
   await own.retrieval.retrieve(soc.address, { signal: never });
   own.transport.about = 'chunk that nobody has';
   await nobodyHas(own, chunkNear(nearBee, 2).address);
-  const owed = own.accounting.balance(peer.id)?.consumedBalance ?? 0n;
+  const owed = own.accounting.balance(peer.overlayHex)?.consumedBalance ?? 0n;
   await own.pseudosettle.settle(peer, -owed);
   const { cursors } = await own.pullsync.cursors(peer, never);
   const bin = cursors.findIndex((cursor) => cursor > 0n);

@@ -35,7 +35,7 @@ export const ECLIPSE: Behaviour = {
 };
 
 function byOverlay(a: Peer, b: Peer): number {
-  return a.id < b.id ? -1 : 1;
+  return a.overlayHex < b.overlayHex ? -1 : 1;
 }
 
 async function surround(stage: Stage, victim: Peer): Promise<Host[]> {
@@ -69,7 +69,7 @@ function beside(stage: Stage, victim: Peer): Host {
 }
 
 function join({ count, signal }: Stage, one: Host, victim: Peer): Promise<boolean> {
-  if (one.peer(victim.id) !== undefined) return Promise.resolve(true);
+  if (one.peer(victim.overlayHex) !== undefined) return Promise.resolve(true);
   return succeeds(async () => {
     await one.connect(victim.underlays, signal);
     count('identities connected');

@@ -158,9 +158,9 @@ export const HANDSHAKE_GARBAGE: Behaviour = {
   acts: (stage) => {
     const ways = Object.entries({ ...INTRODUCTIONS, ...BYTES });
     const turns = new Map<string, number>();
-    return withPeers(stage, EVERY_MS, async ({ id, underlays }: Peer) => {
-      const turn = turns.get(id) ?? 0;
-      turns.set(id, turn + 1);
+    return withPeers(stage, EVERY_MS, async ({ overlayHex, underlays }: Peer) => {
+      const turn = turns.get(overlayHex) ?? 0;
+      turns.set(overlayHex, turn + 1);
       const [what, way] = ways[turn % ways.length] ?? [];
       const [underlay] = underlays;
       if (what === undefined || way === undefined || underlay === undefined) return;

@@ -25,7 +25,7 @@ export const PEER_ROUTES = [
     response: 'Peers',
     handle: ({ services: { host } }) => ({
       status: 200,
-      json: { peers: host.peers().map(({ id, fullNode }) => ({ address: id, fullNode })) },
+      json: { peers: host.peers().map(({ overlayHex, fullNode }) => ({ address: overlayHex, fullNode })) },
     }),
   }),
   route({
@@ -84,7 +84,7 @@ export const PEER_ROUTES = [
     errors: { UNDERLAY_INVALID: 'DIAL_REFUSED', PEER_NOT_ALLOWED: 'PEER_CALL_FAILED' },
     async handle({ params, services: { host }, signal }) {
       const peer = await host.connect([params.multiAddress], signal);
-      return { status: 200, json: { address: peer.id } };
+      return { status: 200, json: { address: peer.overlayHex } };
     },
   }),
   route({

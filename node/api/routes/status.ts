@@ -63,7 +63,7 @@ export const STATUS_ROUTES = [
       const asked = services.host.peers().map(async (peer) => {
         const proximity = proximityOrder(services.host.overlay, peer.overlay);
         const { snapshot, failed } = await ask(peer, services, signal);
-        const about = { overlay: peer.id, proximity, isWarmingUp: false, failed };
+        const about = { overlay: peer.overlayHex, proximity, isWarmingUp: false, failed };
         return { proximity, record: recordBody(snapshot, dialect, about) };
       });
       const records = (await Promise.all(asked)).sort((a, b) => a.proximity - b.proximity);
@@ -149,7 +149,7 @@ async function ask(
   try {
     return { snapshot: await status.request(peer, deadline.signal), failed: false };
   } catch (err) {
-    log.debug({ err, peer: peer.id }, 'peer gave no status');
+    log.debug({ err, peer: peer.overlayHex }, 'peer gave no status');
     return { snapshot: SILENT, failed: true };
   }
 }

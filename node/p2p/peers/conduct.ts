@@ -17,7 +17,7 @@ export const SOURCE_FAULTS = { burst: 64, perSecond: 0.4 } as const;
 /** How long such a peer is refused, ms. */
 export const MISCONDUCT_MS = 10 * 60_000;
 
-type Whose = Pick<Peer, 'id' | 'remoteAddress'>;
+type Whose = Pick<Peer, 'overlayHex' | 'remoteAddress'>;
 
 export class Conduct {
   readonly #peers: RateLimits;
@@ -29,16 +29,17 @@ export class Conduct {
   }
 
   /** Counts one fault. @returns false when it was one too many */
-  bears({ id, remoteAddress }: Whose, weight: number): boolean {
-    const peer = this.#peers.of(id).tryTake(weight);
+  bears({ overlayHex, remoteAddress }: Whose, weight: number): boolean {
+    const peer = this.#peers.of(overlayHex).tryTake(weight);
     const source = this.#sources.of(sourceOf(remoteAddress)).tryTake(weight);
     return peer && source;
   }
 
   /** Too many nodes share a private address to suspect them all. */
-  isSuspect({ id, remoteAddress }: Whose): boolean {
+  isSuspect({ overlayHex, remoteAddress }: Whose): boolean {
     return (
-      !this.#peers.isFull(id) || (!isPrivate(remoteAddress) && !this.#sources.isFull(sourceOf(remoteAddress)))
+      !this.#peers.isFull(overlayHex) ||
+      (!isPrivate(remoteAddress) && !this.#sources.isFull(sourceOf(remoteAddress)))
     );
   }
 }

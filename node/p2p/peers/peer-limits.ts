@@ -22,7 +22,7 @@ export interface PeerRates {
   readonly nearby: Rate;
 }
 
-type Whose = Pick<Peer, 'id' | 'remoteAddress'>;
+type Whose = Pick<Peer, 'overlayHex' | 'remoteAddress'>;
 
 export class PeerLimits {
   readonly #peers: RateLimits;
@@ -37,7 +37,7 @@ export class PeerLimits {
 
   /** @returns false when the peer or its address has too little left; then nothing is taken from the peer */
   tryTake(whose: Whose, count: number): boolean {
-    const own = this.#peers.of(whose.id);
+    const own = this.#peers.of(whose.overlayHex);
     if (!own.tryTake(count)) return false;
     if (this.#ofSource(whose).tryTake(count)) return true;
     own.giveBack(count);
@@ -46,13 +46,13 @@ export class PeerLimits {
 
   /** Takes unconditionally: `ready` waits for the shortfall. */
   charge(whose: Whose, count: number): void {
-    this.#peers.of(whose.id).charge(count);
+    this.#peers.of(whose.overlayHex).charge(count);
     this.#ofSource(whose).charge(count);
   }
 
   /** Resolves when neither owes anything; undefined when neither does. @throws the signal's reason */
   ready(whose: Whose, signal: AbortSignal): Promise<void> | undefined {
-    const limits = [this.#peers.of(whose.id), this.#ofSource(whose)];
+    const limits = [this.#peers.of(whose.overlayHex), this.#ofSource(whose)];
     return limits.some((limit) => limit.owes()) ? allReady(limits, signal) : undefined;
   }
 

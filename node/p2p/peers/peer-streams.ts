@@ -75,9 +75,10 @@ export class PeerStreams {
   }
 
   async open(peer: Peer, protocolId: string, options: OpenOptions): Promise<MessageStream> {
-    const session = this.#sessions.of(peer.id);
+    const session = this.#sessions.of(peer.overlayHex);
     const link = session?.peer === peer ? this.#sessions.linkOf(session) : undefined;
-    if (link === undefined) throw new StreamError('PEER_NOT_FOUND', `peer ${peer.id} is not connected`);
+    if (link === undefined)
+      throw new StreamError('PEER_NOT_FOUND', `peer ${peer.overlayHex} is not connected`);
     const { clock } = this.#deps;
     const startedAt = clock.monotonic();
     const stream = this.#framed(link.open(protocolId), protocolId, options.signal);
@@ -146,7 +147,7 @@ export class PeerStreams {
       this.#metrics.handlerResets.inc();
       const { log } = this.#deps;
       if (log.isLevelEnabled('debug'))
-        log.debug({ err: error, protocol: spec.id, peer: peer.id }, 'stream failed');
+        log.debug({ err: error, protocol: spec.id, peer: peer.overlayHex }, 'stream failed');
     }
   }
 

@@ -22,7 +22,7 @@ export interface Session {
 export function newSession(
   link: Link,
   introduction: Introduction,
-  known: Pick<Peer, 'id' | 'direction' | 'generation' | 'connectedAt'>,
+  known: Pick<Peer, 'overlayHex' | 'direction' | 'generation' | 'connectedAt'>,
 ): Session {
   const { record, ethereum, fullNode, underlays, welcomeMessage } = introduction;
   const controller = new AbortController();
@@ -87,17 +87,17 @@ export class Sessions {
   /** @returns the session that already has this overlay or identity; then nothing is registered */
   register(session: Session): Session | undefined {
     const { peer, remoteId } = session;
-    const known = this.#byOverlay.get(peer.id) ?? this.#byRemoteId.get(remoteId);
+    const known = this.#byOverlay.get(peer.overlayHex) ?? this.#byRemoteId.get(remoteId);
     if (known !== undefined) return known;
-    this.#byOverlay.set(peer.id, session);
+    this.#byOverlay.set(peer.overlayHex, session);
     this.#byRemoteId.set(remoteId, session);
     return undefined;
   }
 
   /** Forgets the session and aborts `peer.closed`. @returns false when it was gone already */
   remove(session: Session): boolean {
-    if (this.#byOverlay.get(session.peer.id) !== session) return false;
-    this.#byOverlay.delete(session.peer.id);
+    if (this.#byOverlay.get(session.peer.overlayHex) !== session) return false;
+    this.#byOverlay.delete(session.peer.overlayHex);
     this.#byRemoteId.delete(session.remoteId);
     session.controller.abort(new StreamError('STREAM_RESET', 'the peer is disconnected'));
     return true;

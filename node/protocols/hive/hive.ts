@@ -87,8 +87,8 @@ class Gossip implements Hive {
   }
 
   forget(peer: Peer): void {
-    this.#inbound.delete(peer.id);
-    this.#outbound.delete(peer.id);
+    this.#inbound.delete(peer.overlayHex);
+    this.#outbound.delete(peer.overlayHex);
   }
 
   async announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void> {
@@ -150,19 +150,22 @@ class Gossip implements Hive {
     const writes = taken.map((record) => this.#deps.addressBook.put(record));
     if (learned.length > 0) for (const listener of this.#listeners) listener(learned);
     await Promise.all(writes);
-    log.debug({ peer: stream.peer.id, records: peers.length, taken: taken.length }, 'peers announced');
+    log.debug(
+      { peer: stream.peer.overlayHex, records: peers.length, taken: taken.length },
+      'peers announced',
+    );
   }
 
   #dropped(peer: Peer, reason: string): void {
     if (reason.startsWith('TIMESTAMP_')) this.#metrics.timestampRejected.inc({ reason });
-    this.#deps.log.debug({ peer: peer.id, reason }, 'announced record dropped');
+    this.#deps.log.debug({ peer: peer.overlayHex, reason }, 'announced record dropped');
   }
 
   #budget(budgets: Map<string, Budget>, peer: Peer): Budget {
-    let budget = budgets.get(peer.id);
+    let budget = budgets.get(peer.overlayHex);
     if (budget === undefined) {
       budget = new Budget(this.#deps.clock.monotonic());
-      budgets.set(peer.id, budget);
+      budgets.set(peer.overlayHex, budget);
     }
     return budget;
   }

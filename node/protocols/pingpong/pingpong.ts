@@ -43,7 +43,7 @@ export function createPingpong(deps: PingpongDeps): Pingpong {
   const metrics = deps.metrics.register(PINGPONG_METRICS);
   const limits = new RateLimits(PINGS, clock);
   host.handle(PINGPONG, async (stream, signal) => {
-    const limit = limits.of(stream.peer.id);
+    const limit = limits.of(stream.peer.overlayHex);
     for (;;) {
       const ping = await nextPing(stream, deps.clock, signal);
       if (ping === undefined) return;

@@ -101,9 +101,9 @@ class ThresholdExchange implements Pricing {
       throw new StreamError('MESSAGE_MALFORMED', 'threshold of more than 256 bits');
     if (threshold < this.#minimum) {
       this.#metrics.tooLow.inc();
-      const { id, remoteAddress: address } = peer;
+      const { overlayHex, remoteAddress: address } = peer;
       const detail = `a threshold of ${threshold}, expected ${this.#minimum} or more`;
-      this.#refusals.tell({ id, address }, { code: 'THRESHOLD_TOO_LOW', detail });
+      this.#refusals.tell({ id: overlayHex, address }, { code: 'THRESHOLD_TOO_LOW', detail });
       await this.#disconnect(peer, threshold, 'threshold too low');
     } else if (!this.#limit(peer).tryTake(1)) {
       this.#metrics.tooMany.inc();
@@ -112,8 +112,8 @@ class ThresholdExchange implements Pricing {
   }
 
   async #disconnect(peer: Peer, threshold: bigint, reason: string): Promise<void> {
-    this.#deps.log.debug({ peer: peer.id, threshold: String(threshold) }, reason);
-    await this.#deps.host.disconnect(peer.id, reason);
+    this.#deps.log.debug({ peer: peer.overlayHex, threshold: String(threshold) }, reason);
+    await this.#deps.host.disconnect(peer.overlayHex, reason);
   }
 
   #limit(peer: Peer): RateLimit {

@@ -123,7 +123,7 @@ class TimeSettlements implements Pseudosettle {
   #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
     const { clock } = this.#deps;
     const [now, atMs] = [unixSeconds(clock.now()), clock.monotonic()];
-    const last = this.#store.received(peer.id);
+    const last = this.#store.received(peer.overlayHex);
     if (last.timestamp === now) {
       throw new PseudosettleError('SETTLEMENT_TOO_SOON', 'settlement too soon');
     }
@@ -136,7 +136,7 @@ class TimeSettlements implements Pseudosettle {
       ),
       rate: forClass(this.#options.refreshRate, peer.fullNode, this.#options.lightFactor),
     });
-    this.#store.noteReceived(peer.id, { timestamp: now, atMs, total: last.total + accepted });
+    this.#store.noteReceived(peer.overlayHex, { timestamp: now, atMs, total: last.total + accepted });
     this.#deps.accounting.refreshmentReceived(peer, accepted);
     this.#metrics.received.inc();
     this.#metrics.receivedAmount.inc(Number(accepted));
@@ -158,14 +158,14 @@ class TimeSettlements implements Pseudosettle {
 
   async #pay(peer: Peer, attempted: bigint): Promise<Refreshment> {
     const { clock } = this.#deps;
-    const last = this.#store.sent(peer.id);
+    const last = this.#store.sent(peer.overlayHex);
     await this.#keepDistance(last.checkedAtMs, peer.closed);
     const startedAt = unixSeconds(clock.now());
     const answer = await this.#ask(peer, attempted);
     const nowMs = clock.now();
     const moment = momentOfStamp(answer.timestamp, { startedAt, endedAt: unixSeconds(nowMs) });
     checkAnswer({ attempted, ...answer }, { moment, last }, this.#options);
-    this.#store.noteSent(peer.id, {
+    this.#store.noteSent(peer.overlayHex, {
       timestamp: answer.timestamp,
       checkedAt: moment,
       checkedAtMs: nowMs,

@@ -45,7 +45,7 @@ export class PullsyncObserver {
   }
 
   pulled(peer: Peer, address: Uint8Array): void {
-    this.#deps.events?.add('pulled', address, { peer: peer.id });
+    this.#deps.events?.add('pulled', address, { peer: peer.overlayHex });
   }
 
   /** @param valid deliveries of a page */
@@ -74,7 +74,7 @@ export class PullsyncObserver {
   }
 
   served(peer: Peer, address: Uint8Array): void {
-    this.#deps.events?.add('pull-served', address, { peer: peer.id });
+    this.#deps.events?.add('pull-served', address, { peer: peer.overlayHex });
   }
 
   /** A delivery, which is empty for a missing chunk. */
@@ -89,6 +89,10 @@ export class PullsyncObserver {
   #spanned(name: string, { peer, bin, chunks }: Delivery, work: () => Promise<void>): Promise<void> {
     const { tracing } = this.#deps;
     if (tracing === undefined || chunks === 0) return work();
-    return tracing.span(name, { parent: 'none', attributes: { 'peer.overlay': peer.id, bin, chunks } }, work);
+    return tracing.span(
+      name,
+      { parent: 'none', attributes: { 'peer.overlay': peer.overlayHex, bin, chunks } },
+      work,
+    );
   }
 }

@@ -80,8 +80,8 @@ export class PushsyncObserver {
 
   noCredit(peer: Peer, { chunk, causeEvent }: Pushed): void {
     this.#metrics.overdraftRefresh.inc();
-    this.#deps.events?.add('no-credit', chunk.address, { causeEvent, peer: peer.id });
-    this.#deps.tracing?.current()?.event('overdrawn', { 'peer.overlay': peer.id });
+    this.#deps.events?.add('no-credit', chunk.address, { causeEvent, peer: peer.overlayHex });
+    this.#deps.tracing?.current()?.event('overdrawn', { 'peer.overlay': peer.overlayHex });
   }
 
   /** Runs one attempt. */
@@ -101,19 +101,19 @@ export class PushsyncObserver {
     request: () => Promise<T>,
   ): Promise<T> {
     const { clock, events } = this.#deps;
-    const start = events?.add('push', address, { causeEvent, peer: peer.id, attempt });
+    const start = events?.add('push', address, { causeEvent, peer: peer.overlayHex, attempt });
     const startedAt = clock.monotonic();
     let status = 'failure';
     this.#metrics.attempts.inc();
     try {
       const result = await request();
       status = 'success';
-      events?.add('push-accepted', address, { causeEvent: start, peer: peer.id, attempt });
+      events?.add('push-accepted', address, { causeEvent: start, peer: peer.overlayHex, attempt });
       return result;
     } catch (error) {
       this.#metrics.failedAttempts.inc();
       const detail = reasonOf(error);
-      events?.add('push-failed', address, { causeEvent: start, peer: peer.id, attempt, detail });
+      events?.add('push-failed', address, { causeEvent: start, peer: peer.overlayHex, attempt, detail });
       throw error;
     } finally {
       this.#metrics.pushTime.observe({ status }, (clock.monotonic() - startedAt) / 1000);
@@ -126,14 +126,14 @@ export class PushsyncObserver {
 
   /** @param chunk hex of its identity */
   notTaken(peer: Peer, chunk: string, err: unknown): void {
-    this.#deps.log.debug({ err, chunk, peer: peer.id }, 'chunk not taken');
+    this.#deps.log.debug({ err, chunk, peer: peer.overlayHex }, 'chunk not taken');
   }
 
   // ── serving peers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   received(peer: Peer, address: Uint8Array): CauseEvent {
     this.#metrics.received.inc();
-    return this.#deps.events?.add('received', address, { peer: peer.id });
+    return this.#deps.events?.add('received', address, { peer: peer.overlayHex });
   }
 
   verified(address: Uint8Array): void {
@@ -167,14 +167,18 @@ export class PushsyncObserver {
   /** @param sender of the delivery */
   forwarded(sender: Peer, { chunk, causeEvent }: Pushed): void {
     this.#metrics.forwarder.inc();
-    this.#deps.events?.add('forwarded', chunk.address, { causeEvent, peer: sender.id });
+    this.#deps.events?.add('forwarded', chunk.address, { causeEvent, peer: sender.overlayHex });
   }
 
   refused(peer: Peer, { address, causeEvent, startedAt }: Received, error: unknown): void {
     this.#metrics.handlerErrors.inc();
     this.#metrics.handlerTime.observe({ status: 'failure' }, this.#secondsSince(startedAt));
-    this.#deps.log.debug({ err: error, peer: peer.id }, 'delivery refused');
-    this.#deps.events?.add('refused', address, { causeEvent, peer: peer.id, detail: reasonOf(error) });
+    this.#deps.log.debug({ err: error, peer: peer.overlayHex }, 'delivery refused');
+    this.#deps.events?.add('refused', address, {
+      causeEvent,
+      peer: peer.overlayHex,
+      detail: reasonOf(error),
+    });
     this.#deps.tracing?.current()?.fail(error);
   }
 

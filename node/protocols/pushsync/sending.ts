@@ -78,7 +78,7 @@ export class Sender {
 
   /** The peer is not asked to take this chunk for a while. */
   avoid(peer: Peer, parcel: Parcel): void {
-    this.#failed.add(parcel.id, peer.id);
+    this.#failed.add(parcel.id, peer.overlayHex);
   }
 
   async send<R>(
@@ -152,7 +152,7 @@ export class Sender {
       .peers()
       .filter((peer) => isResponsible(peer.overlay, address, topology.storageRadius()))
       .sort((a, b) => closerTo(address, a.overlay, b.overlay));
-    return nearest === undefined || skip.has(nearest.id) ? undefined : nearest;
+    return nearest === undefined || skip.has(nearest.overlayHex) ? undefined : nearest;
   }
 
   #reserveCredit(peer: Peer, parcel: Parcel, originated: boolean): Credit {
@@ -194,7 +194,10 @@ export class Sender {
     }
     if (!equalBytes(receipt.address, address)) {
       this.#deps.host.misbehaved(peer, 'receipt for another chunk');
-      throw new PushsyncError('RECEIPT_INVALID', `invalid receipt. chunk ${toHex(address)}, peer ${peer.id}`);
+      throw new PushsyncError(
+        'RECEIPT_INVALID',
+        `invalid receipt. chunk ${toHex(address)}, peer ${peer.overlayHex}`,
+      );
     }
   }
 }

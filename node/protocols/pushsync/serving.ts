@@ -141,7 +141,7 @@ export class Serving {
     const parcel = { chunk, stamp: message.stamp, id, onSent: undefined, keptHere: false, causeEvent };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
     // A node that does not count itself would send the chunk back to the closest peer, and so in circles.
-    const exclude = this.#options.reachable ? [] : [sender.id];
+    const exclude = this.#options.reachable ? [] : [sender.overlayHex];
     const way: Way<Receipt> = { originated: false, exclude, accept: (receipt) => receipt };
     const outcome = await this.#sender.send(parcel, way, deadline.signal);
     if (outcome.outcome === 'exhausted') {
@@ -221,6 +221,6 @@ function refusal(error: unknown, sender: Peer): string {
   if (error instanceof PostageError) return `invalid stamp: ${message}`;
   if (error instanceof ReserveOverwriteError) return `reserve put: reserve putter.Put: ${message}`;
   if (error instanceof AccountingError)
-    return `prepare debit to peer ${sender.id} before writeback: ${message}`;
+    return `prepare debit to peer ${sender.overlayHex} before writeback: ${message}`;
   return `handler: push to closest chunk: ${message}`;
 }

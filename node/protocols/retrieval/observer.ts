@@ -58,7 +58,7 @@ export class RetrievalObserver {
   // ── asking peers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
   noCredit(peer: Peer, { address, causeEvent }: Requested): void {
-    this.#deps.events?.add('no-credit', address, { causeEvent, peer: peer.id });
+    this.#deps.events?.add('no-credit', address, { causeEvent, peer: peer.overlayHex });
   }
 
   /** Runs one attempt. */
@@ -78,20 +78,20 @@ export class RetrievalObserver {
     request: () => Promise<T>,
   ): Promise<T> {
     const { accounting, clock, events } = this.#deps;
-    const start = events?.add('ask', address, { causeEvent, peer: peer.id, attempt });
+    const start = events?.add('ask', address, { causeEvent, peer: peer.overlayHex, attempt });
     const startedAt = clock.monotonic();
     this.#metrics.peerRequests.inc();
     try {
       const result = await request();
       this.#metrics.retrieved.inc();
-      events?.add('ask-delivered', address, { causeEvent: start, peer: peer.id, attempt });
+      events?.add('ask-delivered', address, { causeEvent: start, peer: peer.overlayHex, attempt });
       this.#metrics.chunkPrice.observe(Number(accounting.price(peer.overlay, address)));
       this.#metrics.chunkTime.observe(this.#secondsSince(startedAt));
       return result;
     } catch (error) {
       this.#metrics.errors.inc();
       const detail = reasonOf(error);
-      events?.add('ask-failed', address, { causeEvent: start, peer: peer.id, attempt, detail });
+      events?.add('ask-failed', address, { causeEvent: start, peer: peer.overlayHex, attempt, detail });
       if (error instanceof ChunkError) this.#metrics.invalid.inc();
       throw error;
     }
@@ -99,7 +99,7 @@ export class RetrievalObserver {
 
   /** @param chunk address in hex */
   notDelivered(peer: Peer, chunk: string, err: unknown): void {
-    this.#deps.log.debug({ err, chunk, peer: peer.id }, 'chunk not delivered');
+    this.#deps.log.debug({ err, chunk, peer: peer.overlayHex }, 'chunk not delivered');
   }
 
   /** @param attempts peers asked */
@@ -110,7 +110,7 @@ export class RetrievalObserver {
   // ── serving peers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   received(peer: Peer, address: Uint8Array): CauseEvent {
-    return this.#deps.events?.add('requested', address, { peer: peer.id });
+    return this.#deps.events?.add('requested', address, { peer: peer.overlayHex });
   }
 
   /** @param forwarded whether other peers have to be asked */
@@ -121,13 +121,13 @@ export class RetrievalObserver {
 
   served(peer: Peer, { address, causeEvent }: Requested, forwarded: boolean): void {
     const detail = forwarded ? 'brought by another peer' : 'from the local store';
-    this.#deps.events?.add('delivered', address, { causeEvent, peer: peer.id, detail });
+    this.#deps.events?.add('delivered', address, { causeEvent, peer: peer.overlayHex, detail });
   }
 
   refused(peer: Peer, { address, causeEvent }: Requested, error: unknown): void {
-    this.#deps.log.debug({ err: error, peer: peer.id }, 'request refused');
+    this.#deps.log.debug({ err: error, peer: peer.overlayHex }, 'request refused');
     const detail = reasonOf(error);
-    this.#deps.events?.add('not-delivered', address, { causeEvent, peer: peer.id, detail });
+    this.#deps.events?.add('not-delivered', address, { causeEvent, peer: peer.overlayHex, detail });
     this.#deps.tracing?.current()?.fail(error);
   }
 

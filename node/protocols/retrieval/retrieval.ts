@@ -123,7 +123,7 @@ class Search implements Retrieval {
     const { address, id } = wanted;
     const { accounting, clock, host, topology } = this.#deps;
     const skip = this.#failed.peers(id);
-    if (requester !== undefined) skip.add(requester.id);
+    if (requester !== undefined) skip.add(requester.overlayHex);
     let asked = 0;
     const outcome = await attemptPeers<Chunk, Chunk>(
       {
@@ -146,7 +146,7 @@ class Search implements Retrieval {
         },
         accept: (chunk) => chunk,
         failed: (peer, err) => {
-          if (!isRefusal(err)) this.#failed.add(id, peer.id);
+          if (!isRefusal(err)) this.#failed.add(id, peer.overlayHex);
           this.#observer.notDelivered(peer, id, err);
           return true;
         },

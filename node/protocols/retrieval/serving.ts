@@ -97,7 +97,7 @@ export class Serving {
     signal: AbortSignal,
   ): Promise<Found> {
     if (!isAddress(address)) {
-      throw new RetrievalError('ADDRESS_INVALID', `invalid address queried by peer ${requester.id}`);
+      throw new RetrievalError('ADDRESS_INVALID', `invalid address queried by peer ${requester.overlayHex}`);
     }
     const local = this.#deps.store.chunks.get(address);
     this.#observer.looked(address, local === undefined);
@@ -148,7 +148,7 @@ function refusal(error: unknown, requester: Peer): string {
   if (error instanceof ChunkNotFoundError) return 'retrieve chunk: storage: not found';
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof AccountingError) {
-    return `prepare debit to peer ${requester.id} before writeback: ${message}`;
+    return `prepare debit to peer ${requester.overlayHex} before writeback: ${message}`;
   }
   if (error instanceof RetrievalError && error.code === 'ADDRESS_INVALID') return message;
   return `retrieve chunk: ${message}`;

@@ -157,7 +157,7 @@ class Cheques implements SwapProtocol {
       this.#told.delete(peer);
       return new Map();
     }
-    const asked = cheques.hasDeductedFor(peer.id) ? { ...rates, deduction: 0n } : rates;
+    const asked = cheques.hasDeductedFor(peer.overlayHex) ? { ...rates, deduction: 0n } : rates;
     this.#told.set(peer, asked);
     return ratesHeaders(asked);
   }
@@ -166,7 +166,7 @@ class Cheques implements SwapProtocol {
     const asked = this.#told.get(stream.peer);
     using deadline = this.#deps.clock.deadline(PAYMENT_TIMEOUT_MS, signal);
     const message = await stream.read(EmitCheque, deadline.signal);
-    const refusals = this.#refusals.of(stream.peer.id);
+    const refusals = this.#refusals.of(stream.peer.overlayHex);
     await refusals.take(1, deadline.signal);
     try {
       if (asked === undefined) throw new SwapError('NO_EXCHANGE_HEADER');
@@ -175,7 +175,7 @@ class Cheques implements SwapProtocol {
     } catch (error) {
       this.#metrics.rejected.inc();
       const { code } = error as { code?: unknown };
-      this.#deps.log.info({ peer: stream.peer.id, code }, 'cheque refused');
+      this.#deps.log.info({ peer: stream.peer.overlayHex, code }, 'cheque refused');
       // A reset says that we refuse the cheque, or have it already: the payer may write it off. While we
       // cannot tell, it hears nothing and keeps the cheque in doubt.
       if (!(error instanceof SwapError)) await aborted(deadline.signal);
@@ -187,7 +187,7 @@ class Cheques implements SwapProtocol {
   /** Consequences for the peer. @throws HostError `NETWORK_UNAVAILABLE` */
   async #refused(peer: Peer, { code, message }: SwapError): Promise<void> {
     const { host } = this.#deps;
-    if (code === 'CHEQUE_MALFORMED') await host.blocklist(peer.id, MISCONDUCT_MS, message);
+    if (code === 'CHEQUE_MALFORMED') await host.blocklist(peer.overlayHex, MISCONDUCT_MS, message);
     else if (NEVER_HONEST.has(code)) host.misbehaved(peer, message);
   }
 
@@ -211,9 +211,9 @@ class Cheques implements SwapProtocol {
    */
   #checkRecords(peer: Peer, { cheque, asked }: Offer): { increase: bigint; rates: Rates } {
     const { cheques } = this.#deps.swap;
-    const rates = cheques.hasDeductedFor(peer.id) ? { ...asked, deduction: 0n } : asked;
+    const rates = cheques.hasDeductedFor(peer.overlayHex) ? { ...asked, deduction: 0n } : asked;
     const acceptance = {
-      mayPayFrom: cheques.mayPayFrom(peer.id, cheque.chequebook),
+      mayPayFrom: cheques.mayPayFrom(peer.overlayHex, cheque.chequebook),
       beneficiary: this.#options.beneficiary,
       lastPayout: cheques.lastReceived(cheque.chequebook)?.cumulativePayout ?? 0n,
       rates,
@@ -278,7 +278,7 @@ class Cheques implements SwapProtocol {
     session.lock
       .run(() => this.#settleEarlier(peer, session, peer.closed))
       .catch((err: unknown) =>
-        this.#deps.log.debug({ err, peer: peer.id }, 'cheque in doubt could not be settled'),
+        this.#deps.log.debug({ err, peer: peer.overlayHex }, 'cheque in doubt could not be settled'),
       );
   }
 
@@ -363,7 +363,7 @@ class Cheques implements SwapProtocol {
     try {
       const rates = ratesOf(stream.headers);
       const { oracle, cheques } = this.#deps.swap;
-      checkRates(rates, oracle.rates(), { deductedBefore: cheques.hasDeductedBy(peer.id) });
+      checkRates(rates, oracle.rates(), { deductedBefore: cheques.hasDeductedBy(peer.overlayHex) });
       const issued = await choose(rates);
       await stream.write(EmitCheque, { cheque: encodeCheque(issued.cheque) });
       await taken(stream, signal);
@@ -380,7 +380,7 @@ class Cheques implements SwapProtocol {
   }
 
   #deductionFor(peer: Peer, asked: Rates): bigint {
-    const issuedBefore = this.#deps.swap.cheques.hasDeductionIssued(peer.id);
+    const issuedBefore = this.#deps.swap.cheques.hasDeductionIssued(peer.overlayHex);
     return deductionFor(asked, { issuedBefore });
   }
 

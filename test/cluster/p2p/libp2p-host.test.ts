@@ -93,7 +93,7 @@ test('all lightweight protocols run between two hosts', async () => {
     const accounting = {
       thresholdFor: () => 13_500_000n + BigInt(i),
       thresholdAnnounced: (peer: Peer, threshold: bigint) =>
-        void granted.set(`${i} by ${peer.id}`, threshold),
+        void granted.set(`${i} by ${peer.overlayHex}`, threshold),
     };
     createPricing({ refreshRate: 4_500_000n, thresholdMinimum: 0n }, { ...env, accounting });
     const hive = createHive({ networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false }, env);
@@ -106,14 +106,14 @@ test('all lightweight protocols run between two hosts', async () => {
   const learned = new Promise<readonly string[]>((resolve) => services[0]?.hive.onLearned(resolve));
   const peer = await a.host.connect([b.underlay], never);
   const third = await b.host.connect([c.underlay], never);
-  expect(granted.get(`0 by ${peer.id}`)).toBe(13_500_001n);
-  expect(granted.get(`2 by ${peer.id}`)).toBe(13_500_001n);
+  expect(granted.get(`0 by ${peer.overlayHex}`)).toBe(13_500_001n);
+  expect(granted.get(`2 by ${peer.overlayHex}`)).toBe(13_500_001n);
   expect(await services[0]?.pingpong.ping(peer, never)).toBeGreaterThan(0);
   expect(await services[0]?.status.request(peer, never)).toEqual(snapshot(1));
   const [first] = b.host.peers();
-  await services[1]?.hive.announce(first as Peer, [third.id], never);
-  expect(await learned).toEqual([third.id]);
-  expect(a.addressBook.get(third.id)?.overlay).toEqual(c.host.overlay);
+  await services[1]?.hive.announce(first as Peer, [third.overlayHex], never);
+  expect(await learned).toEqual([third.overlayHex]);
+  expect(a.addressBook.get(third.overlayHex)?.overlay).toEqual(c.host.overlay);
 });
 
 function snapshot(n: number): StatusSnapshot {
@@ -277,7 +277,7 @@ test('a disconnected peer is gone on both sides', async () => {
   await using b = await libp2pNode(2);
   const peer = await a.host.connect([b.underlay], never);
   const left = departure(b);
-  await a.host.disconnect(peer.id, 'enough');
+  await a.host.disconnect(peer.overlayHex, 'enough');
   await left;
   expect(peer.closed.aborted).toBe(true);
   expect(a.host.peers()).toEqual([]);

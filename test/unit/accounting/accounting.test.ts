@@ -11,7 +11,7 @@ function connectedTo(given: Parameters<typeof bookkeeper>[0] & { fullNode?: bool
   const keeper = bookkeeper(given);
   const peer = fakePeer(7, given);
   keeper.accounting.connected(peer);
-  const row = () => keeper.accounting.balance(peer.id);
+  const row = () => keeper.accounting.balance(peer.overlayHex);
   return { ...keeper, keeper, peer, row };
 }
 
@@ -120,9 +120,9 @@ describe('using a service', () => {
     const later = fakePeer(8);
     accounting.thresholdAnnounced(later, 1n << 200n);
     accounting.connected(later);
-    expect(accounting.balance(later.id)?.thresholdReceived).toBe(1n << 200n);
+    expect(accounting.balance(later.overlayHex)?.thresholdReceived).toBe(1n << 200n);
     accounting.prepareCredit(later, 1n << 199n, false).apply();
-    expect(accounting.balance(later.id)?.consumedBalance).toBe(-(1n << 199n));
+    expect(accounting.balance(later.overlayHex)?.consumedBalance).toBe(-(1n << 199n));
   });
 
   test('of a light node counts against a tenth until the peer has announced its threshold', () => {
@@ -151,7 +151,7 @@ describe('using a service', () => {
     const peer = fakePeer(9);
     accounting.prepareDebit(peer, PRICE).apply();
     accounting.connected(peer);
-    expect(accounting.balance(peer.id)?.consumedBalance).toBe(PRICE);
+    expect(accounting.balance(peer.overlayHex)?.consumedBalance).toBe(PRICE);
   });
 });
 
@@ -182,7 +182,7 @@ describe('giving a service', () => {
     accounting.prepareDebit(peer, PRICE).release();
     await clock.settle();
     // (53 x 320,000 + 13,500,000) / 4,500,000
-    expect(blocklisted).toEqual([{ peer: peer.id, durationMs: 6_000, reason: 'ghost overdraw' }]);
+    expect(blocklisted).toEqual([{ peer: peer.overlayHex, durationMs: 6_000, reason: 'ghost overdraw' }]);
   });
 
   test('is tolerated up to the disconnect limit and one second of refresh, at the limit the peer is blocklisted', () => {
@@ -192,7 +192,7 @@ describe('giving a service', () => {
     expect(blocklisted).toEqual([]);
     accounting.prepareDebit(peer, 1n).apply();
     expect(blocklisted).toEqual([
-      { peer: peer.id, durationMs: 7_000, reason: 'disconnect threshold exceeded' },
+      { peer: peer.overlayHex, durationMs: 7_000, reason: 'disconnect threshold exceeded' },
     ]);
   });
 
@@ -351,7 +351,7 @@ describe('a session', () => {
     const again = fakePeer(7);
     accounting.connected(again);
     await clock.settle();
-    expect(accounting.balance(again.id)).toMatchObject({
+    expect(accounting.balance(again.overlayHex)).toMatchObject({
       balance: 0n,
       consumedBalance: 0n,
       reservedBalance: 0n,
@@ -421,7 +421,7 @@ test('balances are on disk some seconds later and at the stop, and a restart sho
   const setup = connectedTo({ state });
   const { accounting, clock, peer } = setup;
   owe(setup, 1_000_000n);
-  const shown = () => bookkeeper({ state }).accounting.balance(peer.id)?.consumedBalance;
+  const shown = () => bookkeeper({ state }).accounting.balance(peer.overlayHex)?.consumedBalance;
   await clock.advance(4_999);
   expect(shown()).toBeUndefined();
   await clock.advance(1);
@@ -430,9 +430,9 @@ test('balances are on disk some seconds later and at the stop, and a restart sho
   await accounting.stop();
   expect(shown()).toBe(-1_600_000n);
   const restarted = bookkeeper({ state });
-  expect(restarted.accounting.balances().map((row) => row.peer)).toEqual([peer.id]);
+  expect(restarted.accounting.balances().map((row) => row.peer)).toEqual([peer.overlayHex]);
   restarted.accounting.connected(peer);
-  expect(restarted.accounting.balance(peer.id)?.consumedBalance).toBe(0n);
+  expect(restarted.accounting.balance(peer.overlayHex)?.consumedBalance).toBe(0n);
 });
 
 test('amounts of the fast profile are exact', () => {
@@ -464,7 +464,9 @@ describe('a peer that was blocklisted', () => {
     overdraw(setup, setup.peer);
     await setup.clock.settle();
     expect(setup.blocklisted).toEqual([]);
-    expect(setup.disconnected).toEqual([{ peer: setup.peer.id, reason: 'disconnect threshold exceeded' }]);
+    expect(setup.disconnected).toEqual([
+      { peer: setup.peer.overlayHex, reason: 'disconnect threshold exceeded' },
+    ]);
   });
 
   test('is refused twice as long the next time, up to eight times, unless it has settled in between', async () => {
@@ -528,7 +530,9 @@ describe('a peer that returns without having paid', () => {
     const { blocklisted, refused } = await comesBack(2, 18_000_000n, 0);
     expect(refused).toBe(1);
     // (2 x 18,000,000 + 13,500,000) / 4,500,000
-    expect(blocklisted).toEqual([{ peer: fakePeer(7).id, durationMs: 11_000, reason: 'debts left behind' }]);
+    expect(blocklisted).toEqual([
+      { peer: fakePeer(7).overlayHex, durationMs: 11_000, reason: 'debts left behind' },
+    ]);
   });
 
   test('is admitted repeatedly when it waits until its debt is forgiven', async () => {
@@ -557,28 +561,32 @@ describe('only a limited number of accounts is kept:', () => {
       peer.leave();
       accounting.disconnected(peer);
     }
-    return { accounting, first, has: (n: number) => accounting.balance(fakePeer(n).id) !== undefined };
+    return {
+      accounting,
+      first,
+      has: (n: number) => accounting.balance(fakePeer(n).overlayHex) !== undefined,
+    };
   }
 
   test('those of connected peers always, of others the newest', () => {
     const { accounting, first, has } = visitedBy(10_100);
     expect(accounting.balances()).toHaveLength(10_000);
-    expect(accounting.balance(first.id)).toBeDefined();
+    expect(accounting.balance(first.overlayHex)).toBeDefined();
     expect([has(2), has(101), has(102)]).toEqual([false, false, true]);
   });
 
   test('those with the least at stake are forgotten first', () => {
     const { has } = visitedBy(10_002, (accounting, peer) => {
-      if (peer.id === fakePeer(2).id) accounting.prepareDebit(peer, 5n).apply();
-      if (peer.id === fakePeer(3).id) accounting.prepareCredit(peer, 5n, true).apply();
-      if (peer.id === fakePeer(4).id) accounting.paymentReceived(peer, 5n);
+      if (peer.overlayHex === fakePeer(2).overlayHex) accounting.prepareDebit(peer, 5n).apply();
+      if (peer.overlayHex === fakePeer(3).overlayHex) accounting.prepareCredit(peer, 5n, true).apply();
+      if (peer.overlayHex === fakePeer(4).overlayHex) accounting.paymentReceived(peer, 5n);
     });
     expect([has(2), has(3), has(4), has(5), has(6), has(7)]).toEqual([true, true, true, false, false, true]);
   });
 
   test('the smallest debts are forgotten first when no account is at zero', () => {
     const { has } = visitedBy(10_003, (accounting, peer) => {
-      accounting.prepareDebit(peer, peer.id === fakePeer(500).id ? 1n : 1_000n).apply();
+      accounting.prepareDebit(peer, peer.overlayHex === fakePeer(500).overlayHex ? 1n : 1_000n).apply();
     });
     expect([has(2), has(3), has(4), has(500)]).toEqual([false, false, true, false]);
   });

@@ -21,7 +21,7 @@ class SlowState extends MemoryState {
 function bench() {
   const [clock, state] = [new ManualClock(), new SlowState()];
   const store = new BalanceStore({ clock, state, log: silentLogger() });
-  const account: StoredBalance = { id: 'aa'.repeat(32), balance: 1n, surplus: 0n, originated: 0n };
+  const account: StoredBalance = { overlayHex: 'aa'.repeat(32), balance: 1n, surplus: 0n, originated: 0n };
   const onDisk = () => [...new BalanceStore({ clock, state, log: silentLogger() }).load()][0]?.balance;
   return { clock, state, store, account, onDisk };
 }

@@ -17,7 +17,7 @@ export interface FakePeer extends Peer {
 export function fakePeer(n: number, given: { fullNode?: boolean } = {}): FakePeer {
   const controller = new AbortController();
   return {
-    id: n.toString(16).padStart(64, '0'),
+    overlayHex: n.toString(16).padStart(64, '0'),
     overlay: new Uint8Array(32).fill(n),
     ethereum: new Uint8Array(20).fill(n),
     fullNode: given.fullNode ?? true,

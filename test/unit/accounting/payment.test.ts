@@ -16,7 +16,7 @@ async function debtor(given: Parameters<typeof bookkeeper>[0] = {}) {
   const use = (times: number, originated = true) => {
     for (let n = 0; n < times; n++) accounting.prepareCredit(peer, PRICE, originated).apply();
   };
-  const row = () => accounting.balance(peer.id);
+  const row = () => accounting.balance(peer.overlayHex);
   use(21);
   await clock.settle();
   expect(row()?.consumedBalance).toBe(0n);
@@ -212,7 +212,7 @@ describe('a payment received', () => {
     const keeper = bookkeeper();
     const peer = fakePeer(7, given);
     keeper.accounting.connected(peer);
-    return { ...keeper, keeper, peer, row: () => keeper.accounting.balance(peer.id) };
+    return { ...keeper, keeper, peer, row: () => keeper.accounting.balance(peer.overlayHex) };
   }
 
   test('pays the debt, and any excess is surplus that the next services use up', () => {

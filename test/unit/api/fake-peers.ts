@@ -95,7 +95,7 @@ export function fakePeers(turn: PeerKnobs): PeerServices {
         return STATUS;
       },
       async request(asked) {
-        if (turn.silentPeers.has(asked.id)) throw new Error('no answer');
+        if (turn.silentPeers.has(asked.overlayHex)) throw new Error('no answer');
         return STATUS;
       },
       isWarmingUp: () => false,
@@ -115,7 +115,7 @@ function fakeHost(turn: PeerKnobs): NodeServices['host'] {
       return peer(7);
     },
     async disconnect(overlayHex) {
-      const at = turn.peers.findIndex(({ id }) => id === overlayHex);
+      const at = turn.peers.findIndex((peer) => peer.overlayHex === overlayHex);
       if (at === -1) throw new HostError('PEER_NOT_FOUND', 'no such peer');
       turn.peers.splice(at, 1);
     },
@@ -123,7 +123,7 @@ function fakeHost(turn: PeerKnobs): NodeServices['host'] {
       failIf(turn, 'blocklist');
       return turn.blocklist;
     },
-    peer: (overlayHex) => turn.peers.find(({ id }) => id === overlayHex),
+    peer: (overlayHex) => turn.peers.find((peer) => peer.overlayHex === overlayHex),
     peers: () => turn.peers,
     welcomeMessage: () => welcome,
     setWelcomeMessage(text) {
@@ -135,7 +135,7 @@ function fakeHost(turn: PeerKnobs): NodeServices['host'] {
 export function peer(fill: number, direction: 'inbound' | 'outbound' = 'outbound'): Peer {
   const overlay = new Uint8Array(32).fill(fill);
   return {
-    id: toHex(overlay),
+    overlayHex: toHex(overlay),
     overlay,
     ethereum: new Uint8Array(20).fill(fill),
     fullNode: true,

@@ -38,7 +38,7 @@ class Remote {
   constructor(bin: number, shared: number, number = 1) {
     const overlay = addressIn(bin, number);
     overlay[shared >> 3]! |= 0x80 >> (shared & 7);
-    this.peer = { id: toHex(overlay), overlay } as Peer;
+    this.peer = { overlayHex: toHex(overlay), overlay } as Peer;
   }
 
   holds(entries: readonly ReserveEntry[]): void {

@@ -227,7 +227,7 @@ class Story {
     if (reserve.hasRoomFor(overlay) || leftovers > reserve.capacity()) return;
     const beside = node.peers().filter((peer) => proximityOrder(overlay, peer.overlay) === reserve.radius());
     if (beside.length > 0)
-      expect.fail(`${name} is full at ${reserve.radius()}, and there is ${beside[0]!.id}`);
+      expect.fail(`${name} is full at ${reserve.radius()}, and there is ${beside[0]!.overlayHex}`);
   }
 
   /**

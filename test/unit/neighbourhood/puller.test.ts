@@ -126,7 +126,7 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
   const radiusListeners = new Set<(radius: number, before: number) => void>();
   let current = radius;
   const of = (peer: Peer): Remote => {
-    const remote = remotes.get(peer.id);
+    const remote = remotes.get(peer.overlayHex);
     if (remote?.session?.peer !== peer) throw new StreamError('PEER_NOT_FOUND', 'not connected');
     return remote;
   };
@@ -174,7 +174,7 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
     connect: (remote: Remote, { fullNode = true } = {}) => {
       const controller = new AbortController();
       const peer: Peer = {
-        id: remote.id,
+        overlayHex: remote.id,
         overlay: remote.overlay,
         ethereum: new Uint8Array(20),
         fullNode,

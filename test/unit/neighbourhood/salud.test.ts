@@ -112,8 +112,8 @@ function salud() {
       },
       status: {
         async request(peer) {
-          asked.push(peer.id.slice(0, 2));
-          return { ...SNAPSHOT, ...(await answers.get(peer.id)?.()) };
+          asked.push(peer.overlayHex.slice(0, 2));
+          return { ...SNAPSHOT, ...(await answers.get(peer.overlayHex)?.()) };
         },
       },
     },
@@ -122,7 +122,7 @@ function salud() {
   health.onNetworkRadius((radius) => radii.push(radius));
   const join = (prefix: string, answer: () => Promise<Partial<StatusSnapshot>> = async () => ({})) => {
     const peer = fakePeer(fromHex(prefix.padEnd(64, '0')));
-    answers.set(peer.id, answer);
+    answers.set(peer.overlayHex, answer);
     peers.push(peer);
     connected(peer);
   };

@@ -70,7 +70,7 @@ export class SmallNode {
   #worker: ReserveWorker;
 
   constructor(overlay: Uint8Array, reserve: Reserve, network: SmallNetwork) {
-    this.peer = { id: toHex(overlay), overlay } as Peer;
+    this.peer = { overlayHex: toHex(overlay), overlay } as Peer;
     this.reserve = reserve;
     this.#network = network;
     const release = reserve.release.bind(reserve);
@@ -87,7 +87,7 @@ export class SmallNode {
 
   /** For messages. */
   get name(): string {
-    return `node ${this.peer.id.slice(0, 2)}`;
+    return `node ${this.peer.overlayHex.slice(0, 2)}`;
   }
 
   get overlay(): Uint8Array {
@@ -215,7 +215,7 @@ export class SmallNode {
     const bin = this.#binOf(peer);
     this.#beside.set(bin, this.peers().filter((one) => this.#binOf(one) === bin).length);
     const storageRadius = await this.#ask(peer, signal, ({ reserve }) => reserve.radius());
-    this.#told.set(peer.id, storageRadius);
+    this.#told.set(peer.overlayHex, storageRadius);
     return { storageRadius } as StatusSnapshot;
   }
 
@@ -230,8 +230,8 @@ export class SmallNode {
       return items.length > 0 ? items : new Promise<typeof items>(() => undefined);
     });
     for (const entry of entries) {
-      const isOfThePeer = proximityOrder(peer.overlay, entry.address) >= this.#told.get(peer.id)!;
-      if (isOfThePeer) this.#evidenceOf(entry).holders.add(peer.id);
+      const isOfThePeer = proximityOrder(peer.overlay, entry.address) >= this.#told.get(peer.overlayHex)!;
+      if (isOfThePeer) this.#evidenceOf(entry).holders.add(peer.overlayHex);
     }
     const last = entries.at(-1);
     return { entries, topmost: last?.binId ?? 0n };

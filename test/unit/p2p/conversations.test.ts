@@ -234,7 +234,9 @@ function judge({ conversation }: (typeof rows)[number], target: Target, { peer }
   const { protocol } = conversation;
   if (protocol.endsWith('/pricing')) {
     const { paymentThreshold } = message('theirs', 1, conversation, AnnouncePaymentThreshold);
-    expect(target.accounting.balance(peer.id)?.thresholdReceived).toBe(decodeAmount(paymentThreshold));
+    expect(target.accounting.balance(peer.overlayHex)?.thresholdReceived).toBe(
+      decodeAmount(paymentThreshold),
+    );
   }
   if (protocol.endsWith('/peers')) {
     const told = message('theirs', 1, conversation, Peers).peers.map(({ overlay }) => toHex(overlay));

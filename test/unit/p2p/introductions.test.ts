@@ -356,7 +356,7 @@ test('no peer is blocklisted while the machine has no network', async () => {
   const [peer] = node.host.peers();
   node.failure = Object.assign(new Error('no route'), { code: 'ENETUNREACH' });
   await node.host.connect(['/ip4/10.1.0.3/tcp/1'], never).catch((error: unknown) => error);
-  await expect(node.host.blocklist(peer?.id ?? '', 1_000, 'it did not pay')).rejects.toMatchObject({
+  await expect(node.host.blocklist(peer?.overlayHex ?? '', 1_000, 'it did not pay')).rejects.toMatchObject({
     code: 'NETWORK_UNAVAILABLE',
   });
   expect(node.host.peers()).toEqual([peer]);
@@ -370,7 +370,7 @@ test('a single host that cannot be reached says nothing about the network while 
   await expect(stoppedHost()).rejects.toMatchObject({ code: 'DIAL_FAILED' });
   expect(node.host.networkStatus()).toBe('Available');
   const [peer] = node.host.peers();
-  await node.host.disconnect(peer?.id ?? '', 'last one');
+  await node.host.disconnect(peer?.overlayHex ?? '', 'last one');
   await expect(stoppedHost()).rejects.toMatchObject({ code: 'DIAL_FAILED' });
   expect(node.host.networkStatus()).toBe('Unavailable');
 });
@@ -383,7 +383,7 @@ test('an address of a family over which no peer is connected says nothing about 
   await expect(unrouted()).rejects.toMatchObject({ code: 'DIAL_FAILED' });
   expect(node.host.networkStatus()).toBe('Available');
   const [peer] = node.host.peers();
-  await node.host.blocklist(peer?.id ?? '', 1_000, 'it did not pay');
+  await node.host.blocklist(peer?.overlayHex ?? '', 1_000, 'it did not pay');
   expect(node.host.peers()).toEqual([]);
   await expect(unrouted()).rejects.toMatchObject({ code: 'DIAL_FAILED' });
   expect(node.host.networkStatus()).toBe('Unavailable');

@@ -265,7 +265,7 @@ test.each([
   const peer = await a.host.connect([b.underlay()], never);
   await expect(a.host.connect([at(b.underlay())], never)).rejects.toMatchObject({
     code: 'ALREADY_CONNECTED',
-    message: expect.stringContaining(peer.id),
+    message: expect.stringContaining(peer.overlayHex),
   });
   expect(peer.closed.aborted).toBe(false);
   expect([...a.host.peers(), ...b.host.peers()]).toHaveLength(2);
@@ -286,8 +286,8 @@ test.each([
 test('two nodes that dial each other at the same time keep one session each', async () => {
   const { a, b } = await pair();
   const connected: string[] = [];
-  a.host.onConnected((peer) => connected.push(`a: ${peer.id}`));
-  b.host.onConnected((peer) => connected.push(`b: ${peer.id}`));
+  a.host.onConnected((peer) => connected.push(`a: ${peer.overlayHex}`));
+  b.host.onConnected((peer) => connected.push(`b: ${peer.overlayHex}`));
   await Promise.allSettled([a.host.connect([b.underlay()], never), b.host.connect([a.underlay()], never)]);
   expect(connected.sort()).toEqual([`a: ${toHex(b.host.overlay)}`, `b: ${toHex(a.host.overlay)}`]);
   expect([...a.host.peers(), ...b.host.peers()].some(({ closed }) => closed.aborted)).toBe(false);
@@ -312,11 +312,11 @@ test('a disconnect ends streams and is seen on both sides', async () => {
   const peer = await a.host.connect([b.underlay()], never);
   const stream = await a.host.open(peer, ECHO.id, { signal: never });
   const reading = expect(stream.read(Echo)).rejects.toMatchObject({ code: 'STREAM_RESET' });
-  await a.host.disconnect(peer.id, 'enough');
+  await a.host.disconnect(peer.overlayHex, 'enough');
   await reading;
   expect(peer.closed.aborted).toBe(true);
   expect(b.host.peers()).toEqual([]);
-  await expect(a.host.disconnect(peer.id, 'again')).rejects.toMatchObject({ code: 'PEER_NOT_FOUND' });
+  await expect(a.host.disconnect(peer.overlayHex, 'again')).rejects.toMatchObject({ code: 'PEER_NOT_FOUND' });
   await expect(a.host.open(peer, ECHO.id, { signal: never })).rejects.toMatchObject({
     code: 'PEER_NOT_FOUND',
   });
@@ -331,21 +331,21 @@ test('a blocklisted peer is refused in both directions until its time is over, e
   await first.host.start();
   await b.host.start();
   const peer = await first.host.connect([b.underlay()], never);
-  await first.host.blocklist(peer.id, 60_000, 'it did not pay');
-  await first.host.blocklist(peer.id, 1_000, 'again');
+  await first.host.blocklist(peer.overlayHex, 60_000, 'it did not pay');
+  await first.host.blocklist(peer.overlayHex, 1_000, 'again');
   expect(peer.closed.aborted).toBe(true);
   await first.host.stop();
   const a = memoryNode({ network, n: 1, clock, state });
   await a.host.start();
   expect(a.host.blocklisted()).toMatchObject([
-    { overlay: peer.id, durationMs: 60_000, reason: 'again', fullNode: true },
+    { overlay: peer.overlayHex, durationMs: 60_000, reason: 'again', fullNode: true },
   ]);
   await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({ code: 'PEER_BLOCKLISTED' });
   await b.host.connect([a.underlay()], never).catch((error: unknown) => error);
   expect(a.host.peers()).toEqual([]);
   await clock.advance(60_000);
   expect(a.host.blocklisted()).toEqual([]);
-  expect((await a.host.connect([b.underlay()], never)).id).toBe(peer.id);
+  expect((await a.host.connect([b.underlay()], never)).overlayHex).toBe(peer.overlayHex);
 });
 
 test('a node with fixed peers refuses all others, whichever side dials', async () => {
@@ -424,7 +424,7 @@ test.each([
   expect(peer).toMatchObject({ generation, overlay: b.host.overlay, underlays: [b.underlay()] });
   expect(await arrived).toMatchObject({ generation, overlay: a.host.overlay, underlays: [a.underlay()] });
   const timed = generation === '15.0.0';
-  expect((a.addressBook.get(peer.id)?.timestamp ?? 0n) > 0n).toBe(timed);
+  expect((a.addressBook.get(peer.overlayHex)?.timestamp ?? 0n) > 0n).toBe(timed);
 });
 
 test('nodes without a common generation do not become peers, and their connection ends', async () => {
@@ -474,14 +474,14 @@ test('after a hundred failed dials in a row dialling pauses, and then resumes', 
     Promise.allSettled(Array.from({ length: count }, () => a.host.connect([nowhere], never)));
   await fail(FAILURES_MAX - 1);
   const peer = await a.host.connect([b.underlay()], never);
-  await a.host.disconnect(peer.id, 'again');
+  await a.host.disconnect(peer.overlayHex, 'again');
   await fail(FAILURES_MAX);
   await expect(a.host.connect([b.underlay()], never)).rejects.toMatchObject({
     code: 'DIAL_PAUSED',
     retryAfterMs: 120_000,
   });
   await clock.advance(120_000);
-  expect((await a.host.connect([b.underlay()], never)).id).toBe(peer.id);
+  expect((await a.host.connect([b.underlay()], never)).overlayHex).toBe(peer.overlayHex);
 });
 
 test('no peer is blocklisted before a network has been seen', async () => {
@@ -492,10 +492,10 @@ test('no peer is blocklisted before a network has been seen', async () => {
   });
   expect(a.host.blocklisted()).toEqual([]);
   const arrived = new Promise<Peer>((resolve) => b.host.onConnected(resolve));
-  const { id } = await a.host.connect([b.underlay()], never);
+  const { overlayHex } = await a.host.connect([b.underlay()], never);
   await arrived;
   expect([a.host.networkStatus(), b.host.networkStatus()]).toEqual(['Available', 'Available']);
-  await a.host.blocklist(id, 1_000, 'it did not pay');
+  await a.host.blocklist(overlayHex, 1_000, 'it did not pay');
   expect(a.host.blocklisted()).toHaveLength(1);
 });
 

@@ -26,7 +26,7 @@ function asking(
   const plan: AttemptsPlan<string, string> = {
     errorsMax: 10,
     skip: new Set(),
-    choose: (skip) => peers.find(({ id }) => !skip.has(id)),
+    choose: (skip) => peers.find(({ overlayHex }) => !skip.has(overlayHex)),
     multiplex: 0,
     isNeighbour: () => false,
     reserve: () => credit,

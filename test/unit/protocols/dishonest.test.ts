@@ -122,5 +122,5 @@ test('a peer that never takes delivery of what was fetched for it is refused', a
     await clock.advance(300);
   }
   expect(node!.host.blocklisted()).toMatchObject([{ overlay: hater.id, reason: 'ghost overdraw' }]);
-  expect(node!.host.peers().map(({ id }) => id)).toEqual([far!.id]);
+  expect(node!.host.peers().map(({ overlayHex }) => overlayHex)).toEqual([far!.id]);
 });

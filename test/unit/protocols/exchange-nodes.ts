@@ -138,7 +138,7 @@ export function exchangeNode(n: number, options: ExchangeOptions): ExchangeNode 
   });
   const parts = { ...shared, topology, accounting, store };
   const known = new Set<string>();
-  wire.onConnected(({ id }) => void known.add(id));
+  wire.onConnected(({ overlayHex }) => void known.add(overlayHex));
   const losses: string[] = [];
   wire.onDisconnected((_peer, reason) => void losses.push(reason));
   const node: ExchangeNode = {
@@ -245,9 +245,9 @@ function topologyOf(
     peers,
     closestPeer(address, { skip, includeSelf }) {
       const [best] = peers()
-        .filter(({ id }) => !skip.has(id))
+        .filter(({ overlayHex }) => !skip.has(overlayHex))
         .sort((a, b) => closerTo(address, a.overlay, b.overlay))
-        .sort((a, b) => Number(unhealthy().has(a.id)) - Number(unhealthy().has(b.id)));
+        .sort((a, b) => Number(unhealthy().has(a.overlayHex)) - Number(unhealthy().has(b.overlayHex)));
       if (!includeSelf || !reachable) return best;
       return best === undefined || closerTo(address, host.overlay, best.overlay) < 0 ? 'self' : best;
     },

@@ -84,7 +84,7 @@ function closestOf(host: Host) {
     ): Peer | 'self' | undefined {
       const [best] = host
         .peers()
-        .filter(({ id }) => !skip.has(id))
+        .filter(({ overlayHex }) => !skip.has(overlayHex))
         .sort((a, b) => closerTo(address, a.overlay, b.overlay));
       if (!includeSelf) return best;
       return best === undefined || closerTo(address, host.overlay, best.overlay) < 0 ? 'self' : best;

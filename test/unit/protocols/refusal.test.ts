@@ -30,7 +30,7 @@ test.each([RETRIEVAL, PUSHSYNC, PULLSYNC, CURSORS])(
     ]);
     await expect(asking.host.connect([other.underlay()], never)).rejects.toThrow();
     await clock.advance(60_000);
-    expect((await asking.host.connect([other.underlay()], never)).id).toBe(peer.id);
+    expect((await asking.host.connect([other.underlay()], never)).overlayHex).toBe(peer.overlayHex);
   },
 );
 

@@ -109,7 +109,7 @@ const rows = [
     good: fc.constant(NOTHING),
     hostile: fc.uint8Array({ maxLength: 40 }),
     withinMs: 10_000,
-    ask: ({ hive }, { peer }) => hive.announce(peer, [peer.id], peer.closed),
+    ask: ({ hive }, { peer }) => hive.announce(peer, [peer.overlayHex], peer.closed),
     judge({ ended, empty, ending }) {
       if (empty && ending !== 'reset') expect(ended).toEqual({ value: undefined });
     },
@@ -312,7 +312,7 @@ const rows = [
       const timely =
         reply !== undefined && reply.timestamp >= 1_699_999_998n && reply.timestamp <= 1_700_000_002n;
       const good = accepted === DEBT && timely;
-      const paid = target.accounting.balance(intruder.peer.id)?.consumedBalance === 0n;
+      const paid = target.accounting.balance(intruder.peer.overlayHex)?.consumedBalance === 0n;
       const reasons = target.losses;
       // A reset may come before or after what was sent ahead of it was read.
       if (ending !== 'reset') expect(paid).toBe(good);
@@ -348,7 +348,7 @@ function isSigned(given: MessageOf<typeof Receipt>): boolean {
 
 function expectPaid({ accounting }: Target, { peer }: Intruder, chunks: number): void {
   const price = accounting.price(peer.overlay, chunk.address);
-  expect(accounting.balance(peer.id)?.consumedBalance ?? 0n).toBe(-price * BigInt(chunks));
+  expect(accounting.balance(peer.overlayHex)?.consumedBalance ?? 0n).toBe(-price * BigInt(chunks));
 }
 
 const thirds = new WeakMap<Target, ReturnType<typeof chunkNear>>();

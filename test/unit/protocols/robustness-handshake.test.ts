@@ -221,7 +221,7 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
       await target.clock.settle();
     }
     const [peer] = target.host.peers();
-    expect(peer).toMatchObject({ id: STRANGER });
+    expect(peer).toMatchObject({ overlayHex: STRANGER });
     expect(peer?.closed.aborted).toBe(false);
     await target.clock.advance(ALL_OVER_MS);
     expect(target.host.peers()).toEqual([peer]);

@@ -165,7 +165,7 @@ const rows = [
       if (connected && ending === 'reset') return;
       expect(connected).toBe(threshold === undefined || threshold >= MINIMUM_THRESHOLD);
       if (threshold !== undefined && connected) {
-        expect(target.accounting.balance(intruder.peer.id)?.thresholdReceived).toBe(threshold);
+        expect(target.accounting.balance(intruder.peer.overlayHex)?.thresholdReceived).toBe(threshold);
       }
     },
   }),
@@ -178,7 +178,7 @@ const rows = [
     hostile: anyPeers,
     judge({ messages: [first], connected, target, intruder, stream, whole, ending }) {
       expect(connected).toBe(true);
-      const learned = target.addressBook.overlays().filter((id) => id !== intruder.peer.id);
+      const learned = target.addressBook.overlays().filter((id) => id !== intruder.peer.overlayHex);
       for (const overlay of learned) expect(goodOverlays).toContain(overlay);
       if (first !== undefined && first.peers.length > 128) expect(stream.state).not.toBe('ended');
       else if (whole && ending === 'end') expect(stream.state).toBe('ended');
@@ -244,7 +244,7 @@ const rows = [
     judge({ messages: [first], answers, connected, debt, target, intruder }) {
       expect(connected).toBe(true);
       const amount = first && decodeAmount(first.amount);
-      const left = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+      const left = target.accounting.balance(intruder.peer.overlayHex)?.consumedBalance ?? 0n;
       if (answers.length === 0) expect([debt, amount]).toContain(amount === undefined ? debt : left);
       const [answer] = answers;
       if (answer === undefined) return;
@@ -266,7 +266,7 @@ const rows = [
     judge({ messages: [first], answers, connected, debt, target, intruder, ending }) {
       expect(connected).toBe(true);
       const held = first !== undefined && toHex(first.addr) === toHex(heldChunk.address);
-      const left = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+      const left = target.accounting.balance(intruder.peer.overlayHex)?.consumedBalance ?? 0n;
       const price = target.accounting.price(target.host.overlay, heldChunk.address);
       expect(left).toBe(held && answers.length > 0 ? debt + price : debt);
       if (ending !== 'reset') expect(answers).toHaveLength(first === undefined ? 0 : 1);
@@ -297,7 +297,7 @@ const rows = [
     ),
     judge({ messages: [first], answers, connected, debt, target, intruder, ending }) {
       expect(connected).toBe(true);
-      const left = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+      const left = target.accounting.balance(intruder.peer.overlayHex)?.consumedBalance ?? 0n;
       const valid = first !== undefined && first.stamp.length === 113 && isChunk(first);
       if (ending !== 'reset') expect(answers).toHaveLength(first === undefined ? 0 : 1);
       let stored = false;
@@ -400,7 +400,7 @@ class Range {
 }
 
 function isFit({ target, intruder }: { target: Target; intruder: Intruder }): boolean {
-  const debt = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+  const debt = target.accounting.balance(intruder.peer.overlayHex)?.consumedBalance ?? 0n;
   return !intruder.peer.closed.aborted && debt < 5_000_000n;
 }
 
@@ -421,7 +421,7 @@ async function attackOnce(
 ): Promise<void> {
   const { target, intruder } = pair;
   await given.prepare?.(target, intruder);
-  const debt = target.accounting.balance(intruder.peer.id)?.consumedBalance ?? 0n;
+  const debt = target.accounting.balance(intruder.peer.overlayHex)?.consumedBalance ?? 0n;
   const stream = intruder.link.accost(given.spec.id);
   await carryOut(attack, stream, target.clock);
   await target.clock.advance(ALL_OVER_MS);

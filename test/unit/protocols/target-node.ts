@@ -121,7 +121,7 @@ export function expectNothingLeft(target: Target, { link, peer }: Intruder): voi
   expect(link.left.map(({ protocolId, state }) => `${protocolId} ${state}`)).toEqual([]);
   expect(target.clock.running).toBe(0);
   expect(getEventListeners(peer.closed, 'abort')).toHaveLength(0);
-  const account = target.accounting.balance(peer.id);
+  const account = target.accounting.balance(peer.overlayHex);
   expect([account?.reservedBalance, account?.shadowReservedBalance, account?.ghostBalance]).toEqual([
     0n,
     0n,

@@ -33,9 +33,13 @@ function cheque(cumulativePayout: bigint): SignedCheque {
 }
 
 function receive(payout: bigint): Promise<void> {
-  return new ChequeStore(state).recordReceived({ id: PEER, ethereum: ISSUER.address }, cheque(payout), {
-    deducted: false,
-  });
+  return new ChequeStore(state).recordReceived(
+    { overlayHex: PEER, ethereum: ISSUER.address },
+    cheque(payout),
+    {
+      deducted: false,
+    },
+  );
 }
 
 /** As after a restart: everything from the disk. */

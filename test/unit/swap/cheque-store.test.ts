@@ -9,7 +9,7 @@ import { memoryRecords, testKey } from '../p2p/memory-nodes.ts';
 const issuer = createSigner(testKey(1));
 const chequebook = new Uint8Array(20).fill(7);
 const overlay = (n: number) => toHex(new Uint8Array(32).fill(n));
-const party = (n: number) => ({ id: overlay(n), ethereum: issuer.address });
+const party = (n: number) => ({ overlayHex: overlay(n), ethereum: issuer.address });
 
 test('an address that comes with two new overlays at once takes its cheques to the last one', async () => {
   const state = memoryRecords();

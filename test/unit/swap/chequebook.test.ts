@@ -14,7 +14,10 @@ import { SentTransactions } from './sent-transactions.ts';
 import { SwapChain } from './swap-chain.ts';
 
 const signer = createSigner(testKey(1));
-const peer = (n: number) => ({ id: toHex(new Uint8Array(32).fill(n)), ethereum: new Uint8Array(20).fill(n) });
+const peer = (n: number) => ({
+  overlayHex: toHex(new Uint8Array(32).fill(n)),
+  ethereum: new Uint8Array(20).fill(n),
+});
 
 function world(state = memoryRecords()) {
   const chain = new SwapChain();

@@ -4,7 +4,7 @@ import type { Peer } from '../../../node/p2p/host.ts';
 /** A connected full peer without any streams. */
 export function fakePeer(overlay: Uint8Array, changes: Partial<Peer> = {}): Peer {
   return {
-    id: toHex(overlay),
+    overlayHex: toHex(overlay),
     overlay,
     ethereum: new Uint8Array(20),
     fullNode: true,

@@ -118,12 +118,12 @@ property.prop([fc.array(step, { maxLength: 60 })], { numRuns: 60 })(
       expect(new Set(connected)).toEqual(new Set(peers.keys()));
       expect(snapshot.connected).toBe(connected.length);
       expect(snapshot.population).toBe(known.size);
-      expect(new Set(kademlia.peers().map((peer) => peer.id))).toEqual(new Set(connected));
-      expect(kademlia.neighbours().every((peer) => peers.has(peer.id))).toBe(true);
+      expect(new Set(kademlia.peers().map((peer) => peer.overlayHex))).toEqual(new Set(connected));
+      expect(kademlia.neighbours().every((peer) => peers.has(peer.overlayHex))).toBe(true);
       for (const overlay of OVERLAYS.slice(0, 4)) {
         const choice = kademlia.closestPeer(fromHex(overlay), { skip: new Set(), includeSelf: false });
         expect(choice === undefined).toBe(peers.size === 0);
-        if (choice !== undefined) expect(choice !== 'self' && peers.has(choice.id)).toBe(true);
+        if (choice !== undefined) expect(choice !== 'self' && peers.has(choice.overlayHex)).toBe(true);
       }
       const reachable = (snapshot.bins[0]?.connectedPeers ?? []).filter(
         ({ metrics }) => metrics?.reachability === 'Public',

@@ -227,7 +227,7 @@ test('a connected peer stays when another overlay claims its address', async () 
   const there = connect(id('80'));
   await kademlia.start();
   await clock.advance(1);
-  net.dial = () => there.id;
+  net.dial = () => there.overlayHex;
   await know([id('40')]);
   expect(drops).toEqual([]);
   expect(kademlia.snapshot()).toMatchObject({ population: 1, connected: 1 });
@@ -507,7 +507,7 @@ test('known peers are dialled while a bootnode does not answer', async () => {
   await kademlia.start();
   await clock.settle();
   expect(dialled()).toEqual([bootnode, underlayOf(id('40'))]);
-  expect(kademlia.peers().map((peer) => peer.id)).toEqual([id('40')]);
+  expect(kademlia.peers().map((peer) => peer.overlayHex)).toEqual([id('40')]);
   answer.resolve(id('80'));
   await kademlia.stop();
 });
@@ -690,7 +690,7 @@ test('the closest peer is the one at the smallest distance that is not skipped, 
   for (const prefix of ['80', 'c0', '40']) connect(id(prefix));
   const closest = (prefix: string, skip: string[] = [], includeSelf = false) => {
     const choice = kademlia.closestPeer(fromHex(id(prefix)), { skip: new Set(skip.map(id)), includeSelf });
-    return choice === 'self' || choice === undefined ? choice : choice.id.slice(0, 2);
+    return choice === 'self' || choice === undefined ? choice : choice.overlayHex.slice(0, 2);
   };
   expect(closest('ff')).toBe('c0');
   expect(closest('ff', ['c0'])).toBe('80');
@@ -707,9 +707,9 @@ test('neighbours are the peers within the storage radius', async () => {
   const { kademlia, connect } = table({ storageRadius: () => radius });
   await kademlia.start();
   for (const prefix of ['80', '40', '20']) connect(id(prefix));
-  expect(kademlia.neighbours().map((peer) => peer.id.slice(0, 2))).toEqual(['40', '20']);
+  expect(kademlia.neighbours().map((peer) => peer.overlayHex.slice(0, 2))).toEqual(['40', '20']);
   radius = 2;
-  expect(kademlia.neighbours().map((peer) => peer.id.slice(0, 2))).toEqual(['20']);
+  expect(kademlia.neighbours().map((peer) => peer.overlayHex.slice(0, 2))).toEqual(['20']);
   expect(kademlia.snapshot().depth).toBe(2);
   await kademlia.stop();
 });
@@ -853,7 +853,7 @@ test('a newly connected peer is used at once, a healthy reachable one is preferr
   connect(id('c0'));
   const closest = () => {
     const choice = kademlia.closestPeer(fromHex(id('ff')), { skip: new Set(), includeSelf: false });
-    return choice === 'self' ? choice : choice?.id;
+    return choice === 'self' ? choice : choice?.overlayHex;
   };
   expect(closest()).toBe(id('c0'));
   kademlia.rated(id('80'), { healthy: true, latencyMs: 4 });
@@ -881,11 +881,11 @@ test('a peer in the neighbourhood of a chunk comes before a healthy one, by the 
   kademlia.rated(id('80'), { healthy: true });
   await clock.settle();
   const closest = () => kademlia.closestPeer(fromHex(id('ff')), { skip: new Set(), includeSelf: false });
-  expect(closest()).toMatchObject({ id: id('80') });
+  expect(closest()).toMatchObject({ overlayHex: id('80') });
   radius = 2;
-  expect(closest()).toMatchObject({ id: id('c0') });
+  expect(closest()).toMatchObject({ overlayHex: id('c0') });
   radius = 3;
-  expect(closest()).toMatchObject({ id: id('80') });
+  expect(closest()).toMatchObject({ overlayHex: id('80') });
   await kademlia.stop();
 });
 
@@ -895,7 +895,7 @@ test('a node that others cannot reach is never the closest', async () => {
   const own = { skip: new Set<string>(), includeSelf: true };
   expect(kademlia.closestPeer(fromHex(id('00')), own)).toBeUndefined();
   connect(id('80'));
-  expect(kademlia.closestPeer(fromHex(id('00')), own)).toMatchObject({ id: id('80') });
+  expect(kademlia.closestPeer(fromHex(id('00')), own)).toMatchObject({ overlayHex: id('80') });
   expect(kademlia.snapshot().reachability).toBe('Private');
   await kademlia.stop();
 });
@@ -909,7 +909,7 @@ test('a configured bootnode is used like any other peer', async () => {
   everybodyHome(net);
   await kademlia.start();
   await clock.settle();
-  expect(kademlia.peers().map((peer) => peer.id)).toEqual([id('80')]);
+  expect(kademlia.peers().map((peer) => peer.overlayHex)).toEqual([id('80')]);
   await kademlia.stop();
 });
 
@@ -932,7 +932,7 @@ test('a dedicated bootnode introduces peers and does nothing else', async () => 
   connect(id('40'), 'inbound', true, [`/ip4/8.8.4.4/tcp/1634/p2p/${otherPeerId}`]);
   await clock.settle();
   expect(announced).toEqual([]);
-  expect(kademlia.closestPeer(fromHex(id('80')), any)).toMatchObject({ id: id('40') });
+  expect(kademlia.closestPeer(fromHex(id('80')), any)).toMatchObject({ overlayHex: id('40') });
   await kademlia.stop();
 });
 

@@ -44,7 +44,7 @@ test.each([2, 5, 12])('%i nodes that know one bootnode form a full mesh', async 
   for (const table of tables) await table.stop();
   const overlays = nodes.map(({ host }) => toHex(host.overlay)).sort();
   for (const { host } of nodes) {
-    const peers = host.peers().map(({ id }) => id);
+    const peers = host.peers().map(({ overlayHex }) => overlayHex);
     expect([...peers, toHex(host.overlay)].sort()).toEqual(overlays);
   }
 });
@@ -59,7 +59,7 @@ test('every node names the same peer as closest to an address', async () => {
   await vi.waitFor(() => {
     const answers = tables.map((table, i) => {
       const closest = table.closestPeer(address, { skip: new Set(), includeSelf: true });
-      return closest === 'self' ? toHex((nodes[i] as MemoryNode).host.overlay) : closest?.id;
+      return closest === 'self' ? toHex((nodes[i] as MemoryNode).host.overlay) : closest?.overlayHex;
     });
     expect(new Set(answers).size).toBe(1);
   });

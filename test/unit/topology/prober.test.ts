@@ -36,7 +36,7 @@ function prober({
       log: silentLogger(),
       metrics: createMetrics({ prefix: 'svc' }),
       isCommon,
-      onResult: (peer, reachability) => results.push(`${peer.id.slice(0, 2)} ${reachability}`),
+      onResult: (peer, reachability) => results.push(`${peer.overlayHex.slice(0, 2)} ${reachability}`),
     },
   );
   const count = () => probes.splice(0).length;

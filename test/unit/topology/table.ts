@@ -108,8 +108,8 @@ export function table(
   let learned: (overlays: readonly string[]) => void = () => undefined;
   const hive = {
     announce: async (peer: Peer, about: readonly string[]) => {
-      net.announce(peer.id);
-      announced.push({ to: peer.id, about });
+      net.announce(peer.overlayHex);
+      announced.push({ to: peer.overlayHex, about });
     },
     onLearned: (listener: typeof learned) => {
       learned = listener;

@@ -29,7 +29,7 @@ function tiersOf(
 const nobody = new Set<string>();
 /** Deeper than any two addresses can be: there is no neighbourhood. */
 const FAR = BINS;
-const prefixOf = (found: Peer | undefined) => found?.id.slice(0, 2);
+const prefixOf = (found: Peer | undefined) => found?.overlayHex.slice(0, 2);
 
 test('a healthy peer that can be reached comes before a closer one that is neither', () => {
   const peers = ['80', 'a0', 'c0', 'ff'].map(peer);
@@ -47,7 +47,7 @@ test('when a tier is used up the next one follows', () => {
   for (let i = 0; i < 4; i++) {
     const found = tiers.closest(overlay('ff'), FAR, skip);
     order.push(prefixOf(found));
-    if (found !== undefined) skip.add(found.id);
+    if (found !== undefined) skip.add(found.overlayHex);
   }
   expect(order).toEqual(['80', 'c0', 'ff', undefined]);
 });
@@ -71,7 +71,7 @@ test('among the peers of a neighbourhood a healthy one comes before a closer unh
 
 test('a peer of the neighbourhood that is skipped, or no closer than the node itself, does not count', () => {
   const tiers = tiersOf(['80', 'c0'].map(peer), { reachable: ['80'], healthy: ['80'] });
-  expect(prefixOf(tiers.closest(overlay('ff'), 2, new Set([peer('c0').id])))).toBe('80');
+  expect(prefixOf(tiers.closest(overlay('ff'), 2, new Set([peer('c0').overlayHex])))).toBe('80');
   expect(tiers.closest(overlay('ff'), 2, nobody, overlay('fe'))).toBeUndefined();
 });
 
@@ -89,7 +89,7 @@ property.prop([overlays, overlays, fc.nat({ max: 12 }), fc.infiniteStream(fc.nat
   'whoever is chosen is the closest of the best tier that has somebody left, in the neighbourhood if it has any there',
   (present, addresses, radius, ranks) => {
     const peers = present.map((address) => fakePeer(address));
-    const rank = new Map(peers.map(({ id }) => [id, ranks.next().value as number]));
+    const rank = new Map(peers.map(({ overlayHex }) => [overlayHex, ranks.next().value as number]));
     const tiers = new Tiers(own);
     const bins = Array.from({ length: BINS }, (_, bin) =>
       peers.filter(({ overlay: address }) => proximityOrder(own, address) === bin),
@@ -99,16 +99,16 @@ property.prop([overlays, overlays, fc.nat({ max: 12 }), fc.infiniteStream(fc.nat
       isPublic: (id) => (rank.get(id) ?? 0) >= 2,
       isHealthy: (id) => (rank.get(id) ?? 0) % 2 === 1,
     });
-    const tierOf = ({ id }: Peer) => Math.max(1, rank.get(id) ?? 0);
-    const skip = new Set(peers.filter((_, i) => i % 5 === 4).map(({ id }) => id));
+    const tierOf = ({ overlayHex }: Peer) => Math.max(1, rank.get(overlayHex) ?? 0);
+    const skip = new Set(peers.filter((_, i) => i % 5 === 4).map(({ overlayHex }) => overlayHex));
     for (const address of addresses) {
       const inside = (peer: Peer) => Number(isResponsible(peer.overlay, address, radius));
       const [expected] = peers
-        .filter(({ id }) => !skip.has(id))
+        .filter(({ overlayHex }) => !skip.has(overlayHex))
         .sort(
           (a, b) => inside(b) - inside(a) || tierOf(b) - tierOf(a) || closerTo(address, a.overlay, b.overlay),
         );
-      expect(tiers.closest(address, radius, skip)?.id).toBe(expected?.id);
+      expect(tiers.closest(address, radius, skip)?.overlayHex).toBe(expected?.overlayHex);
     }
   },
 );

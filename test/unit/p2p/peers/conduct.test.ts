@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { Conduct, FAULTS, SOURCE_FAULTS } from '../../../../node/p2p/peers/conduct.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';
 
-const someone = (id: string, remoteAddress = '/ip4/8.8.8.8/tcp/1634') => ({ id, remoteAddress });
+const someone = (overlayHex: string, remoteAddress = '/ip4/8.8.8.8/tcp/1634') => ({
+  overlayHex,
+  remoteAddress,
+});
 
 function faults(conduct: Conduct, who: ReturnType<typeof someone>, count: number, weight = 1): number {
   return Array.from({ length: count }, () => conduct.bears(who, weight)).filter(Boolean).length;

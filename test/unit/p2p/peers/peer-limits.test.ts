@@ -8,7 +8,7 @@ const RATES = {
   source: { perSecond: 1, burst: 20 },
   nearby: { perSecond: 1, burst: 50 },
 };
-const peer = (n: number, remoteAddress: string) => ({ id: `peer ${n}`, remoteAddress });
+const peer = (n: number, remoteAddress: string) => ({ overlayHex: `peer ${n}`, remoteAddress });
 
 test.each([
   ['/ip4/8.8.8.8/tcp/1634', 20],

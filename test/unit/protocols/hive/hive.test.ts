@@ -388,10 +388,10 @@ test('a budget is forgotten with its peer', async () => {
   const records = Array.from({ length: 120 }, (_, i) => recordOf(i + 11));
   for (const record of records) await a.addressBook.put(record);
   await announce(records.map(({ overlay }) => toHex(overlay)));
-  await a.host.disconnect(peer.id, 'again');
+  await a.host.disconnect(peer.overlayHex, 'again');
   for (const { overlay } of records) await b.addressBook.remove(toHex(overlay));
   const again: Peer = await a.host.connect([b.underlay()], never);
-  expect(again.id).toBe(peer.id);
+  expect(again.overlayHex).toBe(peer.overlayHex);
   await clock.settle();
   const before = learned.flat().length;
   const stream = await a.host.open(again, HIVE['15.0.0'].id, { signal: never });
@@ -474,8 +474,8 @@ test('any message of gossip leaves the peer connected, and the next message is r
     ),
     { numRuns: 60 },
   );
-  const { id } = b.host.peers()[0] ?? { id: '' };
-  expect(id).toBe(toHex(a.host.overlay));
+  const { overlayHex } = b.host.peers()[0] ?? { overlayHex: '' };
+  expect(overlayHex).toBe(toHex(a.host.overlay));
   const before = learned.length;
   const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
   await stream.write(Peers, { peers: [recordOf(90, { timestamp: BigInt(Math.floor(clock.now() / 1000)) })] });

@@ -514,7 +514,7 @@ test('a peer that disconnects ends the wait for its offer', async () => {
     await stream.read(Want);
   });
   const page = outcome(sync(one));
-  await node.host.disconnect(one.peer.id, 'enough');
+  await node.host.disconnect(one.peer.overlayHex, 'enough');
   await clock.settle();
   expect(page.error).toMatchObject({ code: 'STREAM_RESET' });
   await expect(sync(one)).rejects.toMatchObject({ code: 'PEER_NOT_FOUND' });

@@ -49,7 +49,7 @@ export function pushHex(end: RawEnd, frames: readonly string[], size = 7): void 
 
 export function somePeer(overlay: Uint8Array): Peer {
   return {
-    id: toHex(overlay),
+    overlayHex: toHex(overlay),
     overlay,
     ethereum: new Uint8Array(20),
     fullNode: true,

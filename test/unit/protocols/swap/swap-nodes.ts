@@ -97,11 +97,11 @@ export async function swapNode(
       host,
       accounting: {
         paymentReceived(peer, amount) {
-          credited.push({ peer: peer.id, amount });
+          credited.push({ peer: peer.overlayHex, amount });
           ledger?.paymentReceived(peer, amount);
         },
         paidAhead(peer, amount) {
-          ahead.set(peer.id, amount);
+          ahead.set(peer.overlayHex, amount);
           ledger?.paidAhead(peer, amount);
         },
       },

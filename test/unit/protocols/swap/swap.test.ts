@@ -337,7 +337,7 @@ describe('the debtor', () => {
       expect(got.at(-1)?.cumulativePayout).toBe(sessions * 70n * RATE + DEDUCTION);
       expect(a.services.cheques.totalIssued(bookOf(a))).toBe(got.at(-1)?.cumulativePayout);
       const { underlays } = peer;
-      await a.host.disconnect(peer.id, 'enough');
+      await a.host.disconnect(peer.overlayHex, 'enough');
       await clock.settle();
       peer = await a.host.connect(underlays, never);
       await clock.settle();
@@ -747,7 +747,7 @@ describe('a debt', () => {
     const peer = await meet(mallory, b, clock);
     const debtor = b.host.peer(toHex(mallory.host.overlay))!;
     const serve = () => accounting!.prepareDebit(debtor, 300_000n).apply();
-    const balance = () => accounting!.balance(debtor.id)?.consumedBalance;
+    const balance = () => accounting!.balance(debtor.overlayHex)?.consumedBalance;
     const pay = async (cumulativePayout: bigint, key: Uint8Array) => {
       const cheque = { chequebook: book, beneficiary: b.signer.address, cumulativePayout };
       const stream = await mallory.host.open(peer, SWAP.id, { signal: never });
@@ -769,7 +769,7 @@ describe('a debt', () => {
     }
     expect(debtor.closed.aborted).toBe(true);
     expect(b.host.blocklisted()).toMatchObject([
-      { overlay: debtor.id, reason: 'disconnect threshold exceeded' },
+      { overlay: debtor.overlayHex, reason: 'disconnect threshold exceeded' },
     ]);
   });
 });
@@ -778,7 +778,7 @@ describe('a peer that moved to another overlay', () => {
   test('keeps its cheques and its chequebook; a second deduction is possible', async () => {
     const parts = world();
     const a = await swapNode(1, parts);
-    const party = { id: 'aa'.repeat(32), ethereum: createSigner(testKey(2)).address };
+    const party = { overlayHex: 'aa'.repeat(32), ethereum: createSigner(testKey(2)).address };
     const book = parts.chain.deploy(testKey(2), FUNDS);
     const cheque = signCheque(
       { chequebook: book, beneficiary: a.signer.address, cumulativePayout: 77n },
@@ -789,7 +789,7 @@ describe('a peer that moved to another overlay', () => {
     const b = await swapNode(2, parts, { chequebook: book });
     await meet(a, b, parts.clock);
     expect(a.services.settlements()).toEqual([{ peer: b.id, received: 77n, sent: 0n }]);
-    expect(a.services.cheques.hasDeductedFor(party.id)).toBe(true);
+    expect(a.services.cheques.hasDeductedFor(party.overlayHex)).toBe(true);
     expect(a.services.cheques.hasDeductedFor(b.id)).toBe(false);
     expect(a.services.cheques.mayPayFrom(b.id, book)).toBe(true);
     expect(a.services.cheques.mayPayFrom('cc'.repeat(32), book)).toBe(false);

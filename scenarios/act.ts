@@ -57,7 +57,7 @@ export default defineScenario({
       await refused(context, second, alone, 'before anything is granted');
     });
     const granted = await context.step('grant', async () => {
-      await nextSecond(context.signal);
+      await nextSecond(context.cluster.clock, context.signal);
       const options = { actHistory: alone.history, ...optionsOf(context, publisher.node) };
       const work = () => publisher.node.grantees.create([second.key, third.key], options);
       const list = await context.measure({ operation: 'grant', node: publisher.node.name }, work, () => 0);
@@ -71,7 +71,7 @@ export default defineScenario({
       await reads(context, second, { ...alone, history: granted.history });
     });
     const patched = await context.step('revoke', async () => {
-      await nextSecond(context.signal);
+      await nextSecond(context.cluster.clock, context.signal);
       const change = { add: [first.key], revoke: [second.key, third.key] };
       const work = () => publisher.node.grantees.patch(granted, change, optionsOf(context, publisher.node));
       const list = await context.measure({ operation: 'revoke', node: publisher.node.name }, work, () => 0);
@@ -105,7 +105,7 @@ function publish(context: Context, { node, key }: Person, history: string | unde
   return context.step('publish', async (progress) => {
     const { size } = context.parameters;
     const data = context.random(`letter ${history ?? 'alone'}`).bytes(size);
-    const requestedAtMs = Date.now();
+    const requestedAtMs = context.cluster.clock.now();
     const options = { ...optionsOf(context, node), name: NAME, act: true };
     const access = history === undefined ? options : { ...options, actHistory: history };
     const measured = { operation: 'publish', node: node.name };
@@ -164,7 +164,7 @@ async function reads(context: Context, person: Person, letter: Letter): Promise<
       different = difference(await open(person, letter, signal), letter.data);
       return undefined;
     });
-  const work = () => inTime(what, probe, { timeoutMs: SEEN_WITHIN_MS, signal: context.signal });
+  const work = () => inTime(what, probe, { ...context, timeoutMs: SEEN_WITHIN_MS });
   const missing = await context.measure({ operation: 'read', node: name }, work, () => letter.data.length);
   const wrong = missing ?? different;
   const expected = `${letter.data.length} bytes`;

@@ -63,7 +63,7 @@ function fill(
       // Every third chunk of the short batch is also paid for by the long one.
       const isBoth = n % 3 === 0;
       for (const { data, address } of isBoth ? [stays, short1] : [stays]) {
-        const requestedAtMs = Date.now();
+        const requestedAtMs = context.cluster.clock.now();
         await node.chunks.upload(data, { batch: long, signal });
         const entry = { kind: 'chunk', reference: address, size: data.length, chunks: [address] } as const;
         await ledgerDirect(context, node, { ...entry, requestedAtMs });
@@ -92,7 +92,7 @@ function expire(context: Context, node: ClusterNode, batch: string): Promise<voi
       await inTime(
         'the node has read the block',
         async (aborted) => ((await node.client.chainState(aborted)).block >= height ? undefined : 'not yet'),
-        { timeoutMs: 10_000, signal },
+        { cluster, timeoutMs: 10_000, signal },
       );
       try {
         await node.chunks.upload(freshChunk(random).data, { batch, signal });
@@ -132,7 +132,11 @@ function evicted(context: Context, chunks: readonly string[]): Promise<void> {
       if (left > 0) await cluster.chain.mine(MINED_AT_ONCE);
       return left === 0 ? undefined : `${left} are still there`;
     };
-    const missing = await inTime('expired chunks are gone', probe, { timeoutMs: EVICTED_WITHIN_MS, signal });
+    const missing = await inTime('expired chunks are gone', probe, {
+      cluster,
+      timeoutMs: EVICTED_WITHIN_MS,
+      signal,
+    });
     context.expect('chunks of an expired batch leave the reserves', missing === undefined, {
       observed: missing ?? `${chunks.length} gone everywhere`,
       expected: `gone within ${EVICTED_WITHIN_MS / 1000} s`,

@@ -201,7 +201,7 @@ function refuse(context: Context, issuer: ClusterNode): Promise<number> {
         );
         return due ? undefined : written.join(', ');
       },
-      { timeoutMs: INDEBTED_WITHIN_MS, signal },
+      { cluster, timeoutMs: INDEBTED_WITHIN_MS, signal },
     );
     context.expect('what the node buys stays a debt', missing === undefined, {
       observed: missing ?? 'it owes what ought to be paid',
@@ -281,7 +281,7 @@ function refill(context: Context, issuer: ClusterNode, withdrawn: bigint): Promi
           ? { done: balance }
           : { missing: `${balance} token units in its chequebook` };
       },
-      { timeoutMs: DEPOSITED_WITHIN_MS, signal },
+      { clock: cluster.clock, timeoutMs: DEPOSITED_WITHIN_MS, signal },
     );
     progress.detail(`${withdrawn} token units back in the chequebook of ${issuer.name}`);
   });

@@ -166,9 +166,9 @@ function upload(context: Context, node: ClusterNode, data: Uint8Array): Promise<
   });
 }
 
-function download(context: Context, node: ClusterNode, reference: string): Promise<Uint8Array> {
-  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(READ_TIMEOUT_MS)]);
-  return node.bytes.download(reference, { cache: false, signal });
+async function download(context: Context, node: ClusterNode, reference: string): Promise<Uint8Array> {
+  using limit = context.cluster.clock.deadline(READ_TIMEOUT_MS, context.signal);
+  return await node.bytes.download(reference, { cache: false, signal: limit.signal });
 }
 
 async function read(
@@ -219,7 +219,7 @@ function acted(context: Context, { dishonest, exchange, from }: Acting): Promise
             counts: () => nodeCounts(node.dataDir, behaviour),
             exchange: () => exchange(round++),
           },
-          { timeoutMs: ACTED_WITHIN_MS, signal: context.signal },
+          { ...context, timeoutMs: ACTED_WITHIN_MS },
         );
         if (counts === undefined) {
           throw new HarnessError(

@@ -85,7 +85,7 @@ function replace(
         return `the nodes ${isTold ? 'tell' : 'do not tell'} batch ${stays.slice(0, 8)}, which is ${isOnChain ? '' : 'not '}on the chain`;
       return undefined;
     };
-    const missing = await inTime('all nodes agree', probe, { timeoutMs: AGREED_WITHIN_MS, signal });
+    const missing = await inTime('all nodes agree', probe, { cluster, timeoutMs: AGREED_WITHIN_MS, signal });
     context.expect(
       `all nodes list the batches of the chain after ${depth} blocks were replaced`,
       missing === undefined,

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClusterNode, HarnessError } from 'svcnet';
 import { batchAmount, defineScenario, formatMs, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { checkBooks } from './steps/money.ts';
@@ -55,7 +54,7 @@ export default defineScenario({
       () => true,
     );
     await beside(context, { nodes: () => nodes }, async (traffic) => {
-      const early = await Promise.race([settled, sleep(stall, false, { signal })]);
+      const early = await Promise.race([settled, cluster.clock.sleep(stall, signal).then(() => false)]);
       context.expect('a purchase waits for a block', !early, {
         observed: early ? 'answered' : 'waiting',
         expected: 'waiting',
@@ -111,7 +110,7 @@ function caughtUp(context: Context, nodes: readonly ClusterNode[]): Promise<void
         ? undefined
         : `${behind.map(({ name }) => name).join(', ')} behind block ${height}`;
     };
-    const limits = { timeoutMs: CAUGHT_UP_WITHIN_MS, signal: context.signal };
+    const limits = { ...context, timeoutMs: CAUGHT_UP_WITHIN_MS };
     const missing = await inTime('all nodes have caught up', probe, limits);
     context.expect('every node catches up with the chain', missing === undefined, {
       observed: missing ?? `block ${height}`,

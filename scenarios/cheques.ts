@@ -56,17 +56,17 @@ function provoke(context: Context, issuer: ClusterNode): Promise<void> {
   return context.step('provoke', async (progress) => {
     const { size } = context.parameters;
     const already = await sentBy(issuer, context.signal);
-    const startedAt = performance.now();
+    const { clock } = context.cluster;
+    const startedAt = clock.monotonic();
     const uploaded = uploadPaid(context, issuer, { name: 'data', size });
     const first = until<number>(
       'there is no cheque',
       async (signal) => {
         const now = await sentBy(issuer, signal);
-        if (now > already) return { done: performance.now() - startedAt };
-        await new Promise((resolve) => setTimeout(resolve, POLL_PAUSE_MS));
+        if (now > already) return { done: clock.monotonic() - startedAt };
         return { missing: `${issuer.name} has sent cheques over ${now} token units` };
       },
-      { timeoutMs: FIRST_DEADLINE_MS, signal: context.signal },
+      { ...context, clock, timeoutMs: FIRST_DEADLINE_MS, longestPauseMs: POLL_PAUSE_MS },
     );
     const [firstMs] = await Promise.all([first, uploaded]);
     const within = context.parameters['first-within'];

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode } from 'svcnet';
 import { defineScenario, messageOf, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { drawn, type FreshChunk, freshChunk, storers } from './steps/presence.ts';
@@ -42,7 +41,7 @@ export default defineScenario({
         const node = uploaders[n % uploaders.length] as ClusterNode;
         await once(context, node, n, counts);
         progress.progress(n + 1, total, 'chunks');
-        await sleep(context.parameters['upload-delay'], undefined, { signal: context.signal });
+        await context.cluster.clock.sleep(context.parameters['upload-delay'], context.signal);
       }
     });
     conclude(context, counts, total);
@@ -78,7 +77,7 @@ async function upload(
   counts: Counts,
 ): Promise<string | undefined> {
   const { signal } = context;
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   const { uid } = await node.tags.create(signal);
   const work = () => node.chunks.upload(data, { batch: batchOf(node), tag: uid, signal });
   await context.measure({ operation: 'upload chunk', node: node.name }, work, () => data.length);
@@ -87,7 +86,7 @@ async function upload(
     const { split, seen, synced } = await node.tags.get(uid, aborted);
     return split > 0 && split - seen <= synced ? undefined : `${synced} of ${split - seen} synced`;
   };
-  const missing = await inTime('the chunk is synced', probe, { timeoutMs: SYNCED_WITHIN_MS, signal });
+  const missing = await inTime('the chunk is synced', probe, { ...context, timeoutMs: SYNCED_WITHIN_MS });
   if (missing !== undefined) return missing;
   counts.synced++;
   await context.ledger.add({
@@ -100,7 +99,7 @@ async function upload(
     mode: 'deferred',
     level: 'synced',
     requestedAtMs,
-    acknowledgedAtMs: Date.now(),
+    acknowledgedAtMs: context.cluster.clock.now(),
   });
   return undefined;
 }

@@ -120,14 +120,14 @@ function join(
 ): Promise<void> {
   return context.step('join', async (progress) => {
     const { signal, parameters: given, cluster } = context;
-    const startedAt = performance.now();
+    const startedAt = cluster.clock.monotonic();
     await cluster.faults.heal(id);
     const connected = await inTime(
       'it is connected',
       async (aborted) => ((await node.client.peers(aborted)).length > 0 ? undefined : 'no peers'),
-      { timeoutMs: given['join-within'], signal },
+      { cluster, timeoutMs: given['join-within'], signal },
     );
-    const readyMs = Math.round(performance.now() - startedAt);
+    const readyMs = Math.round(cluster.clock.monotonic() - startedAt);
     context.expect(
       `${node.name} is connected in time`,
       connected === undefined && readyMs <= given['join-within'],
@@ -147,12 +147,16 @@ function join(
       }
       return undefined;
     };
-    const missing = await inTime('it has its chunks', probe, { timeoutMs: given['sync-within'], signal });
+    const missing = await inTime('it has its chunks', probe, {
+      cluster,
+      timeoutMs: given['sync-within'],
+      signal,
+    });
     context.expect(`${node.name} gets the chunks of its neighbourhood`, missing === undefined, {
       observed: missing ?? `all of ${chunks.length} that are its own`,
       expected: `within ${given['sync-within']} ms`,
     });
-    const syncedMs = Math.round(performance.now() - startedAt);
+    const syncedMs = Math.round(cluster.clock.monotonic() - startedAt);
     context.figure({ name: 'synced after', of: node.name, value: syncedMs, unit: 'ms' });
     progress.detail(node.name);
   });

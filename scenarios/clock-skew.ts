@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode } from 'svcnet';
 import { atMost, defineScenario, parameter, parseDurationMs, type ScenarioContext } from 'svcnet/scenario';
 import { CHUNK_PRICE_MAX } from './steps/money.ts';
@@ -79,9 +78,9 @@ function under(
         begun.push((await cluster.faults.begin(fault)).id);
       }
       const before = await settledByTime(skewed, signal);
-      const from = Date.now();
+      const from = cluster.clock.now();
       await Promise.all([
-        sleep(given.hold, undefined, { signal }),
+        cluster.clock.sleep(given.hold, signal),
         ...skewed.map((node) => borrow(context, node, skew)),
       ]);
       await traffic.stop();
@@ -117,9 +116,9 @@ async function borrow(context: Context, node: ClusterNode, skew: string): Promis
   const random = context.random(`debts of ${node.name} at ${skew}`);
   const chunks = Array.from({ length: context.parameters.debt }, () => freshChunk(random));
   // A node without peers may let every one of them wait.
-  const until = performance.now() + context.parameters.hold + ATTEMPT_MS;
+  const until = context.cluster.clock.monotonic() + context.parameters.hold + ATTEMPT_MS;
   const works = chunks.map((chunk) => async () => {
-    if (performance.now() < until) await attempt(node, chunk, context.signal);
+    if (context.cluster.clock.monotonic() < until) await attempt(node, chunk, context.signal);
   });
   await atMost(ATTEMPTS_AT_ONCE, works);
 }
@@ -158,11 +157,11 @@ function recovered(
   return context.step(`recovery from ${skew}`, async () => {
     const [reader] = others;
     const random = context.random(`recovery ${skew}`);
-    const startedAt = performance.now();
+    const startedAt = context.cluster.clock.monotonic();
     for (const node of skewed) {
       const probe = async (signal: AbortSignal) => {
         const { data, address } = freshChunk(random);
-        const requestedAtMs = Date.now();
+        const requestedAtMs = context.cluster.clock.now();
         try {
           await node.chunks.upload(data, { batch: batchOf(node), signal });
           await reader?.chunks.download(address, { cache: false, signal });
@@ -175,14 +174,14 @@ function recovered(
         return undefined;
       };
       const timeoutMs = context.parameters['recovers-within'];
-      const missing = await inTime('it uploads again', probe, { timeoutMs, signal: context.signal });
+      const missing = await inTime('it uploads again', probe, { ...context, timeoutMs });
       context.expect(`skew ${skew}: ${node.name} recovers once its clock is right`, missing === undefined, {
         observed: missing ?? 'uploads, and others read it',
         expected: `uploads that others read within ${timeoutMs / 1000} s`,
       });
     }
     const ms = parseDurationMs(skew.replace('-', '')) ?? 0;
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    const seconds = ((context.cluster.clock.monotonic() - startedAt) / 1000).toFixed(1);
     context.figure({
       name: `time to recover from ${skew.startsWith('-') ? '-' : ''}${ms / 1000} s`,
       value: seconds,

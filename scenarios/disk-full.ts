@@ -47,7 +47,7 @@ export default defineScenario({
     await beside(context, { nodes: () => others }, async (traffic) => {
       for (const when of ['while it runs', 'at its start'] as const) {
         let since = await node.output.end();
-        const from = Date.now();
+        const from = cluster.clock.now();
         const { id } = await cluster.faults.begin({ kind: 'disk-full', node: node.name });
         if (when === 'at its start') {
           // The node starts again when the kill is healed.
@@ -79,7 +79,7 @@ async function upload(
   signal: AbortSignal,
 ): Promise<void> {
   const { data, address } = chunk;
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   await node.chunks.upload(data, { batch: batchOf(node), signal });
   const entry = { kind: 'chunk', reference: address, size: data.length, chunks: [address] } as const;
   await ledgerDirect(context, node, { ...entry, requestedAtMs });
@@ -157,7 +157,7 @@ async function saysSo(
   }: { node: ClusterNode; since: LogPosition | undefined; from: number; when: string },
 ): Promise<void> {
   const errors = await node.loggedErrors(since);
-  const most = 1 + Math.floor((Date.now() - from) / MINUTE_MS);
+  const most = 1 + Math.floor((context.cluster.clock.now() - from) / MINUTE_MS);
   const names = errors.some(({ message }) => message.includes('disk is full'));
   context.expect(`full ${when}: its log says so, and once a minute at most`, names && errors.length <= most, {
     observed: `${errors.length} errors${names ? '' : ', but none names the disk'}`,
@@ -188,7 +188,7 @@ function resumes(context: Context, node: ClusterNode, when: string): Promise<voi
       }
     };
     const timeoutMs = context.parameters['resumes-within'];
-    const missing = await inTime('it stores again', probe, { timeoutMs, signal: context.signal });
+    const missing = await inTime('it stores again', probe, { ...context, timeoutMs });
     context.expect(`full ${when}: it stores again by itself once there is space`, missing === undefined, {
       observed: missing ?? 'stores',
       expected: `stores within ${timeoutMs / 1000} s`,

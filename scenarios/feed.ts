@@ -69,11 +69,11 @@ async function update(
 ): Promise<void> {
   const { signal } = context;
   const batch = batchOf(node);
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   const key = { operation: `update feed ${version}`, node: node.name };
   const work = async () => {
     const file = await node.files.upload(data, { batch, deferred: false, name: 'update', signal });
-    const wrapped = await updatePayload(version, file.reference, node, signal);
+    const wrapped = await updatePayload(version, file.reference, node, context);
     return node.feeds.update(owner, { topic, index, wrapped }, { batch, signal });
   };
   const { reference } = await context.measure(key, work, () => data.length);
@@ -101,7 +101,7 @@ async function readUpdate(
       const right = latest.index === index && latest.next === index + 1n;
       return right ? undefined : `index ${latest.index}, next ${latest.next}`;
     });
-  const work = () => inTime(what, find, { timeoutMs: SEEN_WITHIN_MS, signal });
+  const work = () => inTime(what, find, { ...context, timeoutMs: SEEN_WITHIN_MS });
   const missing = await context.measure({ operation: 'look up feed', node: reader.name }, work, () => 0);
   context.expect(what, missing === undefined, {
     observed: missing ?? `index ${index}`,

@@ -72,7 +72,7 @@ function fill(context: Context, full: readonly ClusterNode[]): Promise<FreshChun
     for (let from = 0; from < count; from += AT_ONCE) {
       const node = full[(from / AT_ONCE) % full.length] as ClusterNode;
       const sent = chunks.slice(from, from + AT_ONCE);
-      const requestedAtMs = Date.now();
+      const requestedAtMs = context.cluster.clock.now();
       const work = () =>
         Promise.all(sent.map(({ data }) => node.chunks.upload(data, { batch: batchOf(node), signal })));
       await context.measure({ operation: 'upload chunks', node: node.name }, work, () => sent.length * 4096);
@@ -112,7 +112,7 @@ function settled(
       if (astray.length > 0) return `${astray.length} chunks: ${astray[0]}`;
       return released > 0 ? undefined : 'no node has let go of a chunk';
     };
-    const limits = { timeoutMs: context.parameters.within, signal: context.signal };
+    const limits = { ...context, timeoutMs: context.parameters.within };
     const missing = await inTime('the reserves have settled', probe, limits);
     context.expect('the storage radius grows when the reserves are full', Math.max(...radii) > 0, {
       observed: radii.join(', '),

@@ -104,7 +104,7 @@ async function run(context: Context, { uploader, listener, batches, order }: Run
       const missing = expected.filter((text) => !subscription.texts.includes(text));
       return missing.length === 0 ? undefined : `missing: ${missing.join(', ')}`;
     };
-    const work = () => inTime('all are heard', probe, { timeoutMs: RECEIVE_TIMEOUT_MS, signal });
+    const work = () => inTime('all are heard', probe, { ...context, timeoutMs: RECEIVE_TIMEOUT_MS });
     return context.measure(
       { operation: 'deliver payloads', node: listener.name },
       work,

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
 import {
   closerTo,
@@ -93,14 +92,14 @@ function once(
     const killed = victimOf(context, victim, upload, random.below(2 ** 30));
     const momentMs = random.below(MOMENT_MAX_MS);
     progress.detail(`${killed.name} (${victim}), ${mode}, after ${momentMs} ms`);
-    const requestedAtMs = Date.now();
+    const requestedAtMs = cluster.clock.now();
     const answer = send(context, upload);
-    await Promise.race([sleep(momentMs, undefined, { signal }), answer]);
+    await Promise.race([cluster.clock.sleep(momentMs, signal), answer]);
     const { id } = await cluster.faults.begin({ kind: 'kill', node: killed.name });
-    await sleep(context.parameters['restart-after'], undefined, { signal });
-    const startedAt = performance.now();
+    await cluster.clock.sleep(context.parameters['restart-after'], signal);
+    const startedAt = cluster.clock.monotonic();
     await cluster.faults.heal(id);
-    const ms = performance.now() - startedAt;
+    const ms = cluster.clock.monotonic() - startedAt;
     context.expect(`${name}: ${killed.name} is ready again in time`, ms <= READY_WITHIN_MS, {
       observed: `${Math.round(ms)} ms`,
       expected: `at most ${READY_WITHIN_MS} ms`,
@@ -143,7 +142,7 @@ async function conclude(
       const { split, seen, synced } = await node.tags.get(answered.tag ?? 0, signal);
       return split > 0 && seen + synced === split ? undefined : `${seen + synced} of ${split} chunks synced`;
     };
-    const limits = { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal };
+    const limits = { ...context, timeoutMs: SYNCED_WITHIN_MS };
     const missing = await inTime('the upload is synced', probe, limits);
     context.expect(`${name}: an acknowledged upload is synced after the kill`, missing === undefined, {
       observed: missing ?? 'every chunk synced',
@@ -161,7 +160,7 @@ async function conclude(
     mode,
     level: mode === 'deferred' ? 'synced' : 'api',
     requestedAtMs,
-    acknowledgedAtMs: Date.now(),
+    acknowledgedAtMs: context.cluster.clock.now(),
   });
 }
 

@@ -74,10 +74,7 @@ function replicated(context: Context, chunks: readonly string[]): Promise<void> 
       progress.progress(chunks.length - thin.length, chunks.length, 'chunks');
       return thin.length === 0 ? undefined : `${thin.length} chunks`;
     };
-    await inTime('all are replicated', probe, {
-      timeoutMs: context.parameters.within,
-      signal: context.signal,
-    });
+    await inTime('all are replicated', probe, { ...context, timeoutMs: context.parameters.within });
     const least = context.parameters['min-replicated'];
     context.expect(
       'chunks have copies in their neighbourhoods',

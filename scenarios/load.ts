@@ -208,7 +208,7 @@ async function bookUploads(
   plan: LoadPlan,
   { prepared, load }: { prepared: PreparedLoad; load: LoadStep },
 ): Promise<void> {
-  const now = Date.now();
+  const now = context.cluster.clock.now();
   const before = prepared.objects.map(({ reference, size, index, node }): LoadUpload => {
     const batch = prepared.batches.find((one) => one.node === node)?.id ?? '';
     return { kind: 'bytes', node, batch, reference, size, index, requestedAtMs: now, acknowledgedAtMs: now };

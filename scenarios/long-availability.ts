@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode } from 'svcnet';
 import { defineScenario, messageOf, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { uploadContent, withoutPin } from './steps/content.ts';
@@ -36,7 +35,7 @@ export default defineScenario({
       refs.length > 0 ? refs : [(await uploadContent(context, chosenNode(context, ''), own)).reference];
     const failures: string[] = [];
     for (let round = 0; round < rounds; round++) {
-      if (round > 0) await sleep(pause, undefined, { signal: context.signal });
+      if (round > 0) await context.cluster.clock.sleep(pause, context.signal);
       for (const reference of references) failures.push(...(await download(context, reference, round)));
     }
     const total = rounds * references.length;
@@ -59,7 +58,7 @@ function download(context: Context, reference: string, round: number): Promise<s
     if (readers.length === 0) context.skip(`every node has pinned ${reference}`);
     let failure = '';
     for (let attempt = 0; attempt < given['retry-count']; attempt++) {
-      if (attempt > 0) await sleep(given['retry-wait'], undefined, { signal });
+      if (attempt > 0) await context.cluster.clock.sleep(given['retry-wait'], signal);
       const node = readers[random.below(readers.length)] as ClusterNode;
       progress.detail(`${reference.slice(0, 8)} from ${node.name}`);
       try {

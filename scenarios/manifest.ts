@@ -155,8 +155,8 @@ function update(
   return context.step('update', async (progress) => {
     progress.detail(`${version}, update ${index} on ${node.name}`);
     const batch = batchOf(node);
-    const requestedAtMs = Date.now();
-    const wrapped = await updatePayload(version, website, node, signal);
+    const requestedAtMs = context.cluster.clock.now();
+    const wrapped = await updatePayload(version, website, node, context);
     const work = () => node.feeds.update(owner, { topic, index, wrapped }, { batch, signal });
     const key = { operation: 'update feed', node: node.name };
     const { reference } = await context.measure(key, work, () => wrapped.length);
@@ -209,7 +209,7 @@ function servedWrong(
       return difference(await context.measure(key, work, ({ length }) => length), data);
     });
   const what = `${reader.name} serves '${path}' of ${root}, ${data.length} bytes`;
-  return inTime(what, probe, { timeoutMs: SERVED_WITHIN_MS, signal: context.signal });
+  return inTime(what, probe, { ...context, timeoutMs: SERVED_WITHIN_MS });
 }
 
 /** With an error document the answer is a success: the website itself says that there is no such page. */

@@ -242,6 +242,7 @@ async function findCopies(context: Context): Promise<void> {
   await context.step('placement', async (progress) => {
     const watch = new PlacementWatch(sampleOf(context), full);
     const seen = await until('chunks are not where they belong', (aborted) => watch.probe(aborted), {
+      clock: cluster.clock,
       timeoutMs: PLACEMENT_TIMEOUT_MS,
       signal,
     }).catch((error: unknown) => error as Error);

@@ -69,7 +69,7 @@ function upload(
     const sent = new Map<string, FreshChunk>();
     const refused: string[] = [];
     for (const [neighbourhood, chunk] of chunks) {
-      const requestedAtMs = Date.now();
+      const requestedAtMs = context.cluster.clock.now();
       try {
         const work = () => node.chunks.upload(chunk.data, { batch: batchOf(node), signal: context.signal });
         await context.measure({ operation: 'upload chunk', node: node.name }, work, () => 4096);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClusterNode } from 'svcnet';
 import { defineScenario, parameter } from 'svcnet/scenario';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
@@ -34,8 +33,8 @@ export default defineScenario({
     await beside(context, { nodes: there }, async (traffic) => {
       const random = context.random('kills');
       const returns: Promise<void>[] = [];
-      const endsAt = performance.now() + given.duration;
-      while (performance.now() < endsAt) {
+      const endsAt = cluster.clock.monotonic() + given.duration;
+      while (cluster.clock.monotonic() < endsAt) {
         if (away.size < most) {
           const node = there()[random.below(there().length)] as ClusterNode;
           away.add(node);
@@ -43,13 +42,13 @@ export default defineScenario({
           returns.push(
             (async () => {
               const { id } = await cluster.faults.begin({ kind: 'kill', node: node.name });
-              await sleep(given['down-for'], undefined, { signal });
+              await cluster.clock.sleep(given['down-for'], signal);
               await cluster.faults.heal(id);
               away.delete(node);
             })(),
           );
         }
-        await Promise.race([sleep(given.every, undefined, { signal }), failureOf(returns)]);
+        await Promise.race([cluster.clock.sleep(given.every, signal), failureOf(returns)]);
       }
       await Promise.all(returns);
       await traffic.stop();

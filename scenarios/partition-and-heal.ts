@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClusterNode } from 'svcnet';
 import { defineScenario, PlacementWatch, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { checkBooks, underWay } from './steps/money.ts';
@@ -53,14 +52,14 @@ export default defineScenario({
     const before = await checkBooks(context);
     const readersOf = (uploader: ClusterNode) => sideOf(sides, uploader);
     await beside(context, { nodes: () => nodes, readersOf }, async (traffic) => {
-      await sleep(given.baseline, undefined, { signal });
-      const cutAt = Date.now();
+      await cluster.clock.sleep(given.baseline, signal);
+      const cutAt = cluster.clock.now();
       const groups = [sides.one, sides.other].map((side) => side.map(({ name }) => name));
       const way = given.split === 'one-way' ? { oneWay: true } : {};
       const { id } = await cluster.faults.begin({ kind: 'partition', groups, ...way });
-      await sleep(given.hold, undefined, { signal });
+      await cluster.clock.sleep(given.hold, signal);
       await cluster.faults.heal(id);
-      const healedAt = Date.now();
+      const healedAt = cluster.clock.now();
       await whole(context);
       await traffic.stop();
       meanwhile(context, traffic.between(cutAt, healedAt));
@@ -109,7 +108,7 @@ function meanwhile(context: Context, samples: readonly Sample[]): void {
 function whole(context: Context): Promise<void> {
   return context.step('heal', async (progress) => {
     const { cluster, signal, parameters: given } = context;
-    const startedAt = performance.now();
+    const startedAt = cluster.clock.monotonic();
     const missing = await missingLinks(context, given['deadline-heal']);
     context.expect('every node finds the others again', missing === undefined, {
       observed: missing ?? 'all links',
@@ -123,7 +122,7 @@ function whole(context: Context): Promise<void> {
       observed: refusing.join(', ') || 'none',
       expected: 'none',
     });
-    const seconds = (performance.now() - startedAt) / 1000;
+    const seconds = (cluster.clock.monotonic() - startedAt) / 1000;
     context.figure({ name: 'time to heal', value: seconds.toFixed(1), unit: 's' });
     progress.detail(`${seconds.toFixed(1)} s`);
   });
@@ -141,7 +140,11 @@ function placed(context: Context): Promise<void> {
       const seen = await watch.probe(aborted);
       return 'missing' in seen ? seen.missing : undefined;
     };
-    const missing = await inTime('every chunk is in place', probe, { timeoutMs: PLACED_WITHIN_MS, signal });
+    const missing = await inTime('every chunk is in place', probe, {
+      cluster,
+      timeoutMs: PLACED_WITHIN_MS,
+      signal,
+    });
     context.expect('every chunk is on every node of its neighbourhood', missing === undefined, {
       observed: missing ?? 'all',
       expected: `all within ${PLACED_WITHIN_MS / 1000} s`,

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClusterNode } from 'svcnet';
 import { defineScenario, parameter } from 'svcnet/scenario';
 import { drawn, storers } from './steps/presence.ts';
@@ -38,9 +37,9 @@ export default defineScenario({
       given.node === '' ? drawn(context, 'victim', storers(cluster.nodes), 1) : [cluster.node(given.node)];
     const others = workingNodes(cluster.nodes).filter((node) => node !== victim);
     await beside(context, { nodes: () => others }, async (traffic) => {
-      const from = Date.now();
+      const from = cluster.clock.now();
       const { id } = await cluster.faults.begin({ kind: 'pause', node: (victim as ClusterNode).name });
-      await sleep(given.hold, undefined, { signal });
+      await cluster.clock.sleep(given.hold, signal);
       await cluster.faults.heal(id);
       await traffic.stop();
       const samples = traffic.between(from);

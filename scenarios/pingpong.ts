@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode } from 'svcnet';
 import { defineScenario, messageOf, parameter, parseDurationMs, type ScenarioContext } from 'svcnet/scenario';
 import { workingNodes } from './steps/steps.ts';
@@ -71,7 +70,7 @@ async function ping(
       if (!(error instanceof ClientError) || context.signal.aborted) throw error;
       answer = messageOf(error);
     }
-    if (attempt < retries) await sleep(backoff * attempt, undefined, { signal: context.signal });
+    if (attempt < retries) await context.cluster.clock.sleep(backoff * attempt, context.signal);
   }
   return { answer };
 }

@@ -145,7 +145,7 @@ async function seenAs(
       last = await node.stamps.get(batch, signal);
       return is(last) ? undefined : `amount ${last.amount}, depth ${last.depth}`;
     },
-    { timeoutMs: SEEN_WITHIN_MS, signal: context.signal },
+    { ...context, timeoutMs: SEEN_WITHIN_MS },
   );
   if (last === undefined) throw new HarnessError('NODE_STATE', `${node.name} shows no batch ${batch}`);
   return last;

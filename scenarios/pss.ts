@@ -112,7 +112,7 @@ async function expectHeard(
   const probe = async () =>
     subscription.texts.includes(text) ? undefined : `${subscription.received.length} others came`;
   const what = `${node.name} hears ${JSON.stringify(text.slice(0, 24))}`;
-  const work = () => inTime(what, probe, { timeoutMs: RECEIVE_TIMEOUT_MS, signal: context.signal });
+  const work = () => inTime(what, probe, { ...context, timeoutMs: RECEIVE_TIMEOUT_MS });
   const key = { operation: 'deliver message', node: node.name };
   const missing = await context.measure(key, work, () => text.length);
   context.expect(what, missing === undefined, { observed: missing ?? 'heard', expected: 'heard' });

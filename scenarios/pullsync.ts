@@ -49,7 +49,7 @@ function replicate(
   return context.step('pull', async (progress) => {
     const { signal } = context;
     const short = address.slice(0, 8);
-    const requestedAtMs = Date.now();
+    const requestedAtMs = context.cluster.clock.now();
     const work = () => node.chunks.upload(data, { batch: batchOf(node), signal });
     await context.measure({ operation: 'upload chunk', node: node.name }, work, () => data.length);
     const entry = {
@@ -60,7 +60,7 @@ function replicate(
       requestedAtMs,
     } as const;
     await ledgerDirect(context, node, entry);
-    const startedAt = performance.now();
+    const startedAt = context.cluster.clock.monotonic();
     const full = storers(context.cluster.nodes);
     const { closest } = await neighbourhoodOf(address, full, signal);
     const neighbours = await neighboursOf(closest, address, full, signal);
@@ -70,13 +70,16 @@ function replicate(
       const lacking = neighbours.filter((one) => !holders.includes(one));
       return lacking.length === 0 ? undefined : `${lacking.map(({ name }) => name).join(', ')} lack it`;
     };
-    const missing = await inTime('all neighbours have it', probe, { timeoutMs: PULLED_WITHIN_MS, signal });
+    const missing = await inTime('all neighbours have it', probe, {
+      ...context,
+      timeoutMs: PULLED_WITHIN_MS,
+    });
     context.expect(`every neighbour of ${closest.name} has chunk ${short}`, missing === undefined, {
       observed: missing ?? 'all',
       expected: neighbours.map(({ name }) => name).join(', '),
     });
     if (missing === undefined) {
-      const ms = Math.round(performance.now() - startedAt);
+      const ms = Math.round(context.cluster.clock.monotonic() - startedAt);
       context.figure({ name: 'on every neighbour after', of: short, value: ms, unit: 'ms' });
     }
     const holders = await holdersOf(address, full, signal);

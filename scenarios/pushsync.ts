@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
 import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { drawn, type FreshChunk, freshChunk, holdersOf, neighbourhoodOf, storers } from './steps/presence.ts';
@@ -52,7 +51,7 @@ function push(context: Context, node: ClusterNode, chunk: FreshChunk): Promise<v
     const { signal } = context;
     const { address } = chunk;
     const short = address.slice(0, 8);
-    const startedAt = performance.now();
+    const startedAt = context.cluster.clock.monotonic();
     await upload(context, node, chunk);
     const full = storers(context.cluster.nodes);
     const { closest, nodes } = await neighbourhoodOf(address, full, signal);
@@ -62,14 +61,14 @@ function push(context: Context, node: ClusterNode, chunk: FreshChunk): Promise<v
       observed: found ? closest.name : `not on ${closest.name}`,
       expected: `${closest.name}, within ${context.parameters.retries} looks`,
     });
-    const ms = Math.round(performance.now() - startedAt);
+    const ms = Math.round(context.cluster.clock.monotonic() - startedAt);
     if (found) context.figure({ name: 'push to the closest node', of: short, value: ms, unit: 'ms' });
     const others = nodes.filter((other) => other !== closest && other !== node);
     if (context.parameters.mode === 'default' || others.length === 0) return;
     const probe = async (aborted: AbortSignal) =>
       (await holdersOf(address, others, aborted)).length > 0 ? undefined : 'none has it';
     const { 'sync-within': timeoutMs } = context.parameters;
-    const missing = await inTime('another node has it', probe, { timeoutMs, signal });
+    const missing = await inTime('another node has it', probe, { ...context, timeoutMs });
     context.expect(`chunk ${short} is on another node of its neighbourhood`, missing === undefined, {
       observed: missing ?? 'found',
       expected: `one of ${others.map(({ name }) => name).join(', ')}`,
@@ -80,7 +79,7 @@ function push(context: Context, node: ClusterNode, chunk: FreshChunk): Promise<v
 }
 
 async function upload(context: Context, node: ClusterNode, { data, address }: FreshChunk): Promise<void> {
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   const attempts = context.parameters.mode === 'light-chunks' ? LIGHT_ATTEMPTS : 1;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -96,7 +95,7 @@ async function upload(context: Context, node: ClusterNode, { data, address }: Fr
       break;
     } catch (error) {
       if (!(error instanceof ClientError) || attempt === attempts || context.signal.aborted) throw error;
-      await sleep(context.parameters['retry-delay'], undefined, { signal: context.signal });
+      await context.cluster.clock.sleep(context.parameters['retry-delay'], context.signal);
     }
   }
   const entry = { kind: 'chunk', reference: address, size: 4096, chunks: [address], requestedAtMs } as const;
@@ -107,7 +106,7 @@ async function onClosest(context: Context, closest: ClusterNode, address: string
   const { retries, 'retry-delay': delay } = context.parameters;
   for (let attempt = 1; attempt <= retries; attempt++) {
     if (await closest.chunks.has(address, context.signal)) return true;
-    if (attempt < retries) await sleep(delay, undefined, { signal: context.signal });
+    if (attempt < retries) await context.cluster.clock.sleep(delay, context.signal);
   }
   return false;
 }

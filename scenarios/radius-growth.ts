@@ -4,7 +4,6 @@
  * join and leave, and batches expire, as the parameters say.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
 import {
   atMost,
@@ -184,7 +183,7 @@ async function uploadOne(
   const data = context.random(stream).bytes(size);
   const { reference, chunks } = await expectBytes(data);
   stage.uploaded += chunks.length;
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   for (;;) {
     try {
       const key = { operation: `upload ${formatBytes(size)}`, node: node.name };
@@ -194,7 +193,7 @@ async function uploadOne(
       return { node, stream, size, reference, chunks, tag, requestedAtMs };
     } catch (error) {
       if (!(isUnanswered(error) || stage.away.has(node)) || signal.aborted) throw error;
-      await sleep(POLL_MS, undefined, { signal });
+      await context.cluster.clock.sleep(POLL_MS, signal);
     }
   }
 }
@@ -221,7 +220,7 @@ async function happen(context: Context, stage: Stage, files: readonly File[]): P
     Array.from({ length: count }, (_, n) => ({ at: (chunks * (n + 0.5)) / count, run: () => fault(n) })),
   );
   for (const { at, run } of planned.toSorted((a, b) => a.at - b.at)) {
-    while (stage.uploaded < at) await sleep(POLL_MS / 10, undefined, { signal: context.signal });
+    while (stage.uploaded < at) await context.cluster.clock.sleep(POLL_MS / 10, context.signal);
     await run();
   }
   for (const [name, value] of kinds) if (value > 0) context.figure({ name, value, unit: 'times' });
@@ -242,7 +241,7 @@ async function away(context: Context, stage: Stage, kind: 'kill' | 'stop', n: nu
   const node = there[random.below(there.length)] as ClusterNode;
   stage.away.add(node);
   const id = await takeAway(context, kind, node);
-  await sleep(AWAY_MS.min + random.below(AWAY_MS.range), undefined, { signal: context.signal });
+  await context.cluster.clock.sleep(AWAY_MS.min + random.below(AWAY_MS.range), context.signal);
   await context.cluster.faults.heal(id);
   stage.away.delete(node);
 }
@@ -268,7 +267,7 @@ async function leave(context: Context, stage: Stage, files: readonly File[]): Pr
     seen = own().length;
     const limits = { timeoutMs: LEAVES_WITHIN_MS, signal };
     await Promise.all(own().map(({ node, tag }) => cluster.synced({ node: node.name, tag }, limits)));
-    await sleep(POLL_MS * 4, undefined, { signal });
+    await cluster.clock.sleep(POLL_MS * 4, signal);
   }
   await takeAway(context, 'stop', leaving);
 }
@@ -295,13 +294,13 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
 function settle(context: Context, { gone }: Stage, files: readonly File[]): Promise<Settled> {
   const { cluster, ledger, signal } = context;
   return context.step('sync', async (progress) => {
-    const startedAt = Date.now();
+    const startedAt = cluster.clock.now();
     const waiting = new Set(files);
     const synced: File[] = [];
-    let movedAt = Date.now();
+    let movedAt = cluster.clock.now();
     let before = '';
-    while (waiting.size > 0 && Date.now() - movedAt < UNEXPLAINED_AFTER_MS) {
-      if (Date.now() - movedAt > STUCK_AFTER_MS) {
+    while (waiting.size > 0 && cluster.clock.now() - movedAt < UNEXPLAINED_AFTER_MS) {
+      if (cluster.clock.now() - movedAt > STUCK_AFTER_MS) {
         const congestion = await congestionOf(cluster.nodes, signal);
         if (congestion.some((one) => one.waiting > 0)) break;
       }
@@ -318,17 +317,17 @@ function settle(context: Context, { gone }: Stage, files: readonly File[]): Prom
         synced.push(file);
         const { node, reference, size, chunks, requestedAtMs } = file;
         const how = { kind: 'bytes', mode: 'deferred', level: 'synced' } as const;
-        const when = { requestedAtMs, acknowledgedAtMs: Date.now() };
+        const when = { requestedAtMs, acknowledgedAtMs: cluster.clock.now() };
         await ledger.add({ ...how, ...when, node: node.name, batch: batchOf(node), reference, size, chunks });
       }
       const now = [...tags.values()].map((left) => [...left.values()].join()).join(';');
-      if (now !== before) movedAt = Date.now();
+      if (now !== before) movedAt = cluster.clock.now();
       before = now;
       progress.progress(synced.length, files.length, 'files');
-      if (waiting.size > 0) await sleep(POLL_MS, undefined, { signal });
+      if (waiting.size > 0) await cluster.clock.sleep(POLL_MS, signal);
     }
     progress.detail(`${synced.length} of ${files.length} files synced`);
-    const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
+    const seconds = Math.round((cluster.clock.now() - startedAt) / 100) / 10;
     context.figure({ name: 'synced after the last upload', value: seconds, unit: 's' });
     return { synced, stuck: [...waiting] };
   });
@@ -370,15 +369,15 @@ async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Se
 function read(context: Context, { step, readers, filesOf, condition }: Reading): Promise<void> {
   const { signal } = context;
   return context.step(step, async (progress) => {
-    const startedAt = Date.now();
+    const startedAt = context.cluster.clock.now();
     const total = readers.reduce((sum, node) => sum + filesOf(node).length, 0);
     const wrong: string[] = [];
     let done = 0;
     const works = (node: ClusterNode) =>
       filesOf(node).map((file) => async () => {
         let failure = await failureOf(context, node, file);
-        while (failure !== undefined && Date.now() - startedAt < DELIVERED_WITHIN_MS) {
-          await sleep(POLL_MS * 4, undefined, { signal });
+        while (failure !== undefined && context.cluster.clock.now() - startedAt < DELIVERED_WITHIN_MS) {
+          await context.cluster.clock.sleep(POLL_MS * 4, signal);
           failure = await failureOf(context, node, file);
         }
         if (failure !== undefined)
@@ -386,7 +385,7 @@ function read(context: Context, { step, readers, filesOf, condition }: Reading):
         progress.progress(++done, total, 'downloads');
       });
     await Promise.all(readers.map((node) => atMost(READS_AT_ONCE, works(node))));
-    const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
+    const seconds = Math.round((context.cluster.clock.now() - startedAt) / 100) / 10;
     progress.detail(`${grouped(total)} files by ${readers.length} nodes`);
     context.figure({ name: `${step}: all files`, value: seconds, unit: 's' });
     context.expect(condition, wrong.length === 0, {
@@ -447,7 +446,7 @@ async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<
       );
       largest.set(node.name, Math.max(size, largest.get(node.name) ?? 0));
     }
-    await Promise.race([sleep(POLL_MS), aborted]);
+    await Promise.race([cluster.clock.sleep(POLL_MS), aborted]);
   }
   return largest;
 }

@@ -20,6 +20,11 @@ const CLAIM = 76;
 const ROUNDS_AHEAD = 4;
 /** Players look at the head several times a second; a sample of a small reserve takes about as long. */
 const STEP_WITHIN_MS = 60_000;
+const within = ({ cluster: { clock }, signal }: Pick<ScenarioContext, 'cluster' | 'signal'>) => ({
+  clock,
+  timeoutMs: STEP_WITHIN_MS,
+  signal,
+});
 /** Words of a reveal. */
 const OWNER = 1;
 const HASH = 5;
@@ -91,7 +96,7 @@ function fill(context: Context, players: readonly ClusterNode[]): Promise<void> 
       expected: 0,
     });
     // A sample leaves out what was stamped after its block, and block times are whole seconds.
-    await nextSecond(signal);
+    await nextSecond(cluster.clock, signal);
     progress.detail('full enough, and the same everywhere');
   });
 }
@@ -137,7 +142,7 @@ async function allStates(
       }
       return { done: states };
     },
-    { timeoutMs: STEP_WITHIN_MS, signal: context.signal },
+    within(context),
   );
 }
 
@@ -156,7 +161,7 @@ async function mineTogether(context: Context, count: number, what: string): Prom
       const { pending } = await chain.call<{ pending: string }>('txpool_status', [], signal);
       return Number(pending) >= count ? { done: true } : { missing: `${Number(pending)} of ${count} wait` };
     },
-    { timeoutMs: STEP_WITHIN_MS, signal: context.signal },
+    within(context),
   );
   await chain.mine();
 }
@@ -165,7 +170,7 @@ async function mineTogether(context: Context, count: number, what: string): Prom
 function play(context: Context, players: readonly ClusterNode[], round: number): Promise<void> {
   return context.step(`round ${round}`, async (progress) => {
     const { chain } = context.cluster;
-    const startedAt = performance.now();
+    const startedAt = context.cluster.clock.monotonic();
     const start = round * ROUND;
     await allStates(context, players, 'is not selected', (state) => state.lastSelectedRound === round);
     // A player does last what it was asked last: by then its sample of the round is taken.
@@ -189,7 +194,7 @@ function play(context: Context, players: readonly ClusterNode[], round: number):
     context.figure({
       name: 'duration',
       of: `round ${round}`,
-      value: ((performance.now() - startedAt) / 1000).toFixed(1),
+      value: ((context.cluster.clock.monotonic() - startedAt) / 1000).toFixed(1),
       unit: 's',
     });
     progress.detail(`${winners.map(({ name }) => name).join(', ')} wins at block ${await chain.height()}`);
@@ -238,7 +243,7 @@ function winnersOf(context: Context, players: readonly ClusterNode[], round: num
       const winners = players.filter((_, n) => states[n]?.lastWonRound === round);
       return winners.length > 0 ? { done: winners } : { missing: 'nobody says so' };
     },
-    { timeoutMs: STEP_WITHIN_MS, signal: context.signal },
+    within(context),
   );
 }
 
@@ -273,7 +278,7 @@ async function expectPaid(
       const gained = now.map((reward, n) => reward - (rewards[n] ?? 0n));
       return gained.some((gain) => gain > 0n) ? { done: gained } : { missing: 'all are as before' };
     },
-    { timeoutMs: STEP_WITHIN_MS, signal: context.signal },
+    within(context),
   );
   context.expect(
     `round ${round}: the nodes count the reward as it was paid`,

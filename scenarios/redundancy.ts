@@ -117,7 +117,7 @@ async function upload(
   { data, reference, chunks }: Damaged,
 ): Promise<void> {
   const batch = batchOf(node);
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   const put = (chunk: Chunk) => async () => {
     await node.chunks.upload(chunk.data, { batch, signal: context.signal });
   };

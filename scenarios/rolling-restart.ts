@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClusterNode } from 'svcnet';
 import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { drawn } from './steps/presence.ts';
@@ -40,7 +39,7 @@ export default defineScenario({
     await beside(context, { nodes: () => nodes.filter((node) => !away.has(node)) }, async (traffic) => {
       for (const node of order) {
         await restart(context, node, away);
-        await sleep(context.parameters.gap, undefined, { signal: context.signal });
+        await context.cluster.clock.sleep(context.parameters.gap, context.signal);
       }
       await traffic.stop();
       expectSuccess(context, 'requests to the other nodes succeed', traffic.samples, {
@@ -62,18 +61,18 @@ function restart(context: Context, node: ClusterNode, away: Set<ClusterNode>): P
   return context.step('restart', async (progress) => {
     const { signal } = context;
     away.add(node);
-    await sleep(CALM_MS, undefined, { signal });
-    const startedAt = performance.now();
+    await context.cluster.clock.sleep(CALM_MS, signal);
+    const startedAt = context.cluster.clock.monotonic();
     const { forced } = await node.stop();
-    const ms = performance.now() - startedAt;
+    const ms = context.cluster.clock.monotonic() - startedAt;
     const limit = context.parameters['shutdown-within'];
     context.expect(`${node.name} stops in time, by itself`, !forced && ms <= limit, {
       observed: `${Math.round(ms)} ms${forced ? ', by force' : ''}`,
       expected: `at most ${limit} ms`,
     });
-    const launchedAt = performance.now();
+    const launchedAt = context.cluster.clock.monotonic();
     await node.start({ timeoutMs: READY_WITHIN_MS, signal });
-    const seconds = (performance.now() - launchedAt) / 1000;
+    const seconds = (context.cluster.clock.monotonic() - launchedAt) / 1000;
     context.figure({ name: 'ready again after', of: node.name, value: seconds.toFixed(2), unit: 's' });
     away.delete(node);
     progress.detail(`${node.name} in ${seconds.toFixed(1)} s`);

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { beside, expectSuccess, p99, TRAFFIC } from './steps/traffic.ts';
@@ -51,8 +50,8 @@ function underProfile(context: Context, profile: string): Promise<void> {
       const { id } = await cluster.faults.begin({ kind: 'link', from: ['all'], to: ['all'], profile });
       const rttMs = await roundTripMs(context);
       context.figure({ name: 'round trip', of: profile, value: Math.round(rttMs), unit: 'ms' });
-      const from = Date.now();
-      await sleep(given.hold, undefined, { signal });
+      const from = cluster.clock.now();
+      await cluster.clock.sleep(given.hold, signal);
       await traffic.stop();
       await cluster.faults.heal(id);
       const samples = traffic.between(from);
@@ -79,9 +78,9 @@ async function roundTripMs({ cluster, signal }: Context): Promise<number> {
   if (node === undefined) return 0;
   const times: number[] = [];
   for (const { address } of await node.client.peers(signal)) {
-    const startedAt = performance.now();
+    const startedAt = cluster.clock.monotonic();
     await node.client.pingpong(address, signal);
-    times.push(performance.now() - startedAt);
+    times.push(cluster.clock.monotonic() - startedAt);
   }
   return Math.max(0, ...times);
 }
@@ -94,11 +93,11 @@ function slowNode(context: Context): Promise<void> {
     if (slow === undefined) return;
     const others = nodes.filter((node) => node !== slow);
     await beside(context, { nodes: () => others }, async (traffic) => {
-      await sleep(given.hold, undefined, { signal });
-      const from = Date.now();
+      await cluster.clock.sleep(given.hold, signal);
+      const from = cluster.clock.now();
       const request = { kind: 'link', from: [slow.name], to: ['all'], latency: given['slow-node'] };
       const { id } = await cluster.faults.begin(request);
-      await sleep(given.hold, undefined, { signal });
+      await cluster.clock.sleep(given.hold, signal);
       await traffic.stop();
       await cluster.faults.heal(id);
       const uploads = traffic.samples.filter(({ what }) => what === 'upload');

@@ -86,7 +86,7 @@ function wrap(owner: Signer, id: Uint8Array, payload: Uint8Array): Chunk {
 
 async function upload(context: Context, node: ClusterNode, { owner, payload, chunk }: Owned): Promise<void> {
   const batch = batchOf(node);
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   const work = () =>
     node.soc.upload(toHex(owner.address), socParts(chunk.data), { batch, signal: context.signal });
   const key = { operation: 'upload soc', node: node.name };
@@ -175,7 +175,7 @@ function replace(context: Context, node: ClusterNode, { owner, chunk }: Owned): 
           return difference(seen.data, payload);
         });
       const what = `${reader.name} serves the newer content`;
-      const work = () => inTime(what, probe, { timeoutMs: REPLACED_WITHIN_MS, signal: context.signal });
+      const work = () => inTime(what, probe, { ...context, timeoutMs: REPLACED_WITHIN_MS });
       const key = { operation: 'replace soc', node: reader.name };
       const missing = await context.measure(key, work, () => payload.length);
       context.expect(what, missing === undefined, { observed: missing ?? 'newer', expected: 'newer' });

@@ -11,6 +11,7 @@ import {
   LINK_WORDS,
   linkGaps,
   parseScheduleDocument,
+  pause,
   plural,
   readDefinitionFile,
   readSchedule,
@@ -33,6 +34,7 @@ const TIMEOUT_MS = 24 * 3_600_000;
 const SETTLED_WITHIN_MS = 60_000;
 /** The shortest fault. */
 const FAULT_MIN_MS = 500;
+const SHOWN_EVERY_MS = 1000;
 
 export default defineScenario({
   name: 'storm',
@@ -107,10 +109,14 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
       forMs: [Math.min(FAULT_MIN_MS, most), most],
     } as const;
     const faults = given?.faults ?? drawFaults(bounds, context.random('faults'));
-    const failed = new AbortController();
-    const over = AbortSignal.any([signal, failed.signal, AbortSignal.timeout(durationMs)]);
+    const ended = new AbortController();
+    using limit = cluster.clock.deadline(durationMs, AbortSignal.any([signal, ended.signal]));
+    const over = limit.signal;
     const load = new StormLoad(context, { durationMs, signal: over });
-    const showing = setInterval(() => progress.detail(summary(load)), 1000);
+    const show = async () => {
+      for (; !over.aborted; await pause(SHOWN_EVERY_MS, over, cluster.clock)) progress.detail(summary(load));
+    };
+    const showing = show();
     const began = cluster.faults.history.length;
     // A schedule written by hand has only faults.
     const operations = given?.operations ?? [];
@@ -129,7 +135,7 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
       // A failure of either ends the other.
       const both = [work, faultsDone].map((one) =>
         one.catch((error: unknown) => {
-          failed.abort();
+          ended.abort();
           throw error;
         }),
       );
@@ -139,7 +145,8 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
       load.messages[Symbol.dispose]();
       throw error;
     } finally {
-      clearInterval(showing);
+      ended.abort();
+      await showing;
       writeSchedule(context.folder, { schema: 1, durationMs, faults, operations: load.begun });
     }
     if (operations.length === 0) taken(context, load);

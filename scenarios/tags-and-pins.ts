@@ -70,7 +70,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
     const data = context.random('data').bytes(context.parameters.size);
     const expected = await expectBytes(data);
     const { uid } = await node.tags.create(signal);
-    const requestedAtMs = Date.now();
+    const requestedAtMs = context.cluster.clock.now();
     const options = { batch: batchOf(node), tag: uid, redundancyLevel: 0, signal };
     const work = () => node.bytes.upload(data, options);
     const key = { operation: 'upload bytes', node: node.name };
@@ -85,7 +85,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
       progress.progress(seen.synced + seen.seen, seen.split, 'chunks');
       return isComplete(seen) ? undefined : written(seen);
     };
-    const missing = await inTime('every chunk is synced', probe, { timeoutMs: SYNCED_WITHIN_MS, signal });
+    const missing = await inTime('every chunk is synced', probe, { ...context, timeoutMs: SYNCED_WITHIN_MS });
     context.expect('every chunk is synced or was seen before in the end', missing === undefined, {
       observed: missing ?? written(last),
       expected: 'synced + seen = split',
@@ -115,7 +115,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
       mode: 'deferred',
       level: 'synced',
       requestedAtMs,
-      acknowledgedAtMs: Date.now(),
+      acknowledgedAtMs: context.cluster.clock.now(),
     });
     return { data, reference };
   });
@@ -158,7 +158,7 @@ function chunksNamed(context: Context, name: string): { data: Uint8Array; addres
 function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
   return context.step('chunk stream', async (progress) => {
     const chunks = chunksNamed(context, 'direct chunks');
-    const requestedAtMs = Date.now();
+    const requestedAtMs = context.cluster.clock.now();
     const acknowledged = await stream(context, node, { chunks });
     progress.detail(`${acknowledged} acknowledgements`);
     context.expect('every chunk of a stream is acknowledged, once', acknowledged === chunks.length, {
@@ -186,7 +186,7 @@ function streamDirectly(context: Context, node: ClusterNode): Promise<void> {
         );
         return held.includes(true) ? undefined : `nobody else has chunk ${last.address}`;
       },
-      { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal },
+      { ...context, timeoutMs: SYNCED_WITHIN_MS },
     );
     context.expect('the last chunk of a stream is pushed', missing === undefined, {
       observed: missing ?? 'held by another node',
@@ -214,7 +214,7 @@ function streamUnderTag(context: Context, node: ClusterNode): Promise<void> {
       const seen = await node.tags.get(uid, signal);
       return seen.split === chunks.length && isComplete(seen) ? undefined : written(seen);
     };
-    const options = { timeoutMs: SYNCED_WITHIN_MS, signal: context.signal };
+    const options = { ...context, timeoutMs: SYNCED_WITHIN_MS };
     const missing = await inTime('the tag of the stream is complete', probe, options);
     context.expect('the tag of a stream counts its chunks', missing === undefined, {
       observed: missing ?? chunks.length,
@@ -295,7 +295,7 @@ function bringBack(context: Context, keeper: ClusterNode, { reference, data }: S
     await context.measure(key, work, () => data.length);
     const probe = async (aborted: AbortSignal) =>
       (await keeper.stewardship.isRetrievable(reference, aborted)) ? undefined : 'not retrievable';
-    const options = { timeoutMs: SYNCED_WITHIN_MS, signal };
+    const options = { ...context, timeoutMs: SYNCED_WITHIN_MS };
     const missing = await inTime('the network has the content', probe, options);
     context.expect('content that was uploaded again is retrievable', missing === undefined, {
       observed: missing ?? 'retrievable',

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   atMost,
@@ -77,12 +76,12 @@ async function stress(
   seen: { readonly pieces: Piece[]; readonly failures: string[] },
 ): Promise<void> {
   const { 'file-count': count, timeout, concurrency } = context.parameters;
-  const endsAt = count === 0 ? Date.now() + timeout : Number.POSITIVE_INFINITY;
+  const endsAt = count === 0 ? context.cluster.clock.now() + timeout : Number.POSITIVE_INFINITY;
   let next = 0;
   const worker = async () => {
     for (;;) {
       const index = next++;
-      if (index >= (count || ENDLESS) || Date.now() >= endsAt) return;
+      if (index >= (count || ENDLESS) || context.cluster.clock.now() >= endsAt) return;
       const piece = await uploadOne(context, node, index, seen.failures);
       if (piece === undefined) continue;
       seen.pieces.push(piece);
@@ -106,7 +105,7 @@ async function uploadOne(
   const random = context.random(`${node.name}, upload ${index}`);
   const size = least + random.below(Math.max(1, most - least + 1));
   const data = random.bytes(size);
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   for (let attempt = 0; ; attempt++) {
     try {
       const work = () => node.bytes.upload(data, { batch: batchOf(node), redundancyLevel: 0, signal });
@@ -120,7 +119,7 @@ async function uploadOne(
         failures.push(`${node.name}, upload ${index}: ${messageOf(error)}`);
         return undefined;
       }
-      await sleep(delay, undefined, { signal });
+      await context.cluster.clock.sleep(delay, signal);
     }
   }
 }
@@ -135,7 +134,12 @@ function sync(context: Context, pieces: readonly Piece[]): Promise<void> {
       const work = () => context.cluster.synced({ node: node.name, tag }, { signal: context.signal });
       await context.measure({ operation: 'sync', node: node.name }, work, () => piece.size);
       const how = { kind: 'bytes', mode: 'deferred', level: 'synced', batch: batchOf(node) } as const;
-      await context.ledger.add({ ...piece, ...how, node: node.name, acknowledgedAtMs: Date.now() });
+      await context.ledger.add({
+        ...piece,
+        ...how,
+        node: node.name,
+        acknowledgedAtMs: context.cluster.clock.now(),
+      });
       progress.progress(++done, waiting.length, 'uploads');
     }
   });

@@ -51,7 +51,7 @@ function readsOn(
         const { block } = await node.client.chainState(signal);
         return block >= target ? undefined : `it has read block ${block} of ${target}`;
       });
-    const limits = { timeoutMs: READS_ON_WITHIN_MS, signal: context.signal };
+    const limits = { ...context, timeoutMs: READS_ON_WITHIN_MS };
     const missing = await inTime(`${node.name} reads on`, read, limits);
     context.expect(
       `${flavour}: the node goes on with a batch of depth 64 on the chain`,

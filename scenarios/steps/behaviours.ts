@@ -1,6 +1,6 @@
 /** What a dishonest node has done. */
 import type { Counts } from 'svcnet/scenario';
-import { inTime } from './steps.ts';
+import { inTime, type Limits } from './steps.ts';
 
 interface Acting {
   readonly what: string;
@@ -13,7 +13,7 @@ interface Acting {
 /** @returns what it has done, once that is something; undefined when it has done nothing in time */
 export async function countsOnceActed(
   { what, counts, exchange }: Acting,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  limits: Limits,
 ): Promise<Counts | undefined> {
   let seen: Counts = {};
   const hasActed = async () => {
@@ -25,5 +25,5 @@ export async function countsOnceActed(
     await exchange();
     return (await hasActed()) ? undefined : 'nothing';
   };
-  return (await inTime(what, probe, options)) === undefined ? seen : undefined;
+  return (await inTime(what, probe, limits)) === undefined ? seen : undefined;
 }

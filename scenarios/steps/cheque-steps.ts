@@ -29,7 +29,7 @@ export function cashCheque<T extends ParameterTable>(
       const { transactionHash, result } = await payee.chequebook.cashout(payer.overlay, aborted);
       return transactionHash === hash && result !== undefined ? { done: result } : { missing: hash };
     };
-    const options = { timeoutMs: CASHED_TIMEOUT_MS, signal };
+    const options = { clock: context.cluster.clock, timeoutMs: CASHED_TIMEOUT_MS, signal };
     const work = () => until('the cheque is not cashed', probe, options);
     const key = { operation: `cash cheque of ${payer.flavour}`, node: payee.name };
     const { lastPayout, bounced } = await context.measure(key, work, () => 0);

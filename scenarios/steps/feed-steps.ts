@@ -55,11 +55,11 @@ export async function updatePayload(
   version: UpdateVersion,
   reference: string,
   node: ClusterNode,
-  signal: AbortSignal,
+  { cluster, signal }: Pick<ScenarioContext, 'cluster' | 'signal'>,
 ): Promise<Uint8Array> {
   if (version === 'v2') return node.chunks.download(reference, { signal });
   const payload = Buffer.alloc(8 + reference.length / 2);
-  payload.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 1000)));
+  payload.writeBigUInt64BE(BigInt(Math.floor(cluster.clock.now() / 1000)));
   payload.set(fromHex(reference), 8);
   return makeCac(BigInt(payload.length), payload).data;
 }

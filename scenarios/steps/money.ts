@@ -1,6 +1,5 @@
 /** What money scenarios share: traffic that costs something, and books that must be right afterwards. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cashout, ClientError, type ClusterNode, HarnessError, type NodeBooks } from 'svcnet';
 import {
   type Books,
@@ -15,7 +14,7 @@ import {
   until,
   violations,
 } from 'svcnet/scenario';
-import { batchOf, inTime } from './steps.ts';
+import { batchOf, inTime, type Limits } from './steps.ts';
 
 /** An account without an owner, 40 hex digits: what scenarios send to it is not lost, but away. */
 export const AWAY = 'decaf0000000000000000000000000000decaf00';
@@ -56,7 +55,7 @@ export function settle<T extends ParameterTable>(
 ): Promise<readonly NodeBooks[]> {
   const { cluster, signal } = context;
   return context.step('settle', async (progress) => {
-    const startedAt = performance.now();
+    const startedAt = cluster.clock.monotonic();
     let books: readonly NodeBooks[] = [];
     const missing = await cluster.settled({ timeoutMs, signal }).then(
       (settled) => {
@@ -72,7 +71,7 @@ export function settle<T extends ParameterTable>(
       observed: missing ?? `${books.length} nodes agree`,
       expected: 'balances that cancel out, settlements that arrived',
     });
-    const seconds = (performance.now() - startedAt) / 1000;
+    const seconds = (cluster.clock.monotonic() - startedAt) / 1000;
     context.figure({ name: 'time to symmetry', value: seconds.toFixed(3), unit: 's' });
     progress.detail(`${books.length} nodes agree`);
     return books;
@@ -122,7 +121,7 @@ export function checkBooks<T extends ParameterTable>(
         wrong = violations(books, before, isExplained);
         return wrong[0];
       },
-      { timeoutMs, signal: context.signal },
+      { ...context, timeoutMs },
     );
     if (books === undefined) throw unread();
     const evidence = wrong.length === 0 ? {} : { evidence: wrong.slice(0, LINES_SHOWN).join('\n') };
@@ -155,7 +154,6 @@ function unread(): HarnessError {
 export async function countedFromNow<T extends ParameterTable>(
   context: ScenarioContext<T>,
 ): Promise<() => Promise<void>> {
-  const { signal } = context;
   const earlier = await context.step('books at rest', () => booksAtRest(context));
   if (earlier === undefined) {
     return async () =>
@@ -164,7 +162,7 @@ export async function countedFromNow<T extends ParameterTable>(
   return () =>
     context.step('count', async (progress) => {
       const read = (aborted: AbortSignal) => linkBooks(context, aborted);
-      const now = await booksAfterWork(earlier, read, { timeoutMs: SETTLED_WITHIN_MS, signal });
+      const now = await booksAfterWork(earlier, read, { ...context, timeoutMs: SETTLED_WITHIN_MS });
       const lines = grown(earlier, now);
       const evidence = lines.length === 0 ? {} : { evidence: lines.slice(0, LINES_SHOWN).join('\n') };
       context.expect(
@@ -189,7 +187,7 @@ export async function countedFromNow<T extends ParameterTable>(
 export async function booksAfterWork(
   earlier: readonly NodeBooks[],
   read: (signal: AbortSignal) => Promise<readonly NodeBooks[]>,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  limits: Limits,
 ): Promise<readonly NodeBooks[]> {
   let now: readonly NodeBooks[] | undefined;
   const compare = async (aborted: AbortSignal) => {
@@ -197,7 +195,7 @@ export async function booksAfterWork(
     now = seen;
     return grown(earlier, seen)[0];
   };
-  await inTime('work adds no difference', compare, options);
+  await inTime('work adds no difference', compare, limits);
   if (now === undefined) throw unread();
   return now;
 }
@@ -219,9 +217,9 @@ async function booksAtRest<T extends ParameterTable>(
   context: ScenarioContext<T>,
 ): Promise<readonly NodeBooks[] | undefined> {
   const { signal } = context;
-  const endsAt = performance.now() + SETTLED_WITHIN_MS;
-  for (let last = await linkBooks(context, signal); performance.now() < endsAt; ) {
-    await sleep(REST_MS, undefined, { signal });
+  const endsAt = context.cluster.clock.monotonic() + SETTLED_WITHIN_MS;
+  for (let last = await linkBooks(context, signal); context.cluster.clock.monotonic() < endsAt; ) {
+    await context.cluster.clock.sleep(REST_MS, signal);
     const now = await linkBooks(context, signal);
     const moved = [...grown(last, now), ...grown(now, last)];
     if (moved.length === 0) return now;
@@ -263,7 +261,7 @@ export function minedOf<T extends ParameterTable>(context: ScenarioContext<T>, h
       const gasUsed = BigInt(receipt.gasUsed);
       return { done: { gasUsed, fee: gasUsed * BigInt(receipt.effectiveGasPrice) } };
     },
-    { timeoutMs: MINED_WITHIN_MS, signal: context.signal },
+    { ...context, clock: context.cluster.clock, timeoutMs: MINED_WITHIN_MS },
   );
 }
 
@@ -331,7 +329,7 @@ export function cashAndWait<T extends ParameterTable>(
           ? undefined
           : `transaction ${last.transactionHash} of ${hash}, ${last.result === undefined ? 'no' : 'a'} result`;
       },
-      { timeoutMs, signal: context.signal },
+      { ...context, timeoutMs },
     );
     if (last === undefined || missing !== undefined)
       throw new HarnessError('WAIT_TIMEOUT', missing ?? 'no answer');

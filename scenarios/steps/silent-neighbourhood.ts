@@ -85,7 +85,7 @@ function expectAccepted(
     const address = toHex(chunk.address);
     const probe = async (limit: AbortSignal) =>
       (await node.chunks.has(address, limit)) ? undefined : `${address} is not on ${node.name}`;
-    const options = { timeoutMs: context.parameters.arrive * 1000, signal: context.signal };
+    const options = { ...context, timeoutMs: context.parameters.arrive * 1000 };
     const missing = acknowledged ? await inTime('the chunk arrives', probe, options) : 'not acknowledged';
     context.expect(
       `${node.flavour}: while its node answers, its neighbourhood takes a chunk`,
@@ -155,7 +155,7 @@ async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chu
 
 /** Whether its tag counts the chunk as synced while the node of its neighbourhood does not answer. */
 async function synchronises(
-  { signal, parameters: { synced } }: SilentContext,
+  { cluster, signal, parameters: { synced } }: SilentContext,
   node: ClusterNode,
   chunk: Chunk,
 ): Promise<boolean> {
@@ -165,7 +165,9 @@ async function synchronises(
     const tag = await node.tags.get(uid, limit);
     return tag.synced > 0 ? undefined : 'not synced';
   };
-  return (await inTime('the tag is synced', probe, { timeoutMs: synced * 1000, signal })) === undefined;
+  return (
+    (await inTime('the tag is synced', probe, { cluster, timeoutMs: synced * 1000, signal })) === undefined
+  );
 }
 
 function expectArrival(context: SilentContext, node: ClusterNode, chunks: readonly Chunk[]): Promise<void> {
@@ -179,7 +181,7 @@ function expectArrival(context: SilentContext, node: ClusterNode, chunks: readon
       const { length } = await absent(limit);
       return length === 0 ? undefined : `${length} of ${chunks.length} chunks are not on ${node.name}`;
     };
-    const options = { timeoutMs: given.arrive * 1000, signal };
+    const options = { ...context, timeoutMs: given.arrive * 1000 };
     const missing = await inTime(`what was acknowledged is on ${node.name}`, probe, options);
     const lines: string[] = [];
     for (const { address } of await absent(signal)) {

@@ -1,7 +1,6 @@
 /** Steps that several scenarios share. */
 
-import { setTimeout } from 'node:timers/promises';
-import { ClientError, type ClusterNode, HarnessError, type Uploaded } from 'svcnet';
+import { ClientError, type Clock, type Cluster, type ClusterNode, HarnessError, type Uploaded } from 'svcnet';
 import {
   type ExpectedContent,
   explainLosses,
@@ -40,7 +39,7 @@ export async function uploadLedgered<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { operation, kind, node, batch, size, mode, upload, expected, onSynced }: LedgeredUpload,
 ): Promise<string> {
-  const requestedAtMs = Date.now();
+  const requestedAtMs = context.cluster.clock.now();
   const { reference, tag } = await context.measure({ operation, node: node.name }, upload, () => size);
   if (mode === 'deferred') {
     if (tag === undefined)
@@ -52,7 +51,7 @@ export async function uploadLedgered<T extends ParameterTable>(
     const work = () => context.cluster.synced({ node: node.name, tag }, limits);
     await context.measure({ operation: 'sync', node: node.name }, work, () => size);
   }
-  const acknowledgedAtMs = Date.now();
+  const acknowledgedAtMs = context.cluster.clock.now();
   const { reference: computed, chunks } = await expected();
   context.expect(`${operation}: the reference matches the bytes`, reference === computed, {
     observed: `${reference} from ${node.name}`,
@@ -80,7 +79,7 @@ export async function ledgerDirect<T extends ParameterTable>(
   node: ClusterNode,
   upload: Pick<LedgerEntry, 'kind' | 'reference' | 'size' | 'chunks' | 'requestedAtMs'>,
 ): Promise<void> {
-  const acknowledgedAtMs = Date.now();
+  const acknowledgedAtMs = context.cluster.clock.now();
   const how = { mode: 'direct', level: 'api', acknowledgedAtMs } as const;
   await context.ledger.add({ ...upload, ...how, node: node.name, batch: batchOf(node) });
 }
@@ -180,18 +179,25 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   return `${seen.length} bytes, ${where}`;
 }
 
+/** How long a scenario waits: those of its context, and a time. */
+export interface Limits {
+  readonly cluster: Pick<Cluster, 'clock'>;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
 /** Waits until `look` finds nothing wrong. @returns what was still wrong at the end, if anything */
 export async function inTime(
   what: string,
   check: (signal: AbortSignal) => Promise<string | undefined>,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  { cluster: { clock }, timeoutMs, signal: ended }: Limits,
 ): Promise<string | undefined> {
   const probe = async (signal: AbortSignal) => {
     const missing = await check(signal);
     return missing === undefined ? { done: undefined } : { missing };
   };
   try {
-    return await until<undefined>(`not so: ${what}`, probe, options);
+    return await until<undefined>(`not so: ${what}`, probe, { clock, timeoutMs, signal: ended });
   } catch (error) {
     if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
     throw error;
@@ -218,9 +224,9 @@ export async function errorAsText(
  * Until the clock shows the next second. What the network keeps by the second, such as the history of a
  * grantee list, takes one change per second; and what happened before is older than the next block.
  */
-export async function nextSecond(signal: AbortSignal): Promise<void> {
-  const second = () => Math.floor(Date.now() / 1000);
+export async function nextSecond(clock: Clock, signal: AbortSignal): Promise<void> {
+  const second = () => Math.floor(clock.now() / 1000);
   const before = second();
   // A timer may fire within the last millisecond of the second.
-  while (second() === before) await setTimeout(1000 - (Date.now() % 1000), undefined, { signal });
+  while (second() === before) await clock.sleep(1000 - (clock.now() % 1000), signal);
 }

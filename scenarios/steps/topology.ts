@@ -24,10 +24,9 @@ export async function expectRules<T extends ParameterTable & typeof WITHIN>(
   context: ScenarioContext<T>,
   rules: readonly Rule[],
 ): Promise<void> {
-  const { signal } = context;
   const timeoutMs = (context.parameters as { readonly within: number }).within;
   await context.step('look', async (progress) => {
-    const startedAt = performance.now();
+    const startedAt = context.cluster.clock.monotonic();
     const broken = new Map<Rule, readonly string[]>();
     await inTime(
       'all is as it should be',
@@ -35,7 +34,7 @@ export async function expectRules<T extends ParameterTable & typeof WITHIN>(
         for (const rule of rules) broken.set(rule, await rule.wrong(aborted));
         return [...broken.values()].flat()[0];
       },
-      { timeoutMs, signal },
+      { ...context, timeoutMs },
     );
     for (const rule of rules) {
       const lines = broken.get(rule) ?? ['no node has answered'];
@@ -45,7 +44,7 @@ export async function expectRules<T extends ParameterTable & typeof WITHIN>(
         ...(lines.length < 2 ? {} : { evidence: lines.slice(0, LINES_SHOWN).join('\n') }),
       });
     }
-    const seconds = (performance.now() - startedAt) / 1000;
+    const seconds = (context.cluster.clock.monotonic() - startedAt) / 1000;
     context.figure({ name: 'time until all was well', value: seconds.toFixed(3), unit: 's' });
     progress.detail(`${rules.length} conditions`);
   });

@@ -93,7 +93,7 @@ export class Traffic {
           .finally(() => this.#underWay.delete(work));
         this.#underWay.add(work);
       }
-      await pause(pauseMs, this.#ended.signal);
+      await pause(pauseMs, this.#ended.signal, this.#context.cluster.clock);
     }
   }
 
@@ -103,7 +103,7 @@ export class Traffic {
     pick: number,
   ): Promise<void> {
     const batch = this.#options.batchOf?.(uploader) ?? batchOf(uploader);
-    const requestedAtMs = Date.now();
+    const requestedAtMs = this.#context.cluster.clock.now();
     const sent = await this.#timed('upload', uploader, (signal) =>
       uploader.chunks.upload(data, { batch, signal }).then(() => data),
     );
@@ -128,25 +128,26 @@ export class Traffic {
     node: ClusterNode,
     work: (signal: AbortSignal) => Promise<Uint8Array>,
   ): Promise<Uint8Array | undefined> {
-    const at = Date.now();
-    const startedAt = performance.now();
-    const patience = AbortSignal.timeout(PATIENCE_MS);
-    const signal = AbortSignal.any([this.#context.signal, patience]);
+    const { clock } = this.#context.cluster;
+    const at = clock.now();
+    const startedAt = clock.monotonic();
+    using patience = clock.deadline(PATIENCE_MS, this.#context.signal);
     const sample = (failure?: string) => {
-      const ms = performance.now() - startedAt;
+      const ms = clock.monotonic() - startedAt;
       this.samples.push({ what, node, at, ms, ...(failure === undefined ? {} : { failure }) });
     };
     try {
       const key = { operation: `${what} chunk`, node: node.name };
       const result = await this.#context.measure(
         key,
-        () => work(signal),
+        () => work(patience.signal),
         ({ length }) => length,
       );
       sample();
       return result;
     } catch (error) {
-      if (this.#context.signal.aborted || !(error instanceof ClientError || patience.aborted)) throw error;
+      if (this.#context.signal.aborted || !(error instanceof ClientError || patience.signal.aborted))
+        throw error;
       sample(messageOf(error));
       return undefined;
     }

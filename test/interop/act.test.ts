@@ -68,7 +68,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       expect(await read(publisher, publisher, first)).toBe(text(alone));
       expect(await read(grantee, publisher, first)).toBe('http.404');
 
-      await nextSecond(never);
+      await nextSecond(net.clock, never);
       const options = first.history === undefined ? DIRECT : { ...DIRECT, actHistory: first.history };
       const list = await publisher.grantees.create([keyOf(grantee)], options);
       expect(await publisher.grantees.list(list.reference)).toEqual([keyOf(grantee)]);
@@ -78,7 +78,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       expect(await read(grantee, publisher, { ...first, history: list.history })).toBe(text(alone));
       for (const node of [next, stranger]) expect(await read(node, publisher, second)).toBe('http.404');
 
-      await nextSecond(never);
+      await nextSecond(net.clock, never);
       const change = { add: [keyOf(next)], revoke: [keyOf(grantee)] };
       const changed = await publisher.grantees.patch(list, change, DIRECT);
       expect(await publisher.grantees.list(changed.reference)).toEqual([keyOf(next)]);

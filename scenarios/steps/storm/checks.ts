@@ -3,7 +3,6 @@
  * no node is refused.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, type ClusterNode } from 'svcnet';
 import { atMost, congestionOf, grouped, messageOf, PlacementWatch, plural } from 'svcnet/scenario';
 import { drawn, storers } from '../presence.ts';
@@ -49,13 +48,13 @@ export function expectNone(
 export function whole(context: StormContext): Promise<void> {
   return context.step('heal', async (progress) => {
     await context.cluster.faults.heal();
-    const startedAt = performance.now();
+    const startedAt = context.cluster.clock.monotonic();
     const missing = await missingLinks(context, WHOLE_WITHIN_MS);
     context.expect('the mesh is whole again', missing === undefined, {
       observed: missing ?? 'all links',
       expected: `all links within ${WHOLE_WITHIN_MS / 1000} s`,
     });
-    const seconds = (performance.now() - startedAt) / 1000;
+    const seconds = (context.cluster.clock.monotonic() - startedAt) / 1000;
     context.figure({ name: 'whole again after', value: seconds.toFixed(1), unit: 's' });
     progress.detail(`${seconds.toFixed(1)} s`);
   });
@@ -81,13 +80,13 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
     const { cluster, signal } = context;
     const waiting = new Set([...operations.uploaded.values()].filter(({ tag }) => tag !== undefined));
     const total = waiting.size;
-    const startedAt = performance.now();
+    const startedAt = cluster.clock.monotonic();
     let movedAt = startedAt;
     let patienceMs: number | undefined;
     let before = '';
     const isOver = (now: number) =>
       now > movedAt + STUCK_AFTER_MS || (patienceMs !== undefined && now > startedAt + patienceMs);
-    while (waiting.size > 0 && !isOver(performance.now())) {
+    while (waiting.size > 0 && !isOver(cluster.clock.monotonic())) {
       const left: string[] = [];
       let chunks = 0;
       for (const [node, uploads] of Map.groupBy(waiting, (upload) => upload.node)) {
@@ -105,11 +104,11 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
         }
       }
       const now = left.join();
-      if (now !== before) movedAt = performance.now();
+      if (now !== before) movedAt = cluster.clock.monotonic();
       before = now;
       patienceMs ??= STUCK_AFTER_MS + chunks * PER_CHUNK_MS;
       progress.progress(total - waiting.size, total, 'uploads');
-      if (waiting.size > 0) await sleep(POLL_MS, undefined, { signal });
+      if (waiting.size > 0) await cluster.clock.sleep(POLL_MS, signal);
     }
     const congestion = waiting.size === 0 ? [] : await congestionOf(cluster.nodes, signal);
     const lines = [...waiting].map(
@@ -132,12 +131,12 @@ export function readBack(context: StormContext, operations: Operations): Promise
     const nodes = workingNodes(context.cluster.nodes);
     const random = context.random('readers');
     const readers = uploads.map(() => nodes[random.below(nodes.length)] as ClusterNode);
-    const endsAt = performance.now() + DELIVERED_WITHIN_MS;
+    const endsAt = context.cluster.clock.monotonic() + DELIVERED_WITHIN_MS;
     const failures: string[] = [];
     let done = 0;
     let unread = 0;
     const works = uploads.map((upload, index) => async () => {
-      if (failures.length >= FAILURES_ENOUGH && performance.now() > endsAt) {
+      if (failures.length >= FAILURES_ENOUGH && context.cluster.clock.monotonic() > endsAt) {
         unread++;
         return;
       }
@@ -172,10 +171,10 @@ async function failureOf(
       return undefined;
     } catch (error) {
       if (!(error instanceof ClientError) || context.signal.aborted) throw error;
-      if (performance.now() > endsAt)
+      if (context.cluster.clock.monotonic() > endsAt)
         return `${node.name}: upload ${upload.operation.n}, ${upload.reference} of ${upload.node.name}: ${messageOf(error)}`;
     }
-    await sleep(POLL_MS, undefined, { signal: context.signal });
+    await context.cluster.clock.sleep(POLL_MS, context.signal);
   }
 }
 
@@ -191,7 +190,11 @@ export function placed(context: StormContext): Promise<void> {
       progress.progress(watch.placed.length, chunks.length, 'chunks');
       return 'missing' in seen ? seen.missing : undefined;
     };
-    const missing = await inTime('every chunk is in place', probe, { timeoutMs: PLACED_WITHIN_MS, signal });
+    const missing = await inTime('every chunk is in place', probe, {
+      cluster,
+      timeoutMs: PLACED_WITHIN_MS,
+      signal,
+    });
     context.expect('chunks are on every node of their neighbourhood', missing === undefined, {
       observed: missing ?? `all of ${grouped(chunks.length)}`,
       expected: `all of ${grouped(chunks.length)} within ${PLACED_WITHIN_MS / 1000} s`,

@@ -2,7 +2,7 @@
  * The load of a storm: lanes of operations on every node, alongside the faults. What a node acknowledges is
  * recorded; an operation that fails is counted, and the lane continues.
  */
-import { ClientError, type ClusterNode, type Fault } from 'svcnet';
+import { ClientError, type Clock, type ClusterNode, type Fault } from 'svcnet';
 import { CHUNK_PAYLOAD_SIZE, type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
 import { workingNodes } from '../steps.ts';
 import { drawOperation, drawPair, type PlannedKill } from './drawn.ts';
@@ -39,7 +39,8 @@ export class StormLoad {
   /** Active faults, by target. */
   readonly #active = new Map<string, Set<string>>();
   readonly #marked = new Set<string>();
-  readonly #startedAt = performance.now();
+  readonly #clock: Clock;
+  readonly #startedAt: number;
   readonly #durationMs: number;
   #offered = 0;
 
@@ -49,6 +50,8 @@ export class StormLoad {
     { durationMs, signal }: { readonly durationMs: number; readonly signal: AbortSignal },
   ) {
     this.#context = context;
+    this.#clock = context.cluster.clock;
+    this.#startedAt = this.#clock.monotonic();
     this.#durationMs = durationMs;
     this.#signal = signal;
     const isHarmed = (name: string) => (this.#active.get(name)?.size ?? 0) > 0;
@@ -99,7 +102,7 @@ export class StormLoad {
     await Promise.all(
       [...lanes.values()].map(async (lane) => {
         for (const operation of lane) {
-          await this.#pause(operation.atMs - (performance.now() - this.#startedAt));
+          await this.#pause(operation.atMs - (this.#clock.monotonic() - this.#startedAt));
           if (this.#signal.aborted) return;
           await this.#do(operation);
         }
@@ -137,7 +140,7 @@ export class StormLoad {
    * need not wait for room.
    */
   async #rush({ id, node: name, atMs }: PlannedKill): Promise<void> {
-    await this.#pause(atMs - RUSH_MS - (performance.now() - this.#startedAt));
+    await this.#pause(atMs - RUSH_MS - (this.#clock.monotonic() - this.#startedAt));
     const node = this.#context.cluster.node(name);
     const lane = `before ${id}`;
     for (let turn = 0; turn < RUSH_UPLOADS_MAX; turn++) {
@@ -177,7 +180,7 @@ export class StormLoad {
   }
 
   #place(lane: string, node: ClusterNode): Pick<ScheduledOperation, 'n' | 'lane' | 'atMs' | 'node'> {
-    const atMs = Math.round(performance.now() - this.#startedAt);
+    const atMs = Math.round(this.#clock.monotonic() - this.#startedAt);
     return { n: this.begun.length, lane, atMs, node: node.name };
   }
 
@@ -215,12 +218,12 @@ export class StormLoad {
    * fault.
    */
   #room(): number {
-    const share = (performance.now() - this.#startedAt) / this.#durationMs;
+    const share = (this.#clock.monotonic() - this.#startedAt) / this.#durationMs;
     return Math.max(AT_ONCE_CHUNKS, chunksMax(this.#context.parameters) * Math.min(1, share));
   }
 
   /** Until the end of the load at the latest. */
   #pause(ms: number): Promise<void> {
-    return pause(ms, this.#signal);
+    return pause(ms, this.#signal, this.#clock);
   }
 }

@@ -58,7 +58,6 @@ export class Messages implements Disposable {
    * Waits for messages whose subscription has lasted: the others may have been sent to a node that was gone.
    */
   async conclude(): Promise<void> {
-    const { signal } = this.#context;
     const expected = this.#sent.filter(({ subscription }) => subscription.closed === undefined);
     if (expected.length === 0)
       this.#context.unchecked('messages: none was sent to a node that has run since then');
@@ -69,7 +68,7 @@ export class Messages implements Disposable {
         first === undefined ? undefined : `${first.to.name} has not heard '${first.text}'`,
       );
     };
-    await inTime('every message is heard', probe, { timeoutMs: HEARD_WITHIN_MS, signal });
+    await inTime('every message is heard', probe, { ...this.#context, timeoutMs: HEARD_WITHIN_MS });
     const lines = unheard().map(({ text, to }) => `${to.name} has not heard '${text}'`);
     this.#context.expect('every message is heard by the node it is for', lines.length === 0, {
       observed: `${expected.length - lines.length} of ${expected.length}`,

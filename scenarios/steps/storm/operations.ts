@@ -59,7 +59,7 @@ export class Operations {
   async upload(operation: Of<'upload'>): Promise<Outcome> {
     const node = this.#context.cluster.node(operation.node);
     if (!node.running) return 'refused';
-    const requestedAtMs = Date.now();
+    const requestedAtMs = this.#context.cluster.clock.now();
     const data = this.payload(operation);
     const { reference, tag, expected } = await this.#send(operation, node, data);
     if (reference !== expected.reference)
@@ -140,7 +140,7 @@ export class Operations {
       mode: operation.mode,
       level,
       requestedAtMs,
-      acknowledgedAtMs: Date.now(),
+      acknowledgedAtMs: this.#context.cluster.clock.now(),
     });
   }
 

@@ -28,7 +28,7 @@ export async function sampled(net: Cluster): Promise<void> {
     { timeoutMs: TIMEOUT_MS },
   );
   // A sample leaves out what was stamped after its block, and blocks count whole seconds.
-  await nextSecond(AbortSignal.timeout(TIMEOUT_MS));
+  await nextSecond(net.clock, AbortSignal.timeout(TIMEOUT_MS));
   const rounds = () =>
     Promise.all(
       nodes.map(async (node) => Math.floor((await node.redistribution.state()).block / ROUND_BLOCKS)),

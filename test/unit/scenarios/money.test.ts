@@ -1,7 +1,7 @@
-import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Link, LinkGap, NodeBooks } from '../../../harness/cluster/books/books.ts';
 import { booksAfterWork, grown, underWay } from '../../../scenarios/steps/money.ts';
+import { VirtualClock } from '../onchain/virtual-clock.ts';
 
 function gapOf(gap: bigint, what: LinkGap['what'] = 'balance'): LinkGap {
   return { id: what, ends: ['node-0', 'node-1'], what, gap, total: 0n, text: `${gap} ${what}` };
@@ -65,9 +65,10 @@ describe('differences that grow', () => {
 });
 
 test('books that nobody has read in time are no books without differences', async () => {
-  const options = { timeoutMs: 1, signal: new AbortController().signal };
+  const clock = new VirtualClock();
+  const options = { cluster: { clock }, timeoutMs: 1, signal: new AbortController().signal };
   const hangs = (signal: AbortSignal) =>
-    setTimeout(60_000, [], { signal }).then(() => expect.fail('the wait is over by now'));
+    clock.sleep(60_000, signal).then(() => expect.fail('the wait is over by now'));
   await expect(booksAfterWork([], hangs, options)).rejects.toThrow('the books could not be read');
   expect(await booksAfterWork([], () => Promise.resolve([]), options)).toEqual([]);
 });

@@ -2,6 +2,7 @@ import type { ClusterNode } from 'svcnet';
 import { expect, test } from 'vitest';
 import pushsync from '../../../scenarios/pushsync.ts';
 import { freshChunk } from '../../../scenarios/steps/presence.ts';
+import { VirtualClock } from '../onchain/virtual-clock.ts';
 
 const random = { bytes: (length: number) => Buffer.alloc(length, 7), below: () => 0 };
 const { address } = freshChunk(random);
@@ -36,6 +37,7 @@ test('a neighbour has its own time to pull the chunk, however few looks the clos
       'sync-within': pushsync.parameters['sync-within'].default,
     },
     cluster: {
+      clock: new VirtualClock(),
       nodes: [
         node('uploader', 'ff'.repeat(32), 0),
         node('closest', address, 0),

@@ -1,5 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
 import { ClientError } from '../../../harness/client/errors.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
@@ -15,19 +14,19 @@ import {
   otherNodes,
 } from '../../../scenarios/steps/steps.ts';
 import { missingLinks } from '../../../scenarios/steps/topology.ts';
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+import { VirtualClock } from '../onchain/virtual-clock.ts';
+import { ManualClock } from '../protocols/manual-clock.ts';
 
 test('the next second has begun by the clock, even when a timer fires before it', async () => {
-  vi.useFakeTimers({ toFake: ['Date'], now: 41_999 });
+  let now = 41_999;
+  const clock = Object.assign(new ManualClock(), { now: () => now });
   let isOver = false;
-  const waiting = nextSecond(AbortSignal.timeout(60_000)).then(() => (isOver = true));
+  const waiting = nextSecond(clock, new AbortController().signal).then(() => (isOver = true));
   // The timer fires several times while the clock stands still.
-  for (let ring = 0; ring < 5; ring++) await setTimeout(2);
+  await clock.advance(5);
   expect(isOver).toBe(false);
-  vi.setSystemTime(42_000);
+  now = 42_000;
+  await clock.advance(1);
   expect(await waiting).toBe(true);
 });
 
@@ -127,10 +126,11 @@ test('an error of a node is what is still wrong, unless the wait is over or some
 
 test('a node has acted when an exchange that ended too late has made it act', async () => {
   let acts = 0;
-  const options = { timeoutMs: 1, signal: new AbortController().signal };
+  const clock = new VirtualClock();
+  const options = { cluster: { clock }, timeoutMs: 1, signal: new AbortController().signal };
   const counts = () => Promise.resolve({ 'wrong chunks': acts });
   const exchange = async () => {
-    await setTimeout(20);
+    await clock.sleep(20);
     acts = 3;
   };
   expect(await countsOnceActed({ what: 'it acts', counts, exchange }, options)).toEqual({

@@ -1,8 +1,9 @@
 import { ClientError } from 'svcnet';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { readBack, sync } from '../../../scenarios/steps/storm/checks.ts';
 import type { Operations } from '../../../scenarios/steps/storm/operations.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
+import { VirtualClock } from '../onchain/virtual-clock.ts';
 
 /** Each look at the time is so much later than the one before. */
 const LOOK_MS = 15_000;
@@ -13,15 +14,13 @@ const ENOUGH = 10;
 
 const GONE = { class: 'retr.not_found', node: 'node-0', method: 'GET', path: '/bytes', status: 404 } as const;
 
-afterEach(() => {
-  vi.restoreAllMocks();
-});
-
 function stormWith(read: () => Promise<undefined>) {
   const expected: [name: string, passed: boolean, observed: unknown, wanted: unknown][] = [];
+  let now = 0;
+  const clock = Object.assign(new VirtualClock(), { monotonic: () => (now += LOOK_MS) });
   const node = { name: 'node-0', kind: 'full', running: true, flavour: 'svc' };
   const context = {
-    cluster: { nodes: [node] },
+    cluster: { clock, nodes: [node] },
     signal: new AbortController().signal,
     random: () => ({ below: () => 0 }),
     step: async (_name: string, work: (progress: unknown) => Promise<unknown>) =>
@@ -41,15 +40,13 @@ function stormWith(read: () => Promise<undefined>) {
     run: () => readBack(context as unknown as StormContext, operations as unknown as Operations),
     sync: (upload: object) =>
       sync(
-        { ...context, cluster: { nodes: [] } } as unknown as StormContext,
+        { ...context, cluster: { clock, nodes: [] } } as unknown as StormContext,
         { uploaded: new Map([[0, upload]]), acknowledge: async () => undefined } as unknown as Operations,
       ),
   };
 }
 
 test('a network that delivers nothing is not asked for every upload, and the report says so', async () => {
-  let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => (now += LOOK_MS));
   const storm = stormWith(() => Promise.reject(new ClientError('it is gone', GONE)));
   await storm.run();
   const [[name, passed, observed, wanted] = []] = storm.expected;
@@ -65,8 +62,6 @@ test('a network that delivers nothing is not asked for every upload, and the rep
 });
 
 test('a network that is slow is asked for every upload', async () => {
-  let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => (now += LOOK_MS));
   const storm = stormWith(() => Promise.resolve(undefined));
   await storm.run();
   expect(storm.reads).toHaveBeenCalledTimes(UPLOADS);
@@ -82,8 +77,6 @@ test.each([
   ['arrives is waited for', 400, true],
   ['goes far slower than in a healthy network is not waited for', 1, false],
 ] as const)('a deferred upload that %s', async (_about, perLook, arrives) => {
-  let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => (now += LOOK_MS));
   const storm = stormWith(() => Promise.resolve(undefined));
   let synced = 0;
   const tags = { list: async () => [{ uid: 1, split: 1000, seen: 0, synced: (synced += perLook) }] };

@@ -3,6 +3,7 @@ import type { FaultRequest } from '../../../harness/cluster/faults/fault.ts';
 import { plannedKills } from '../../../scenarios/steps/storm/drawn.ts';
 import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
+import { VirtualClock } from '../onchain/virtual-clock.ts';
 
 test('a kill is planned when its node and its time are known before the storm', () => {
   const kill = { kind: 'kill', node: 'node-1' };
@@ -18,7 +19,7 @@ test('a kill is planned when its node and its time are known before the storm', 
 
 test('a fault harms its nodes once, also one that is over at once, and one without targets harms all', () => {
   const nodes = ['node-0', 'node-1', 'node-2'].map((name) => ({ name }));
-  const context = { cluster: { nodes } } as unknown as StormContext;
+  const context = { cluster: { clock: new VirtualClock(), nodes } } as unknown as StormContext;
   const load = new StormLoad(context, { durationMs: 1, signal: new AbortController().signal });
   const fault = (
     id: string,

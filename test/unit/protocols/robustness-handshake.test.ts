@@ -164,7 +164,7 @@ describe.each(HANDSHAKE_DIALECTS)('handshake $generation', ({ generation, id }) 
     const ended = ending();
     const [link] = target.transport.links;
     const connected = target.host.peers().length === 1;
-    if (connected) expect(ended).toMatchObject({ value: { id: STRANGER, generation } });
+    if (connected) expect(ended).toMatchObject({ value: { overlayHex: STRANGER, generation } });
     else
       expect(ended).toMatchObject({
         error: { code: expect.stringMatching(/^(HANDSHAKE_FAILED|PEER_IS_LIGHT)$/) },

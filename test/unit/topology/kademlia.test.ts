@@ -430,7 +430,7 @@ test('without a peer the bootnodes are dialled again, quickly at first', async (
   await clock.advance(60_000);
   expect(dialled()).toEqual([]);
   expect(kademlia.closestPeer(fromHex(id('ff')), { skip: new Set(), includeSelf: false })).toMatchObject({
-    id: id('80'),
+    overlayHex: id('80'),
   });
   await kademlia.stop();
 });

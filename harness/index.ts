@@ -95,5 +95,6 @@ export type { BehaviourName } from './flavours/dishonest/names.ts';
 export type { FlavourName, NodeMode } from './flavours/flavour.ts';
 export type { NodeOptionsInput } from './flavours/node-options.gen.ts';
 export type { Credit, Profile } from './flavours/profiles.ts';
-export type { Capability, DriverName, StartingDriver, Stats } from './places/driver.ts';
+export type { Capability, Stats } from './places/driver.ts';
+export type { DriverName, StartingDriver } from './places/facts.ts';
 export type { LinkProfile } from './places/links/conditions.ts';

@@ -17,7 +17,8 @@ import { until, type WaitOptions } from '../base/wait.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Tag } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
-import { type Capability, type DriverName, LINK_PROXY } from '../places/driver.ts';
+import { type Capability, LINK_PROXY } from '../places/driver.ts';
+import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { NetworkInput } from './attached/network-input.ts';
 import { type AttachOptions, recordNetwork } from './attached/record-network.ts';
 import type { NodeBooks } from './books/books.ts';
@@ -207,7 +208,7 @@ export class Cluster implements AsyncDisposable {
   meshed(limits: WaitLimits = {}): Promise<Mesh> {
     return until(
       'the nodes are not meshed',
-      (signal) => (this.driver === 'attached' ? probeNetwork : probeMesh)(this.nodes, signal),
+      (signal) => (this.#isOwned ? probeMesh : probeNetwork)(this.nodes, signal),
       this.#limits(limits, meshTimeoutFor(this.nodes)),
     );
   }
@@ -263,7 +264,7 @@ export class Cluster implements AsyncDisposable {
    * @returns overlays
    */
   async unlistedPeers(signal: AbortSignal): Promise<readonly string[]> {
-    return this.driver === 'attached' ? unlistedPeers(this.nodes, signal) : [];
+    return this.#isOwned ? [] : unlistedPeers(this.nodes, signal);
   }
 
   /**
@@ -350,7 +351,7 @@ export class Cluster implements AsyncDisposable {
 
   /** Whether the logs of its nodes can be read: those of nodes that svcnet did not start cannot. */
   get logged(): boolean {
-    return this.driver !== 'attached';
+    return this.#isOwned;
   }
 
   /** What can be done to its nodes where they run. */
@@ -363,12 +364,16 @@ export class Cluster implements AsyncDisposable {
     return clusterFolder(this.#parts.stateDir, this.name).path;
   }
 
+  get #isOwned(): boolean {
+    return DRIVER_FACTS[this.driver].owned;
+  }
+
   async #stop(): Promise<void> {
     this.membership.close();
     for (const node of this.nodes) node.retire();
     await tearDown(this.#parts.stateDir, this.#parts.record, this.#parts.driver);
     // Nodes that svcnet did not start keep running.
-    if (this.driver !== 'attached') for (const node of this.nodes) node.tornDown();
+    if (this.#isOwned) for (const node of this.nodes) node.tornDown();
     await this.detach();
     this.#parts.forgetAtExit();
   }

@@ -14,6 +14,7 @@ import {
   readRecord,
   removeCluster,
 } from '../cluster/state/state.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /**
@@ -64,7 +65,7 @@ function notRemoved(failures: readonly { readonly name: string; readonly reason:
 function outcome({ name, record, teardown: { stopped, forced } }: Removed): string {
   if (record === undefined) return `removed what was left of ${name}`;
   const { driver, nodes } = record;
-  if (driver === 'attached') return `forgot ${name}: its ${plural(nodes.length, 'node')} keep running`;
+  if (!DRIVER_FACTS[driver].owned) return `forgot ${name}: its ${plural(nodes.length, 'node')} keep running`;
   const how = forced.length === 0 ? '' : `, by force: ${forced.join(', ')}`;
   return `removed ${name}: ${plural(stopped.length, 'node')} stopped${how}`;
 }

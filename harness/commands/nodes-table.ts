@@ -3,6 +3,7 @@
 import { formatMs } from '../base/format.ts';
 import { type Column, renderLists, renderTable, wrap } from '../base/terminal/table.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import type { CommandContext } from './context.ts';
 
@@ -27,7 +28,7 @@ export function clusterHeadline(
 ): string[] {
   const facts = [
     ...(seed === undefined ? [] : [`seed ${seed}`]),
-    driver === 'attached' ? 'attached' : `${driver} driver`,
+    DRIVER_FACTS[driver].owned ? `${driver} driver` : driver,
     chain.rpc === '' ? 'no chain' : `chain ${chain.shownRpc}`,
   ];
   const [first = '', ...more] = wrap(`  ${name}   ${facts.join(' · ')}`, width, '    ');

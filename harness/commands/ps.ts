@@ -6,6 +6,7 @@ import { downLines } from '../cluster/lifecycle/again.ts';
 import { type ClusterState, stateOf } from '../cluster/lifecycle/drivers.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { type ClusterRecord, findCluster, listClusters, readableRecord } from '../cluster/state/state.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
 import { clusterHeadline, nodesTable } from './nodes-table.ts';
@@ -19,7 +20,7 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
   }
   const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
   const alive =
-    cluster.driver === 'attached' ||
+    !DRIVER_FACTS[cluster.driver].owned ||
     cluster.nodes.some(({ state }) => state === 'running' || state === 'paused');
   const faults = await cluster.faults.list();
   answer(context, { ...cluster.toJSON(), faults }, [

@@ -11,6 +11,7 @@ import {
   type ForeignBatchRequest,
   whileMining,
 } from '../cluster/purchase.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { workingNodes } from './working-nodes.ts';
 
@@ -113,7 +114,7 @@ async function boughtFor(
 /** In an attached network, a node knows the price. */
 async function termsOf(cluster: Cluster): Promise<Parameters<typeof batchAmount>[1]> {
   const { chain, driver } = cluster;
-  if (driver !== 'attached') return chain.batchTerms();
+  if (DRIVER_FACTS[driver].owned) return chain.batchTerms();
   if (chain.rpc === '') {
     throw new HarnessError('NODE_STATE', `cannot buy a batch: the nodes of '${cluster.name}' have no chain`);
   }

@@ -15,11 +15,8 @@ export function start(node: string | undefined, flags: ClusterFlags, context: Co
 async function startAgain(flags: ClusterFlags, context: CommandContext): Promise<void> {
   const { stateDir, signal } = context;
   const before = findCluster(stateDir, flags.name);
-  const steps = stepsFor(
-    // Its images are there.
-    { driver: 'process' },
-    { postage: before.batches.length > 0, state: false },
-  );
+  // Its images are there.
+  const steps = stepsFor({ image: false, postage: before.batches.length > 0, state: false });
   const live = context.style.live && !context.json;
   const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
   let cluster: Cluster;

@@ -11,11 +11,11 @@ import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { batchesOf } from '../cluster/plan/facts.ts';
 import { withPreset } from '../cluster/plan/presets/presets.ts';
-import type { Definition } from '../cluster/plan/schema.ts';
 import { expectTrusted, programsIn } from '../cluster/plan/trust.ts';
 import { openSnapshot } from '../cluster/snapshots/load.ts';
 import { hasPreparation } from '../cluster/start/prepared.ts';
 import type { StartStep } from '../cluster/start/start-context.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import { besideSnapshot, type ClusterFlags, keysFrom } from './cluster-flags.ts';
 import { answer, type CommandContext } from './context.ts';
@@ -106,24 +106,23 @@ export function stepsOf(
     const saved = openSnapshot(stateDir, snapshot, { beside: input, source });
     const { batches } = saved.snapshot.record;
     // What is prepared once the batches are usable came with the snapshot.
-    return stepsFor(saved.definition, { postage: batches.length > 0, state: false });
+    const image = DRIVER_FACTS[saved.definition.driver].images;
+    return stepsFor({ image, postage: batches.length > 0, state: false });
   }
   const definition = parseDefinition(input, source);
   const postage = definition.nodes.some((group) => batchesOf(definition, group).length > 0);
-  return stepsFor(definition, { postage, state: hasPreparation(definition) });
+  const image = DRIVER_FACTS[definition.driver].images;
+  return stepsFor({ image, postage, state: hasPreparation(definition) });
 }
 
-export function stepsFor(
-  { driver }: Pick<Definition, 'driver'>,
-  also: { postage: boolean; state: boolean },
-): StartStep[] {
+export function stepsFor(has: { image: boolean; postage: boolean; state: boolean }): StartStep[] {
   return [
-    ...(driver === 'docker' ? (['image'] as const) : []),
+    ...(has.image ? (['image'] as const) : []),
     'chain',
     'nodes',
     'mesh',
-    ...(also.postage ? (['postage'] as const) : []),
-    ...(also.state ? (['state'] as const) : []),
+    ...(has.postage ? (['postage'] as const) : []),
+    ...(has.state ? (['state'] as const) : []),
   ];
 }
 

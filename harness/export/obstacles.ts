@@ -1,5 +1,6 @@
 /** Parts of a definition that only the testbed can provide, not another engine. */
 import type { Definition, NodeGroup } from '../cluster/plan/schema.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 import { nameOf, type PublishedPorts, publishedPorts } from './published.ts';
 
 export const TARGETS = ['compose', 'stack', 'kubernetes'] as const;
@@ -9,9 +10,9 @@ export type Target = (typeof TARGETS)[number];
 export function obstacles(definition: Definition, target: Target): string[] {
   const { chain, driver, linkFaults, listen, machineFaults, ports, prepare, topology } = definition;
   const lines = definition.nodes.flatMap((group, index) => groupObstacles(group, `nodes[${index}]`));
-  if (driver === 'embedded') {
+  if (DRIVER_FACTS[driver].shared) {
     lines.push(
-      "driver: got 'embedded', expected another one or none: every node gets a container of its own",
+      `driver: got '${driver}', expected another one or none: every node gets a container of its own`,
     );
   }
   if (chain.gate) {

@@ -6,31 +6,12 @@
 
 import type { PartLog } from '../base/logs/file-log.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import { DRIVER_FACTS, type DriverName } from './facts.ts';
 import type { ProxyOptions } from './links/proxy/proxy.ts';
 import type { LinkControl } from './links/rules.ts';
 
-/** Drivers that need nothing but this package. */
-export const LOCAL_DRIVERS = ['process', 'embedded'] as const;
-/** Drivers that a definition can choose. */
-export const DRIVER_NAMES = [...LOCAL_DRIVERS, 'docker'] as const;
-/** A driver that a definition can choose. */
-export type StartingDriver = (typeof DRIVER_NAMES)[number];
-export const DRIVER_DEFAULT: StartingDriver = 'process';
-/** `attached`: svcnet did not start the nodes. */
-export type DriverName = StartingDriver | 'attached';
-
 /** What can be done to a node from outside. */
-const CAPABILITIES = [
-  'kill',
-  'pause',
-  'clock',
-  'disk',
-  'data',
-  'memory',
-  'linkFaults',
-  'privatePorts',
-  'copy',
-] as const;
+const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'data', 'memory', 'linkFaults', 'copy'] as const;
 /** What a driver can do to a node from outside. */
 export type Capability = (typeof CAPABILITIES)[number];
 
@@ -54,13 +35,13 @@ export function capabilitiesWith(
  * Whether a cluster with that driver lacks the capability only because it was started without a link proxy.
  */
 export function lacksProxy(driver: DriverName, capability: Capability): boolean {
-  return capability === 'linkFaults' && driver !== 'attached';
+  return capability === 'linkFaults' && DRIVER_FACTS[driver].owned;
 }
 
 /** Whether a cluster with that driver lacks the capability only because its nodes were not started for it. */
 export function lacksTampering(driver: DriverName, capability: Capability): boolean {
   const isOfNodes = capability === 'clock' || capability === 'disk';
-  return isOfNodes && LOCAL_DRIVERS.some((local) => local === driver);
+  return isOfNodes && DRIVER_FACTS[driver].local;
 }
 
 /** JSON that outlives the process that wrote it. Opaque to everything but the driver. */

@@ -32,7 +32,6 @@ import {
   capabilitiesWith,
   type Disposed,
   type Driver,
-  type DriverName,
   type Exit,
   type Handle,
   type Observed,
@@ -43,6 +42,7 @@ import {
   type Stats,
   type StoredPart,
 } from './driver.ts';
+import type { DriverName } from './facts.ts';
 import { proxyPort } from './link-proxy.ts';
 import { remoteLinks } from './links/proxy/remote.ts';
 import type { LinkControl } from './links/rules.ts';

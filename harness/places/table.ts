@@ -1,29 +1,25 @@
-import { ATTACHED_CAPABILITIES } from './attached.ts';
+import { ATTACHED_CAPABILITIES, AttachedDriver } from './attached.ts';
 import { DOCKER_CAPABILITIES, DockerDriver } from './docker/driver.ts';
-import {
-  type Capability,
-  capabilitiesWith,
-  type Driver,
-  type DriverName,
-  type StartingDriver,
-} from './driver.ts';
+import { type Capability, capabilitiesWith, type Driver } from './driver.ts';
 import { EMBEDDED_CAPABILITIES, EmbeddedDriver } from './embedded/driver.ts';
+import { DRIVER_FACTS, type DriverName } from './facts.ts';
 import type { DriverOptions } from './options.ts';
 import { PROCESS_CAPABILITIES, ProcessDriver } from './process.ts';
 
 interface Row {
   readonly capabilities: ReadonlySet<Capability>;
-  readonly create: (options: DriverOptions) => Driver;
+  readonly create: (options: () => DriverOptions) => Driver;
 }
 
-const DRIVERS: Readonly<Record<StartingDriver, Row>> = {
-  process: { capabilities: PROCESS_CAPABILITIES, create: (options) => new ProcessDriver(options) },
-  embedded: { capabilities: EMBEDDED_CAPABILITIES, create: (options) => new EmbeddedDriver(options) },
-  docker: { capabilities: DOCKER_CAPABILITIES, create: (options) => new DockerDriver(options) },
+const DRIVERS: Readonly<Record<DriverName, Row>> = {
+  process: { capabilities: PROCESS_CAPABILITIES, create: (options) => new ProcessDriver(options()) },
+  embedded: { capabilities: EMBEDDED_CAPABILITIES, create: (options) => new EmbeddedDriver(options()) },
+  docker: { capabilities: DOCKER_CAPABILITIES, create: (options) => new DockerDriver(options()) },
+  attached: { capabilities: ATTACHED_CAPABILITIES, create: () => new AttachedDriver() },
 };
 
-/** Creates a driver that starts its nodes itself. */
-export function createDriver(name: StartingDriver, options: DriverOptions): Driver {
+/** @param options asked for only by a driver that starts nodes */
+export function createDriver(name: DriverName, options: () => DriverOptions): Driver {
   return DRIVERS[name].create(options);
 }
 
@@ -39,8 +35,7 @@ export function capabilitiesOf(
     machineFaults = false,
   }: { linkFaults?: boolean; inMemory?: boolean; machineFaults?: boolean } = {},
 ): ReadonlySet<Capability> {
-  if (name === 'attached') return ATTACHED_CAPABILITIES;
   const { capabilities } = DRIVERS[name];
-  const hasLinks = linkFaults || (name === 'embedded' && inMemory);
+  const hasLinks = linkFaults || (DRIVER_FACTS[name].shared && inMemory);
   return capabilitiesWith(capabilities, { linkFaults: hasLinks, machineFaults });
 }

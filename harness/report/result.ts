@@ -1,7 +1,7 @@
 import type { Incident } from '../cluster/nodes/membership.ts';
 import type { OperationSummary, SlowOperation } from '../metrics/recorder.ts';
 import type { OperationTimeline } from '../metrics/timeline.ts';
-import type { DriverName } from '../places/driver.ts';
+import type { DriverName } from '../places/facts.ts';
 import type { NetworkPicture } from '../web/picture/picture.ts';
 
 /** One named condition of a scenario with what was seen. */

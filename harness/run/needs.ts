@@ -5,6 +5,7 @@ import type { Chain } from '../chain/chain.ts';
 import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { type Capability, type Driver, lacksProxy, lacksTampering } from '../places/driver.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 import type { Scenario } from './scenario.ts';
 
 /** What a cluster has, or would have. */
@@ -19,7 +20,7 @@ export function unmetNeed(
   { needs }: Pick<Scenario, 'needs'>,
   { nodes, driver, chain }: Present,
 ): string | undefined {
-  if (needs.started === true && driver.name === 'attached') {
+  if (needs.started === true && !DRIVER_FACTS[driver.name].owned) {
     return 'needs nodes that svcnet has started, with options and logs of its own: run it without --name';
   }
   if (needs.control === true && !chain.controlled) {
@@ -39,7 +40,7 @@ export function unmetNeed(
       ? lacking === 'dishonest'
         ? '--dishonest wrong-data, or other behaviours'
         : `--with ${lacking}=1`
-      : driver.name === 'docker'
+      : DRIVER_FACTS[driver.name].images
         ? `a group with flavour: ${lacking} and image: NAME, in a definition (--file)`
         : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
   return `needs a node of flavour ${lacking}: ${how}`;

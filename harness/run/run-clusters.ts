@@ -17,7 +17,7 @@ import { seedToJson } from '../cluster/plan/seed.ts';
 import type { StartProgress } from '../cluster/start/start-context.ts';
 import { findCluster } from '../cluster/state/state.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
-import { DRIVER_DEFAULT, type DriverName } from '../places/driver.ts';
+import { DRIVER_DEFAULT, type DriverName } from '../places/facts.ts';
 import { capabilitiesOf } from '../places/table.ts';
 import { linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';

@@ -6,6 +6,7 @@ import { HarnessError } from '../base/errors.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { type Incident, incidentText } from '../cluster/nodes/membership.ts';
+import { DRIVER_FACTS } from '../places/facts.ts';
 
 /** Members that die together are named together; the requests they broke fail in the meantime. */
 const GATHER_MS = 300;
@@ -43,7 +44,7 @@ export class MemberWatch implements Disposable {
     await this.#cluster.membership.observe();
     if (!(error instanceof ClientError) || error.status !== undefined) return;
     const { clock, driver } = this.#cluster;
-    const until = clock.monotonic() + (driver === 'attached' ? SILENCE_MS : DEATH_MS);
+    const until = clock.monotonic() + (DRIVER_FACTS[driver].owned ? DEATH_MS : SILENCE_MS);
     while (this.incidents.length === 0 && clock.monotonic() < until) {
       await clock.sleep(DEATH_POLL_MS);
       await this.#cluster.membership.observe();

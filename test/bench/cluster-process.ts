@@ -3,7 +3,7 @@
  * `node --expose-gc cluster-process.ts DRIVER NODES ROUNDS STATE`.
  */
 import { Cluster } from '../../harness/cluster/cluster.ts';
-import type { StartingDriver } from '../../harness/places/driver.ts';
+import type { StartingDriver } from '../../harness/places/facts.ts';
 import { anonymousMib } from './processes.ts';
 
 /** What one start took. */

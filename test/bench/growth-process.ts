@@ -5,7 +5,7 @@
 import { messageOf } from '../../harness/base/errors.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { parseExposition } from '../../harness/metrics/exposition.ts';
-import type { StartingDriver } from '../../harness/places/driver.ts';
+import type { StartingDriver } from '../../harness/places/facts.ts';
 import { seededRandom } from '../../harness/run/scenario.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';
 

@@ -186,6 +186,12 @@ test('names of a dialect stand in the dialect table only', () => {
   expect(wrong).toEqual([]);
 });
 
+test('drivers are compared by what they can do, not by name', () => {
+  const compared = /[=!]==? '(process|embedded|docker|attached)'/;
+  const naming = files.filter(({ path, text }) => /^(harness|scenarios)\//.test(path) && compared.test(text));
+  expect(naming.map(({ path }) => path)).toEqual([]);
+});
+
 test('no error is swallowed', () => {
   const wrong = files.filter(({ text }) =>
     /catch *(\([a-zA-Z_]*\))? *\{ *\}|\.catch\(\(\) *=> *(\{\}|undefined|null)\)/.test(text),

@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { isAlive, ownProcess } from '../../base/machine/processes.ts';
-import { LOCAL_DRIVERS } from '../../places/driver.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 import { haltAll } from '../../places/halt.ts';
 import { storeOf } from '../plan/facts.ts';
 import { readDefinition } from '../plan/written.ts';
@@ -20,7 +20,7 @@ const GRACE_MS = 1500;
 
 /** Whether it ran once and belongs to no process: nothing but `down` may remove it. */
 export function isMeantToStay({ ephemeral, timings, driver }: ClusterRecord): boolean {
-  return !ephemeral && timings !== undefined && driver !== 'attached';
+  return !ephemeral && timings !== undefined && DRIVER_FACTS[driver].owned;
 }
 
 /** Why a cluster that was meant to stay cannot be started from its folder; undefined: nothing is known to be missing. */
@@ -28,7 +28,7 @@ export function whyNotAgain(stateDir: string, record: ClusterRecord): string | u
   const { name, driver, nodes, definition } = record;
   if (!isOwnCluster(stateDir, name)) return 'its files were not made here, so nothing that they name is run';
   // What containers hold, only their engine knows.
-  if (!LOCAL_DRIVERS.some((local) => local === driver)) return undefined;
+  if (!DRIVER_FACTS[driver].local) return undefined;
   if (storeOf(readDefinition(definition)) === 'memory') {
     return 'its nodes kept their data in memory, which has gone with their process';
   }
@@ -109,7 +109,7 @@ export async function takeAgain(stateDir: string, name: string | undefined): Pro
 /** Nodes without their chain, or without the proxy between them, do not count as a cluster that runs: they are stopped. */
 async function expectDown(stateDir: string, record: ClusterRecord): Promise<void> {
   const { name, phase, owner } = record;
-  if (record.driver === 'attached') {
+  if (!DRIVER_FACTS[record.driver].owned) {
     throw new HarnessError('NODE_STATE', `cannot start cluster '${name}': it was not started by svcnet`);
   }
   if (phase === 'starting' && isAlive(owner)) throw beingStarted(name, owner.pid);

@@ -1,7 +1,7 @@
 /** The driver of a recorded cluster: to start, observe or remove it. */
 import { isAlive } from '../../base/machine/processes.ts';
-import { AttachedDriver } from '../../places/attached.ts';
 import type { ClusterParts, Driver, Observed } from '../../places/driver.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 import { createDriver } from '../../places/table.ts';
 import { isEmbeddable, storeOf } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
@@ -17,29 +17,29 @@ export function driverOf(
   { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
   { stopWithParent, isAgain = false }: { stopWithParent: boolean; isAgain?: boolean },
 ): Driver {
-  if (driver === 'attached') return new AttachedDriver();
-  const compileCache = {
-    nodes: compileCacheDir(stateDir, 'nodes'),
-    embedded: compileCacheDir(stateDir, 'embedded'),
-    tools: compileCacheDir(stateDir, 'tools'),
-  };
-  // Written from a parsed definition, by this version.
-  const planned = definition as Definition;
-  return createDriver(driver, {
-    token,
-    name,
-    stopWithParent,
-    isAgain,
-    listen: planned.listen,
-    machineFaults: planned.machineFaults,
-    linkFaults: planned.linkFaults,
-    compileCache,
-    folder: clusterFolder(stateDir, name).path,
-    embedded: {
-      transport: isEmbeddable(planned) ? 'memory' : 'tcp',
-      store: storeOf(planned),
-      shareResults: planned.shareResults,
-    },
+  return createDriver(driver, () => {
+    // Written from a parsed definition, by this version.
+    const planned = definition as Definition;
+    return {
+      token,
+      name,
+      stopWithParent,
+      isAgain,
+      listen: planned.listen,
+      machineFaults: planned.machineFaults,
+      linkFaults: planned.linkFaults,
+      compileCache: {
+        nodes: compileCacheDir(stateDir, 'nodes'),
+        embedded: compileCacheDir(stateDir, 'embedded'),
+        tools: compileCacheDir(stateDir, 'tools'),
+      },
+      folder: clusterFolder(stateDir, name).path,
+      embedded: {
+        transport: isEmbeddable(planned) ? 'memory' : 'tcp',
+        store: storeOf({ ...planned, driver }),
+        shareResults: planned.shareResults,
+      },
+    };
   });
 }
 
@@ -58,7 +58,7 @@ export function partsOf(
  */
 export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
-  if (record.driver === 'attached') return record.phase === 'running';
+  if (!DRIVER_FACTS[record.driver].owned) return record.phase === 'running';
   return (await statesOf(stateDir, record)).some((state) => state !== 'gone');
 }
 
@@ -67,7 +67,7 @@ export type ClusterState = ClusterRecord['phase'] | 'gone' | 'silent';
 
 export async function stateOf(stateDir: string, record: ClusterRecord): Promise<ClusterState> {
   if (!(await isInUse(stateDir, record))) return 'gone';
-  if (record.driver !== 'attached' || record.phase !== 'running') return record.phase;
+  if (DRIVER_FACTS[record.driver].owned || record.phase !== 'running') return record.phase;
   const names = new Set(record.nodes.map(({ name }) => name));
   const states = await statesOf(stateDir, record, (part) => names.has(part));
   return states.every((state) => state === 'silent') ? 'silent' : record.phase;

@@ -20,6 +20,7 @@ import {
   type Stats,
   type StoredPart,
 } from '../../places/driver.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 import type { NodeRecord, RunRecord } from '../state/state.ts';
 import { introduce, introducers } from './introductions.ts';
 import { isThere, NodeRun, type NodeRunDeps, type NodeSight, type NodeState } from './node-run.ts';
@@ -479,7 +480,8 @@ export class ClusterNode {
 
   /** @throws HarnessError `NODE_STATE` */
   #expectOurs(action: string): void {
-    if (this.#deps.driver.name === 'attached') throw this.#wrongState(action, 'it was not started by svcnet');
+    if (!DRIVER_FACTS[this.#deps.driver.name].owned)
+      throw this.#wrongState(action, 'it was not started by svcnet');
   }
 
   #part(): NodePart {

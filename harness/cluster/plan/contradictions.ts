@@ -3,6 +3,7 @@ import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { plural } from '../../base/format.ts';
 import { BEHAVIOUR_NAMES } from '../../flavours/dishonest/names.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { NODES_MAX } from './options/nodes.ts';
 import { wantedPorts } from './ports.ts';
@@ -39,7 +40,7 @@ export function contradictions(definition: Definition): string[] {
 }
 
 function storeContradictions({ driver, store }: Definition): string[] {
-  return store === 'memory' && driver !== 'embedded'
+  return store === 'memory' && !DRIVER_FACTS[driver].shared
     ? [
         `store: got 'memory' with driver ${driver}, expected disk: only embedded nodes keep their data in memory`,
       ]
@@ -48,7 +49,7 @@ function storeContradictions({ driver, store }: Definition): string[] {
 
 /** The image lacks it. */
 function engineContradictions({ driver, chain }: Definition): string[] {
-  return driver === 'docker' && chain.engine !== 'anvil'
+  return DRIVER_FACTS[driver].images && chain.engine !== 'anvil'
     ? [
         `chain.engine: got '${chain.engine}' with driver docker, expected anvil, or driver process or embedded`,
       ]
@@ -57,7 +58,7 @@ function engineContradictions({ driver, chain }: Definition): string[] {
 
 /** The image lacks the program of tampered nodes. */
 function tamperingContradictions({ driver, machineFaults, nodes }: Definition): string[] {
-  if (driver !== 'docker') return [];
+  if (!DRIVER_FACTS[driver].images) return [];
   const lines = nodes.flatMap(({ flavour }, index) =>
     flavour === 'dishonest'
       ? [`nodes[${index}].flavour: got dishonest with driver docker, expected driver process or embedded`]
@@ -91,7 +92,7 @@ function programContradictions(entry: NodeGroup, { driver }: Definition): string
   const { flavour: name, binary, image, resources } = entry;
   const variable = FLAVOURS[name].binaryVariable;
   const lines = [];
-  if (driver === 'docker') {
+  if (DRIVER_FACTS[driver].images) {
     if (binary !== undefined) {
       lines.push(
         `.binary: got '${binary}' with driver docker, expected none: a container cannot run a program of this machine; name an image instead`,

@@ -9,7 +9,7 @@ import type { BehaviourName } from '../../flavours/dishonest/names.ts';
 import type { NodeMode } from '../../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../../flavours/node-options.gen.ts';
 import type { Credit, Profile } from '../../flavours/profiles.ts';
-import type { StartingDriver } from '../../places/driver.ts';
+import type { StartingDriver } from '../../places/facts.ts';
 
 /** Amount in the smallest unit, at least 0: a whole number, decimal text or bigint. */
 export type AmountInput = bigint | number | string;

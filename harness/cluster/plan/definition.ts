@@ -10,6 +10,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { type Mistake, mistakeLines } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 import { contradictions } from './contradictions.ts';
 import { keysAt } from './editor/json-schema.ts';
 import { withPreset } from './presets/presets.ts';
@@ -54,8 +55,9 @@ function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<strin
  * Containers run none of this machine's programs.
  */
 function withPrograms(definition: Definition): Definition {
+  const { images } = DRIVER_FACTS[definition.driver];
   const nodes = definition.nodes.map((entry): NodeGroup => {
-    const variable = definition.driver === 'docker' ? undefined : FLAVOURS[entry.flavour].binaryVariable;
+    const variable = images ? undefined : FLAVOURS[entry.flavour].binaryVariable;
     const fallback = variable === undefined ? undefined : process.env[variable]?.split(',')[0]?.trim();
     const binary = entry.binary ?? (fallback === '' ? undefined : fallback);
     return binary === undefined ? entry : { ...entry, binary: resolve(binary) };

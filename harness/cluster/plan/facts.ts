@@ -2,6 +2,7 @@
 
 import type { Credit } from '../../flavours/profiles.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
+import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 
 /** What the definition says, or else what suits its profile, its nodes and the cheques it asks for. */
@@ -24,8 +25,11 @@ export function nodeCount(definition: Definition): number {
 }
 
 /** What the definition says, or else what suits its driver. */
-export function storeOf({ driver, store }: Pick<Definition, 'driver' | 'store'>): 'memory' | 'disk' {
-  return store ?? (driver === 'embedded' ? 'memory' : 'disk');
+export function storeOf({
+  driver,
+  store,
+}: Pick<Definition, 'store'> & { readonly driver: DriverName }): 'memory' | 'disk' {
+  return store ?? (DRIVER_FACTS[driver].shared ? 'memory' : 'disk');
 }
 
 /** Whether all nodes could share one process, and thus an in-memory network. */

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { entriesOf, NAME_PATTERN } from '../../base/own-folder.ts';
-import { LOCAL_DRIVERS } from '../../places/driver.ts';
+import { LOCAL_DRIVERS } from '../../places/facts.ts';
 import { nodeName } from '../plan/fields.ts';
 import { NODES_MAX } from '../plan/options/nodes.ts';
 

@@ -17,7 +17,7 @@ import { readJson, writeJson } from '../../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
 import { expectInside, NAME_PATTERN } from '../../base/own-folder.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
-import type { DriverName } from '../../places/driver.ts';
+import type { DriverName } from '../../places/facts.ts';
 import { clusterName } from '../plan/fields.ts';
 import { moveInto, removeFolder } from '../state/move.ts';
 import { type BatchRecord, type PreparedRecord } from '../state/state.ts';

@@ -11,7 +11,7 @@ import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { formatRecords } from '../../../node/p2p/address/record-file.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
-import { type DriverName, LOCAL_DRIVERS } from '../../places/driver.ts';
+import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import type { PlacedNode } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
@@ -20,8 +20,7 @@ import { OVERLAY_NONCE } from '../plan/seed.ts';
 /** Whether nodes get them: only where all find each other by gossip and can read files on this machine. */
 export function sharesRecords({ coldGossip, topology, nodes }: Definition, driver: DriverName): boolean {
   const introduces = nodes.some(({ mode }) => mode === 'boot');
-  const isLocal = LOCAL_DRIVERS.some((local) => local === driver);
-  return !coldGossip && topology === 'mesh' && !introduces && isLocal;
+  return !coldGossip && topology === 'mesh' && !introduces && DRIVER_FACTS[driver].local;
 }
 
 /** @param nodes both lists in the same order @param nowMs when the records become valid */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
-import { DRIVER_NAMES } from '../../places/driver.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 
 /** Names of nodes are names of files and folders. */
 const nodeName = z.string().regex(/^[A-Za-z0-9][\w.-]{0,63}$/, { error: 'the name of a node' });
@@ -28,13 +28,12 @@ const node = z.looseObject(
   { error: 'a node' },
 );
 
+const drivers = Object.keys(DRIVER_FACTS);
 const shape = z.looseObject({
   name: z.string({ error: 'text' }).regex(NAME_PATTERN, { error: 'the name of a cluster' }),
   /** Part of the names of files. */
   token: z.string({ error: 'text' }).regex(/^[\w-]{1,64}$/, { error: 'letters, digits and hyphens' }),
-  driver: z.enum([...DRIVER_NAMES, 'attached'], {
-    error: `one of ${[...DRIVER_NAMES, 'attached'].join(', ')}`,
-  }),
+  driver: z.enum(drivers, { error: `one of ${drivers.join(', ')}` }),
   phase: z.enum(['starting', 'running'], { error: 'starting or running' }).optional(),
   createdAt: z.number({ error: 'milliseconds' }).optional(),
   owner: z.looseObject({ pid: z.int({ error: 'a process id' }), startedAt: text }, { error: 'a process' }),

@@ -27,7 +27,8 @@ import type { ChainRecord } from '../../chain/record.ts';
 import type { DialectName } from '../../client/dialect.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { Profile } from '../../flavours/profiles.ts';
-import { type DriverName, type Handle, LOCAL_DRIVERS } from '../../places/driver.ts';
+import { type Handle } from '../../places/driver.ts';
+import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import { removeFolder } from './move.ts';
 import { expectRecord } from './record-shape.ts';
 import { foldersIn, namesIn, statePath } from './state-folder.ts';
@@ -234,7 +235,7 @@ type Written = ClusterRecord & {
 function readAsOwn({ madeAs, ...record }: Written, folder: ClusterFolder): ClusterRecord {
   const isOwn = madeAs !== undefined && madeAs === identityOf(folder.path);
   if (!isOwn) for (const path of [folder.path, join(folder.path, 'nodes')]) expectNoLinks(path);
-  const isLocal = LOCAL_DRIVERS.some((driver) => driver === record.driver);
+  const isLocal = DRIVER_FACTS[record.driver].local;
   const nodes = (record.nodes ?? []).map(({ tokenFile, ...node }) => ({
     ...node,
     // The content of the file would be sent to the node.

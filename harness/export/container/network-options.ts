@@ -10,7 +10,7 @@ import { readClusterFile } from '../../cluster/plan/document/read.ts';
 import { oneOf, seed, whole } from '../../cluster/plan/fields.ts';
 import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';
 import { expectTrusted, programsIn } from '../../cluster/plan/trust.ts';
-import type { StartingDriver } from '../../places/driver.ts';
+import type { StartingDriver } from '../../places/facts.ts';
 import { PORT_RANGE, RPC_PORT } from './ports.ts';
 
 /** Neither containers inside a container, nor attached nodes. */

@@ -8,7 +8,7 @@ import { inUnits, plural, TOKEN_DECIMALS } from '../../base/format.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
 import { type Incident, incidentText, type Membership } from '../../cluster/nodes/membership.ts';
-import type { DriverName } from '../../places/driver.ts';
+import type { DriverName } from '../../places/facts.ts';
 import type { ClusterView, Delta, LinkView, NodeView, Snapshot, UiEvent } from '../../web/picture/live.ts';
 import { replyOf } from '../status/ask.ts';
 import { MoveReader } from './moves.ts';

@@ -19,7 +19,6 @@ import {
   type ClusterParts,
   capabilitiesWith,
   type Disposed,
-  type DriverName,
   type Exit,
   type Handle,
   type Observed,
@@ -28,6 +27,7 @@ import {
   type Stats,
   type StoredPart,
 } from '../driver.ts';
+import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { DriverOptions } from '../options.ts';
 import { ProcessDriver } from '../process.ts';

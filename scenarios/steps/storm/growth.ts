@@ -29,10 +29,11 @@ const DISK_BASE_BYTES = 128 * 2 ** 20;
 export type Uses = ReadonlyMap<string, Use>;
 
 export async function usesOf({ cluster, signal }: StormContext): Promise<Uses> {
-  const own = cluster.driver === 'process';
   const uses = await Promise.all(
     workingNodes(cluster.nodes).map(async (node) => {
       const { memoryBytes } = await node.stats();
+      // A process of its own, with its files on this machine.
+      const own = memoryBytes !== undefined && cluster.capabilities.has('data');
       const handles = own ? handlesIn(await node.client.metrics(signal)) : undefined;
       const disk = own ? folderBytes(node.dataDir) : undefined;
       const use: Use = {

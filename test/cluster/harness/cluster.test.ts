@@ -15,7 +15,7 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { claimCluster } from '../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
 import { readRecord, readRun, removeCluster } from '../../../harness/cluster/state/state.ts';
-import { LOCAL_DRIVERS } from '../../../harness/places/driver.ts';
+import { LOCAL_DRIVERS } from '../../../harness/places/facts.ts';
 import { until } from '../../../harness/scenario.ts';
 
 let stateDir: string;

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { LOCAL_DRIVERS } from '../../../harness/places/driver.ts';
+import type { LOCAL_DRIVERS } from '../../../harness/places/facts.ts';
 import type { ScenarioResult } from '../../../harness/report/result.ts';
 import { bundledScenarios, loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';

@@ -9,7 +9,7 @@ import { DIALECT_NAMES } from '../../../client/dialect.ts';
 import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../../../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../../../flavours/profiles.ts';
-import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../../places/driver.ts';
+import { DRIVER_DEFAULT, DRIVER_NAMES } from '../../../places/facts.ts';
 import * as field from '../fields.ts';
 import { PRESET_NAMES } from '../presets/names.ts';
 import { TRUST } from '../trust.ts';

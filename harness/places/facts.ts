@@ -1,0 +1,32 @@
+/**
+ * The drivers by name, and what plans, records and messages need to know of each before there is an object of it.
+ * Records on disk keep the name; nothing else compares it.
+ */
+
+/** Drivers that a definition can choose. */
+export const DRIVER_NAMES = ['process', 'embedded', 'docker'] as const;
+/** A driver that a definition can choose. */
+export type StartingDriver = (typeof DRIVER_NAMES)[number];
+export const DRIVER_DEFAULT: StartingDriver = 'process';
+/** `attached`: svcnet did not start the nodes. */
+export type DriverName = StartingDriver | 'attached';
+
+interface DriverFacts {
+  /** Whether svcnet starts, stops and removes the nodes. */
+  readonly owned: boolean;
+  /** Whether nodes are programs of this machine, with their files in the cluster's folder: needs nothing but this package. */
+  readonly local: boolean;
+  /** Whether nodes are containers, which run images. */
+  readonly images: boolean;
+  /** Whether our own nodes share a process, which can keep their data in memory. */
+  readonly shared: boolean;
+}
+
+export const DRIVER_FACTS: Readonly<Record<DriverName, DriverFacts>> = {
+  process: { owned: true, local: true, images: false, shared: false },
+  embedded: { owned: true, local: true, images: false, shared: true },
+  docker: { owned: true, local: false, images: true, shared: false },
+  attached: { owned: false, local: false, images: false, shared: false },
+};
+
+export const LOCAL_DRIVERS = DRIVER_NAMES.filter((name) => DRIVER_FACTS[name].local);

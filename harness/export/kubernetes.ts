@@ -3,17 +3,17 @@
  * a node one of its pods: the pod's name selects its configuration and keys.
  */
 import type {
-  V1ConfigMap,
+  KubernetesObject,
   V1Container,
-  V1Namespace,
   V1PersistentVolumeClaim,
   V1PodDisruptionBudget,
   V1PodSpec,
   V1Probe,
   V1ResourceRequirements,
   V1Secret,
-  V1Service,
+  V1ServiceSpec,
   V1StatefulSet,
+  V1VolumeMount,
 } from '@kubernetes/client-node';
 import {
   CHAIN_HEALTH_PATH,
@@ -37,7 +37,7 @@ import {
 import type { Exported, ExportRequest } from './export-request.ts';
 import { networkFile } from './network-file.ts';
 import { localDoors, nameOf, publishedPorts } from './published.ts';
-import { yamlText } from './yaml-text.ts';
+import { commented, yamlText } from './yaml-text.ts';
 
 const MANIFEST_FILE = 'kubernetes.yaml';
 /** Headless service of the nodes: `node-0.nodes` is the pod of that name. */
@@ -56,19 +56,13 @@ const VOLUME_SIZE = '2Gi';
 const PROBE_SECONDS = 5;
 const STARTUP_FAILURES = 120;
 
-type Manifest = V1ConfigMap | V1Namespace | V1PodDisruptionBudget | V1Secret | V1Service | V1StatefulSet;
-
-/** Nodes of one group of the definition. */
-interface NodeSet {
-  readonly name: string;
-  readonly nodes: readonly SetNode[];
-}
-type SetNode = ContainerNode & { readonly pod: string };
+/** A node's pod, in the StatefulSet of its group. */
+type SetNode = ContainerNode & { readonly pod: string; readonly set: string };
 
 export function exportKubernetes(request: ExportRequest): Exported {
   const { definition } = request;
   const name = nameOf(definition);
-  const pods = podNames(definition.nodes.map(({ count }) => count));
+  const pods = podsOf(definition.nodes.map(({ count }) => count));
   const hostOf = (node: string) => `${pods.get(node)?.pod ?? node}.${NODES_SERVICE}`;
   const network = containerNetwork(request, {
     nodeHost: hostOf,
@@ -101,10 +95,10 @@ export function exportKubernetes(request: ExportRequest): Exported {
   };
 }
 
-type Pods = ReadonlyMap<string, { readonly set: string; readonly pod: string }>;
+type Pods = ReadonlyMap<string, Pick<SetNode, 'set' | 'pod'>>;
 
 /** @param counts of the groups @returns keyed by the node's name */
-function podNames(counts: readonly number[]): Pods {
+function podsOf(counts: readonly number[]): Pods {
   const pods = counts.flatMap((count, group) => {
     const set = counts.length === 1 ? 'node' : `group-${group}`;
     return Array.from({ length: count }, (_, ordinal) => ({ set, pod: `${set}-${ordinal}` }));
@@ -112,19 +106,15 @@ function podNames(counts: readonly number[]): Pods {
   return new Map(pods.map((pod, index) => [`node-${index}`, pod]));
 }
 
-function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods): Manifest[] {
+function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods): KubernetesObject[] {
   const { image = IMAGE } = request;
   const namespace = nameOf(request.definition);
   const nodes = network.nodes.map(
-    (node): SetNode => ({ ...node, pod: pods.get(node.name)?.pod ?? node.name }),
+    (node): SetNode => ({ ...node, ...(pods.get(node.name) as Pick<SetNode, 'set' | 'pod'>) }),
   );
-  const sets = [...new Set([...pods.values()].map(({ set }) => set))].map(
-    (set): NodeSet => ({
-      name: set,
-      nodes: nodes.filter(({ name }) => pods.get(name)?.set === set),
-    }),
-  );
+  const sets = Map.groupBy(nodes, ({ set }) => set);
   const kit = { namespace, image };
+  const configs = Object.fromEntries(nodes.map(({ pod, config }) => [`${pod}.yaml`, config]));
   return [
     {
       apiVersion: 'v1',
@@ -135,14 +125,14 @@ function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods
       },
     },
     secret(kit, CHAIN, { 'chain.json': network.chain }),
-    configMap(kit, NODES_CONFIG, Object.fromEntries(nodes.map(({ pod, config }) => [`${pod}.yaml`, config]))),
+    manifest(kit, 'ConfigMap', NODES_CONFIG, { data: configs }),
     keysSecret(kit, nodes),
     headlessService(kit, { name: CHAIN, component: 'chain', ports: CHAIN_PORTS, early: false }),
     // Nodes must find each other before they are ready: readiness requires peers.
     headlessService(kit, { name: NODES_SERVICE, component: 'node', ports: NODE_PORTS, early: true }),
     ...nodes.map((node) => nodeService(kit, node)),
     chainSet(kit),
-    ...sets.flatMap((set) => [nodeSet(kit, set), budget(kit, set)]),
+    ...[...sets].flatMap(([set, members]) => [nodeSet(kit, set, members), budget(kit, set)]),
   ];
 }
 
@@ -161,15 +151,9 @@ function labels({ namespace }: Kit, component?: 'chain' | 'node', set?: string):
   };
 }
 
-function metadata(
-  kit: Kit,
-  name: string,
-): { name: string; namespace: string; labels: Record<string, string> } {
-  return { name, namespace: kit.namespace, labels: labels(kit) };
-}
-
-function configMap(kit: Kit, name: string, data: Record<string, string>): V1ConfigMap {
-  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata(kit, name), data };
+/** @param rest of the object, by its kind's reference */
+function manifest<T extends object>(kit: Kit, kind: string, name: string, rest: T, apiVersion = 'v1') {
+  return { apiVersion, kind, metadata: { name, namespace: kit.namespace, labels: labels(kit) }, ...rest };
 }
 
 const keyName = (pod: string, path: string) => `${pod}.${path.replace(/^keys\//, '')}`;
@@ -182,7 +166,7 @@ function keysSecret(kit: Kit, nodes: readonly SetNode[]): V1Secret {
 }
 
 function secret(kit: Kit, name: string, stringData: Record<string, string>): V1Secret {
-  return { apiVersion: 'v1', kind: 'Secret', metadata: metadata(kit, name), type: 'Opaque', stringData };
+  return manifest(kit, 'Secret', name, { type: 'Opaque', stringData });
 }
 
 const servicePorts = (ports: Readonly<Record<string, number>>) =>
@@ -194,32 +178,24 @@ const containerPorts = (ports: Readonly<Record<string, number>>) =>
 function headlessService(
   kit: Kit,
   of: { name: string; component: 'chain' | 'node'; ports: Readonly<Record<string, number>>; early: boolean },
-): V1Service {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: metadata(kit, of.name),
-    spec: {
-      clusterIP: 'None',
-      publishNotReadyAddresses: of.early,
-      selector: labels(kit, of.component),
-      ports: servicePorts(of.ports),
-    },
+): KubernetesObject {
+  const spec: V1ServiceSpec = {
+    clusterIP: 'None',
+    publishNotReadyAddresses: of.early,
+    selector: labels(kit, of.component),
+    ports: servicePorts(of.ports),
   };
+  return manifest(kit, 'Service', of.name, { spec });
 }
 
 /** One for each node: an address that leads to this node alone. */
-function nodeService(kit: Kit, { name, pod }: SetNode): V1Service {
+function nodeService(kit: Kit, { name, pod }: SetNode): KubernetesObject {
   const { api, debug } = NODE_PORTS;
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: metadata(kit, name),
-    spec: {
-      selector: { ...labels(kit, 'node'), 'statefulset.kubernetes.io/pod-name': pod },
-      ports: servicePorts({ api, debug }),
-    },
+  const spec: V1ServiceSpec = {
+    selector: { ...labels(kit, 'node'), 'statefulset.kubernetes.io/pod-name': pod },
+    ports: servicePorts({ api, debug }),
   };
+  return manifest(kit, 'Service', name, { spec });
 }
 
 function chainSet(kit: Kit): V1StatefulSet {
@@ -229,14 +205,8 @@ function chainSet(kit: Kit): V1StatefulSet {
     command: [...CHAIN_PROGRAM, `${CONFIG_FOLDER}/chain.json`],
     ports: containerPorts(CHAIN_PORTS),
     resources: { requests: CHAIN_REQUESTS },
-    startupProbe: probeOf('control', CHAIN_HEALTH_PATH, STARTUP_FAILURES),
-    readinessProbe: probeOf('control', CHAIN_HEALTH_PATH),
-    livenessProbe: probeOf('control', CHAIN_HEALTH_PATH, 6),
-    volumeMounts: [
-      { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
-      { name: 'data', mountPath: DATA_FOLDER },
-      { name: 'tmp', mountPath: '/tmp' },
-    ],
+    ...probes('control', CHAIN_HEALTH_PATH, CHAIN_HEALTH_PATH),
+    volumeMounts: mounts(),
   };
   return statefulSet(kit, {
     name: CHAIN,
@@ -250,7 +220,7 @@ function chainSet(kit: Kit): V1StatefulSet {
   });
 }
 
-function nodeSet(kit: Kit, { name, nodes }: NodeSet): V1StatefulSet {
+function nodeSet(kit: Kit, name: string, nodes: readonly SetNode[]): V1StatefulSet {
   const own = { ...kit, image: nodes[0]?.image ?? kit.image };
   const container: V1Container = {
     ...containerBasics(own),
@@ -260,16 +230,14 @@ function nodeSet(kit: Kit, { name, nodes }: NodeSet): V1StatefulSet {
     env: [{ name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
     ports: containerPorts(NODE_PORTS),
     resources: resourcesOf(nodes[0]?.resources),
-    startupProbe: probeOf('api', NODE_HEALTH_PATH, STARTUP_FAILURES),
-    readinessProbe: probeOf('api', NODE_READINESS_PATH),
-    livenessProbe: probeOf('api', NODE_HEALTH_PATH, 6),
-    volumeMounts: [
-      { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
-      { name: 'data', mountPath: DATA_FOLDER },
-      // Each container sees only its own keys.
-      { name: 'keys', mountPath: `${DATA_FOLDER}/keys`, subPathExpr: '$(POD_NAME)', readOnly: true },
-      { name: 'tmp', mountPath: '/tmp' },
-    ],
+    ...probes('api', NODE_HEALTH_PATH, NODE_READINESS_PATH),
+    // Each container sees only its own keys.
+    volumeMounts: mounts({
+      name: 'keys',
+      mountPath: `${DATA_FOLDER}/keys`,
+      subPathExpr: '$(POD_NAME)',
+      readOnly: true,
+    }),
   };
   return statefulSet(kit, {
     name,
@@ -342,37 +310,34 @@ function statefulSet(
     pod: PodParts;
   },
 ): V1StatefulSet {
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'StatefulSet',
-    metadata: metadata(kit, of.name),
+  const template = {
+    metadata: { labels: of.labels },
     spec: {
-      serviceName: of.service,
-      replicas: of.replicas,
-      // No pod waits for the previous one.
-      podManagementPolicy: 'Parallel',
-      selector: { matchLabels: of.labels },
-      template: {
-        metadata: { labels: of.labels },
-        spec: {
-          automountServiceAccountToken: false,
-          // Otherwise there is a variable for every port of every service.
-          enableServiceLinks: false,
-          terminationGracePeriodSeconds: STOP_GRACE_SECONDS,
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: USER_ID,
-            runAsGroup: USER_ID,
-            fsGroup: USER_ID,
-            fsGroupChangePolicy: 'OnRootMismatch',
-            seccompProfile: { type: 'RuntimeDefault' },
-          },
-          ...of.pod,
-        },
+      automountServiceAccountToken: false,
+      // Otherwise there is a variable for every port of every service.
+      enableServiceLinks: false,
+      terminationGracePeriodSeconds: STOP_GRACE_SECONDS,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: USER_ID,
+        runAsGroup: USER_ID,
+        fsGroup: USER_ID,
+        fsGroupChangePolicy: 'OnRootMismatch',
+        seccompProfile: { type: 'RuntimeDefault' },
       },
-      volumeClaimTemplates: [DATA_CLAIM],
+      ...of.pod,
     },
   };
+  const spec = {
+    serviceName: of.service,
+    replicas: of.replicas,
+    // No pod waits for the previous one.
+    podManagementPolicy: 'Parallel',
+    selector: { matchLabels: of.labels },
+    template,
+    volumeClaimTemplates: [DATA_CLAIM],
+  };
+  return manifest(kit, 'StatefulSet', of.name, { spec }, 'apps/v1');
 }
 
 const DATA_CLAIM: V1PersistentVolumeClaim = {
@@ -380,14 +345,31 @@ const DATA_CLAIM: V1PersistentVolumeClaim = {
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: VOLUME_SIZE } } },
 };
 
-/** @param failures in a row that count as unhealthy */
-function probeOf(port: string, path: string, failures = 3): V1Probe {
-  return {
+function probes(
+  port: string,
+  health: string,
+  readiness: string,
+): Pick<V1Container, 'startupProbe' | 'readinessProbe' | 'livenessProbe'> {
+  const probe = (path: string, failureThreshold: number): V1Probe => ({
     httpGet: { path, port },
     periodSeconds: PROBE_SECONDS,
     timeoutSeconds: PROBE_SECONDS,
-    failureThreshold: failures,
+    failureThreshold,
+  });
+  return {
+    startupProbe: probe(health, STARTUP_FAILURES),
+    readinessProbe: probe(readiness, 3),
+    livenessProbe: probe(health, 6),
   };
+}
+
+function mounts(...own: V1VolumeMount[]): V1VolumeMount[] {
+  return [
+    { name: 'config', mountPath: CONFIG_FOLDER, readOnly: true },
+    { name: 'data', mountPath: DATA_FOLDER },
+    ...own,
+    { name: 'tmp', mountPath: '/tmp' },
+  ];
 }
 
 /** A pod with limits requests that amount from the start. */
@@ -403,13 +385,9 @@ function resourcesOf(resources: ContainerNode['resources']): V1ResourceRequireme
 }
 
 /** Machines are drained one node at a time. */
-function budget(kit: Kit, { name }: NodeSet): V1PodDisruptionBudget {
-  return {
-    apiVersion: 'policy/v1',
-    kind: 'PodDisruptionBudget',
-    metadata: metadata(kit, name),
-    spec: { maxUnavailable: 1, selector: { matchLabels: labels(kit, 'node', name) } },
-  };
+function budget(kit: Kit, set: string): V1PodDisruptionBudget {
+  const spec = { maxUnavailable: 1, selector: { matchLabels: labels(kit, 'node', set) } };
+  return manifest(kit, 'PodDisruptionBudget', set, { spec }, 'policy/v1');
 }
 
 /** All of them end with the shell in which they run. */
@@ -425,7 +403,10 @@ function forwardCommands({ definition }: ExportRequest): string[] {
   ];
 }
 
-function manifestText({ definition, seed, image = IMAGE }: ExportRequest, documents: Manifest[]): string {
+function manifestText(
+  { definition, seed, image = IMAGE }: ExportRequest,
+  documents: readonly KubernetesObject[],
+): string {
   const name = nameOf(definition);
   const notes = [
     'A storage network for Kubernetes, as written by: svcnet export kubernetes',
@@ -439,6 +420,5 @@ function manifestText({ definition, seed, image = IMAGE }: ExportRequest, docume
     `The machines of the cluster need the image ${image}.`,
     `The keys are test keys that anybody can derive from the seed ${seed}: never use them on another chain.`,
   ];
-  const header = notes.map((line) => `# ${line}`.trimEnd());
-  return `${header.join('\n')}\n---\n${documents.map(yamlText).join('---\n')}`;
+  return `${commented(notes)}---\n${documents.map(yamlText).join('---\n')}`;
 }

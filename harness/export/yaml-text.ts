@@ -13,8 +13,12 @@ export function annotatedYaml(value: unknown, notes: readonly string[]): string 
       part.key = key;
     }
   }
-  const header = notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
-  return `${header}\n${document.toString(LAYOUT)}`;
+  return `${commented(notes)}\n${document.toString(LAYOUT)}`;
+}
+
+/** @param notes one line each */
+export function commented(notes: readonly string[]): string {
+  return notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
 }
 
 /**

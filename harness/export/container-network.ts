@@ -11,7 +11,14 @@ import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
 import { chainToken } from '../cluster/plan/seed.ts';
 import type { PlannedFile } from '../flavours/flavour.ts';
-import { CHAIN_PORTS, DATA_FOLDER, hostNames, LISTEN, NODE_PORTS } from '../flavours/inside-image.ts';
+import {
+  CHAIN_PORTS,
+  chainOptions,
+  DATA_FOLDER,
+  hostNames,
+  LISTEN,
+  NODE_PORTS,
+} from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 import { CHAIN, CHAIN_FOLDER } from './container-programs.ts';
 import { type PublishedNode, publishedPorts } from './published.ts';
@@ -60,10 +67,16 @@ export function containerNetwork(
   const placed = placeNodes(plan, places, chainFacts(plan, deployer));
   const token = chainToken(seed);
   const ports = publishedPorts(definition).nodes;
-  const hosts = hostNames(CHAIN, ...otherHosts(CHAIN, 0));
+  const hosts = [CHAIN, ...otherHosts(CHAIN, 0)];
+  const chain = {
+    ...plan.chain,
+    ...chainOptions(hosts, plan.chain.allowedHosts),
+    token,
+    stateFolder: CHAIN_FOLDER,
+  };
   return {
     token,
-    chain: chainDocument(plan, token, hosts),
+    chain: `${JSON.stringify(chain, undefined, 2)}\n`,
     nodes: plan.nodes.map((node, index): ContainerNode => {
       const { plan: nodePlan } = placed[index] as (typeof placed)[number];
       const { config, keys } = filesOf(svcFlavour.files(nodePlan));
@@ -73,13 +86,6 @@ export function containerNetwork(
       return { name, mode, image, resources, overlay: identity.overlay, batches, published, config, keys };
     }),
   };
-}
-
-function chainDocument({ chain }: ClusterPlan, token: string, hosts: readonly string[]): string {
-  const ports = { port: CHAIN_PORTS.rpc, controlPort: CHAIN_PORTS.control };
-  const allowedHosts = [...hosts, ...chain.allowedHosts];
-  const own = { ...ports, host: LISTEN, controlHost: LISTEN, allowedHosts, token, stateFolder: CHAIN_FOLDER };
-  return `${JSON.stringify({ ...chain, ...own }, undefined, 2)}\n`;
 }
 
 /** The chain is not running yet: contract addresses follow from the deployer's address. */

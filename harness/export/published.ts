@@ -1,12 +1,10 @@
 /** Where an exported network is reached from outside: each port belongs to one node, on any machine. */
 
-import { fixedPorts, type PortRange } from '../cluster/plan/ports.ts';
+import { fixedPorts } from '../cluster/plan/ports.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
 import type { NodePorts } from '../flavours/flavour.ts';
 import { CHAIN_PORTS } from '../flavours/inside-image.ts';
-
-/** The first node gets the default ports of a node. */
-const DEFAULT_RANGE: PortRange = { first: 1633, stride: 10, debug: 'range' };
+import { PORT_RANGE } from './container/ports.ts';
 
 /** Ports of a node, outside. */
 export type PublishedNode = Pick<NodePorts, 'api' | 'debug'>;
@@ -17,7 +15,7 @@ export interface PublishedPorts {
 }
 
 export function publishedPorts({ chain, nodes, ports }: Definition): PublishedPorts {
-  const range = ports === 'free' ? DEFAULT_RANGE : ports;
+  const range = ports === 'free' ? PORT_RANGE : ports;
   const rpc = chain.port === 0 ? CHAIN_PORTS.rpc : chain.port;
   const count = nodes.reduce((sum, group) => sum + group.count, 0);
   return {

@@ -26,6 +26,17 @@ export function hostNames(...hosts: readonly string[]): string[] {
   return hosts.filter((host) => !isIPv4(host));
 }
 
+/** Options of `chain/main.ts` in a container. @param hosts of requests to it @param allowed names that it is told */
+export function chainOptions(hosts: readonly string[], allowed: readonly string[]) {
+  return {
+    port: CHAIN_PORTS.rpc,
+    controlPort: CHAIN_PORTS.control,
+    host: LISTEN,
+    controlHost: LISTEN,
+    allowedHosts: [...hostNames(...hosts), ...allowed],
+  };
+}
+
 /** A command that succeeds if the URL does; the image has no other HTTP client. */
 export function probe(port: number, path: string): string[] {
   const url = `http://127.0.0.1:${port}${path}`;

@@ -3,11 +3,10 @@
  */
 import { Command, CommanderError } from 'commander';
 import { HarnessError } from '../../base/errors.ts';
-import { suggestion } from '../../base/format.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import type { DefinitionInput } from '../../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../../cluster/plan/document/read.ts';
-import { oneOf, seed, whole } from '../../cluster/plan/fields.ts';
+import { NotExpected, oneOf, seed, whole } from '../../cluster/plan/options/flag.ts';
 import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';
 import { expectTrusted, programsIn } from '../../cluster/plan/trust.ts';
 import type { StartingDriver } from '../../places/facts.ts';
@@ -34,9 +33,9 @@ is healthy, and its document is the only line on standard output and in /data/ne
 
 /** How each key is given, and what is valid. */
 const KEYS = {
-  nodes: { flag: '--nodes', variable: 'SVCNET_NODES', kind: whole(1, NODES_MAX), number: true },
-  seed: { flag: '--seed', variable: 'SVCNET_SEED', kind: seed, number: false },
-  dialect: { flag: '--dialect', variable: 'SVCNET_DIALECT', kind: oneOf(DIALECT_NAMES), number: false },
+  nodes: { flag: '--nodes', variable: 'SVCNET_NODES', parse: whole(1, NODES_MAX) },
+  seed: { flag: '--seed', variable: 'SVCNET_SEED', parse: seed },
+  dialect: { flag: '--dialect', variable: 'SVCNET_DIALECT', parse: oneOf(DIALECT_NAMES) },
 } as const;
 
 type Key = keyof typeof KEYS;
@@ -118,16 +117,15 @@ function valueOf(
   flags: Flags,
   environment: Readonly<Record<string, string | undefined>>,
 ): number | bigint | string | undefined {
-  const { flag, variable, kind, number } = KEYS[key];
-  const fallback = environment[variable] === '' ? undefined : environment[variable];
-  const text = flags[key] ?? fallback;
+  const { flag, variable, parse } = KEYS[key];
+  const text = flags[key] ?? (environment[variable] || undefined);
   if (text === undefined) return undefined;
-  const parsed = kind.safeParse(number && /^\d{1,9}$/.test(text) ? Number(text) : text);
-  if (parsed.success) return parsed.data;
-  const name = flags[key] === undefined ? variable : flag;
-  const near = key === 'dialect' ? suggestion(text, DIALECT_NAMES) : '';
-  throw new HarnessError(
-    'USAGE',
-    `${name}: got '${text}', expected ${parsed.error.issues[0]?.message ?? 'another value'}${near}`,
-  );
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof NotExpected)) throw error;
+    const name = flags[key] === undefined ? variable : flag;
+    const expected = error.message.replace(/^Expected (.*?)\.?$/, 'expected $1');
+    throw new HarnessError('USAGE', `${name}: got '${text}', ${expected}`, { cause: error });
+  }
 }

@@ -4,9 +4,8 @@ import { pickFreePorts } from '../../../base/machine/ports.ts';
 import {
   CHAIN_HEALTH_PATH,
   CHAIN_PORTS,
+  chainOptions,
   DATA_FOLDER,
-  hostNames,
-  LISTEN,
   probe,
 } from '../../../flavours/inside-image.ts';
 import type { ChainPart, ChainUrls, Driver } from '../../driver.ts';
@@ -21,18 +20,10 @@ const OPTIONS_FILE = `${CHAIN}/options.json`;
 /** @param listen address that its JSON-RPC endpoint is published at */
 export async function chainContainer(given: ChainPart['options'], listen: string): Promise<PartContainer> {
   const [control = 0, free = 0] = await pickFreePorts(2);
-  const { rpc: port, control: controlPort } = CHAIN_PORTS;
   const at = controlAddress(listen);
   const options = {
     ...given,
-    host: LISTEN,
-    controlHost: LISTEN,
-    port,
-    controlPort,
-    allowedHosts: [
-      ...hostNames(CHAIN, reachedAt(listen), reachedAt(at)),
-      ...[given['allowedHosts'] ?? []].flat(),
-    ],
+    ...chainOptions([CHAIN, reachedAt(listen), reachedAt(at)], (given['allowedHosts'] ?? []) as string[]),
     stopOnStdinEnd: false,
     // A restarted container continues where it was: otherwise its nodes would miss what is gone.
     stateFolder: `${DATA_FOLDER}/${CHAIN}/state`,
@@ -44,11 +35,11 @@ export async function chainContainer(given: ChainPart['options'], listen: string
       args: [`${DATA_FOLDER}/${OPTIONS_FILE}`],
       // Anvil's temporary files are removed with the volume.
       env: { TMPDIR: `${DATA_FOLDER}/${CHAIN}` },
-      health: probe(controlPort, CHAIN_HEALTH_PATH),
+      health: probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH),
     },
     ports: [
-      { inside: port, outside: given['port'] === 0 ? free : Number(given['port']) },
-      { inside: controlPort, outside: control, at },
+      { inside: CHAIN_PORTS.rpc, outside: given['port'] === 0 ? free : Number(given['port']) },
+      { inside: CHAIN_PORTS.control, outside: control, at },
     ],
     files: [{ path: OPTIONS_FILE, content: JSON.stringify(options) }],
   };

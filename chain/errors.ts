@@ -1,3 +1,5 @@
+import { CodedError } from '../formats/coded-error.ts';
+
 export type LocalChainErrorCode =
   | 'ANVIL_MISSING'
   | 'ANVIL_START_FAILED'
@@ -16,12 +18,4 @@ export type LocalChainErrorCode =
   | 'STOPPED';
 
 /** What can go wrong with the local chain as a whole; refusals of single RPC calls are `RpcError`. */
-export class LocalChainError extends Error {
-  readonly code: LocalChainErrorCode;
-
-  constructor(code: LocalChainErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'LocalChainError';
-    this.code = code;
-  }
-}
+export class LocalChainError extends CodedError<LocalChainErrorCode> {}

@@ -1,12 +1,6 @@
+import { CodedError } from '../coded-error.ts';
+
 export type ChunkErrorCode = 'CHUNK_INVALID' | 'STAMP_INVALID';
 
 /** Invalid bytes of a chunk or a stamp. */
-export class ChunkError extends Error {
-  readonly code: ChunkErrorCode;
-
-  constructor(code: ChunkErrorCode, message: string) {
-    super(message);
-    this.name = 'ChunkError';
-    this.code = code;
-  }
-}
+export class ChunkError extends CodedError<ChunkErrorCode> {}

@@ -2,7 +2,9 @@
  * Key files: web3 secret storage version 3 with scrypt and AES-128-CTR, `data-formats.md` 9.3. Text in, text out; the
  * files themselves belong to `store/key-store.ts`. Vectors: test/vectors/keys-and-cheques.json.
  */
+
 import { createCipheriv, createDecipheriv, createHash, scryptSync } from 'node:crypto';
+import { CodedError } from '../coded-error.ts';
 import type { Random } from '../random.ts';
 import { equalBytes, fromHex, toHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
@@ -34,15 +36,7 @@ export type KeystoreErrorCode =
   | 'KEY_KDF_UNSUPPORTED'
   | 'KEY_FILE_MALFORMED';
 
-export class KeystoreError extends Error {
-  readonly code: KeystoreErrorCode;
-
-  constructor(code: KeystoreErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'KeystoreError';
-    this.code = code;
-  }
-}
+export class KeystoreError extends CodedError<KeystoreErrorCode> {}
 
 interface EncryptOptions {
   readonly password: string;

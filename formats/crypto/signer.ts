@@ -2,8 +2,10 @@
  * secp256k1 signatures of the network: 65 bytes r ‖ s ‖ v, checked by recovering the signer. `data-formats.md` 9.1.
  * Native and synchronous. Vectors: test/vectors/keys-and-cheques.json, test/vectors/soc.json.
  */
+
 import assert from 'node:assert/strict';
 import secp256k1 from 'secp256k1';
+import { CodedError } from '../coded-error.ts';
 import { SharedResults } from '../shared-results.ts';
 import { fromHex } from './hex.ts';
 import { keccak256 } from './keccak.ts';
@@ -21,15 +23,7 @@ const EIP191_PREFIX = new TextEncoder().encode('\x19Ethereum Signed Message:\n')
 
 export type SignatureErrorCode = 'SIGNATURE_INVALID' | 'PRIVATE_KEY_INVALID' | 'PUBLIC_KEY_INVALID';
 
-export class SignatureError extends Error {
-  readonly code: SignatureErrorCode;
-
-  constructor(code: SignatureErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'SignatureError';
-    this.code = code;
-  }
-}
+export class SignatureError extends CodedError<SignatureErrorCode> {}
 
 /** Signs with one secp256k1 key. `address`: 20 bytes; `publicKey`: 33 bytes; signatures: 65 bytes. */
 export interface Signer {

@@ -1,3 +1,4 @@
+import { CodedError } from '../../formats/coded-error.ts';
 import type { Peer } from '../p2p/host.ts';
 
 /** A reservation of what a service will cost us; exactly one of `apply` and `release` takes effect. */
@@ -18,15 +19,7 @@ export interface Debit {
 
 export type AccountingErrorCode = 'OVERDRAFT' | 'PEER_NOT_CONNECTED';
 
-export class AccountingError extends Error {
-  readonly code: AccountingErrorCode;
-
-  constructor(code: AccountingErrorCode, message: string) {
-    super(message);
-    this.name = 'AccountingError';
-    this.code = code;
-  }
-}
+export class AccountingError extends CodedError<AccountingErrorCode> {}
 
 /** Amounts are accounting units. Positive balance: the peer owes us. */
 export interface Accounting {

@@ -1,3 +1,5 @@
+import { CodedError } from '../../formats/coded-error.ts';
+
 /**
  * `ENTRY_NOT_FOUND`: the history is empty, or the access list holds no key for the reader. `TIMESTAMP_INVALID`: zero
  * or negative. `HISTORY_MALFORMED`, `ACT_MALFORMED`, `GRANTEES_MALFORMED`: content of another kind.
@@ -16,12 +18,4 @@ export type ActErrorCode =
   | 'GRANTEES_TOO_MANY'
   | 'GRANTEES_UNAVAILABLE';
 
-export class ActError extends Error {
-  readonly code: ActErrorCode;
-
-  constructor(code: ActErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'ActError';
-    this.code = code;
-  }
-}
+export class ActError extends CodedError<ActErrorCode> {}

@@ -2,9 +2,11 @@
  * Decodes one chunk of a file's tree: its span, its redundancy level and, for an intermediate chunk, where
  * its children are and how many bytes each covers. Specification: `data-formats.md` 2.2, 2.3, 3.3 and 3.4.
  */
+
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { socParts } from '../../formats/chunk/soc.ts';
 import { decodeSpan } from '../../formats/chunk/span.ts';
+import { CodedError } from '../../formats/coded-error.ts';
 import { decryptChunk, ENCRYPTED_CHUNK_SIZE } from './encryption.ts';
 import {
   LEVEL_MAX,
@@ -23,15 +25,7 @@ import {
  */
 export type JoinErrorCode = 'REFERENCE_INVALID' | 'MALFORMED_TREE' | 'CHUNK_UNAVAILABLE';
 
-export class JoinError extends Error {
-  readonly code: JoinErrorCode;
-
-  constructor(code: JoinErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'JoinError';
-    this.code = code;
-  }
-}
+export class JoinError extends CodedError<JoinErrorCode> {}
 
 /** Levels of intermediate chunks that a tree may have above its leaves. */
 export const TREE_HEIGHT_MAX = 8;

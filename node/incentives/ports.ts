@@ -1,4 +1,5 @@
 /** Staking and the storage game as the layers above see them. `node-behaviour.md` 9. */
+import { CodedError } from '../../formats/coded-error.ts';
 import type { InclusionProofs } from '../onchain/incentive-contracts.ts';
 
 export type IncentivesErrorCode =
@@ -10,15 +11,7 @@ export type IncentivesErrorCode =
   | 'SAMPLE_TOO_SMALL'
   | 'SAMPLING_BUSY';
 
-export class IncentivesError extends Error {
-  readonly code: IncentivesErrorCode;
-
-  constructor(code: IncentivesErrorCode, message: string) {
-    super(message);
-    this.name = 'IncentivesError';
-    this.code = code;
-  }
-}
+export class IncentivesError extends CodedError<IncentivesErrorCode> {}
 
 /** What a caller wants to pay for transactions. */
 export interface GasWish {

@@ -1,3 +1,5 @@
+import { CodedError } from '../../formats/coded-error.ts';
+
 /**
  * The first three: bytes that are not a manifest node. `MANIFEST_TOO_LARGE`: more nodes than a node of the
  * network reads. The others: a change that the format has no room for.
@@ -11,12 +13,4 @@ export type ManifestErrorCode =
   | 'MANIFEST_TOO_LARGE'
   | 'PATH_TOO_LONG';
 
-export class ManifestError extends Error {
-  readonly code: ManifestErrorCode;
-
-  constructor(code: ManifestErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'ManifestError';
-    this.code = code;
-  }
-}
+export class ManifestError extends CodedError<ManifestErrorCode> {}

@@ -2,6 +2,7 @@
  * What a protocol may do with the network. There are two hosts: `libp2p-host.ts` (TCP, noise, yamux) and
  * `memory-host.ts` (nodes of one process, virtual clock). A protocol file never imports libp2p.
  */
+import { CodedError } from '../../formats/coded-error.ts';
 import type { MessageOf, MessageTable } from './codec/message.ts';
 
 /**
@@ -88,15 +89,7 @@ export type StreamErrorCode =
   | 'PROTOCOL_UNSUPPORTED'
   | 'HEADERS_TIMEOUT';
 
-export class StreamError extends Error {
-  readonly code: StreamErrorCode;
-
-  constructor(code: StreamErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'StreamError';
-    this.code = code;
-  }
-}
+export class StreamError extends CodedError<StreamErrorCode> {}
 
 /** What a node registers for one stream protocol. */
 export interface ProtocolSpec {

@@ -1,3 +1,5 @@
+import { CodedError } from '../../formats/coded-error.ts';
+
 type PostageSyncErrorCode =
   | 'SYNC_STALLED'
   | 'CONTRACT_MISSING'
@@ -6,12 +8,4 @@ type PostageSyncErrorCode =
   | 'EVENTS_INCONSISTENT';
 
 /** The mirror of the contract cannot continue; the node must stop. `node-behaviour.md` 3.1. */
-export class PostageSyncError extends Error {
-  readonly code: PostageSyncErrorCode;
-
-  constructor(code: PostageSyncErrorCode, message: string) {
-    super(message);
-    this.name = 'PostageSyncError';
-    this.code = code;
-  }
-}
+export class PostageSyncError extends CodedError<PostageSyncErrorCode> {}

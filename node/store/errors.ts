@@ -1,3 +1,5 @@
+import { CodedError } from '../../formats/coded-error.ts';
+
 export type StoreErrorCode =
   | 'DATA_DIR_UNUSABLE'
   | 'DATA_DIR_IN_USE'
@@ -6,15 +8,7 @@ export type StoreErrorCode =
   | 'STORE_CORRUPT'
   | 'STORE_FOREIGN';
 
-export class StoreError extends Error {
-  readonly code: StoreErrorCode;
-
-  constructor(code: StoreErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'StoreError';
-    this.code = code;
-  }
-}
+export class StoreError extends CodedError<StoreErrorCode> {}
 
 /**
  * A system's codes for a disk that takes no writes: no space or quota, read-only, errors of the medium; LMDB

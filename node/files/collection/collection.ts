@@ -2,7 +2,9 @@
  * Files and directories with a manifest over them, built exactly in the order that gives the network's references:
  * `data-formats.md` 5.5, `http-api-completion.md` 5.3. Every file is streamed into the splitter as it comes.
  */
+
 import type { ChunkPutter } from '../../../formats/chunk/chunk.ts';
+import { CodedError } from '../../../formats/coded-error.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { SharedRoom } from '../../env/turns/shared-room.ts';
 import { bytesOf, shown } from '../../manifest/byte-text.ts';
@@ -32,15 +34,7 @@ export type CollectionErrorCode =
   | 'INVALID_INDEX_DOCUMENT'
   | 'INVALID_NAME';
 
-export class CollectionError extends Error {
-  readonly code: CollectionErrorCode;
-
-  constructor(code: CollectionErrorCode, message: string) {
-    super(message);
-    this.name = 'CollectionError';
-    this.code = code;
-  }
-}
+export class CollectionError extends CodedError<CollectionErrorCode> {}
 
 /** One file of a collection. Unread parts of the body are skipped when the next entry is requested. */
 export interface CollectionEntry {

@@ -3,6 +3,7 @@
  * record of handshake 15.0.0 and hive 2.0.0 has a timestamp; one of handshake 14.0.0 and hive 1.1.0 has none
  * (represented as 0), and its signature covers less. Vectors: `test/vectors/p2p.json`.
  */
+import { CodedError } from '../../../formats/coded-error.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { recoverSigner, type Signer } from '../../../formats/crypto/signer.ts';
@@ -38,15 +39,7 @@ export type RecordErrorCode =
   | 'TIMESTAMP_NOT_NEWER'
   | 'TIMESTAMP_TOO_SOON';
 
-export class RecordError extends Error {
-  readonly code: RecordErrorCode;
-
-  constructor(code: RecordErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'RecordError';
-    this.code = code;
-  }
-}
+export class RecordError extends CodedError<RecordErrorCode> {}
 
 /** A record whose signature proves its overlay. */
 export interface ValidRecord {

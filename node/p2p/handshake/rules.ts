@@ -1,5 +1,6 @@
 /** Checks of the other node's introduction, in the order of `p2p-protocols.md` 4.1. Pure. */
 
+import { CodedError } from '../../../formats/coded-error.ts';
 import {
   checkTimestamp,
   generationOf,
@@ -23,15 +24,7 @@ export type HandshakeErrorCode =
 
 const NOTHING = new Uint8Array(0);
 
-export class HandshakeError extends Error {
-  readonly code: HandshakeErrorCode;
-
-  constructor(code: HandshakeErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'HandshakeError';
-    this.code = code;
-  }
-}
+export class HandshakeError extends CodedError<HandshakeErrorCode> {}
 
 /** A node that has introduced itself. */
 export interface Introduction {

@@ -1,4 +1,5 @@
 /** Decisions of time-based settlement, without clock or network. `p2p-protocols.md` 4.6. */
+import { CodedError } from '../../../formats/coded-error.ts';
 import { decodeAmount } from '../amounts.ts';
 
 export interface ClockTolerance {
@@ -16,15 +17,7 @@ export type PseudosettleErrorCode =
   | 'TIME_OUT_OF_SYNC_RECENT'
   | 'TIME_OUT_OF_SYNC_INTERVAL';
 
-export class PseudosettleError extends Error {
-  readonly code: PseudosettleErrorCode;
-
-  constructor(code: PseudosettleErrorCode, message: string) {
-    super(message);
-    this.name = 'PseudosettleError';
-    this.code = code;
-  }
-}
+export class PseudosettleError extends CodedError<PseudosettleErrorCode> {}
 
 /** @throws PseudosettleError `AMOUNT_MALFORMED` when longer than any valid amount */
 export function amountOf(bytes: Uint8Array): bigint {

@@ -1,6 +1,8 @@
 /** Decisions of pullsync, without network. `p2p-protocols.md` 4.10. */
+
 import { BINS } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
+import { CodedError } from '../../../formats/coded-error.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Ack, Get, Offer } from './wire.ts';
 
@@ -81,15 +83,7 @@ export type PullsyncErrorCode =
   | 'CHUNK_UNSOLICITED'
   | 'NO_ROOM';
 
-export class PullsyncError extends Error {
-  readonly code: PullsyncErrorCode;
-
-  constructor(code: PullsyncErrorCode, message: string) {
-    super(message);
-    this.name = 'PullsyncError';
-    this.code = code;
-  }
-}
+export class PullsyncError extends CodedError<PullsyncErrorCode> {}
 
 /** @throws PullsyncError `BIN_INVALID` */
 export function checkGet({ bin }: MessageOf<typeof Get>): void {

@@ -1,4 +1,5 @@
 /** Decisions of pushsync, without network. `p2p-protocols.md` 4.9. */
+import { CodedError } from '../../../formats/coded-error.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { recoverSigner } from '../../../formats/crypto/signer.ts';
 
@@ -70,15 +71,7 @@ export type PushsyncErrorCode =
   | 'NO_ROOM'
   | 'SUPERSEDED';
 
-export class PushsyncError extends Error {
-  readonly code: PushsyncErrorCode;
-
-  constructor(code: PushsyncErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'PushsyncError';
-    this.code = code;
-  }
-}
+export class PushsyncError extends CodedError<PushsyncErrorCode> {}
 
 /** A storer's reserve is full: its neighbourhood takes no more. */
 export class NoRoomError extends PushsyncError {

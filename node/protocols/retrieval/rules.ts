@@ -1,6 +1,8 @@
 /** Decisions of retrieval, without network. `p2p-protocols.md` 4.8. */
+
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
+import { CodedError } from '../../../formats/coded-error.ts';
 
 /** Time limit for one attempt with one peer, for awaiting a request, and for forwarding it, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;
@@ -31,15 +33,7 @@ export const FORWARDER = { errorsMax: 1 } as const;
 
 export type RetrievalErrorCode = 'NO_PEER' | 'ADDRESS_INVALID' | 'DELIVERY_FAILED';
 
-export class RetrievalError extends Error {
-  readonly code: RetrievalErrorCode;
-
-  constructor(code: RetrievalErrorCode, message: string) {
-    super(message);
-    this.name = 'RetrievalError';
-    this.code = code;
-  }
-}
+export class RetrievalError extends CodedError<RetrievalErrorCode> {}
 
 /** A request names one chunk: 32 bytes, not all zero. */
 export function isAddress(bytes: Uint8Array): boolean {

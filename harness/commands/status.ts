@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
 import { Screen } from '../base/terminal/screen.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import type { Fault } from '../cluster/faults/fault.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { stateOf } from '../cluster/lifecycle/drivers.ts';
 import { findCluster, readRecord } from '../cluster/state/state.ts';
@@ -25,8 +26,7 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   const cluster = await Cluster.attach(flags.name, { stateDir });
   try {
     if (flags.watch === undefined) {
-      const document = await readStatus(cluster, context.signal);
-      const faults = await cluster.faults.list();
+      const { document, faults } = await readStatus(cluster, context.signal);
       const isDown = (await stateOf(stateDir, record)) === 'gone';
       const lines = [
         ...(isDown ? [...downLines(stateDir, record), ''] : []),
@@ -43,7 +43,10 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
   }
 }
 
-async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<StatusDocument> {
+async function readStatus(
+  cluster: Cluster,
+  signal: AbortSignal,
+): Promise<{ document: StatusDocument; faults: readonly Fault[] }> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   const [height, nodes] = await Promise.all([
     cluster.chain.rpc === '' ? { value: null } : replyOf(cluster.chain.height(limit)),
@@ -53,7 +56,7 @@ async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<Status
   const isolated = await isolationOf(nodes, cluster.nodes, { faults, nowMs: Date.now(), signal });
   throwIfInterrupted(signal);
   const { name, seed } = cluster.toJSON();
-  return statusDocument({
+  const document = statusDocument({
     at: new Date().toISOString(),
     name,
     seed,
@@ -62,6 +65,7 @@ async function readStatus(cluster: Cluster, signal: AbortSignal): Promise<Status
     nodes,
     isolated,
   });
+  return { document, faults };
 }
 
 interface Watching {
@@ -79,7 +83,7 @@ async function watch(cluster: Cluster, watching: Watching, context: CommandConte
   using view = json || context.terminal === undefined ? blocks(context) : drawn(context, context.terminal);
   while (!signal.aborted) {
     try {
-      const document = await readStatus(cluster, signal);
+      const { document } = await readStatus(cluster, signal);
       // A cluster that is being removed looks as if its nodes had crashed.
       if (!watching.isThere()) throw clusterGone(cluster.name);
       view.show(document);

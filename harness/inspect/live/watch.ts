@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../base/errors.ts';
 import { inUnits, plural, TOKEN_DECIMALS } from '../../base/format.ts';
 import type { Chain } from '../../chain/chain.ts';
+import { isSame } from '../../cluster/faults/broken.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
 import { type Incident, incidentText, type Membership } from '../../cluster/nodes/membership.ts';
 import type { DriverName } from '../../places/facts.ts';
@@ -256,11 +257,9 @@ export function faultEvents(
   now: readonly ActiveFault[],
   atMs: number,
 ): Omit<UiEvent, 'number'>[] {
-  const lacks = (list: readonly ActiveFault[], { id, at }: ActiveFault) =>
-    list.every((other) => other.id !== id || other.at !== at);
   const part = ({ targets }: ActiveFault) => (targets.length === 1 ? (targets[0] ?? null) : null);
-  const begun = now.filter((fault) => lacks(before, fault));
-  const healed = before.filter((fault) => lacks(now, fault));
+  const begun = now.filter((fault) => !before.some(isSame(fault)));
+  const healed = before.filter((fault) => !now.some(isSame(fault)));
   return [
     ...begun.map((fault) => ({
       at: fault.at,

@@ -1,5 +1,6 @@
 /** Why a running node is connected to no other, as far as the nodes themselves can tell. */
 import type { BlockedPeer } from '../../client/types.ts';
+import type { Fault } from '../../cluster/faults/fault.ts';
 import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf, valueOr } from './ask.ts';
 import { clockProblem } from './clock.ts';
 
@@ -10,13 +11,7 @@ export interface BlocklistSource {
   readonly client: { blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> };
 }
 
-/** An active fault. */
-export interface ActiveFault {
-  readonly id: string;
-  readonly text: string;
-  /** Names of nodes. */
-  readonly targets: readonly string[];
-}
+type ActiveFault = Pick<Fault, 'id' | 'text' | 'targets'>;
 
 /** Names of running nodes that have no peer although others run → why. Asks no node if there are none. */
 export async function isolationOf(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { excerpt, formatMs, grouped } from '../base/format.ts';
 import { paceText, type StepProgress } from '../base/terminal/pace.ts';
-import { clip, renderTable } from '../base/terminal/table.ts';
+import { type Column, clip, renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import type { Figure, RepeatedRun, RunResult, ScenarioResult } from './result.ts';
@@ -246,27 +246,22 @@ function indent(text: string, by: string): string[] {
   return inLines(excerpt(text)).map((line) => `${by}${line}`);
 }
 
-interface Column {
-  readonly title: string;
-  readonly left?: true;
-  /** Narrow terminals lose these columns first, 1 before 2; without it a column always stays. */
-  readonly drop?: number;
+interface OperationColumn extends Column {
   readonly of: (row: OperationSummary) => string;
 }
 
-const COLUMNS: readonly Column[] = [
-  { title: 'what', left: true, of: (row) => row.operation },
-  { title: 'node', left: true, of: (row) => row.node },
-  { title: 'count', drop: 2, of: (row) => grouped(row.count) },
-  { title: 'MiB', drop: 3, of: (row) => (row.bytes / 2 ** 20).toFixed(1) },
-  { title: 'MiB/s', of: (row) => row.mibPerSecond?.toFixed(1) ?? '-' },
-  { title: 'p50 ms', of: (row) => shortMs(row.p50Ms) },
-  { title: 'p95 ms', of: (row) => shortMs(row.p95Ms) },
-  { title: 'p99 ms', drop: 1, of: (row) => shortMs(row.p99Ms) },
-  { title: 'max ms', drop: 2, of: (row) => shortMs(row.maxMs) },
-  { title: 'errors', of: (row) => grouped(row.errors) },
+const OPERATION_COLUMNS: readonly OperationColumn[] = [
+  { title: 'what', rank: 0, of: (row) => row.operation },
+  { title: 'node', rank: 0, of: (row) => row.node },
+  { title: 'count', rank: 2, align: 'right', of: (row) => grouped(row.count) },
+  { title: 'MiB', rank: 1, align: 'right', of: (row) => (row.bytes / 2 ** 20).toFixed(1) },
+  { title: 'MiB/s', rank: 0, align: 'right', of: (row) => row.mibPerSecond?.toFixed(1) ?? '-' },
+  { title: 'p50 ms', rank: 0, align: 'right', of: (row) => shortMs(row.p50Ms) },
+  { title: 'p95 ms', rank: 0, align: 'right', of: (row) => shortMs(row.p95Ms) },
+  { title: 'p99 ms', rank: 3, align: 'right', of: (row) => shortMs(row.p99Ms) },
+  { title: 'max ms', rank: 2, align: 'right', of: (row) => shortMs(row.maxMs) },
+  { title: 'errors', rank: 0, align: 'right', of: (row) => grouped(row.errors) },
 ];
-const DROPS_MAX = 3;
 
 /** `-` for a percentile with too few samples. */
 function shortMs(ms: number | null): string {
@@ -274,21 +269,8 @@ function shortMs(ms: number | null): string {
   return ms < 10 ? ms.toFixed(1) : grouped(Math.round(ms));
 }
 
-/** As wide as it needs to be; a narrow terminal loses columns, never a row. */
 function operationTable(rows: readonly OperationSummary[], style: ConsoleStyle): string[] {
-  for (let dropped = 0; ; dropped++) {
-    const columns = COLUMNS.filter(({ drop }) => drop === undefined || drop > dropped);
-    const lines = tableLines(columns, rows);
-    if (dropped === DROPS_MAX || lines.every((line) => line.length + 2 <= style.width)) {
-      return lines.map((line, i) => `  ${i === 0 ? paint(style, 'dim', line) : line}`);
-    }
-  }
-}
-
-function tableLines(columns: readonly Column[], rows: readonly OperationSummary[]): string[] {
-  const cells = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ of }) => of(row)))];
-  const widths = columns.map((_, c) => Math.max(...cells.map((line) => (line[c] as string).length)));
-  const aligned = (cell: string, c: number) =>
-    columns[c]?.left === true ? cell.padEnd(widths[c] as number) : cell.padStart(widths[c] as number);
-  return cells.map((line) => line.map(aligned).join('  '));
+  const cells = rows.map((row) => OPERATION_COLUMNS.map(({ of }) => of(row)));
+  const [head = '', ...lines] = renderTable(OPERATION_COLUMNS, cells, style.width).lines;
+  return [paint(style, 'dim', head), ...lines];
 }

@@ -1,9 +1,9 @@
 /** Figures at the top of a scenario's pages: what all nodes did together, by operation. */
 
-import { plural } from '../base/format.ts';
+import { grouped, plural } from '../base/format.ts';
 import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
-import { byteSize, duration, grouped, type Unit } from '../web/base/format.ts';
+import { byteSize, duration, type Unit } from '../web/base/format.ts';
 import type { Resources } from './resources.ts';
 import type { RunCosts, RunResult, ScenarioResult } from './result.ts';
 

@@ -1,6 +1,6 @@
 /** What a page says about a scenario's network: its nodes, their work, what is stored, and who paid whom. */
-import { plural } from '../../base/format.ts';
-import { byteSize, digits, groupedDigits, quantity } from '../../web/base/format.ts';
+import { grouped, plural } from '../../base/format.ts';
+import { byteSize, digits, quantity } from '../../web/base/format.ts';
 import { networkSummary, stateText } from '../../web/network/layout.ts';
 import type { NetworkPicture, PictureNode } from '../../web/picture/picture.ts';
 import { RING_ATTRIBUTE } from '../../web/report/page-data.ts';
@@ -136,13 +136,13 @@ export function economics({ picture }: ScenarioResult): Html {
   const facts = [
     cheques.length === 0
       ? 'No node has sent a cheque.'
-      : `Cheques: ${amount(total(cheques))} token units, promised by ${plural(new Set(cheques.map(({ from }) => from)).size, 'node')}.`,
+      : `Cheques: ${grouped(total(cheques))} token units, promised by ${plural(new Set(cheques.map(({ from }) => from)).size, 'node')}.`,
     byTime.length === 0
       ? 'Nothing was settled by time.'
-      : `Settled by time: ${amount(total(byTime))} accounting units, in ${plural(byTime.length, 'direction')}.`,
+      : `Settled by time: ${grouped(total(byTime))} accounting units, in ${plural(byTime.length, 'direction')}.`,
     debts.length === 0
       ? 'No node owes another one anything.'
-      : `Open debts: ${amount(total(debts))} accounting units between ${plural(debts.length, 'pair')}.`,
+      : `Open debts: ${grouped(total(debts))} accounting units between ${plural(debts.length, 'pair')}.`,
     ...(drawn.length === 0
       ? []
       : [`Chequebooks with cheques that are not cashed: ${drawn.map(({ name }) => name).join(', ')}.`]),
@@ -181,14 +181,10 @@ function pairs(
     .map((flow) => [
       flow.from,
       flow.to,
-      amount(flow.amount),
+      grouped(flow.amount),
       html`<span class="share" aria-hidden="true" style="--share: ${Number((flow.amount * 1000n) / most) / 10}%"></span>`,
     ]);
   const which =
     all.length > PAIRS_MAX ? `the ${PAIRS_MAX} largest of ${all.length}` : plural(all.length, 'pair');
   return html`<details><summary>${name}: ${which}</summary>${table(name, columns, rows)}</details>`;
-}
-
-function amount(units: bigint): string {
-  return groupedDigits(String(units));
 }

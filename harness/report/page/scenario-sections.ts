@@ -1,6 +1,7 @@
 /** What a page says about one scenario: its numbers, what happened over time, and its tables. */
+import { grouped } from '../../base/format.ts';
 import type { OperationSummary, SlowOperation } from '../../metrics/recorder.ts';
-import { byteSize, clock, groupedDigits, NOTHING, quantity } from '../../web/base/format.ts';
+import { byteSize, clock, NOTHING, quantity } from '../../web/base/format.ts';
 import type { ChartFrame, ChartMark } from '../../web/chart/chart-data.ts';
 import { CHARTS_ATTRIBUTE } from '../../web/report/page-data.ts';
 import { errorClasses, type Headline, type OperationTotal, operationTotals } from '../measures.ts';
@@ -166,19 +167,8 @@ export function assertions({ assertions: all }: ScenarioResult): Html | undefine
 export function figures({ figures: all }: ScenarioResult): Html | undefined {
   if (all.length === 0) return undefined;
   const columns = [{ title: 'what' }, { title: 'of' }, { title: 'value', number: true }, { title: 'unit' }];
-  const rows = all.map(({ name, of = 'cluster', value, unit }: Figure) => [
-    name,
-    of,
-    amountText(value),
-    unit,
-  ]);
+  const rows = all.map(({ name, of = 'cluster', value, unit }: Figure) => [name, of, grouped(value), unit]);
   return html`<h3>Figures of the scenario</h3>${table('Figures', columns, rows)}`;
-}
-
-/** The scenario decides how many digits its figure has. */
-function amountText(value: number | string): string {
-  const [whole = '', fraction] = String(value).split('.');
-  return fraction === undefined ? groupedDigits(whole) : `${groupedDigits(whole)}.${fraction}`;
 }
 
 export function parameters({ parameters: given, unchecked = [] }: ScenarioResult): Html {

@@ -1,4 +1,5 @@
 /** Numbers as a person reads them, the same on pages and in their text versions. */
+import { grouped } from '../../base/format.ts';
 
 /** What an axis, a chart or a table counts. */
 export type Unit = 'ms' | 'bytes' | 'MiB/s' | '1/s' | '%' | 'count' | 's';
@@ -17,9 +18,9 @@ export function quantity(value: number | null | undefined, unit: Unit): string {
     case 'bytes':
       return byteSize(value);
     case 'count':
-      return grouped(value);
+      return countText(value);
     case '1/s':
-      return `${grouped(value)}/s`;
+      return `${countText(value)}/s`;
     case '%':
       return `${digits(value)} %`;
     case 'MiB/s':
@@ -28,7 +29,6 @@ export function quantity(value: number | null | undefined, unit: Unit): string {
 }
 
 export function duration(ms: number): string {
-  if (ms < 1) return `${digits(ms)} ms`;
   if (ms < 1000) return `${digits(ms)} ms`;
   if (ms < 60_000) return `${digits(ms / 1000)} s`;
   const seconds = Math.round(ms / 1000);
@@ -45,19 +45,12 @@ export function byteSize(bytes: number): string {
     value /= 1024;
     unit++;
   }
-  return `${unit === 0 ? grouped(value) : digits(value)} ${units[unit]}`;
+  return `${unit === 0 ? countText(value) : digits(value)} ${units[unit]}`;
 }
 
 /** With thousands separators; small numbers with three significant digits. */
-export function grouped(value: number): string {
-  if (Number.isInteger(value) || Math.abs(value) >= 1000)
-    return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
-  return digits(value);
-}
-
-/** Thousands separators for amounts beyond the range of a number. */
-export function groupedDigits(amount: string): string {
-  return amount.replace(/\B(?=(\d{3})+$)/g, ',');
+function countText(value: number): string {
+  return Number.isInteger(value) || Math.abs(value) >= 1000 ? grouped(Math.round(value)) : digits(value);
 }
 
 /** Three significant digits, without trailing zeros. */

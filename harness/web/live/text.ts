@@ -1,27 +1,26 @@
 /** The texts of the page. No DOM, so that they can be tested. */
 
-import { groupedDigits, NOTHING, quantity } from '../base/format.ts';
+import { grouped, inUnits, TOKEN_DECIMALS } from '../../base/format.ts';
+import { NOTHING, quantity } from '../base/format.ts';
 import { neighbourhoods } from '../network/layout.ts';
 import type { LinkView, NodeView } from '../picture/live.ts';
 import { type Model, troubleOf } from './model.ts';
 
-const TOKEN_DECIMALS = 16;
 const TOKEN_DIGITS_SHOWN = 6;
 
 /** Token units, as digits, converted to tokens: `1.25`, `0.000012`. */
 export function tokens(units: string): string {
-  const digits = units.padStart(TOKEN_DECIMALS + 1, '0');
-  const whole = groupedDigits(digits.slice(0, -TOKEN_DECIMALS));
-  const fraction = digits.slice(-TOKEN_DECIMALS).slice(0, TOKEN_DIGITS_SHOWN).replace(/0+$/, '');
-  if (fraction === '' && whole === '0' && BigInt(units) > 0n) return '< 0.000001';
-  return fraction === '' ? whole : `${whole}.${fraction}`;
+  const [whole = '', all = ''] = inUnits(BigInt(units), TOKEN_DECIMALS).split('.');
+  const fraction = all.slice(0, TOKEN_DIGITS_SHOWN).replace(/0+$/, '');
+  if (fraction === '' && whole === '0' && all !== '') return '< 0.000001';
+  return `${grouped(whole)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
 /** `node-1 owes node-0 1,200`, or that nothing is owed. */
 export function debtText({ a, b, balance }: LinkView, nodes: readonly Pick<NodeView, 'name'>[]): string {
   if (balance === '0') return 'nothing owed';
   const [debtor, creditor] = balance.startsWith('-') ? [a, b] : [b, a];
-  const amount = groupedDigits(balance.replace('-', ''));
+  const amount = grouped(balance.replace('-', ''));
   return `${nodes[debtor]?.name ?? ''} owes ${nodes[creditor]?.name ?? ''} ${amount}`;
 }
 

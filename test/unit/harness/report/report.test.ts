@@ -134,6 +134,8 @@ test.each([60, 80, 120])('no line of the operation table is wider than a termina
   const table = lines.filter((line) => line.includes('download dir') || line.includes('p50 ms'));
   expect(table).toHaveLength(2);
   for (const line of table) expect(line.length).toBeLessThanOrEqual(width);
+  // Columns are left out, but none is cut.
+  expect(table[1]).toMatch(/ 1$/);
 });
 
 test('amounts beyond the range of a number are shown to the last digit, with their units', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clock, groupedDigits, quantity, type Unit } from '../../../../harness/web/base/format.ts';
+import { clock, quantity, type Unit } from '../../../../harness/web/base/format.ts';
 import { chartSummary } from '../../../../harness/web/chart/chart-summary.ts';
 
 test.each<[number | null, Unit, string]>([
@@ -24,10 +24,6 @@ test('time since the beginning is shown as a clock, also before it', () => {
   expect([0, 7000, 750_000, 3_723_000].map((ms) => clock(ms))).toEqual(['0:00', '0:07', '12:30', '1:02:03']);
   expect(clock(2250, true)).toBe('0:02.2');
   expect(clock(-500, true)).toBe('-0:00.5');
-});
-
-test('amounts too large for a number keep all their digits', () => {
-  expect(groupedDigits('12345678901234567890')).toBe('12,345,678,901,234,567,890');
 });
 
 test('the description of a chart has the range of each series', () => {

@@ -10,10 +10,11 @@ import type { Power } from '../env/power.ts';
 import { ownIdentity } from './address/identity-key.ts';
 import { underlayOf } from './address/underlay.ts';
 import type { Host } from './host.ts';
+import type { HostDeps, HostOptions } from './host-options.ts';
 import { createSecure } from './libp2p/channel.ts';
 import { Libp2pTransport, type Stranger } from './libp2p/transport.ts';
 import { StaticKeyProofs } from './noise/noise-stream.ts';
-import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
+import { createPeerHost } from './peer-host.ts';
 import { createTcp } from './tcp-host.ts';
 
 /**

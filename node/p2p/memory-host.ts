@@ -8,8 +8,9 @@ import type { Power } from '../env/power.ts';
 import { ownIdentity } from './address/identity-key.ts';
 import { peerIdOf, underlayOf, withoutPeerId } from './address/underlay.ts';
 import { type Host, HostError, StreamError } from './host.ts';
+import type { HostDeps, HostOptions } from './host-options.ts';
 import { type MemoryFrame, MemoryLink } from './memory-link.ts';
-import { createPeerHost, type HostDeps, type HostOptions } from './peer-host.ts';
+import { createPeerHost } from './peer-host.ts';
 import type { Link, LinkEvents, Transport } from './transport.ts';
 
 /** Ports that diallers come from, and those that a listener on port 0 gets. */

@@ -5,23 +5,16 @@
  * handshake stream closed → address book → connect hooks → listeners. An error after the registration disconnects.
  */
 import { setMaxListeners } from 'node:events';
-import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { overlayAddress } from '../../formats/crypto/overlay.ts';
-import type { Signer } from '../../formats/crypto/signer.ts';
-import type { Random } from '../../formats/random.ts';
 import { abortable } from '../env/abortable.ts';
-import type { Logger } from '../env/logger.ts';
-import type { Metrics, MetricsOf } from '../env/metrics.ts';
-import type { KeyValueStore } from '../store/ports.ts';
+import type { MetricsOf } from '../env/metrics.ts';
 import { OwnRecord } from './address/own-record.ts';
 import { peerIdOf, withoutLoopback, withoutPeerId, withPeerId } from './address/underlay.ts';
 import { createHandshake, HANDSHAKE_TIMEOUT_MS, type Handshake } from './handshake/handshake.ts';
 import type { Introduction } from './handshake/rules.ts';
 import { HANDSHAKE_DIALECTS, type HandshakeDialect, WELCOME_BYTES_MAX } from './handshake/wire.ts';
 import {
-  type AddressBook,
-  type AddressRecord,
   type BlocklistEntry,
   type ConnectHook,
   type Generation,
@@ -35,70 +28,18 @@ import {
   type ProtocolSpec,
   StreamError,
 } from './host.ts';
+import type { PeerHostDeps, PeerHostOptions } from './host-options.ts';
 import { HANDSHAKE_METRICS, P2P_METRICS } from './metrics.ts';
 import { Blocklist } from './peers/blocklist.ts';
 import { Conduct, MISCONDUCT_MS } from './peers/conduct.ts';
-import { Dialling, type DiallingOptions, isNetworkUnreachable, isUnreachable } from './peers/dialling.ts';
+import { Dialling, isNetworkUnreachable, isUnreachable } from './peers/dialling.ts';
+import { LinkLimits } from './peers/link-limits.ts';
 import { type OpenOptions, PeerStreams } from './peers/peer-streams.ts';
 import { servedFor } from './peers/protocol-versions.ts';
 import { codeOf, Refusals } from './peers/refusals.ts';
 import { newSession, type Session, Sessions } from './peers/sessions.ts';
-import { Strangers } from './peers/strangers.ts';
 import { FramedStream } from './stream/framed-stream.ts';
-import type { Link, LinkEvents, RawStream, Transport } from './transport.ts';
-
-/**
- * A link whose other end has not introduced itself is ended after this time. The other end may be probing us,
- * which takes at most a minute.
- */
-const STRANGER_MAX_MS = 120_000;
-/** Links at once: full bins, light nodes, and strangers. Beyond it strangers are dropped, never a peer. */
-export const LINKS_MAX = 1_500;
-/** Links of one peer. Two nodes that dial each other at once have two for a moment; the next replaces the oldest spare one. */
-export const LINKS_PER_PEER_MAX = 4;
-
-export interface PeerHostOptions extends DiallingOptions {
-  readonly networkId: bigint;
-  /** 32 bytes. */
-  readonly nonce: Uint8Array;
-  readonly fullNode: boolean;
-  readonly welcomeMessage: string;
-  /** Multiaddresses of the only peers that are accepted, no matter which side dials; absent or none: all. */
-  readonly onlyPeers?: readonly string[];
-  /** Contract, 20 bytes, that our record names as the one we pay from. */
-  readonly chequebook?: () => Uint8Array | undefined;
-  /** Record of this node that its peers were given: used for introductions as long as it fits. */
-  readonly givenRecord?: AddressRecord | undefined;
-  /** Listen addresses of a transport identity that need not be asked for them; undefined: it is asked. */
-  readonly listensAt?: (remoteId: string) => readonly string[] | undefined;
-  /** Handshakes offered and accepted: all when absent. A node of an older or newer network has one. */
-  readonly generations?: readonly Generation[];
-}
-
-export interface PeerHostDeps {
-  readonly transport: Transport;
-  readonly signer: Signer;
-  readonly addressBook: AddressBook;
-  /** Subsystem `p2p`: blocklist and own record. */
-  readonly state: KeyValueStore;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-}
-
-export interface HostOptions extends PeerHostOptions {
-  /** `ip:port`; port 0 takes a free one. */
-  readonly listen: string;
-  /** `host:port` to advertise instead of the listening addresses. */
-  readonly natAddress?: string;
-}
-
-export interface HostDeps extends Omit<PeerHostDeps, 'transport'> {
-  /** Ed25519 seed, 32 bytes: the libp2p identity. */
-  readonly identity: Uint8Array;
-  /** For the identities that probe peers. */
-  readonly random: Random;
-}
+import type { Link, LinkEvents, RawStream } from './transport.ts';
 
 /** What a handshake led to. */
 interface Registration {
@@ -119,10 +60,7 @@ class PeerHost implements Host {
   readonly #conduct: Conduct;
   readonly #refusals: Refusals;
   readonly #dialling: Dialling;
-  /** Inbound links of nodes that are not yet peers. */
-  readonly #strangers = new Strangers<Link>();
-  /** Ends a link whose other end does not introduce itself. */
-  readonly #patience = new Map<Link, Disposable>();
+  readonly #links: LinkLimits;
   readonly #ownRecord: OwnRecord;
   readonly #handshake: Handshake;
   readonly #dialects: readonly HandshakeDialect[];
@@ -151,6 +89,7 @@ class PeerHost implements Host {
     this.#blocklist = new Blocklist(deps);
     this.#conduct = new Conduct(deps.clock);
     this.#refusals = new Refusals(deps);
+    this.#links = new LinkLimits(this.#sessions, { clock: deps.clock, refusals: this.#refusals });
     const { chequebook, givenRecord: given } = options;
     this.#ownRecord = new OwnRecord(
       { signer: deps.signer, networkId, nonce },
@@ -190,9 +129,9 @@ class PeerHost implements Host {
     const events: LinkEvents = {
       supports: (protocolId) => this.#streams.supports(protocolId) || dialectOf(protocolId) !== undefined,
       protocolIds: () => [...dialects.keys(), ...this.#streams.protocolIds()],
-      opened: (link) => this.#opened(link),
+      opened: (link) => this.#links.opened(link),
       closed: (link) => {
-        this.#known(link);
+        this.#links.known(link);
         const orphan = this.#sessions.removeLink(link);
         if (orphan !== undefined) this.#end(orphan, 'connection closed');
       },
@@ -212,47 +151,6 @@ class PeerHost implements Host {
   }
 
   // ── introductions ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  #opened(link: Link): void {
-    this.#sessions.addLink(link);
-    const session = this.#sessions.ofRemote(link.remoteId);
-    if (session !== undefined) this.#limitLinks(session, link);
-    else {
-      const leave = () => link.close(new StreamError('STREAM_RESET', 'no introduction'));
-      this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
-      // Links that we dialled are bounded by the dials.
-      const leaves = link.direction === 'inbound' ? this.#strangers.add(link, link.remoteAddress) : undefined;
-      if (leaves !== undefined) this.#turnAway(leaves);
-    }
-    const oldest = this.#sessions.linkCount > LINKS_MAX ? this.#strangers.oldest() : undefined;
-    if (oldest !== undefined) this.#turnAway(oldest);
-  }
-
-  #turnAway(stranger: Link): void {
-    const { remoteAddress: address } = stranger;
-    // Strangers make up identities, so that one line is for all of them.
-    const detail = `${this.#sessions.linkCount} connections`;
-    this.#refusals.tell({ id: 'strangers', address }, { code: 'TOO_MANY_CONNECTIONS', detail });
-    stranger.close(tooMany());
-  }
-
-  /**
-   * A further link of a peer replaces the oldest one that is neither this nor the one it introduced itself
-   * on.
-   */
-  #limitLinks(session: Session, newest: Link): void {
-    const links = this.#sessions.links(session.remoteId);
-    if (links.length <= LINKS_PER_PEER_MAX) return;
-    const own = this.#sessions.linkOf(session);
-    links.find((link) => link !== own && link !== newest)?.close(tooMany());
-  }
-
-  /** The link no longer belongs to a stranger. */
-  #known(link: Link): void {
-    this.#strangers.delete(link);
-    this.#patience.get(link)?.[Symbol.dispose]();
-    this.#patience.delete(link);
-  }
 
   async connect(underlays: readonly string[], signal: AbortSignal): Promise<Peer> {
     const bounded = AbortSignal.any([signal, this.#stopped.signal]);
@@ -436,7 +334,7 @@ class PeerHost implements Host {
     const session = newSession(link, introduction, { ...how, overlayHex, connectedAt });
     const known = this.#sessions.register(session);
     if ((known ?? session).remoteId === link.remoteId) {
-      for (const one of this.#sessions.links(link.remoteId)) this.#known(one);
+      for (const one of this.#sessions.links(link.remoteId)) this.#links.known(one);
     }
     return known === undefined ? { session, isNew: true } : { session: known, isNew: false };
   }
@@ -581,8 +479,4 @@ class PeerHost implements Host {
     }
     this.#welcomeMessage = text;
   }
-}
-
-function tooMany(): StreamError {
-  return new StreamError('STREAM_RESET', 'too many connections');
 }

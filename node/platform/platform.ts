@@ -15,7 +15,7 @@ import type { Verbosity } from '../env/verbosity.ts';
 import type { WorkerOptions, Workers } from '../env/workers.ts';
 import type { ChainEndpoint } from '../onchain/rpc.ts';
 import type { Host } from '../p2p/host.ts';
-import type { HostDeps, HostOptions } from '../p2p/peer-host.ts';
+import type { HostDeps, HostOptions } from '../p2p/host-options.ts';
 import type { LocalStoreDeps, LocalStoreOptions } from '../store/local-store.ts';
 import type { LocalStore } from '../store/ports.ts';
 

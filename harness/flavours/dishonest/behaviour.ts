@@ -5,7 +5,7 @@ import type { Random } from '../../../formats/random.ts';
 import type { ChainEndpoint } from '../../../node/onchain/rpc.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import type { Host, Peer, ProtocolHandler } from '../../../node/p2p/host.ts';
-import type { HostDeps, HostOptions } from '../../../node/p2p/peer-host.ts';
+import type { HostDeps, HostOptions } from '../../../node/p2p/host-options.ts';
 
 /** What a behaviour acts on. */
 export interface Stage {

@@ -5,7 +5,7 @@
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { type Host, type MessageStream, type ProtocolHandler, StreamError } from '../../../node/p2p/host.ts';
-import type { HostDeps, HostOptions } from '../../../node/p2p/peer-host.ts';
+import type { HostDeps, HostOptions } from '../../../node/p2p/host-options.ts';
 import { Offer } from '../../../node/protocols/pullsync/wire.ts';
 import { Delivery } from '../../../node/protocols/pushsync/wire.ts';
 import type { Behaviour, Stage, Written } from './behaviour.ts';

@@ -3,7 +3,7 @@ import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import type { Host } from '../../../node/p2p/host.ts';
-import type { HostDeps, HostOptions } from '../../../node/p2p/peer-host.ts';
+import type { HostDeps, HostOptions } from '../../../node/p2p/host-options.ts';
 import { HIVE } from '../../../node/protocols/hive/wire.ts';
 import { PRICING } from '../../../node/protocols/pricing/wire.ts';
 import type { Stage } from './behaviour.ts';

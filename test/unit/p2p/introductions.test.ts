@@ -12,7 +12,7 @@ import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import { ackMessage } from '../../../node/p2p/handshake/rules.ts';
 import { Ack, HANDSHAKE_DIALECTS, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
 import { type Generation, HostError, type Peer } from '../../../node/p2p/host.ts';
-import { LINKS_MAX, LINKS_PER_PEER_MAX } from '../../../node/p2p/peer-host.ts';
+import { LINKS_MAX, LINKS_PER_PEER_MAX } from '../../../node/p2p/peers/link-limits.ts';
 import { STRANGERS_MAX } from '../../../node/p2p/peers/strangers.ts';
 import type { Link } from '../../../node/p2p/transport.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';

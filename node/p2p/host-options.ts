@@ -1,0 +1,53 @@
+/** What a host is given: any, and one on a network of its platform. */
+import type { Clock } from '../../formats/clock.ts';
+import type { Signer } from '../../formats/crypto/signer.ts';
+import type { Random } from '../../formats/random.ts';
+import type { Logger } from '../env/logger.ts';
+import type { Metrics } from '../env/metrics.ts';
+import type { KeyValueStore } from '../store/ports.ts';
+import type { AddressBook, AddressRecord, Generation } from './host.ts';
+import type { DiallingOptions } from './peers/dialling.ts';
+import type { Transport } from './transport.ts';
+
+export interface PeerHostOptions extends DiallingOptions {
+  readonly networkId: bigint;
+  /** 32 bytes. */
+  readonly nonce: Uint8Array;
+  readonly fullNode: boolean;
+  readonly welcomeMessage: string;
+  /** Multiaddresses of the only peers that are accepted, no matter which side dials; absent or none: all. */
+  readonly onlyPeers?: readonly string[];
+  /** Contract, 20 bytes, that our record names as the one we pay from. */
+  readonly chequebook?: () => Uint8Array | undefined;
+  /** Record of this node that its peers were given: used for introductions as long as it fits. */
+  readonly givenRecord?: AddressRecord | undefined;
+  /** Listen addresses of a transport identity that need not be asked for them; undefined: it is asked. */
+  readonly listensAt?: (remoteId: string) => readonly string[] | undefined;
+  /** Handshakes offered and accepted: all when absent. A node of an older or newer network has one. */
+  readonly generations?: readonly Generation[];
+}
+
+export interface PeerHostDeps {
+  readonly transport: Transport;
+  readonly signer: Signer;
+  readonly addressBook: AddressBook;
+  /** Subsystem `p2p`: blocklist and own record. */
+  readonly state: KeyValueStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface HostOptions extends PeerHostOptions {
+  /** `ip:port`; port 0 takes a free one. */
+  readonly listen: string;
+  /** `host:port` to advertise instead of the listening addresses. */
+  readonly natAddress?: string;
+}
+
+export interface HostDeps extends Omit<PeerHostDeps, 'transport'> {
+  /** Ed25519 seed, 32 bytes: the libp2p identity. */
+  readonly identity: Uint8Array;
+  /** For the identities that probe peers. */
+  readonly random: Random;
+}

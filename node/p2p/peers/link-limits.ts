@@ -1,0 +1,80 @@
+/** Which links are kept: of nodes that do not say who they are, of one peer, and of all together. */
+import type { Clock } from '../../../formats/clock.ts';
+import { StreamError } from '../host.ts';
+import type { Link } from '../transport.ts';
+import type { Refusals } from './refusals.ts';
+import type { Session, Sessions } from './sessions.ts';
+import { Strangers } from './strangers.ts';
+
+/**
+ * A link whose other end has not introduced itself is ended after this time. The other end may be probing us,
+ * which takes at most a minute.
+ */
+const STRANGER_MAX_MS = 120_000;
+/** Links at once: full bins, light nodes, and strangers. Beyond it strangers are dropped, never a peer. */
+export const LINKS_MAX = 1_500;
+/** Links of one peer. Two nodes that dial each other at once have two for a moment; the next replaces the oldest spare one. */
+export const LINKS_PER_PEER_MAX = 4;
+
+export class LinkLimits {
+  readonly #sessions: Sessions;
+  readonly #deps: { readonly clock: Pick<Clock, 'timer'>; readonly refusals: Refusals };
+  /** Inbound links of nodes that are not yet peers. */
+  readonly #strangers = new Strangers<Link>();
+  /** Ends a link whose other end does not introduce itself. */
+  readonly #patience = new Map<Link, Disposable>();
+
+  /** @param sessions all links, which this adds to */
+  constructor(
+    sessions: Sessions,
+    deps: { readonly clock: Pick<Clock, 'timer'>; readonly refusals: Refusals },
+  ) {
+    this.#sessions = sessions;
+    this.#deps = deps;
+  }
+
+  opened(link: Link): void {
+    this.#sessions.addLink(link);
+    const session = this.#sessions.ofRemote(link.remoteId);
+    if (session !== undefined) this.#limitLinks(session, link);
+    else {
+      const leave = () => link.close(new StreamError('STREAM_RESET', 'no introduction'));
+      this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
+      // Links that we dialled are bounded by the dials.
+      const leaves = link.direction === 'inbound' ? this.#strangers.add(link, link.remoteAddress) : undefined;
+      if (leaves !== undefined) this.#turnAway(leaves);
+    }
+    const oldest = this.#sessions.linkCount > LINKS_MAX ? this.#strangers.oldest() : undefined;
+    if (oldest !== undefined) this.#turnAway(oldest);
+  }
+
+  #turnAway(stranger: Link): void {
+    const { remoteAddress: address } = stranger;
+    // Strangers make up identities, so that one line is for all of them.
+    const detail = `${this.#sessions.linkCount} connections`;
+    this.#deps.refusals.tell({ id: 'strangers', address }, { code: 'TOO_MANY_CONNECTIONS', detail });
+    stranger.close(tooMany());
+  }
+
+  /**
+   * A further link of a peer replaces the oldest one that is neither this nor the one it introduced itself
+   * on.
+   */
+  #limitLinks(session: Session, newest: Link): void {
+    const links = this.#sessions.links(session.remoteId);
+    if (links.length <= LINKS_PER_PEER_MAX) return;
+    const own = this.#sessions.linkOf(session);
+    links.find((link) => link !== own && link !== newest)?.close(tooMany());
+  }
+
+  /** The link no longer belongs to a stranger: its other end is known, or has left. */
+  known(link: Link): void {
+    this.#strangers.delete(link);
+    this.#patience.get(link)?.[Symbol.dispose]();
+    this.#patience.delete(link);
+  }
+}
+
+function tooMany(): StreamError {
+  return new StreamError('STREAM_RESET', 'too many connections');
+}

@@ -95,7 +95,7 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
   const claimed = await claimCluster(stateDir, { name, seed, ephemeral, definition, clock });
   const { batches = [], prepared } = loaded?.snapshot.record ?? {};
   const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
-  const driver = driverOf(stateDir, record, { stopWithParent: ephemeral });
+  const driver = driverOf(stateDir, record, { clock, stopWithParent: ephemeral });
   const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
   const continued = loaded !== undefined;
   const context = { clock, stateDir, record, definition, seed, driver, ephemeral, continued };
@@ -116,7 +116,7 @@ export async function openAgain(name: string | undefined, options: AgainOptions)
   throwIfInterrupted(signal);
   const stateDir = resolve(options.stateDir ?? defaultStateDir());
   const { record, before } = await takeAgain(stateDir, name);
-  const driver = driverOf(stateDir, record, { stopWithParent: false, isAgain: true });
+  const driver = driverOf(stateDir, record, { clock, stopWithParent: false, isAgain: true });
   const definition = readDefinition(record.definition);
   const seed = BigInt(record.seed ?? 0);
   const context = { clock, stateDir, record, before, definition, seed, driver, ephemeral: false };
@@ -145,7 +145,10 @@ export async function openRunning(
     throw unfinishedError(stateDir, record);
   }
   // In the owning process, restarted parts still live and die with it.
-  const driver = driverOf(stateDir, record, { stopWithParent: ephemeral && owner.pid === process.pid });
+  const driver = driverOf(stateDir, record, {
+    clock,
+    stopWithParent: ephemeral && owner.pid === process.pid,
+  });
   const context = { clock, stateDir, driver, ...uploadMemory() };
   return observed({
     ...context,

@@ -2,6 +2,7 @@
  * Nodes that svcnet did not start, wherever they are: it knows only their URLs, so all it can see is whether
  * they answer. It starts, stops and changes nothing.
  */
+import type { Clock } from '../../formats/clock.ts';
 import { requestForeign } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { readLimitedText } from '../base/read-limited.ts';
@@ -27,6 +28,7 @@ export class AttachedDriver implements Driver {
   readonly capabilities = ATTACHED_CAPABILITIES;
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #closed = new AbortController();
+  readonly #clock: Clock;
   readonly place = () => notOurs('be placed');
   readonly placeChain = () => notOurs('be placed');
   readonly create = async () => notOurs('be created');
@@ -37,13 +39,17 @@ export class AttachedDriver implements Driver {
   readonly resume = async () => notOurs('be resumed');
   readonly logs = () => notOurs('show its log');
 
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
   observe(handle: Handle): Promise<Observed> {
     const { api, rpc } = handle as AttachedHandle;
     const url = api ?? rpc ?? '';
     let endpoint = this.#endpoints.get(url);
     if (endpoint === undefined) {
       const ask = api === undefined ? askChain : askNode;
-      endpoint = new Endpoint((signal) => ask(url, signal), this.#closed.signal);
+      endpoint = new Endpoint((signal) => ask(url, signal), this.#clock, this.#closed.signal);
       this.#endpoints.set(url, endpoint);
     }
     return endpoint.observe();
@@ -75,37 +81,40 @@ function notOurs(action: string): never {
 /** Polls one endpoint, one request at a time, and remembers the outcome. */
 class Endpoint {
   readonly #ask: (signal: AbortSignal) => Promise<void>;
+  readonly #clock: Clock;
   readonly #closed: AbortSignal;
   #probing: Promise<void> | undefined;
   #probedAt = Number.NEGATIVE_INFINITY;
   #answeredAt: number | undefined;
   #failure: string | undefined;
 
-  constructor(ask: (signal: AbortSignal) => Promise<void>, closed: AbortSignal) {
+  constructor(ask: (signal: AbortSignal) => Promise<void>, clock: Clock, closed: AbortSignal) {
     this.#ask = ask;
+    this.#clock = clock;
     this.#closed = closed;
   }
 
   /** Waits for an answer only if nothing is known yet. */
   async observe(): Promise<Observed> {
     const isFirst = this.#probedAt === Number.NEGATIVE_INFINITY;
-    if (performance.now() - this.#probedAt >= PROBE_PAUSE_MS) this.#probing ??= this.#probe();
+    if (this.#clock.monotonic() - this.#probedAt >= PROBE_PAUSE_MS) this.#probing ??= this.#probe();
     if (isFirst || this.#answeredAt === undefined) await this.#probing;
     if (this.#failure === undefined) return { state: 'running' };
-    const silentMs = this.#answeredAt === undefined ? SILENCE_MS : performance.now() - this.#answeredAt;
+    const silentMs = this.#answeredAt === undefined ? SILENCE_MS : this.#clock.monotonic() - this.#answeredAt;
     return silentMs < SILENCE_MS ? { state: 'running' } : { state: 'silent', silence: this.#failure };
   }
 
   async #probe(): Promise<void> {
-    const signal = AbortSignal.any([this.#closed, AbortSignal.timeout(PROBE_TIMEOUT_MS)]);
+    using deadline = this.#clock.deadline(PROBE_TIMEOUT_MS, this.#closed, true);
+    const { signal } = deadline;
     try {
       await this.#ask(signal);
-      this.#answeredAt = performance.now();
+      this.#answeredAt = this.#clock.monotonic();
       this.#failure = undefined;
     } catch (error) {
       this.#failure = signal.aborted ? `no answer within ${PROBE_TIMEOUT_MS / 1000} s` : messageOf(error);
     } finally {
-      this.#probedAt = performance.now();
+      this.#probedAt = this.#clock.monotonic();
       this.#probing = undefined;
     }
   }

@@ -1,8 +1,8 @@
 /** A link proxy that was just started, wherever it runs, says in its log when it is ready. */
 
+import type { Clock } from '../../formats/clock.ts';
 import { HarnessError } from '../base/errors.ts';
 import type { LogPosition, PartLog } from '../base/logs/file-log.ts';
-import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { until } from '../base/wait.ts';
 import type { ProxyLine } from './links/proxy/proxy.ts';
 
@@ -16,7 +16,7 @@ const START_MS = 30_000;
 export function proxyPort(
   log: PartLog,
   since: LogPosition,
-  hasEnded: () => Promise<boolean>,
+  { clock, hasEnded }: { readonly clock: Clock; readonly hasEnded: () => Promise<boolean> },
 ): Promise<number> {
   return until<number>(
     'the link proxy is not ready',
@@ -31,6 +31,6 @@ export function proxyPort(
       const code = answer?.code === 'EADDRINUSE' ? 'PORT_IN_USE' : 'PROCESS_FAILED';
       throw new HarnessError(code, `the link proxy could not start: ${why}`);
     },
-    { clock: MACHINE_CLOCK, timeoutMs: START_MS },
+    { clock, timeoutMs: START_MS },
   );
 }

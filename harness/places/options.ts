@@ -1,5 +1,9 @@
+import type { Clock } from '../../formats/clock.ts';
+
 /** What a driver is told about its one cluster. */
 export interface DriverOptions {
+  /** The time of its waits. */
+  readonly clock: Clock;
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
   /** Folders of compiled code: shared by all nodes, used by embedded nodes instead, and read by the chain. */

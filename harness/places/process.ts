@@ -50,7 +50,7 @@ import type { DriverOptions } from './options.ts';
 
 type ProcessDriverOptions = Pick<
   DriverOptions,
-  'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults'
+  'clock' | 'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults'
 >;
 
 /**
@@ -121,7 +121,7 @@ export class ProcessDriver implements Driver {
   }
 
   async start(part: Part): Promise<Started> {
-    const { stopWithParent, token } = this.#options;
+    const { clock, stopWithParent, token } = this.#options;
     const { command, compileCache } = this.#launchOf(part);
     const watchesParent = part.kind !== 'node' || part.flavour.watchesParent;
     const log = fileLog(part.log);
@@ -143,7 +143,7 @@ export class ProcessDriver implements Driver {
     void exited.then((exit) => this.#exits.set(keyOf(id), exit));
     const handle = { pid: id.pid, startedAt: id.startedAt };
     if (since === undefined) return { handle };
-    const control = await proxyPort(log, since, async () => this.#exits.has(keyOf(id)));
+    const control = await proxyPort(log, since, { clock, hasEnded: async () => this.#exits.has(keyOf(id)) });
     return { handle: { ...handle, control } };
   }
 

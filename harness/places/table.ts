@@ -1,26 +1,27 @@
+import type { Clock } from '../../formats/clock.ts';
 import { ATTACHED_CAPABILITIES, AttachedDriver } from './attached.ts';
 import { DOCKER_CAPABILITIES, DockerDriver } from './docker/driver.ts';
 import { type Capability, capabilitiesWith, type Driver } from './driver.ts';
-import { EMBEDDED_CAPABILITIES, EmbeddedDriver } from './embedded/driver.ts';
+import { EmbeddedDriver } from './embedded/driver.ts';
 import { DRIVER_FACTS, type DriverName } from './facts.ts';
 import type { DriverOptions } from './options.ts';
 import { PROCESS_CAPABILITIES, ProcessDriver } from './process.ts';
 
 interface Row {
   readonly capabilities: ReadonlySet<Capability>;
-  readonly create: (options: () => DriverOptions) => Driver;
+  readonly create: (options: () => DriverOptions, clock: Clock) => Driver;
 }
 
 const DRIVERS: Readonly<Record<DriverName, Row>> = {
   process: { capabilities: PROCESS_CAPABILITIES, create: (options) => new ProcessDriver(options()) },
-  embedded: { capabilities: EMBEDDED_CAPABILITIES, create: (options) => new EmbeddedDriver(options()) },
+  embedded: { capabilities: PROCESS_CAPABILITIES, create: (options) => new EmbeddedDriver(options()) },
   docker: { capabilities: DOCKER_CAPABILITIES, create: (options) => new DockerDriver(options()) },
-  attached: { capabilities: ATTACHED_CAPABILITIES, create: () => new AttachedDriver() },
+  attached: { capabilities: ATTACHED_CAPABILITIES, create: (_options, clock) => new AttachedDriver(clock) },
 };
 
 /** @param options asked for only by a driver that starts nodes */
-export function createDriver(name: DriverName, options: () => DriverOptions): Driver {
-  return DRIVERS[name].create(options);
+export function createDriver(name: DriverName, clock: Clock, options: () => DriverOptions): Driver {
+  return DRIVERS[name].create(options, clock);
 }
 
 /**

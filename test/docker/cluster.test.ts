@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { type Incident, incidentText } from '../../harness/cluster/nodes/membership.ts';
 import type { StartProgress } from '../../harness/cluster/start/start-context.ts';
@@ -331,6 +332,7 @@ describe('changes to a container from outside', () => {
 
 test('the control endpoint of the chain is on loopback, whichever address the cluster listens on', async () => {
   const driver = new DockerDriver({
+    clock: MACHINE_CLOCK,
     token: `${name}-listen`,
     name: `${name}-listen`,
     stopWithParent: false,
@@ -360,6 +362,7 @@ test('a port taken in the meantime is named, with the part that needed it', asyn
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const driver = new DockerDriver({
+    clock: MACHINE_CLOCK,
     token: `${name}-port`,
     name: `${name}-port`,
     stopWithParent: false,

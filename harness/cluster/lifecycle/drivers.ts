@@ -1,4 +1,6 @@
 /** The driver of a recorded cluster: to start, observe or remove it. */
+import type { Clock } from '../../../formats/clock.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { isAlive } from '../../base/machine/processes.ts';
 import type { ClusterParts, Driver, Observed } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
@@ -11,16 +13,22 @@ import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../st
 /**
  * @param stopWithParent whether what it starts ends with this process
  * @param isAgain the cluster starts again, with what it has
+ * @param clock default: the machine's, for commands that only look at it or remove it
  */
 export function driverOf(
   stateDir: string,
   { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
-  { stopWithParent, isAgain = false }: { stopWithParent: boolean; isAgain?: boolean },
+  {
+    stopWithParent,
+    isAgain = false,
+    clock = MACHINE_CLOCK,
+  }: { stopWithParent: boolean; isAgain?: boolean; clock?: Clock },
 ): Driver {
-  return createDriver(driver, () => {
+  return createDriver(driver, clock, () => {
     // Written from a parsed definition, by this version.
     const planned = definition as Definition;
     return {
+      clock,
       token,
       name,
       stopWithParent,

@@ -49,7 +49,7 @@ import { usageOf } from './usage.ts';
 
 type DockerDriverOptions = Pick<
   DriverOptions,
-  'stopWithParent' | 'token' | 'name' | 'folder' | 'listen' | 'linkFaults' | 'isAgain'
+  'clock' | 'stopWithParent' | 'token' | 'name' | 'folder' | 'listen' | 'linkFaults' | 'isAgain'
 >;
 
 /**
@@ -126,8 +126,9 @@ export class DockerDriver implements Driver {
     const log = this.logs(part);
     const since = await log.end();
     const handle = await this.#start(LINK_PROXY);
-    const ended = async () => (await this.observe(handle)).state === 'gone';
-    return { handle: { ...handle, control: await proxyPort(log, since, ended) } };
+    const { clock } = this.#options;
+    const hasEnded = async () => (await this.observe(handle)).state === 'gone';
+    return { handle: { ...handle, control: await proxyPort(log, since, { clock, hasEnded }) } };
   }
 
   /** In a cluster that starts again, every part has its container, with its options and its state. */

@@ -9,7 +9,7 @@
  */
 
 import { enableCompileCache } from 'node:module';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { isAlive, type ProcessId, stateOf } from '../../base/machine/processes.ts';
 import type { Flavour, NodePlan } from '../../flavours/flavour.ts';
@@ -30,17 +30,11 @@ import {
 import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { DriverOptions } from '../options.ts';
-import { ProcessDriver } from '../process.ts';
+import { PROCESS_CAPABILITIES, ProcessDriver } from '../process.ts';
 import { Holding } from './holding.ts';
 import { writeEmbedded } from './node-file.ts';
 import type { NodeHost } from './wire.ts';
 
-export const EMBEDDED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
-  'kill',
-  'pause',
-  'data',
-  'copy',
-]);
 /** For a request to another process. */
 const ANSWER_MS = 1000;
 const HOLDER_GONE: Exit = { code: null, signal: null, reason: 'the process that held it is gone' };
@@ -66,7 +60,7 @@ export class EmbeddedDriver extends ProcessDriver {
     super({ ...options, linkFaults: options.linkFaults && !inMemory });
     this.#options = options;
     this.#holding = new Holding(options);
-    this.capabilities = capabilitiesWith(EMBEDDED_CAPABILITIES, {
+    this.capabilities = capabilitiesWith(PROCESS_CAPABILITIES, {
       linkFaults: inMemory || options.linkFaults,
       machineFaults: options.machineFaults,
     });
@@ -130,7 +124,7 @@ export class EmbeddedDriver extends ProcessDriver {
     if (there === undefined) return { state: 'gone', exit: HOLDER_GONE };
     // A paused process means that all nodes in it are paused.
     if (stateOf(there.holder) === 'paused') return { state: 'paused', pid: there.holder.pid };
-    return observeNode(there);
+    return observeNode(there, this.#options.clock);
   }
 
   async completeCopy(handle: Handle, dataDir: string): Promise<void> {
@@ -160,13 +154,14 @@ export class EmbeddedDriver extends ProcessDriver {
   }
 
   override async dispose({ token, parts }: ClusterParts, graceMs: number): Promise<Disposed> {
+    const { clock } = this.#options;
     const embedded = parts.filter(({ handle }) => isEmbedded(handle));
     const nodes = await Promise.all(
       embedded.map(async ({ name, handle }) => ({ name, there: await this.#locate(handle) })),
     );
     const ran = await Promise.all(
       nodes.map(async ({ name, there }) =>
-        there === undefined || (await observeNode(there)).state === 'gone' ? [] : [name],
+        there === undefined || (await observeNode(there, clock)).state === 'gone' ? [] : [name],
       ),
     );
     await this.#holding.endHere();
@@ -177,7 +172,7 @@ export class EmbeddedDriver extends ProcessDriver {
       if (there !== undefined && there.holder.pid !== process.pid)
         elsewhere.set(there.holder.pid, there.host);
     }
-    await Promise.all(Array.from(elsewhere.values(), (host) => answerOf(host.close())));
+    await Promise.all(Array.from(elsewhere.values(), (host) => answerOf(host.close(), clock)));
     const disposed = await super.dispose({ token, parts: notEmbedded(parts) }, graceMs);
     return { stopped: [...disposed.stopped, ...ran.flat()].toSorted(), forced: disposed.forced };
   }
@@ -224,8 +219,8 @@ function linksInMemory(holding: Holding): LinkControl {
 }
 
 /** If the process runs but does not answer, its nodes count as running, like processes that hang. */
-async function observeNode({ host, holder, node, start }: NodeLocation): Promise<Observed> {
-  const observed = await answerOf(host.observe(node, start));
+async function observeNode({ host, holder, node, start }: NodeLocation, clock: Clock): Promise<Observed> {
+  const observed = await answerOf(host.observe(node, start), clock);
   return (
     observed ??
     (isAlive(holder) ? { state: 'running', pid: holder.pid } : { state: 'gone', exit: HOLDER_GONE })
@@ -233,10 +228,10 @@ async function observeNode({ host, holder, node, start }: NodeLocation): Promise
 }
 
 /** @returns undefined when it fails, or takes longer than it would in a healthy process */
-async function answerOf<T>(work: Promise<T>): Promise<T | undefined> {
-  const [first] = await Promise.allSettled([
-    Promise.race([work, sleep(ANSWER_MS, undefined, { ref: false })]),
-  ]);
+async function answerOf<T>(work: Promise<T>, clock: Clock): Promise<T | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  using _timer = clock.timer(ANSWER_MS, () => late.resolve(undefined), true);
+  const [first] = await Promise.allSettled([Promise.race([work, late.promise])]);
   return first.status === 'fulfilled' ? first.value : undefined;
 }
 

@@ -8,7 +8,6 @@ import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { fileLog } from '../../base/logs/file-log.ts';
-import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { isAlive, ownProcess, type ProcessId, spawnProgram } from '../../base/machine/processes.ts';
 import { until } from '../../base/wait.ts';
 import { holderProgram } from '../../flavours/svc-program.ts';
@@ -29,15 +28,17 @@ interface LocalHost {
   readonly served: Served;
 }
 
+type HoldingOptions = Pick<DriverOptions, 'clock' | 'token' | 'folder' | 'stopWithParent' | 'compileCache'>;
+
 /** Hosts in this process, by the token of their cluster. */
 const localHosts = new Map<string, Promise<LocalHost>>();
 
 export class Holding {
-  readonly #options: Pick<DriverOptions, 'token' | 'folder' | 'stopWithParent' | 'compileCache'>;
+  readonly #options: HoldingOptions;
   readonly #file: string;
   #starting: Promise<Holder> | undefined;
 
-  constructor(options: Pick<DriverOptions, 'token' | 'folder' | 'stopWithParent' | 'compileCache'>) {
+  constructor(options: HoldingOptions) {
     this.#options = options;
     this.#file = join(options.folder, 'holder.json');
   }
@@ -79,8 +80,8 @@ export class Holding {
   }
 
   async #holdHere(): Promise<Holder> {
-    const { token, folder } = this.#options;
-    const opened = localHosts.get(token) ?? openLocal(token, basename(folder), MACHINE_CLOCK);
+    const { clock, token, folder } = this.#options;
+    const opened = localHosts.get(token) ?? openLocal(token, basename(folder), clock);
     localHosts.set(token, opened);
     try {
       const { served } = await opened;
@@ -93,7 +94,7 @@ export class Holding {
   }
 
   async #holdInBackground(signal: AbortSignal | undefined): Promise<Holder> {
-    const { token, folder, compileCache } = this.#options;
+    const { clock, token, folder, compileCache } = this.#options;
     const logFile = join(folder, 'logs', 'holder.log');
     const log = fileLog(logFile);
     // An earlier holder has logged its port there.
@@ -120,7 +121,7 @@ export class Holding {
         }
         return { missing: lines.at(-1) ?? 'it has printed nothing' };
       },
-      { clock: MACHINE_CLOCK, timeoutMs: START_TIMEOUT_MS, signal },
+      { clock, timeoutMs: START_TIMEOUT_MS, signal },
     );
     return this.#write({ ...spawned.id, port });
   }

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { AttachedDriver } from '../../../harness/places/attached.ts';
 import type { Driver } from '../../../harness/places/driver.ts';
 import { until } from '../../../harness/scenario.ts';
@@ -32,7 +33,7 @@ async function endpoint(): Promise<{ url: string; asked: () => number; answer: (
 
 test('looks at the same time share one question, and the next look waits its turn', async () => {
   const { url, asked } = await endpoint();
-  const driver = new AttachedDriver();
+  const driver = new AttachedDriver(MACHINE_CLOCK);
   closing.push(() => driver.close());
   const looks = Array.from({ length: 20 }, () => driver.observe({ api: url }));
   expect(new Set((await Promise.all(looks)).map(({ state }) => state))).toEqual(new Set(['running']));
@@ -43,7 +44,7 @@ test('looks at the same time share one question, and the next look waits its tur
 test('an endpoint that has never answered is silent at once, with the reason', async () => {
   const { url, answer } = await endpoint();
   answer(503);
-  const driver = new AttachedDriver();
+  const driver = new AttachedDriver(MACHINE_CLOCK);
   closing.push(() => driver.close());
   expect(await driver.observe({ api: url })).toEqual({ state: 'silent', silence: 'GET /health: 503' });
   const nobody = await driver.observe({ rpc: 'http://127.0.0.1:1' });
@@ -53,7 +54,7 @@ test('an endpoint that has never answered is silent at once, with the reason', a
 
 test('parts that run elsewhere are never started, stopped or removed', async () => {
   const { url, asked } = await endpoint();
-  const driver: Driver = new AttachedDriver();
+  const driver: Driver = new AttachedDriver(MACHINE_CLOCK);
   closing.push(() => driver.close());
   const handle = { api: url };
   for (const change of [
@@ -73,7 +74,7 @@ test('parts that run elsewhere are never started, stopped or removed', async () 
 
 test('an endpoint that stops answering is silent after some seconds, not at once, and comes back', async () => {
   const { url, answer } = await endpoint();
-  const driver = new AttachedDriver();
+  const driver = new AttachedDriver(MACHINE_CLOCK);
   closing.push(() => driver.close());
   const stateBecomes = (wanted: string) =>
     until<true>(

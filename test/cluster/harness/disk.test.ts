@@ -23,6 +23,7 @@ test('a chain whose log is on a full disk reports that, not only that it ended',
   const chain = startChain({
     clock: MACHINE_CLOCK,
     driver: new ProcessDriver({
+      clock: MACHINE_CLOCK,
       stopWithParent: true,
       linkFaults: false,
       machineFaults: false,

@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { follow, tail } from '../../../harness/base/logs/logs.ts';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { compile, currentBundle } from '../../../harness/base/machine/compile.ts';
 import { claimPort, isClaimed } from '../../../harness/base/machine/port-claims.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/base/machine/ports.ts';
@@ -62,6 +63,7 @@ const PART = { kind: 'node', name: 'node-0' } as const;
 
 function processDriver(cache: string, token = 'test'): Driver {
   return new ProcessDriver({
+    clock: MACHINE_CLOCK,
     stopWithParent: false,
     linkFaults: false,
     machineFaults: false,

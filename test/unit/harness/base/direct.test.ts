@@ -113,7 +113,7 @@ const ATTACHED = `
   const api = host === 'self' ? url : 'http://node.invalid:1633', rpc = host === 'self' ? url : 'http://rpc.invalid:8545';
   const client = new NodeClient({ node: 'node-0', api, foreign: true });
   const chain = new Chain({ rpc, contracts: {}, chainId: 1, networkId: 0, startBlock: 0, blockTimeMs: 1, steady: true, foreign: true }, MACHINE_CLOCK);
-  const driver = new AttachedDriver();
+  const driver = new AttachedDriver(MACHINE_CLOCK);
   const state = await driver.observe({ api });
   const seen = [
     await client.metrics().then(() => 'node', (error) => error.class),

@@ -31,17 +31,23 @@ export function capabilitiesWith(
   ]);
 }
 
-/**
- * Whether a cluster with that driver lacks the capability only because it was started without a link proxy.
- */
-export function lacksProxy(driver: DriverName, capability: Capability): boolean {
-  return capability === 'linkFaults' && DRIVER_FACTS[driver].owned;
-}
+/** An option of `up` without which a cluster lacks capabilities. */
+const LINK_FAULTS = {
+  needed: 'link faults',
+  flag: '--link-faults',
+  absent: (cluster: string) => `cluster '${cluster}' was started without link faults`,
+};
+const MACHINE_FAULTS = {
+  needed: 'machine faults',
+  flag: '--machine-faults',
+  absent: (cluster: string) => `cluster '${cluster}' was started without machine faults`,
+};
 
-/** Whether a cluster with that driver lacks the capability only because its nodes were not started for it. */
-export function lacksTampering(driver: DriverName, capability: Capability): boolean {
-  const isOfNodes = capability === 'clock' || capability === 'disk';
-  return isOfNodes && DRIVER_FACTS[driver].local;
+/** What a cluster with that driver would have needed at its start to have a capability that it lacks; undefined: nothing helps. */
+export function startedWithout(driver: DriverName, lacking: Capability): typeof LINK_FAULTS | undefined {
+  const { owned, local } = DRIVER_FACTS[driver];
+  if (lacking === 'linkFaults' && owned) return LINK_FAULTS;
+  return (lacking === 'clock' || lacking === 'disk') && local ? MACHINE_FAULTS : undefined;
 }
 
 /** JSON that outlives the process that wrote it. Opaque to everything but the driver. */

@@ -1,5 +1,5 @@
 /** One operating-system process per part on this machine: needs nothing but this package. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
@@ -43,6 +43,7 @@ import {
   type StoredPart,
 } from './driver.ts';
 import type { DriverName } from './facts.ts';
+import { guardOrphan, guardPaused } from './guards.ts';
 import { proxyPort } from './link-proxy.ts';
 import { remoteLinks } from './links/proxy/remote.ts';
 import type { LinkControl } from './links/rules.ts';
@@ -266,36 +267,4 @@ function processOfHandle(handle: Handle): ProcessId {
 
 function keyOf({ pid, startedAt }: ProcessId): string {
   return `${pid} ${startedAt}`;
-}
-
-/** Time between asking a node whose parent has died to stop and forcing it. */
-const ORPHAN_GRACE_S = 5;
-
-/**
- * A program that does not watch its parent is watched by a shell that does: its standard input closes when
- * this process ends. The shell ends with the program, so that it never signals a pid that has been reused.
- */
-function guardOrphan({ id, exited }: Spawned): void {
-  const script = `read -r _; kill -s TERM -- -${id.pid}; sleep ${ORPHAN_GRACE_S}; kill -s KILL -- -${id.pid}`;
-  const guard = spawnGuard(script);
-  const drop = async () => {
-    await exited;
-    guard.kill('SIGKILL');
-  };
-  void drop();
-}
-
-/**
- * A paused node cannot notice that its parent has died. A shell whose standard input closes when this process
- * ends then resumes it, and the node stops like all others.
- */
-function guardPaused(id: ProcessId): ChildProcess {
-  return spawnGuard(`read -r _; kill -s CONT -- -${id.pid}`);
-}
-
-function spawnGuard(script: string): ChildProcess {
-  const guard = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
-  guard.on('error', () => guard.stdin?.destroy());
-  guard.unref();
-  return guard;
 }

@@ -4,7 +4,7 @@
 import type { Chain } from '../chain/chain.ts';
 import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { type Capability, type Driver, lacksProxy, lacksTampering } from '../places/driver.ts';
+import { type Capability, type Driver, startedWithout } from '../places/driver.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import type { Scenario } from './scenario.ts';
 
@@ -49,11 +49,10 @@ export function unmetNeed(
 /** @returns why this scenario cannot run on the driver, if so */
 export function lackingCapability(driver: Present['driver'], capability: Capability): string | undefined {
   if (driver.capabilities.has(capability)) return undefined;
-  if (lacksProxy(driver.name, capability)) {
-    return 'needs link faults: start the cluster with svcnet up --link-faults';
-  }
-  if (lacksTampering(driver.name, capability)) {
-    return `needs machine faults (${capability}): start the cluster with svcnet up --machine-faults`;
+  const without = startedWithout(driver.name, capability);
+  if (without !== undefined) {
+    const which = capability === 'linkFaults' ? '' : ` (${capability})`;
+    return `needs ${without.needed}${which}: start the cluster with svcnet up ${without.flag}`;
   }
   return `needs the capability '${capability}', which the ${driver.name} driver does not have`;
 }

@@ -7,7 +7,7 @@ import { valueText } from '../../base/arguments.ts';
 import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';
-import { lacksProxy, lacksTampering } from '../../places/driver.ts';
+import { startedWithout } from '../../places/driver.ts';
 import { type ActiveFault, ActiveFaults } from './active.ts';
 import { type Breakage, Broken, isSame } from './broken.ts';
 import type { Effect, Fault, FaultContext, FaultKind, FaultRequest, FaultStart } from './fault.ts';
@@ -358,15 +358,11 @@ export class Faults {
   #expectCapability({ name, capability }: FaultKind): void {
     const { driver } = this.#context;
     if (capability === undefined || driver.capabilities.has(capability)) return;
-    if (lacksProxy(driver.name, capability)) {
-      const why = `fault ${name}: cluster '${this.#context.name}' was started without link faults`;
-      throw new HarnessError('FAULT_REFUSED', why, { hint: 'Start one with them: svcnet up --link-faults' });
-    }
-    if (lacksTampering(driver.name, capability)) {
-      const why = `fault ${name}: cluster '${this.#context.name}' was started without machine faults`;
-      throw new HarnessError('FAULT_REFUSED', why, {
-        hint: 'Start one with them: svcnet up --machine-faults',
-      });
+    const without = startedWithout(driver.name, capability);
+    if (without !== undefined) {
+      const why = `fault ${name}: ${without.absent(this.#context.name)}`;
+      const hint = `Start one with them: svcnet up ${without.flag}`;
+      throw new HarnessError('FAULT_REFUSED', why, { hint });
     }
     throw new HarnessError('FAULT_REFUSED', `fault ${name}: the ${driver.name} driver cannot do that`);
   }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { checkPortsFree, pickFreePorts } from '../base/machine/ports.ts';
 import { ownProcess } from '../base/machine/processes.ts';
-import { Cluster } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import { clusterFolder, findCluster, readRecord } from '../cluster/state/state.ts';
 import { HOST } from '../metrics/dashboards/definition.ts';
 import { dashboardFiles, NODE_TARGETS, nodeTargets } from '../metrics/dashboards/files.ts';
@@ -31,6 +31,7 @@ import { serveTestbed } from '../metrics/endpoint.ts';
 import { Scraper } from '../metrics/scraper.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };
 const CHECK_PAUSE_MS = 500;
@@ -67,12 +68,7 @@ export async function dashboards(flags: DashboardsFlags, context: CommandContext
   if (before !== undefined && hasDashboards(path)) throw runAlready(name, before);
   // Left over from a command that was killed.
   await endDashboards(path);
-  const cluster = await Cluster.attach(name, { stateDir: context.stateDir });
-  try {
-    await show(cluster, flags, context);
-  } finally {
-    await cluster.detach();
-  }
+  await onCluster({ name }, context, (cluster) => show(cluster, flags, context));
 }
 
 async function stop(name: string, folder: string, context: CommandContext): Promise<void> {

@@ -1,18 +1,16 @@
 /** `svcnet env`: a cluster as shell variables, for `eval "$(svcnet env)"`. */
-import { Cluster } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 import { workingNodes } from './working-nodes.ts';
 
 export async function env(flags: ClusterFlags, context: CommandContext): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const variables = environmentOf(cluster);
-  answer(
-    context,
-    variables,
-    Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`),
-  );
-  await cluster.detach();
+  await onCluster(flags, context, (cluster) => {
+    const variables = environmentOf(cluster);
+    const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`);
+    answer(context, variables, lines);
+  });
 }
 
 /** Variables without a number describe the first node that can upload. */

@@ -2,11 +2,11 @@
 import { Command } from 'commander';
 import { formatMs } from '../base/format.ts';
 import { type Column, renderTable } from '../base/terminal/table.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import { effectText, type Fault, type FaultKind, type FaultRequest } from '../cluster/faults/fault.ts';
 import { type FaultField, NODE_FIELD } from '../cluster/faults/fields.ts';
 import { FAULT_KINDS } from '../cluster/faults/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 export interface FaultFlags extends ClusterFlags {
   readonly json?: boolean;
@@ -92,8 +92,7 @@ function optionName(flag: string): string {
 }
 
 async function begin(request: FaultRequest, flags: ClusterFlags, context: CommandContext): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     context.signal.addEventListener(
       'abort',
       // An interrupted process has only a few seconds.
@@ -110,19 +109,14 @@ async function begin(request: FaultRequest, flags: ClusterFlags, context: Comman
       ...(begun.note === undefined ? [] : [`  ${begun.note}`]),
       ...again,
     ]);
-  } finally {
-    await cluster.detach();
-  }
+  });
 }
 
 export async function faults(flags: ClusterFlags, context: CommandContext): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     const active = await cluster.faults.list();
     answer(context, { name: cluster.name, faults: active }, faultTable(active, context));
-  } finally {
-    await cluster.detach();
-  }
+  });
 }
 
 /** @param ids default: all */
@@ -131,15 +125,12 @@ export async function heal(
   flags: ClusterFlags,
   context: CommandContext,
 ): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     const ended: Fault[] = [];
     if (ids.length === 0) ended.push(...(await cluster.faults.heal()));
     for (const id of ids) ended.push(...(await cluster.faults.heal(id)));
     answer(context, { name: cluster.name, healed: ended }, faultTable(ended, context));
-  } finally {
-    await cluster.detach();
-  }
+  });
 }
 
 /** Lines about active faults for `ps` and `status`. */

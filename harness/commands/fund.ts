@@ -2,8 +2,8 @@
 
 import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/format.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 export interface FundFlags extends ClusterFlags {
   readonly native: string;
@@ -18,25 +18,25 @@ export async function fund(who: string, flags: FundFlags, context: CommandContex
   if (!isAddress && /^0x/i.test(who)) {
     throw new HarnessError('USAGE', `account: got '${who}', expected a node or an address of 40 hex digits`);
   }
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const account = `0x${(isAddress ? who : cluster.node(who).ethereum).replace(/^0x/, '')}`;
-  await cluster.chain.fund(account, { native, tokens });
-  const now = {
-    native: await cluster.chain.nativeBalance(account),
-    tokens: await cluster.chain.tokenBalance(account),
-  };
-  const document = {
-    name: cluster.name,
-    account,
-    native: now.native.toString(),
-    tokens: now.tokens.toString(),
-  };
-  answer(context, document, [
-    `  account  ${account}`,
-    `  native   ${inUnits(now.native, NATIVE_DECIMALS)} coins`,
-    `  tokens   ${inUnits(now.tokens, TOKEN_DECIMALS)} tokens`,
-  ]);
-  await cluster.detach();
+  await onCluster(flags, context, async (cluster) => {
+    const account = `0x${(isAddress ? who : cluster.node(who).ethereum).replace(/^0x/, '')}`;
+    await cluster.chain.fund(account, { native, tokens });
+    const now = {
+      native: await cluster.chain.nativeBalance(account),
+      tokens: await cluster.chain.tokenBalance(account),
+    };
+    const document = {
+      name: cluster.name,
+      account,
+      native: now.native.toString(),
+      tokens: now.tokens.toString(),
+    };
+    answer(context, document, [
+      `  account  ${account}`,
+      `  native   ${inUnits(now.native, NATIVE_DECIMALS)} coins`,
+      `  tokens   ${inUnits(now.tokens, TOKEN_DECIMALS)} tokens`,
+    ]);
+  });
 }
 
 /** `1.5` → base units. @throws HarnessError `USAGE` */

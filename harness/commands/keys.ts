@@ -3,10 +3,11 @@ import { toHex } from '../../formats/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/format.ts';
 import { renderTable } from '../base/terminal/table.ts';
-import { Cluster } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import { seedToJson, spareAccounts } from '../cluster/plan/seed.ts';
 import { paint } from '../report/console.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 const COLUMNS = [
   { title: 'name', rank: 0 },
@@ -27,8 +28,7 @@ interface Account {
 }
 
 export async function keys(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     const { name, seed, chain } = cluster;
     const pairs = keyPairs(cluster);
     if (pairs.length === 0) throw noKeys(name);
@@ -70,9 +70,7 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
         : [`  evm_, anvil_ and other calls of a developer: Authorization: Bearer ${access}`]),
       `  ${warning}`,
     ]);
-  } finally {
-    await cluster.detach();
-  }
+  });
 }
 
 type KeyPair = Pick<Account, 'name' | 'of' | 'address' | 'privateKey'>;

@@ -2,9 +2,9 @@
 
 import { logEntry, logValue } from '../base/logs/log-entry.ts';
 import { clip, wrap } from '../base/terminal/table.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import { paint } from '../report/console.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 /** Indentation of wrapped lines. */
 const INDENT = '    ';
@@ -16,12 +16,13 @@ export interface LogsFlags extends ClusterFlags {
 
 /** @param part name of a node, or `chain` */
 export async function logs(part: string, flags: LogsFlags, context: CommandContext): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const log = cluster.logOf(part);
-  await cluster.detach();
+  const { name, log } = await onCluster(flags, context, (cluster) => ({
+    name: cluster.name,
+    log: cluster.logOf(part),
+  }));
   if (context.json && flags.follow !== true) {
     const lines = (await log.tail(flags.lines)).map(logValue);
-    context.out(`${JSON.stringify({ name: cluster.name, node: part, log: log.where, lines }, null, 2)}\n`);
+    context.out(`${JSON.stringify({ name, node: part, log: log.where, lines }, null, 2)}\n`);
     return;
   }
   // With --json a stream is one document per line, as the log itself is.

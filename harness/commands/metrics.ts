@@ -2,12 +2,12 @@
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { formatMs, grouped, plural } from '../base/format.ts';
 import { type Column, renderTable } from '../base/terminal/table.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { readSnapshots } from '../metrics/snapshots.ts';
 import { type MetricRow, summarise, type Unit } from '../metrics/summary.ts';
 import { formatBytes } from '../report/console.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 const ANSWER_LIMIT_MS = 5000;
 
@@ -37,8 +37,7 @@ export async function metrics(
   flags: MetricsFlags,
   context: CommandContext,
 ): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     const nodes =
       which === undefined ? cluster.nodes.filter(({ running }) => running) : [cluster.node(which)];
     const stopped = nodes.find(({ running }) => !running);
@@ -66,9 +65,7 @@ export async function metrics(
       metrics: flags.all === true || context.json || moved.length === 0 ? matching : moved,
     };
     answer(context, document, lines(document, matching.length, context));
-  } finally {
-    await cluster.detach();
-  }
+  });
 }
 
 /** A block of lines per subsystem, which is the first word of a metric's name. */

@@ -1,14 +1,13 @@
 /** `svcnet mine BLOCKS`: mine blocks now, regardless of the block time. */
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 /** @throws HarnessError `CHAIN_STEADY`, `CHAIN_UNCONTROLLED` */
 export async function mine(blocks: number, flags: ClusterFlags, context: CommandContext): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     const { chain, nodes } = cluster;
     if (chain.controlled && chain.steady) {
       const telling = nodes.filter(({ flavour }) => FLAVOURS[flavour].public).map(({ name }) => name);
@@ -27,7 +26,5 @@ export async function mine(blocks: number, flags: ClusterFlags, context: Command
       `  height   ${height}`,
       ...(behind.length === 0 ? [] : [`  behind   ${behind.join(', ')}: not read within 15 s`]),
     ]);
-  } finally {
-    await cluster.detach();
-  }
+  });
 }

@@ -1,10 +1,10 @@
 /** `svcnet stop|start|kill|pause|resume NODE`: change one node. */
 
 import { formatMs } from '../base/format.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import { whereItRuns } from '../cluster/cluster-document.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 const ACTIONS = {
   stop: (node) => node.stop(),
@@ -18,34 +18,19 @@ type NodeCommand = (name: string, flags: ClusterFlags, context: CommandContext) 
 
 const command =
   (action: keyof typeof ACTIONS): NodeCommand =>
-  (name, flags, context) =>
-    change(action, name, flags, context);
+  (nodeName, flags, context) =>
+    onCluster(flags, context, async (cluster) => {
+      const node = cluster.node(nodeName);
+      const startedAt = performance.now();
+      await ACTIONS[action](node, context.signal);
+      const durationMs = Math.round(performance.now() - startedAt);
+      const { name, state } = node;
+      const document = { name: cluster.name, node: name, action, state, ...whereItRuns(node), durationMs };
+      answer(context, document, [`  ${name} is ${state}   ${formatMs(durationMs)}`]);
+    });
 
 export const stop = command('stop');
 export const startNode = command('start');
 export const kill = command('kill');
 export const pause = command('pause');
 export const resume = command('resume');
-
-async function change(
-  action: keyof typeof ACTIONS,
-  nodeName: string,
-  flags: ClusterFlags,
-  context: CommandContext,
-): Promise<void> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const node = cluster.node(nodeName);
-  const startedAt = performance.now();
-  await ACTIONS[action](node, context.signal);
-  const durationMs = Math.round(performance.now() - startedAt);
-  const document = {
-    name: cluster.name,
-    node: node.name,
-    action,
-    state: node.state,
-    ...whereItRuns(node),
-    durationMs,
-  };
-  answer(context, document, [`  ${node.name} is ${node.state}   ${formatMs(durationMs)}`]);
-  await cluster.detach();
-}

@@ -1,7 +1,6 @@
 /** `svcnet ps`: the nodes of a cluster, or all clusters unless there is exactly one. */
 import { HarnessError } from '../base/errors.ts';
 import { renderTable } from '../base/terminal/table.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { type ClusterState, stateOf } from '../cluster/lifecycle/drivers.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
@@ -10,6 +9,7 @@ import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
 import { clusterHeadline, nodesTable } from './nodes-table.ts';
+import { onCluster } from './on-cluster.ts';
 
 export async function ps(flags: ClusterFlags & { wide?: boolean }, context: CommandContext): Promise<void> {
   const names = listClusters(context.stateDir);
@@ -18,18 +18,18 @@ export async function ps(flags: ClusterFlags & { wide?: boolean }, context: Comm
     answer(context, { clusters }, clusterTable(clusters, context));
     return;
   }
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  const alive =
-    !DRIVER_FACTS[cluster.driver].owned ||
-    cluster.nodes.some(({ state }) => state === 'running' || state === 'paused');
-  const faults = await cluster.faults.list();
-  answer(context, { ...cluster.toJSON(), faults }, [
-    ...clusterHeadline(cluster, context),
-    ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
-    ...activeFaults(faults),
-    ...(alive ? [] : await deadLines(cluster.name, context)),
-  ]);
-  await cluster.detach();
+  await onCluster(flags, context, async (cluster) => {
+    const alive =
+      !DRIVER_FACTS[cluster.driver].owned ||
+      cluster.nodes.some(({ state }) => state === 'running' || state === 'paused');
+    const faults = await cluster.faults.list();
+    answer(context, { ...cluster.toJSON(), faults }, [
+      ...clusterHeadline(cluster, context),
+      ...nodesTable(cluster, context, { wide: flags.wide ?? false, state: true }),
+      ...activeFaults(faults),
+      ...(alive ? [] : await deadLines(cluster.name, context)),
+    ]);
+  });
 }
 
 async function deadLines(name: string, { stateDir }: CommandContext): Promise<readonly string[]> {

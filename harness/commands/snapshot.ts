@@ -3,7 +3,6 @@
 import { formatMs, plural } from '../base/format.ts';
 import { renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import {
   listSnapshots,
@@ -14,6 +13,7 @@ import {
 } from '../cluster/snapshots/snapshot.ts';
 import { formatBytes } from '../report/console.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 export async function saveSnapshot(
   name: string,
@@ -21,8 +21,7 @@ export async function saveSnapshot(
   context: CommandContext,
 ): Promise<void> {
   const startedAt = performance.now();
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     const record = await cluster.saveSnapshot(name, {
       force: flags.force ?? false,
       signal: context.signal,
@@ -33,9 +32,7 @@ export async function saveSnapshot(
       `  saved ${cluster.name} as ${name}: ${plural(record.nodes.length, 'node')} at block ${record.height}, ${formatBytes(record.sizeBytes)}, in ${formatMs(durationMs)}`,
       `  start it with: ${typed(`up --snapshot ${name} --name ${name}`)}`,
     ]);
-  } finally {
-    await cluster.detach();
-  }
+  });
 }
 
 const COLUMNS = [

@@ -3,7 +3,7 @@
 import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/format.ts';
 import { plainHex } from '../client/json.ts';
-import { Cluster } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import { batchAmount } from '../cluster/plan/definition.ts';
 import {
   type BatchRequest,
@@ -13,6 +13,7 @@ import {
 } from '../cluster/purchase.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 import { workingNodes } from './working-nodes.ts';
 
 export interface StampFlags extends ClusterFlags {
@@ -37,8 +38,7 @@ export async function stamp(
       nodeName === undefined ? '--label: only nodes keep labels' : `'${nodeName}': names a node that buys`;
     throw new HarnessError('USAGE', `${other}, but with --owner the testbed buys the batch for an account`);
   }
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     const startedAt = performance.now();
     const amount = flags.amount ?? batchAmount(flags.ttl, await termsOf(cluster));
     const request = { amount, depth: flags.depth, immutable: flags.mutable !== true };
@@ -69,9 +69,7 @@ export async function stamp(
       `  depth    ${flags.depth}`,
       `  ${flags.wait ? 'usable' : 'mined'} in ${formatMs(durationMs)}`,
     ]);
-  } finally {
-    await cluster.detach();
-  }
+  });
 }
 
 /** A purchased batch, and its owner as shown in the output. */

@@ -1,12 +1,11 @@
 /** `svcnet start`: a node, or without one a whole cluster that has nothing running any more, from its folder. */
 
-import { lineProgress, liveProgress } from '../base/terminal/progress.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, type NodeRecord } from '../cluster/state/state.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { startNode } from './node-actions.ts';
 import { nodesTable } from './nodes-table.ts';
-import { headline, stepsFor, tryNext } from './up.ts';
+import { headline, stepsFor, tryNext, whileShown } from './up.ts';
 
 export function start(node: string | undefined, flags: ClusterFlags, context: CommandContext): Promise<void> {
   return node === undefined ? startAgain(flags, context) : startNode(node, flags, context);
@@ -17,18 +16,9 @@ async function startAgain(flags: ClusterFlags, context: CommandContext): Promise
   const before = findCluster(stateDir, flags.name);
   // Its images are there.
   const steps = stepsFor({ image: false, postage: before.batches.length > 0, state: false });
-  const live = context.style.live && !context.json;
-  const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
-  let cluster: Cluster;
-  try {
-    cluster = await Cluster.startAgain(before.name, {
-      stateDir,
-      signal,
-      onProgress: (progress) => view.update(progress),
-    });
-  } finally {
-    await view.end();
-  }
+  const cluster = await whileShown(steps, context, (onProgress) =>
+    Cluster.startAgain(before.name, { stateDir, signal, onProgress }),
+  );
   try {
     const moved = [
       ...changed('the chain', [before.chain?.rpc], [cluster.chain.rpc]),

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
 import { Screen } from '../base/terminal/screen.ts';
-import { Cluster } from '../cluster/cluster.ts';
+import type { Cluster } from '../cluster/cluster.ts';
 import type { Fault } from '../cluster/faults/fault.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
 import { stateOf } from '../cluster/lifecycle/drivers.ts';
@@ -13,6 +13,7 @@ import { isolationOf } from '../inspect/status/isolation.ts';
 import { fitted, statusText, textLines } from '../inspect/status/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { activeFaults } from './fault.ts';
+import { onCluster } from './on-cluster.ts';
 
 export interface StatusFlags extends ClusterFlags {
   /** Milliseconds between two readings; default: a single reading. */
@@ -22,9 +23,7 @@ export interface StatusFlags extends ClusterFlags {
 export async function status(flags: StatusFlags, context: CommandContext): Promise<void> {
   const { stateDir } = context;
   const record = findCluster(stateDir, flags.name);
-  const { token } = record;
-  const cluster = await Cluster.attach(flags.name, { stateDir });
-  try {
+  await onCluster(flags, context, async (cluster) => {
     if (flags.watch === undefined) {
       const { document, faults } = await readStatus(cluster, context.signal);
       const isDown = (await stateOf(stateDir, record)) === 'gone';
@@ -35,12 +34,10 @@ export async function status(flags: StatusFlags, context: CommandContext): Promi
       ];
       answer(context, { ...document, faults }, lines);
     } else {
-      const isThere = () => readRecord(stateDir, cluster.name)?.token === token;
+      const isThere = () => readRecord(stateDir, cluster.name)?.token === record.token;
       await watch(cluster, { intervalMs: flags.watch, isThere }, context);
     }
-  } finally {
-    await cluster.detach();
-  }
+  });
 }
 
 async function readStatus(

@@ -1,9 +1,9 @@
 /** `svcnet trace`: which nodes store a chunk, which should, and the route it took. */
 import { EXIT } from '../base/errors.ts';
-import { Cluster } from '../cluster/cluster.ts';
 import { trace as traced } from '../inspect/trace/document.ts';
 import { traceText } from '../inspect/trace/text.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { onCluster } from './on-cluster.ts';
 
 export interface TraceFlags extends ClusterFlags {
   /** Number of chunks whose route is shown. */
@@ -15,8 +15,7 @@ const PROGRESS_CHUNKS = 500;
 
 /** @param reference 64 or 128 hex digits, lower case @returns exit code: 1 when no node stores a chunk */
 export async function trace(reference: string, flags: TraceFlags, context: CommandContext): Promise<number> {
-  const cluster = await Cluster.attach(flags.name, { stateDir: context.stateDir });
-  try {
+  return onCluster(flags, context, async (cluster) => {
     const document = await traced({
       name: cluster.name,
       reference,
@@ -29,7 +28,5 @@ export async function trace(reference: string, flags: TraceFlags, context: Comma
     });
     answer(context, document, traceText(document, context));
     return document.content.missing.length === 0 ? EXIT.success : EXIT.checkFailed;
-  } finally {
-    await cluster.detach();
-  }
+  });
 }

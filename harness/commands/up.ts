@@ -14,7 +14,7 @@ import { withPreset } from '../cluster/plan/presets/presets.ts';
 import { expectTrusted, programsIn } from '../cluster/plan/trust.ts';
 import { openSnapshot } from '../cluster/snapshots/load.ts';
 import { hasPreparation } from '../cluster/start/prepared.ts';
-import type { StartStep } from '../cluster/start/start-context.ts';
+import type { StartProgress, StartStep } from '../cluster/start/start-context.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import { besideSnapshot, type ClusterFlags, keysFrom } from './cluster-flags.ts';
@@ -51,22 +51,17 @@ function fromSnapshot(flags: UpFlags): ClusterOptions {
 export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
   const input = flags.snapshot === undefined ? await inputOf(flags) : fromSnapshot(flags);
   const steps = stepsOf(input, flags.file ?? 'options', context.stateDir);
-  const live = context.style.live && !context.json;
-  const view = live ? await liveProgress(steps) : lineProgress(context.json ? context.note : context.out);
-  let cluster: Cluster;
-  try {
-    cluster = await Cluster.start({
+  const cluster = await whileShown(steps, context, (onProgress) =>
+    Cluster.start({
       ...input,
       source: flags.file,
       stateDir: context.stateDir,
       detached: true,
       timeoutMs: flags.timeout,
       signal: context.signal,
-      onProgress: (progress) => view.update(progress),
-    });
-  } finally {
-    await view.end();
-  }
+      onProgress,
+    }),
+  );
   try {
     answer(context, cluster.toJSON(), [
       '',
@@ -78,6 +73,20 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
     ]);
   } finally {
     await cluster.detach();
+  }
+}
+
+/** Shows the steps of a start: as a list in place, or a line each. */
+export async function whileShown(
+  steps: readonly StartStep[],
+  { style, json, note, out }: CommandContext,
+  start: (onProgress: (progress: StartProgress) => void) => Promise<Cluster>,
+): Promise<Cluster> {
+  const view = style.live && !json ? await liveProgress(steps) : lineProgress(json ? note : out);
+  try {
+    return await start((progress) => view.update(progress));
+  } finally {
+    await view.end();
   }
 }
 

@@ -1,0 +1,17 @@
+/** The cluster that a command works on. */
+import { Cluster } from '../cluster/cluster.ts';
+import type { ClusterFlags, CommandContext } from './context.ts';
+
+/** Works on the named cluster, or the only one, and lets go of it. @throws HarnessError `CLUSTER_NOT_FOUND` */
+export async function onCluster<T>(
+  { name }: ClusterFlags,
+  { stateDir }: Pick<CommandContext, 'stateDir'>,
+  work: (cluster: Cluster) => Promise<T> | T,
+): Promise<T> {
+  const cluster = await Cluster.attach(name, { stateDir });
+  try {
+    return await work(cluster);
+  } finally {
+    await cluster.detach();
+  }
+}

@@ -56,22 +56,20 @@ export class GranteesClient {
   /** @returns compressed @throws ClientError `http.404` for another publisher's list */
   async list(reference: string, signal?: AbortSignal): Promise<readonly string[]> {
     expectHex('grantees.list: reference', reference, [128]);
-    const answer = await this.#http.request({ method: 'GET', path: `/grantee/${reference}`, signal });
-    return (await answer.json()) as string[];
+    return this.#http.get<string[]>(`/grantee/${reference}`, signal);
   }
 
   async #change({ where, method, path, change }: ListChange, options: UploadOptions): Promise<GranteeList> {
     const headers = { ...this.#uploads.headers(where, options), 'content-type': 'application/json' };
     const { timeoutMs, signal } = options;
     const limits = timeoutMs === undefined ? { signal } : { signal, timeoutMs };
-    const answer = await this.#http.request({
+    const { ref, historyref } = await this.#http.json<{ ref: string; historyref: string }>({
       method,
       path,
       headers,
       body: JSON.stringify(change),
       ...limits,
     });
-    const { ref, historyref } = (await answer.json()) as { ref: string; historyref: string };
     return { reference: ref, history: historyref };
   }
 }

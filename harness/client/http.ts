@@ -110,7 +110,17 @@ export class HttpClient implements AsyncDisposable {
     });
   }
 
-  /** The same, with every status as an answer. */
+  /** The document of an answer, of which nothing is checked. @throws ClientError */
+  async json<T>(options: RequestOptions): Promise<T> {
+    return (await (await this.request(options)).json()) as T;
+  }
+
+  /** The same for a request that has nothing but a path. */
+  get<T>(path: string, signal: AbortSignal | undefined): Promise<T> {
+    return this.json({ method: 'GET', path, signal });
+  }
+
+  /** The answer, with every status as one. */
   async attempt(options: RequestOptions): Promise<HttpResponse> {
     const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
     expectTimeout('timeoutMs', timeoutMs);
@@ -190,6 +200,19 @@ export class HttpClient implements AsyncDisposable {
   #about({ method, path }: RequestOptions): { node: string; method: string; path: string } {
     return { node: this.node, method, path };
   }
+}
+
+/** Has the node send a transaction. @param field of the answer that has its hash @returns the hash */
+export async function sent(
+  http: HttpClient,
+  request: RequestOptions,
+  field: 'transactionHash' | 'txHash' = 'transactionHash',
+): Promise<string> {
+  const answer = await http.json<Partial<Record<typeof field, string>>>({
+    timeoutMs: CHAIN_TIMEOUT_MS,
+    ...request,
+  });
+  return answer[field] as string;
 }
 
 /** Reads the body of an answer whose status says all: a connection with an unread body is not reused. */

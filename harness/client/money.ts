@@ -1,7 +1,7 @@
 /** A node's money: chequebook, wallet, stake, the storage game, and the transactions behind them. */
 import { DIGITS, expectAmount, expectChainHex, expectHex, expectWhole } from '../base/arguments.ts';
 import type { Dialect } from './dialect.ts';
-import { CHAIN_TIMEOUT_MS, type HttpClient } from './http.ts';
+import { type HttpClient, sent } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
 import type {
   Cashout,
@@ -52,13 +52,13 @@ export class ChequebookClient {
 
   /** @returns 40 hex digits, zeros without a chequebook */
   async address(signal?: AbortSignal): Promise<string> {
-    const answer = await this.#http.request({ method: 'GET', path: '/chequebook/address', signal });
-    return plainHex(((await answer.json()) as { chequebookAddress: string }).chequebookAddress);
+    const body = await this.#http.get<{ chequebookAddress: string }>('/chequebook/address', signal);
+    return plainHex(body.chequebookAddress);
   }
 
   async balance(signal?: AbortSignal): Promise<ChequebookBalance> {
-    const answer = await this.#http.request({ method: 'GET', path: '/chequebook/balance', signal });
-    const body = (await answer.json()) as Record<keyof ChequebookBalance, AmountJson>;
+    type Body = Record<keyof ChequebookBalance, AmountJson>;
+    const body = await this.#http.get<Body>('/chequebook/balance', signal);
     return { totalBalance: amount(body.totalBalance), availableBalance: amount(body.availableBalance) };
   }
 
@@ -67,39 +67,37 @@ export class ChequebookClient {
    */
   async deposit(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('chequebook.deposit: units', units);
-    return this.#send(`/chequebook/deposit?amount=${units}`, signal);
+    return sent(this.#http, { method: 'POST', path: `/chequebook/deposit?amount=${units}`, signal });
   }
 
   /** @returns hash of the transaction @throws ClientError `http.400` when less is available */
   async withdraw(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('chequebook.withdraw: units', units);
-    return this.#send(`/chequebook/withdraw?amount=${units}`, signal);
+    return sent(this.#http, { method: 'POST', path: `/chequebook/withdraw?amount=${units}`, signal });
   }
 
   /** Last cheques of every peer that cheques were exchanged with. */
   async cheques(signal?: AbortSignal): Promise<readonly Cheques[]> {
-    const answer = await this.#http.request({ method: 'GET', path: '/chequebook/cheque', signal });
-    const { lastcheques } = (await answer.json()) as { lastcheques: ChequesJson[] | null };
+    type Body = { lastcheques: ChequesJson[] | null };
+    const { lastcheques } = await this.#http.get<Body>('/chequebook/cheque', signal);
     return (lastcheques ?? []).map(chequesOf);
   }
 
   /** @throws ClientError `http.404` without one, in the dialect that says so */
   async cheque(peer: string, signal?: AbortSignal): Promise<Cheques> {
     expectHex('chequebook.cheque: peer', peer, DIGITS.hash);
-    const answer = await this.#http.request({ method: 'GET', path: `/chequebook/cheque/${peer}`, signal });
-    return chequesOf((await answer.json()) as ChequesJson);
+    return chequesOf(await this.#http.get<ChequesJson>(`/chequebook/cheque/${peer}`, signal));
   }
 
   /** @throws ClientError `http.404` without a cheque of the peer */
   async cashout(peer: string, signal?: AbortSignal): Promise<Cashout> {
     expectHex('chequebook.cashout: peer', peer, DIGITS.hash);
-    const answer = await this.#http.request({ method: 'GET', path: `/chequebook/cashout/${peer}`, signal });
-    const body = (await answer.json()) as {
+    const body = await this.#http.get<{
       lastCashedCheque: ChequeJson | null;
       transactionHash: string | null;
       result: { recipient: string; lastPayout: AmountJson; bounced: boolean } | null;
       uncashedAmount: AmountJson;
-    };
+    }>(`/chequebook/cashout/${peer}`, signal);
     const { result } = body;
     return {
       peer,
@@ -120,11 +118,7 @@ export class ChequebookClient {
   /** Cashes the last cheque of a peer. @returns hash of the transaction, which is not mined yet */
   async cash(peer: string, signal?: AbortSignal): Promise<string> {
     expectHex('chequebook.cash: peer', peer, DIGITS.hash);
-    return this.#send(`/chequebook/cashout/${peer}`, signal);
-  }
-
-  #send(path: string, signal: AbortSignal | undefined): Promise<string> {
-    return sent(this.#http, { method: 'POST', path, signal });
+    return sent(this.#http, { method: 'POST', path: `/chequebook/cashout/${peer}`, signal });
   }
 }
 
@@ -139,8 +133,7 @@ export class WalletClient {
   }
 
   async balances(signal?: AbortSignal): Promise<Wallet> {
-    const answer = await this.#http.request({ method: 'GET', path: '/wallet', signal });
-    const body = (await answer.json()) as Record<string, AmountJson>;
+    const body = await this.#http.get<Record<string, AmountJson>>('/wallet', signal);
     return {
       tokenBalance: amount(body[this.#dialect.tokenBalanceField] ?? 0),
       nativeBalance: amount(body['nativeTokenBalance'] ?? 0),
@@ -163,7 +156,7 @@ export class WalletClient {
     const name = coin === 'native' ? 'nativetoken' : this.#dialect.tokenCoin;
     const to = what.to.startsWith('0x') ? what.to : `0x${what.to}`;
     const path = `/wallet/withdraw/${name}?amount=${what.amount}&address=${to}`;
-    return sent(this.#http, { method: 'POST', path, timeoutMs: CHAIN_TIMEOUT_MS, signal });
+    return sent(this.#http, { method: 'POST', path, signal });
   }
 }
 
@@ -179,35 +172,29 @@ export class StakeClient {
   }
 
   async staked(signal?: AbortSignal): Promise<bigint> {
-    const answer = await this.#http.request({ method: 'GET', path: '/stake', signal });
-    return amount(((await answer.json()) as { stakedAmount: AmountJson }).stakedAmount);
+    return amount((await this.#http.get<{ stakedAmount: AmountJson }>('/stake', signal)).stakedAmount);
   }
 
   /** What exceeds the commitment at the present price. */
   async withdrawable(signal?: AbortSignal): Promise<bigint> {
-    const answer = await this.#http.request({ method: 'GET', path: '/stake/withdrawable', signal });
-    return amount(((await answer.json()) as { withdrawableAmount: AmountJson }).withdrawableAmount);
+    const body = await this.#http.get<{ withdrawableAmount: AmountJson }>('/stake/withdrawable', signal);
+    return amount(body.withdrawableAmount);
   }
 
   /** @throws ClientError `http.400` below the minimum, or when the account does not hold that much */
   async deposit(units: bigint, signal?: AbortSignal): Promise<string> {
     expectAmount('stake.deposit: units', units);
-    return this.#change('POST', `/stake/${units}`, signal);
+    return sent(this.#http, { method: 'POST', path: `/stake/${units}`, signal }, 'txHash');
   }
 
   /** @throws ClientError `http.400` when nothing is withdrawable */
   withdrawSurplus(signal?: AbortSignal): Promise<string> {
-    return this.#change('DELETE', '/stake/withdrawable', signal);
+    return sent(this.#http, { method: 'DELETE', path: '/stake/withdrawable', signal }, 'txHash');
   }
 
   /** Takes the whole stake back. @throws ClientError `http.400` unless the contract is paused */
   migrate(signal?: AbortSignal): Promise<string> {
-    return this.#change('DELETE', '/stake', signal);
-  }
-
-  async #change(method: 'POST' | 'DELETE', path: string, signal: AbortSignal | undefined): Promise<string> {
-    const answer = await this.#http.request({ method, path, timeoutMs: CHAIN_TIMEOUT_MS, signal });
-    return ((await answer.json()) as { txHash: string }).txHash;
+    return sent(this.#http, { method: 'DELETE', path: '/stake', signal }, 'txHash');
   }
 }
 
@@ -221,8 +208,7 @@ export class RedistributionClient {
 
   /** @throws ClientError `http.403` where the node does not play */
   async state(signal?: AbortSignal): Promise<RedistributionState> {
-    const answer = await this.#http.request({ method: 'GET', path: '/redistributionstate', signal });
-    const body = (await answer.json()) as RedistributionState;
+    const body = await this.#http.get<RedistributionState>('/redistributionstate', signal);
     return {
       ...body,
       reward: amount(body.reward),
@@ -238,8 +224,7 @@ export class RedistributionClient {
   ): Promise<ReserveSample> {
     expectWhole('redistribution.sample: depth', request.depth, { min: 0, max: 255 });
     const path = `/rchash/${request.depth}/${request.anchors.join('/')}`;
-    const answer = await this.#http.request({ method: 'GET', path, timeoutMs: SAMPLE_TIMEOUT_MS, signal });
-    return (await answer.json()) as ReserveSample;
+    return this.#http.json<ReserveSample>({ method: 'GET', path, timeoutMs: SAMPLE_TIMEOUT_MS, signal });
   }
 }
 
@@ -267,16 +252,15 @@ export class TransactionsClient {
   }
 
   async pending(signal?: AbortSignal): Promise<readonly PendingTransaction[]> {
-    const answer = await this.#http.request({ method: 'GET', path: '/transactions', signal });
-    const body = (await answer.json()) as { pendingTransactions: TransactionJson[] | null };
+    type Body = { pendingTransactions: TransactionJson[] | null };
+    const body = await this.#http.get<Body>('/transactions', signal);
     return (body.pendingTransactions ?? []).map(transactionOf);
   }
 
   /** @throws ClientError `http.404` for one that the node has not sent */
   async get(hash: string, signal?: AbortSignal): Promise<PendingTransaction> {
     expectChainHex('transactions.get: hash', hash, DIGITS.hash);
-    const answer = await this.#http.request({ method: 'GET', path: `/transactions/${hash}`, signal });
-    return transactionOf((await answer.json()) as TransactionJson);
+    return transactionOf(await this.#http.get<TransactionJson>(`/transactions/${hash}`, signal));
   }
 
   /** @throws ClientError `http.400` when the endpoint still has it */
@@ -293,9 +277,4 @@ export class TransactionsClient {
     const headers = gasPrice === undefined ? {} : { 'gas-price': gasPrice.toString() };
     return sent(this.#http, { method: 'DELETE', path: `/transactions/${hash}`, headers, signal });
   }
-}
-
-async function sent(http: HttpClient, request: Parameters<HttpClient['request']>[0]): Promise<string> {
-  const answer = await http.request({ timeoutMs: CHAIN_TIMEOUT_MS, ...request });
-  return ((await answer.json()) as { transactionHash: string }).transactionHash;
 }

@@ -114,12 +114,12 @@ export class NodeClient implements AsyncDisposable {
   }
 
   async addresses(signal?: AbortSignal): Promise<Addresses> {
-    return (await this.#get('/addresses', signal)) as Addresses;
+    return this.#debug.get<Addresses>('/addresses', signal);
   }
 
   /** Of the main API, as readiness is. */
   async health(signal?: AbortSignal): Promise<Health> {
-    return (await this.#http.request({ method: 'GET', path: '/health', signal })).json() as Promise<Health>;
+    return this.#http.get<Health>('/health', signal);
   }
 
   /** @throws ClientError `http.400` while the node is not ready */
@@ -128,21 +128,21 @@ export class NodeClient implements AsyncDisposable {
   }
 
   async node(signal?: AbortSignal): Promise<NodeInfo> {
-    const body = (await this.#get('/node', signal)) as Record<string, unknown>;
+    const body = await this.#debug.get<Record<string, unknown>>('/node', signal);
     return { ...body, mode: body[this.dialect.modeField] } as unknown as NodeInfo;
   }
 
   async peers(signal?: AbortSignal): Promise<readonly PeerEntry[]> {
-    return ((await this.#get('/peers', signal)) as { peers: PeerEntry[] | null }).peers ?? [];
+    return (await this.#debug.get<{ peers: PeerEntry[] | null }>('/peers', signal)).peers ?? [];
   }
 
   /** Peers that the node refuses for a while. */
   async blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> {
-    return ((await this.#get('/blocklist', signal)) as { peers: BlockedPeer[] | null }).peers ?? [];
+    return (await this.#debug.get<{ peers: BlockedPeer[] | null }>('/blocklist', signal)).peers ?? [];
   }
 
   async topology(signal?: AbortSignal): Promise<Topology> {
-    return (await this.#get('/topology', signal)) as Topology;
+    return this.#debug.get<Topology>('/topology', signal);
   }
 
   /** @param underlay multiaddress with peer id @returns the peer's overlay */
@@ -154,8 +154,8 @@ export class NodeClient implements AsyncDisposable {
         'a multiaddress such as /ip4/127.0.0.1/tcp/1634/p2p/…',
       );
     }
-    const answer = await this.#debug.request({ method: 'POST', path: `/connect${underlay}`, signal });
-    return ((await answer.json()) as { address: string }).address;
+    const request = { method: 'POST', path: `/connect${underlay}`, signal } as const;
+    return (await this.#debug.json<{ address: string }>(request)).address;
   }
 
   async disconnect(overlay: string, signal?: AbortSignal): Promise<void> {
@@ -166,28 +166,27 @@ export class NodeClient implements AsyncDisposable {
   /** @returns round trip as the node writes it, such as `1.2ms` */
   async pingpong(overlay: string, signal?: AbortSignal): Promise<string> {
     expectHex('pingpong: overlay', overlay, DIGITS.hash);
-    const answer = await this.#debug.request({ method: 'POST', path: `/pingpong/${overlay}`, signal });
-    return ((await answer.json()) as { rtt: string }).rtt;
+    const request = { method: 'POST', path: `/pingpong/${overlay}`, signal } as const;
+    return (await this.#debug.json<{ rtt: string }>(request)).rtt;
   }
 
   async status(signal?: AbortSignal): Promise<StatusRecord> {
-    const body = (await this.#get('/status', signal)) as Record<string, unknown>;
+    const body = await this.#debug.get<Record<string, unknown>>('/status', signal);
     return { ...body, mode: body[this.dialect.modeField] } as unknown as StatusRecord;
   }
 
   /** What the node's peers report of themselves. */
   async peerStatuses(signal?: AbortSignal): Promise<readonly PeerStatus[]> {
-    return ((await this.#get('/status/peers', signal)) as { snapshots: PeerStatus[] }).snapshots;
+    return (await this.#debug.get<{ snapshots: PeerStatus[] }>('/status/peers', signal)).snapshots;
   }
 
   async reserveState(signal?: AbortSignal): Promise<ReserveState> {
-    return (await this.#get('/reservestate', signal)) as ReserveState;
+    return this.#debug.get<ReserveState>('/reservestate', signal);
   }
 
   /** @throws ClientError `http.404` by nodes that are not ours */
   async backlog(signal?: AbortSignal): Promise<Backlog> {
-    const answer = await this.#debug.request({ method: 'GET', path: '/status/backlog', signal });
-    return (await answer.json()) as Backlog;
+    return this.#debug.get<Backlog>('/status/backlog', signal);
   }
 
   /**
@@ -202,11 +201,11 @@ export class NodeClient implements AsyncDisposable {
   ): Promise<ChunkEvents> {
     const query = Object.entries(wanted).map(([name, value]) => `${name}=${value}`);
     const path = `/chunk-events?${query.join('&')}`;
-    return (await (await this.#debug.request({ method: 'GET', path, signal })).json()) as ChunkEvents;
+    return this.#debug.get<ChunkEvents>(path, signal);
   }
 
   async chainState(signal?: AbortSignal): Promise<ChainState> {
-    const body = (await this.#get('/chainstate', signal)) as Record<keyof ChainState, AmountJson>;
+    const body = await this.#debug.get<Record<keyof ChainState, AmountJson>>('/chainstate', signal);
     return {
       chainTip: Number(body.chainTip),
       block: Number(body.block),
@@ -216,17 +215,15 @@ export class NodeClient implements AsyncDisposable {
   }
 
   async balances(signal?: AbortSignal): Promise<readonly Balance[]> {
-    const body = (await this.#get('/balances', signal)) as {
-      balances: { peer: string; balance: AmountJson }[] | null;
-    };
-    return (body.balances ?? []).map((row) => ({ peer: row.peer, balance: amount(row.balance) }));
+    type Body = { balances: { peer: string; balance: AmountJson }[] | null };
+    const { balances } = await this.#debug.get<Body>('/balances', signal);
+    return (balances ?? []).map((row) => ({ peer: row.peer, balance: amount(row.balance) }));
   }
 
   /** Everything in the node's books about each peer. */
   async accounting(signal?: AbortSignal): Promise<readonly PeerAccount[]> {
-    const { peerData } = (await this.#get('/accounting', signal)) as {
-      peerData: Record<string, Record<keyof PeerAccount, AmountJson>> | null;
-    };
+    type Body = { peerData: Record<string, Record<keyof PeerAccount, AmountJson>> | null };
+    const { peerData } = await this.#debug.get<Body>('/accounting', signal);
     return Object.entries(peerData ?? {}).map(
       ([peer, row]) =>
         ({
@@ -261,11 +258,11 @@ export class NodeClient implements AsyncDisposable {
   }
 
   async #settlements(path: string, signal: AbortSignal | undefined): Promise<Settlements> {
-    const body = (await this.#get(path, signal)) as {
+    const body = await this.#debug.get<{
       totalReceived: AmountJson;
       totalSent: AmountJson;
       settlements: { peer: string; received: AmountJson; sent: AmountJson }[] | null;
-    };
+    }>(path, signal);
     return {
       totalReceived: amount(body.totalReceived),
       totalSent: amount(body.totalSent),
@@ -275,9 +272,5 @@ export class NodeClient implements AsyncDisposable {
         sent: amount(row.sent),
       })),
     };
-  }
-
-  async #get(path: string, signal: AbortSignal | undefined): Promise<unknown> {
-    return (await this.#debug.request({ method: 'GET', path, signal })).json();
   }
 }

@@ -30,8 +30,7 @@ export class PinsClient {
   }
 
   async list(signal?: AbortSignal): Promise<readonly string[]> {
-    const answer = await this.#http.request({ method: 'GET', path: '/pins', signal });
-    return ((await answer.json()) as { references: string[] | null }).references ?? [];
+    return (await this.#http.get<{ references: string[] | null }>('/pins', signal)).references ?? [];
   }
 
   /** Reads and hashes every chunk of one root; all zero when it is not pinned. */
@@ -59,8 +58,8 @@ export class StewardshipClient {
   async isRetrievable(reference: string, signal?: AbortSignal): Promise<boolean> {
     expectHex('stewardship.isRetrievable: reference', reference, DIGITS.reference);
     const path = `/stewardship/${reference}`;
-    const answer = await this.#http.request({ method: 'GET', path, timeoutMs: CONTENT_TIMEOUT_MS, signal });
-    return ((await answer.json()) as { isRetrievable: boolean }).isRetrievable;
+    const request = { method: 'GET', path, timeoutMs: CONTENT_TIMEOUT_MS, signal } as const;
+    return (await this.#http.json<{ isRetrievable: boolean }>(request)).isRetrievable;
   }
 
   /**

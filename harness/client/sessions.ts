@@ -1,6 +1,6 @@
 /** What a node keeps for its owner: batches, and upload sessions. */
 import { DIGITS, expectAmount, expectHex, expectWhole } from '../base/arguments.ts';
-import { CHAIN_TIMEOUT_MS, type HttpClient, settled } from './http.ts';
+import { CHAIN_TIMEOUT_MS, type HttpClient, sent, settled } from './http.ts';
 import { type AmountJson, amount, plainHex } from './json.ts';
 import type { NetworkBatch, Stamp, StampBuckets, Tag } from './types.ts';
 
@@ -25,22 +25,21 @@ export class StampsClient {
   }
 
   async list(signal?: AbortSignal): Promise<readonly Stamp[]> {
-    const answer = await this.#http.request({ method: 'GET', path: '/stamps', signal });
-    return (((await answer.json()) as { stamps: StampJson[] | null }).stamps ?? []).map(stampOf);
+    return ((await this.#http.get<{ stamps: StampJson[] | null }>('/stamps', signal)).stamps ?? []).map(
+      stampOf,
+    );
   }
 
   /** @throws ClientError `stamp.not_usable` while it is too young, `http.404` when the node does not own it */
   async get(batch: string, signal?: AbortSignal): Promise<Stamp> {
     expectHex('stamps.get: batch', batch, DIGITS.hash);
-    const answer = await this.#http.request({ method: 'GET', path: `/stamps/${batch}`, signal });
-    return stampOf((await answer.json()) as StampJson);
+    return stampOf(await this.#http.get<StampJson>(`/stamps/${batch}`, signal));
   }
 
   /** @throws ClientError `http.404` when the node does not own it */
   async buckets(batch: string, signal?: AbortSignal): Promise<StampBuckets> {
     expectHex('stamps.buckets: batch', batch, DIGITS.hash);
-    const answer = await this.#http.request({ method: 'GET', path: `/stamps/${batch}/buckets`, signal });
-    return (await answer.json()) as StampBuckets;
+    return this.#http.get<StampBuckets>(`/stamps/${batch}/buckets`, signal);
   }
 
   /** Answers when the batch is mined; it is usable some blocks later. @param request.amount per chunk */
@@ -51,46 +50,43 @@ export class StampsClient {
     expectAmount('stamps.buy: amount', request.amount);
     expectWhole('stamps.buy: depth', request.depth, DEPTH);
     const query = request.label === undefined ? '' : `?label=${encodeURIComponent(request.label)}`;
-    const answer = await this.#http.request({
+    return this.#http.json<{ batchID: string; txHash: string }>({
       method: 'POST',
       path: `/stamps/${request.amount}/${request.depth}${query}`,
       headers: request.immutable === undefined ? {} : { immutable: String(request.immutable) },
       timeoutMs: CHAIN_TIMEOUT_MS,
       signal,
     });
-    return (await answer.json()) as { batchID: string; txHash: string };
   }
 
   /** Answers when it is mined. @param perChunk added amount @returns hash of the transaction */
   async topUp(batch: string, perChunk: bigint, signal?: AbortSignal): Promise<string> {
     expectHex('stamps.topUp: batch', batch, DIGITS.hash);
     expectAmount('stamps.topUp: perChunk', perChunk);
-    return this.#change(`/stamps/topup/${batch}/${perChunk}`, signal);
+    return sent(
+      this.#http,
+      { method: 'PATCH', path: `/stamps/topup/${batch}/${perChunk}`, signal },
+      'txHash',
+    );
   }
 
   /** Answers when it is mined. @param depth larger than the present one @returns hash of the transaction */
   async dilute(batch: string, depth: number, signal?: AbortSignal): Promise<string> {
     expectHex('stamps.dilute: batch', batch, DIGITS.hash);
     expectWhole('stamps.dilute: depth', depth, DEPTH);
-    return this.#change(`/stamps/dilute/${batch}/${depth}`, signal);
+    return sent(this.#http, { method: 'PATCH', path: `/stamps/dilute/${batch}/${depth}`, signal }, 'txHash');
   }
 
   /** Every batch that the node knows from the chain, of any owner. */
   async network(signal?: AbortSignal): Promise<readonly NetworkBatch[]> {
-    const answer = await this.#http.request({ method: 'GET', path: '/batches', signal });
-    const { batches } = (await answer.json()) as {
+    const { batches } = await this.#http.get<{
       batches: (Omit<NetworkBatch, 'value'> & { value: AmountJson })[] | null;
-    };
+    }>('/batches', signal);
     return (batches ?? []).map((row) => ({
       ...row,
       value: amount(row.value),
       owner: plainHex(row.owner),
     }));
-  }
-
-  async #change(path: string, signal: AbortSignal | undefined): Promise<string> {
-    const answer = await this.#http.request({ method: 'PATCH', path, timeoutMs: CHAIN_TIMEOUT_MS, signal });
-    return ((await answer.json()) as { txHash: string }).txHash;
   }
 }
 
@@ -103,12 +99,12 @@ export class TagsClient {
   }
 
   async create(signal?: AbortSignal): Promise<Tag> {
-    return (await (await this.#http.request({ method: 'POST', path: '/tags', signal })).json()) as Tag;
+    return this.#http.json<Tag>({ method: 'POST', path: '/tags', signal });
   }
 
   async get(uid: number, signal?: AbortSignal): Promise<Tag> {
     expectWhole('tags.get: uid', uid, { min: 0 });
-    return (await (await this.#http.request({ method: 'GET', path: `/tags/${uid}`, signal })).json()) as Tag;
+    return this.#http.get<Tag>(`/tags/${uid}`, signal);
   }
 
   /** Every tag of the node, by uid. */
@@ -116,8 +112,7 @@ export class TagsClient {
     const all: Tag[] = [];
     for (;;) {
       const path = `/tags?offset=${all.length}&limit=${TAGS_PAGE}`;
-      const answer = await this.#http.request({ method: 'GET', path, signal });
-      const { tags } = (await answer.json()) as { tags: Tag[] | null };
+      const { tags } = await this.#http.get<{ tags: Tag[] | null }>(path, signal);
       all.push(...(tags ?? []));
       if ((tags ?? []).length < TAGS_PAGE) return all;
     }

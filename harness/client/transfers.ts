@@ -236,8 +236,8 @@ export class ChunksClient {
     expectHex('chunks.stamp: address', address, DIGITS.hash);
     const headers = this.#uploads.headers('chunks.stamp', options);
     const path = `/envelope/${address}`;
-    const answer = await this.#http.request({ method: 'POST', path, headers, signal: options.signal });
-    const { index, timestamp, signature } = (await answer.json()) as Record<string, string>;
+    const request = { method: 'POST', path, headers, signal: options.signal } as const;
+    const { index, timestamp, signature } = await this.#http.json<Record<string, string>>(request);
     return `${headers[`${this.#dialect.headerPrefix}postage-batch-id`]}${index}${timestamp}${signature}`;
   }
 

@@ -70,6 +70,36 @@ export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: Abo
   }
 }
 
+/**
+ * The result of work that may ignore the signal: once that aborts, nothing waits for the work any longer.
+ * @param why what is thrown then @throws the signal's reason, unless `why` says otherwise
+ */
+export async function orAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  why = (aborted: AbortSignal) => aborted.reason as Error,
+): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(why(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The result of the work, or `late` when it takes longer. */
+export async function orLate<T, L>(
+  work: Promise<T>,
+  { clock, ms, late }: { readonly clock: Pick<Clock, 'timer'>; readonly ms: number; readonly late: L },
+): Promise<T | L> {
+  const passed = Promise.withResolvers<L>();
+  using _timer = clock.timer(Math.max(0, ms), () => passed.resolve(late));
+  return await Promise.race([work, passed.promise]);
+}
+
 /** A request that fails counts as not seen yet: its message becomes what is missing. */
 export async function orMissing<T>(
   prefix: string,

@@ -1,6 +1,8 @@
 /** One run of conformance: a subject is opened, checked row by row, and closed. */
+
 import { withoutSecrets } from '../../formats/shown-url.ts';
 import { HarnessError } from '../base/errors.ts';
+import { orAborted } from '../base/wait.ts';
 import { knownReason } from './known-deviations.ts';
 import { type ConformanceReport, isRed, type Row, type RowResult, totalsOf } from './row.ts';
 import { type RunOptions, runRows } from './run-rows.ts';
@@ -60,12 +62,9 @@ async function openedBy<Subject>(
   signal: AbortSignal,
 ): Promise<Opened<Subject>> {
   signal.throwIfAborted();
-  const interrupted = Promise.withResolvers<never>();
-  const interrupt = () => interrupted.reject(signal.reason as Error);
-  signal.addEventListener('abort', interrupt, { once: true });
   const opening = open(signal);
   try {
-    return await Promise.race([opening, interrupted.promise]);
+    return await orAborted(opening, signal);
   } catch (error) {
     // If `open` itself failed, there is nothing to close.
     void opening.then(
@@ -73,8 +72,6 @@ async function openedBy<Subject>(
       () => undefined,
     );
     throw error;
-  } finally {
-    signal.removeEventListener('abort', interrupt);
   }
 }
 

@@ -1,6 +1,8 @@
 /** What a run measures of itself and its clusters: series in its folder, and metrics for a Prometheus. */
+
 import { messageOf } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { orLate } from '../base/wait.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { type Announcement, announceTestbed, hasDashboards } from '../metrics/dashboards/running.ts';
 import { type MetricsEndpoint, serveTestbed } from '../metrics/endpoint.ts';
@@ -93,14 +95,13 @@ export class RunMetrics implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#signal.aborted && this.#announced?.isHeard() === true) await this.#lastScrape();
+    if (!this.#signal.aborted && this.#announced?.isHeard() === true && this.#endpoint !== undefined)
+      await orLate(this.#endpoint.scraped(), {
+        clock: MACHINE_CLOCK,
+        ms: LAST_SCRAPE_WITHIN_MS,
+        late: undefined,
+      });
     this.#announced?.withdraw();
     await this.#endpoint?.[Symbol.asyncDispose]();
-  }
-
-  async #lastScrape(): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    using _limit = MACHINE_CLOCK.timer(LAST_SCRAPE_WITHIN_MS, late.resolve);
-    await Promise.race([this.#endpoint?.scraped(), late.promise]);
   }
 }

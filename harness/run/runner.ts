@@ -2,6 +2,7 @@
  * Runs scenarios on one cluster, a fresh one or a running one, and writes the run's folder. Failures of a scenario are
  * results, not exceptions; only Ctrl-C and an environment that does not work end a run early.
  */
+
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../formats/clock.ts';
@@ -10,6 +11,7 @@ import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
+import { orAborted } from '../base/wait.ts';
 import { ClientError } from '../client/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { type Incident, incidentText } from '../cluster/nodes/membership.ts';
@@ -330,18 +332,6 @@ async function pictureAfter(
   } catch (error) {
     if (!signal.aborted) problems.push(`no picture of the network: ${messageOf(error)}`);
     return undefined;
-  }
-}
-
-/** Ends even a scenario that ignores its signal: nothing waits for it any longer. */
-async function orAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  const aborted = Promise.withResolvers<never>();
-  const onAbort = () => aborted.reject(signal.reason as Error);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }
 

@@ -16,7 +16,7 @@ export interface Breakage {
   /** Ms since the epoch. */
   readonly at: number;
   /** Absent: it took no time, or still lasts. */
-  readonly endAt?: number;
+  readonly endAt?: number | undefined;
   /** Names of the nodes that it affects, `chain` for the chain; none: the whole cluster. */
   readonly targets: readonly string[];
   /** `node-2 was killed`, or what a fault does: `kills node-2`. */
@@ -24,7 +24,7 @@ export interface Breakage {
   /** The fault that this is. */
   readonly fault?: Fault;
   /** The fault that did this, as it was when it began; absent: it was not done by a fault. */
-  readonly cause?: Pick<Fault, 'id' | 'at' | 'targets'>;
+  readonly cause?: Pick<Fault, 'id' | 'at' | 'targets'> | undefined;
 }
 
 /** Ids are reused once a fault has ended. */
@@ -39,7 +39,7 @@ function isLasting({ fault, endAt }: Breakage): boolean {
 
 export class Broken implements BreakWitness {
   readonly #clock: Pick<Clock, 'now'>;
-  #list: readonly Breakage[] = [];
+  readonly #list: Breakage[] = [];
   /** Entries that still last, by target and what of it they affect. */
   readonly #open = new Map<string, Breakage>();
   readonly #cause = new AsyncLocalStorage<NonNullable<Breakage['cause']>>();
@@ -50,7 +50,7 @@ export class Broken implements BreakWitness {
 
   /** Oldest first. */
   get list(): readonly Breakage[] {
-    return this.#list;
+    return [...this.#list];
   }
 
   /** Its faults, oldest first. */
@@ -66,42 +66,31 @@ export class Broken implements BreakWitness {
   /** Adds a fault, or says what has become of it. */
   note(fault: Fault): void {
     const { at, endAt, targets, text } = fault;
-    const others = this.#list.filter((one) => one.fault === undefined || !isSame(fault)(one.fault));
-    this.#replace([...others, { at, ...(endAt === undefined ? {} : { endAt }), targets, text, fault }]);
+    const known = this.#list.findIndex((one) => one.fault !== undefined && isSame(fault)(one.fault));
+    if (known >= 0) this.#list.splice(known, 1);
+    this.#add({ at, endAt, targets, text, fault });
   }
 
   broke(target: string, text: string, what?: string): void {
     if (what !== undefined) this.mended(target, what);
-    const cause = this.#cause.getStore();
-    const entry = {
-      at: this.#clock.now(),
-      targets: [target],
-      text,
-      ...(cause === undefined ? {} : { cause }),
-    };
+    const entry = { at: this.#clock.now(), targets: [target], text, cause: this.#cause.getStore() };
     if (what !== undefined) this.#open.set(`${target} ${what}`, entry);
-    this.#replace([...this.#list, entry]);
+    this.#add(entry);
   }
 
   mended(target: string, what: string): void {
     const entry = this.#open.get(`${target} ${what}`);
     if (entry === undefined) return;
     this.#open.delete(`${target} ${what}`);
-    this.#replace(this.#list.map((one) => (one === entry ? { ...one, endAt: this.#clock.now() } : one)));
+    const place = this.#list.indexOf(entry);
+    if (place >= 0) this.#list[place] = { ...entry, endAt: this.#clock.now() };
   }
 
-  #replace(list: readonly Breakage[]): void {
-    const surplus = list.length - BROKEN_MAX;
-    const dropped =
-      surplus > 0
-        ? new Set(
-            list
-              .values()
-              .filter((entry) => !isLasting(entry))
-              .take(surplus),
-          )
-        : undefined;
-    const kept = dropped === undefined ? list : list.filter((entry) => !dropped.has(entry));
-    this.#list = kept.toSorted((a, b) => a.at - b.at);
+  /** A fault is added when it has begun: behind what it has broken, but before it in time. */
+  #add(entry: Breakage): void {
+    this.#list.splice(this.#list.findLastIndex(({ at }) => at <= entry.at) + 1, 0, entry);
+    if (this.#list.length <= BROKEN_MAX) return;
+    const oldest = this.#list.findIndex((one) => !isLasting(one));
+    if (oldest >= 0) this.#list.splice(oldest, 1);
   }
 }

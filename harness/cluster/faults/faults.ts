@@ -7,6 +7,7 @@ import { valueText } from '../../base/arguments.ts';
 import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';
+import { orLate } from '../../base/wait.ts';
 import { startedWithout } from '../../places/driver.ts';
 import { type ActiveFault, ActiveFaults } from './active.ts';
 import { type Breakage, Broken, isSame } from './broken.ts';
@@ -255,9 +256,8 @@ export class Faults {
    */
   async healOwn(): Promise<Fault[]> {
     this.#stopBeginning(new HarnessError('INTERRUPTED', 'all faults of this process are being healed'));
-    const late = Promise.withResolvers<void>();
-    using _patience = this.#context.clock.timer(BEGIN_WAIT_MS, late.resolve);
-    await Promise.race([Promise.allSettled(this.#beginning.keys()), late.promise]);
+    const begun = Promise.allSettled(this.#beginning.keys());
+    await orLate(begun, { clock: this.#context.clock, ms: BEGIN_WAIT_MS, late: undefined });
     const own = this.#active.list().filter((fault) => this.history.some(isSame(fault)));
     return this.#endAll(own.toReversed());
   }

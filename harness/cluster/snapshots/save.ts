@@ -10,6 +10,7 @@ import { awaitAll } from '../../base/await-all.ts';
 import { HarnessError, interrupted, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { runProgram } from '../../base/machine/processes.ts';
 import { typed } from '../../base/typed.ts';
+import { orAborted } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import type { Driver } from '../../places/driver.ts';
@@ -164,7 +165,7 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
         }),
       );
       // The nodes run again at once after an interruption, however long the rest of the copy takes.
-      const done = await unlessInterrupted(work(), signal);
+      const done = await (signal === undefined ? work() : orAborted(work(), signal, interrupted));
       await expectStopped(nodes, sights);
       return done;
     })(),
@@ -208,19 +209,6 @@ async function expectStopped(nodes: readonly ClusterNode[], before: readonly Nod
   throw new HarnessError('NODE_STATE', `${namesOf(started)} ${was} started while the data was copied`, {
     hint: 'The copy is of no use. Save again while nothing else starts nodes.',
   });
-}
-
-async function unlessInterrupted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(interrupted(signal));
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }
 
 /** A process that is ended before it has restarted the nodes says so; those of an ephemeral cluster end with it. */

@@ -20,6 +20,8 @@ import { PUSHSYNC, Delivery as Pushed, Receipt } from '../../../node/protocols/p
 import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
 import { Snapshot, STATUS, Get as StatusGet } from '../../../node/protocols/status/wire.ts';
 import { messageOf } from '../../base/errors.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { orLate } from '../../base/wait.ts';
 import type { Conversation } from './conversation.ts';
 import type { Transcript } from './transcript.ts';
 
@@ -38,14 +40,8 @@ class Once<T> {
   }
 
   /** @returns undefined when it has not happened in time */
-  async within(ms: number): Promise<T | undefined> {
-    const late = Promise.withResolvers<undefined>();
-    const timer = setTimeout(late.resolve, ms, undefined);
-    try {
-      return await Promise.race([this.#happened.promise, late.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+  within(ms: number): Promise<T | undefined> {
+    return orLate(this.#happened.promise, { clock: MACHINE_CLOCK, ms, late: undefined });
   }
 }
 

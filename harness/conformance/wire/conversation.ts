@@ -1,10 +1,13 @@
 /** One stream to the node, message by message and, where needed, byte by byte. Everything is recorded. */
+
 import { decodeMessage, encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
 import { FrameReader } from '../../../node/p2p/stream/framing.ts';
 import { HeadersMessage, headersMessage, headersOf } from '../../../node/p2p/stream/headers.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { orLate } from '../../base/wait.ts';
 import { Mismatch } from '../row.ts';
 import { hexText, messageText, type Transcript } from './transcript.ts';
 
@@ -166,10 +169,9 @@ export class Conversation {
 
   async #read(withinMs: number): Promise<Uint8Array | Next> {
     this.#pending ??= this.#raw.read();
-    const silence = Promise.withResolvers<Next>();
-    const timer = setTimeout(() => silence.resolve({ kind: 'silence' }), Math.max(0, withinMs));
+    const silence: Next = { kind: 'silence' };
     try {
-      const bytes = await Promise.race([this.#pending, silence.promise]);
+      const bytes = await orLate(this.#pending, { clock: MACHINE_CLOCK, ms: withinMs, late: silence });
       if (bytes instanceof Uint8Array || bytes === undefined) this.#pending = undefined;
       return bytes ?? { kind: this.#isGone() ? 'gone' : 'end' };
     } catch (error) {
@@ -178,8 +180,6 @@ export class Conversation {
       // Streams hear of the end of the connection first.
       await new Promise((resolve) => setImmediate(resolve));
       return { kind: this.#isGone() ? 'gone' : 'reset' };
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

@@ -3,6 +3,7 @@
  * peer that can behave or misbehave. Requests of the node are answered as by a well-behaved peer with an
  * empty store.
  */
+
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
@@ -24,6 +25,8 @@ import { createTcp } from '../../../node/p2p/tcp-host.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
 import { encodeAmount } from '../../../node/protocols/amounts.ts';
 import { AnnouncePaymentThreshold, PRICING } from '../../../node/protocols/pricing/wire.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { orLate } from '../../base/wait.ts';
 import { Mismatch } from '../row.ts';
 import { Answers, type Unsolicited } from './answers.ts';
 import { ANSWER_MS, Conversation } from './conversation.ts';
@@ -333,10 +336,7 @@ export class Counterpart {
 
   /** Whether the node ends the connection within that time. */
   async endsWithin(ms: number): Promise<boolean> {
-    const timer = Promise.withResolvers<void>();
-    const timeout = setTimeout(timer.resolve, ms);
-    await Promise.race([this.closed, timer.promise]);
-    clearTimeout(timeout);
+    await orLate(this.closed, { clock: MACHINE_CLOCK, ms, late: undefined });
     await nextTurn();
     return this.isClosed;
   }

@@ -1,4 +1,5 @@
 /** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
+import { once } from 'node:events';
 import type { Clock } from '../../../formats/clock.ts';
 import { pause } from '../../base/wait.ts';
 import type { Fault, FaultRequest } from '../../cluster/faults/fault.ts';
@@ -52,7 +53,8 @@ export async function runSchedule(
     const fault = await faults.begin(request);
     onFault?.(fault);
     if (fault.endAt !== undefined) return;
-    await (forMs === undefined ? aborted(over) : pause(clock, forMs, over));
+    if (forMs !== undefined) await pause(clock, forMs, over);
+    else if (!over.aborted) await once(over, 'abort');
     for (const ended of await faults.heal(fault.id)) onFault?.(ended);
   };
 
@@ -91,13 +93,6 @@ async function isDue(when: FaultTrigger, { clock, startedAt, progress, signal }:
   }
   await pause(clock, when.delayMs ?? 0, signal);
   return !signal.aborted;
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  await promise;
 }
 
 /** A fault of machines that names none is one of all: it would meet one that another fault has taken away. */

@@ -1,4 +1,5 @@
 /** From the socket to the first stream, as a stranger: `p2p-protocols.md` 1. */
+
 import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import { peerIdOfKey } from '../../../../node/p2p/address/identity-key.ts';
 import { decodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
@@ -14,6 +15,8 @@ import {
   StaticKeyProofs,
 } from '../../../../node/p2p/noise/noise-stream.ts';
 import { PINGPONG } from '../../../../node/protocols/pingpong/wire.ts';
+import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
+import { orLate } from '../../../base/wait.ts';
 import { Mismatch } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { digestOf, freshIdentity, KEY_KINDS } from '../identities.ts';
@@ -210,15 +213,14 @@ async function pingAnswer(
 
 /** @throws Mismatch when it takes too long, or the other side hangs up */
 export async function within<T>(work: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Mismatch(`no answer within ${ANSWER_MS} ms`)), ANSWER_MS);
+  const late = new Mismatch(`no answer within ${ANSWER_MS} ms`);
   try {
-    return await Promise.race([work, late.promise]);
+    const answer = await orLate(work, { clock: MACHINE_CLOCK, ms: ANSWER_MS, late });
+    if (answer === late) throw late;
+    return answer as T;
   } catch (error) {
     if (error instanceof StreamError) throw new Mismatch(error.message);
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

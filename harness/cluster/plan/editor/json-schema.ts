@@ -22,14 +22,20 @@ export function definitionSchema(): JsonSchema {
 }
 
 /** Dotted paths of all keys: `nodes.batches.depth` is the depth of a batch of a group. */
-export function keyPaths(at: JsonSchema = definitionSchema(), path = ''): string[] {
+export function keyPaths(): string[] {
+  return [...keySchemas().keys()];
+}
+
+/** What is said of each key, by its dotted path. */
+export function keySchemas(at: JsonSchema = definitionSchema(), path = ''): Map<string, JsonSchema> {
   const own = Object.entries(at.properties ?? {}).flatMap(([key, value]) => {
     const inner = path === '' ? key : `${path}.${key}`;
+    const one: [string, JsonSchema] = [inner, value as JsonSchema];
     // The node's option table names the keys below.
-    return inner === OPTIONS_PATH ? [inner] : [inner, ...keyPaths(value as JsonSchema, inner)];
+    return inner === OPTIONS_PATH ? [one] : [one, ...keySchemas(one[1], inner)];
   });
   const others = [...(at.anyOf ?? []), ...(isSchema(at.items) ? [at.items] : [])];
-  return [...new Set([...own, ...others.flatMap((one) => keyPaths(one, path))])];
+  return new Map([...own, ...others.flatMap((one) => [...keySchemas(one, path)])]);
 }
 
 const OPTIONS_PATH = 'nodes.options';

@@ -222,7 +222,7 @@ export const CLUSTER_OPTIONS = {
     flag: { flag: '--link-faults', help: 'put a proxy between the nodes, for link faults' },
   },
   ports: {
-    schema: ports.default('free').describe('free ports, the first of a fixed range, or a map.'),
+    schema: ports.prefault('free').describe('free ports, the first of a fixed range, or a map.'),
     flag: {
       flag: '--port <port>',
       help: 'first port of a fixed range: ten per node, the chain on the tenth',

@@ -50,6 +50,11 @@ export class Mismatch extends Error {
   }
 }
 
+/** @throws Mismatch */
+export function must(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Mismatch(message);
+}
+
 /** The rule does not apply to this subject as it is, or what it needs is missing. */
 export class NotApplicable extends Error {
   constructor(message: string) {

@@ -48,7 +48,7 @@ function nodeOptionsPage(): string {
 
 function clusterFilePage(): string {
   const root = definitionSchema();
-  const rows = keyPaths(root).map((path) => {
+  const rows = keyPaths().map((path) => {
     const { description = '', default: fallback, ...shape } = keyAt(root, path.split('.'));
     return [
       code(path),

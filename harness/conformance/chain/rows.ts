@@ -3,7 +3,7 @@ import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
-import { Mismatch, NotApplicable, type Row } from '../row.ts';
+import { Mismatch, must, NotApplicable, type Row } from '../row.ts';
 import { CHEQUEBOOK, type ContractRequirements, REQUIREMENTS } from './requirements.ts';
 import { type ChainSubject, NOBODY, Questions } from './subject.ts';
 
@@ -65,7 +65,7 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
     'has an id of its own: with that of a public chain nodes expect the contracts there',
     async (ask) => {
       const id = BigInt(await ask.ask<string>('eth_chainId', []));
-      expect(!PUBLIC_CHAINS.includes(id), `eth_chainId: ${id} is a public chain`);
+      must(!PUBLIC_CHAINS.includes(id), `eth_chainId: ${id} is a public chain`);
     },
   ],
   head: [
@@ -74,8 +74,8 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
     async (ask) => {
       const { timestamp } = await ask.ask<{ timestamp: string }>('eth_getBlockByNumber', ['latest', false]);
       const age = BigInt(Math.floor(Date.now() / 1000)) - BigInt(timestamp);
-      expect(age <= HEAD_AGE_MAX_S, `the head is ${age} s old`);
-      expect(age >= -HEAD_AGE_MAX_S, `the head is ${-age} s ahead of this machine's clock`);
+      must(age <= HEAD_AGE_MAX_S, `the head is ${age} s old`);
+      must(age >= -HEAD_AGE_MAX_S, `the head is ${-age} s ahead of this machine's clock`);
     },
   ],
   'token decimals': [
@@ -83,7 +83,7 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
     `counts in units of 10^-${TOKEN_DECIMALS} tokens`,
     async (ask) => {
       const decimals = (await ask.view(ask.address('token'), 'decimals()')).uint(0);
-      expect(decimals === TOKEN_DECIMALS, `decimals(): ${decimals}, expected ${TOKEN_DECIMALS}`);
+      must(decimals === TOKEN_DECIMALS, `decimals(): ${decimals}, expected ${TOKEN_DECIMALS}`);
     },
   ],
   'token answers true': [
@@ -93,7 +93,7 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
       const answer = await ask.view(ask.address('token'), 'approve(address,uint256)', {
         values: [NOBODY, 1n],
       });
-      expect(answer.uint(0) === 1n, `approve: ${answer.uint(0)}, expected 1`);
+      must(answer.uint(0) === 1n, `approve: ${answer.uint(0)}, expected 1`);
     },
   ],
   'postageStamp bucket depth': [
@@ -101,7 +101,7 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
     `sells batches of ${2n ** BUCKET_DEPTH} buckets`,
     async (ask) => {
       const depth = (await ask.view(ask.address('postageStamp'), 'minimumBucketDepth()')).uint(0);
-      expect(depth === BUCKET_DEPTH, `minimumBucketDepth(): ${depth}, expected ${BUCKET_DEPTH}`);
+      must(depth === BUCKET_DEPTH, `minimumBucketDepth(): ${depth}, expected ${BUCKET_DEPTH}`);
     },
   ],
   'postageStamp validity': [
@@ -109,14 +109,14 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
     `sells no batch for less than ${VALIDITY_BLOCKS_MIN} blocks`,
     async (ask) => {
       const blocks = (await ask.view(ask.address('postageStamp'), 'minimumValidityBlocks()')).uint(0);
-      expect(blocks >= VALIDITY_BLOCKS_MIN, `minimumValidityBlocks(): ${blocks}`);
+      must(blocks >= VALIDITY_BLOCKS_MIN, `minimumValidityBlocks(): ${blocks}`);
     },
   ],
   'postageStamp runs': [
     'postageStamp',
     'is not paused: nodes do not start on one that is',
     async (ask) => {
-      expect(!(await ask.view(ask.address('postageStamp'), 'paused()')).bool(0), 'paused(): true');
+      must(!(await ask.view(ask.address('postageStamp'), 'paused()')).bool(0), 'paused(): true');
     },
   ],
   'postageStamp price': [
@@ -125,11 +125,11 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
     async (ask) => {
       const stamp = ask.address('postageStamp');
       const price = (await ask.view(stamp, 'lastPrice()')).uint(0);
-      expect(price > 0n, 'lastPrice(): 0, batches never lose value');
+      must(price > 0n, 'lastPrice(): 0, batches never lose value');
       const events = await logs(ask, stamp, 'PriceUpdate(uint256)', ask.startBlock + 1n);
       const told = events.at(-1);
-      expect(told !== undefined, `no PriceUpdate after block ${ask.startBlock}: nodes go on with price 0`);
-      expect(BigInt(told.data) === price, `PriceUpdate: ${BigInt(told.data)}, but lastPrice() is ${price}`);
+      must(told !== undefined, `no PriceUpdate after block ${ask.startBlock}: nodes go on with price 0`);
+      must(BigInt(told.data) === price, `PriceUpdate: ${BigInt(told.data)}, but lastPrice() is ${price}`);
     },
   ],
   'postageStamp batches': [
@@ -151,7 +151,7 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
       const salt = keccak256(fromHex(NOBODY));
       const data = encodeCall(selectorOf('deploySimpleSwap(address,uint256,bytes32)'), NOBODY, 0n, salt);
       const gas = BigInt(await ask.ask<string>('eth_estimateGas', [{ from: NOBODY, to, data }]));
-      expect(gas <= DEPLOY_GAS, `eth_estimateGas: ${gas}, nodes give ${DEPLOY_GAS}`);
+      must(gas <= DEPLOY_GAS, `eth_estimateGas: ${gas}, nodes give ${DEPLOY_GAS}`);
     },
   ],
   'chequebookFactory strangers': [
@@ -161,7 +161,7 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
       const view = await ask.view(ask.address('chequebookFactory'), 'deployedContracts(address)', {
         values: [NOBODY],
       });
-      expect(!view.bool(0), `deployedContracts(${NOBODY}): true`);
+      must(!view.bool(0), `deployedContracts(${NOBODY}): true`);
     },
   ],
   'chequebookFactory copies': [
@@ -172,13 +172,13 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
       const master = toHex((await ask.view(factory, 'master()')).address(0));
       const [event] = await logs(ask, factory, 'SimpleSwapDeployed(address)', ask.startBlock);
       if (event === undefined) throw new NotApplicable('no chequebook was ever deployed');
-      expect(event.topics.length === 1, 'SimpleSwapDeployed: the address is indexed, expected in the data');
+      must(event.topics.length === 1, 'SimpleSwapDeployed: the address is indexed, expected in the data');
       const chequebook = `0x${event.data.slice(-40)}`;
       const code = await ask.code(chequebook);
       const proxy = `${PROXY.head}${master}${PROXY.tail}`;
-      expect(code === proxy, `the code of ${chequebook} is ${code.slice(0, 100)}, expected ${proxy}`);
+      must(code === proxy, `the code of ${chequebook} is ${code.slice(0, 100)}, expected ${proxy}`);
       const known = await ask.view(factory, 'deployedContracts(address)', { values: [chequebook] });
-      expect(known.bool(0), `deployedContracts(${chequebook}): false`);
+      must(known.bool(0), `deployedContracts(${chequebook}): false`);
     },
   ],
   'swapPriceOracle price': [
@@ -186,7 +186,7 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
     'has a price above 0: without one no cheques flow',
     async (ask) => {
       const answer = await ask.view(ask.address('swapPriceOracle'), 'getPrice()', { words: 2 });
-      expect(answer.uint(0) > 0n, 'getPrice(): 0');
+      must(answer.uint(0) > 0n, 'getPrice(): 0');
     },
   ],
 };
@@ -202,14 +202,14 @@ export const CHAIN_ROWS: readonly Row<ChainSubject>[] = [
       const id = keccak256(new TextEncoder().encode(role));
       const values = [id, ask.address(member)];
       const has = await ask.view(ask.address(name), 'hasRole(bytes32,address)', { values });
-      expect(has.bool(0), `hasRole(${role}, ${member}): false`);
+      must(has.bool(0), `hasRole(${role}, ${member}): false`);
     }),
   ),
   ...LINKS.map(([name, view, other]) =>
     row(`${name} ${view} is ${other}`, name, `works with the ${other} that nodes are told`, async (ask) => {
       const named = `0x${toHex((await ask.view(ask.address(name), view)).address(0))}`;
       const expected = ask.address(other).toLowerCase();
-      expect(named === expected, `${view}: ${named}, expected ${expected}`);
+      must(named === expected, `${view}: ${named}, expected ${expected}`);
     }),
   ),
   ...REVERTS.map(([name, signature, values]) =>
@@ -229,7 +229,7 @@ export const CHAIN_ROWS: readonly Row<ChainSubject>[] = [
 async function isAsTold(ask: Questions, stamp: string, { topics, data }: Log): Promise<boolean> {
   const [, id = ''] = topics;
   const told = readWords(data, BATCH_CREATED);
-  expect(
+  must(
     topics.length === 2 && told.count === 6,
     `BatchCreated has ${topics.length} topics and ${told.count} words`,
   );
@@ -237,12 +237,12 @@ async function isAsTold(ask: Questions, stamp: string, { topics, data }: Log): P
   const [owner, depth] = [batch.uint(0), batch.uint(1)];
   if (owner === 0n) return false;
   const [toldOwner, toldDepth] = [told.uint(2), told.uint(3)];
-  expect(
+  must(
     owner === toldOwner,
     `batches(${id}): owner ${owner.toString(16)}, the event says ${toldOwner.toString(16)}`,
   );
   // It may have been diluted since.
-  expect(depth >= toldDepth, `batches(${id}): depth ${depth}, the event says ${toldDepth}`);
+  must(depth >= toldDepth, `batches(${id}): depth ${depth}, the event says ${toldDepth}`);
   return true;
 }
 
@@ -274,12 +274,12 @@ function needed(
   return [
     row(`${name} code`, name, 'has code', async (ask) => {
       const address = await addressOf(ask);
-      expect((await ask.code(address)).length > 0, `${address} has no code`);
+      must((await ask.code(address)).length > 0, `${address} has no code`);
     }),
     ...needs.transactions.map((signature) =>
       row(`${name} ${shortName(signature)}`, name, `has the function ${signature}`, async (ask) => {
         const selector = selectorOf(signature).replace(/^0x/, '');
-        expect(
+        must(
           (await ask.code(await addressOf(ask))).includes(selector),
           `the code knows no selector ${selector}`,
         );
@@ -293,7 +293,7 @@ function needed(
     ...needs.events.map((signature) =>
       row(`${name} event ${shortName(signature)}`, name, `emits ${signature}`, async (ask) => {
         const topic = topicOf(signature).replace(/^0x/, '');
-        expect((await ask.code(await addressOf(ask))).includes(topic), `the code knows no topic ${topic}`);
+        must((await ask.code(await addressOf(ask))).includes(topic), `the code knows no topic ${topic}`);
       }),
     ),
   ];
@@ -336,12 +336,8 @@ async function refused(ask: Questions, call: Readonly<Record<string, string>>): 
     answer = await ask.ask<string>('eth_call', [call, 'latest']);
   } catch (error) {
     const data: unknown = (error as { data?: unknown }).data;
-    expect(typeof data === 'string' && data.length >= 10, `the revert has the data ${JSON.stringify(data)}`);
+    must(typeof data === 'string' && data.length >= 10, `the revert has the data ${JSON.stringify(data)}`);
     return;
   }
   throw new Mismatch(`the call succeeds and answers ${answer}`);
-}
-
-function expect(condition: boolean, message: string): asserts condition {
-  if (!condition) throw new Mismatch(message);
 }

@@ -8,7 +8,7 @@ import { HeadersMessage, headersMessage, headersOf } from '../../../node/p2p/str
 import type { RawStream } from '../../../node/p2p/transport.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { orLate } from '../../base/wait.ts';
-import { Mismatch } from '../row.ts';
+import { Mismatch, must } from '../row.ts';
 import { hexText, messageText, type Transcript } from './transcript.ts';
 
 /** A node that is not asked to wait answers within seconds; this much means that it hangs. */
@@ -141,6 +141,14 @@ export class Conversation {
   /** The node ends the stream without an answer, in whatever way. @throws Mismatch */
   async expectNoAnswer(what: string, withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['end', 'reset', 'gone'], `expected no answer to ${what}`, withinMs);
+  }
+
+  /** The node gives up on a stream on which nothing is said. @throws Mismatch */
+  async expectGivenUp(withinMs: number): Promise<void> {
+    const next = await this.next(withinMs);
+    this.record(next);
+    const isGivenUp = next.kind === 'reset' || next.kind === 'gone';
+    must(isGivenUp, `the stream was still open after ${withinMs} ms`);
   }
 
   async #expect(kinds: readonly Next['kind'][], why: string, withinMs: number): Promise<void> {

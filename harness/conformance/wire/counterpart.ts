@@ -27,11 +27,10 @@ import { encodeAmount } from '../../../node/protocols/amounts.ts';
 import { AnnouncePaymentThreshold, PRICING } from '../../../node/protocols/pricing/wire.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { orLate } from '../../base/wait.ts';
-import { Mismatch } from '../row.ts';
+import { Mismatch, must } from '../row.ts';
 import { Answers, type Unsolicited } from './answers.ts';
 import { ANSWER_MS, Conversation } from './conversation.ts';
 import { freshIdentity } from './identities.ts';
-import { must } from './must.ts';
 import { Transcript } from './transcript.ts';
 
 /** For dialling and securing a connection. */
@@ -339,6 +338,11 @@ export class Counterpart {
     await orLate(this.closed, { clock: MACHINE_CLOCK, ms, late: undefined });
     await nextTurn();
     return this.isClosed;
+  }
+
+  /** @param after what was done, for the message @throws Mismatch unless the node ends the connection */
+  async mustEnd(after = ''): Promise<void> {
+    must(await this.endsWithin(ANSWER_MS), `${after}the connection was still open after ${ANSWER_MS} ms`);
   }
 
   async leave(): Promise<void> {

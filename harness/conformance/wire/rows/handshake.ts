@@ -12,10 +12,9 @@ import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import { HANDSHAKE_TIMEOUT_MS } from '../../../../node/p2p/handshake/handshake.ts';
 import { Ack, Syn, type SynAck, WELCOME_BYTES_MAX } from '../../../../node/p2p/handshake/wire.ts';
 import type { AddressRecord, Generation } from '../../../../node/p2p/host.ts';
-import { Mismatch, NotApplicable } from '../../row.ts';
+import { Mismatch, must, NotApplicable } from '../../row.ts';
 import { ANSWER_MS } from '../conversation.ts';
 import { type Counterpart, handshakeId } from '../counterpart.ts';
-import { must } from '../must.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 
 /** Clocks of two machines may differ by this much. */
@@ -133,12 +132,7 @@ export async function silentHandshake(desk: Desk): Promise<void> {
   const [generation] = await desk.memory.generations();
   if (generation === undefined) throw new NotApplicable('the node speaks no handshake');
   const conversation = await stranger.open(handshakeId(generation));
-  const next = await conversation.next(HANDSHAKE_TIMEOUT_MS + ANSWER_MS);
-  conversation.record(next);
-  must(
-    next.kind === 'reset' || next.kind === 'gone',
-    `the stream was still open after ${HANDSHAKE_TIMEOUT_MS + ANSWER_MS} ms`,
-  );
+  await conversation.expectGivenUp(HANDSHAKE_TIMEOUT_MS + ANSWER_MS);
 }
 
 function rowsOf(generation: Generation): readonly WireEntry[] {
@@ -209,7 +203,7 @@ function rowsOf(generation: Generation): readonly WireEntry[] {
           const { conversation } = await stranger.greet(generation);
           conversation.send(Ack, lie.ack(stranger.ack(generation), stranger, generation), 'Ack');
           conversation.end();
-          must(await stranger.endsWithin(ANSWER_MS), `the connection was still open after ${ANSWER_MS} ms`);
+          await stranger.mustEnd();
           await desk.memory.mustBeThere();
         }),
       }),

@@ -13,11 +13,10 @@ import { PUSHSYNC } from '../../../../node/protocols/pushsync/wire.ts';
 import { RETRIEVAL } from '../../../../node/protocols/retrieval/wire.ts';
 import { STATUS } from '../../../../node/protocols/status/wire.ts';
 import { SWAP } from '../../../../node/protocols/swap/wire.ts';
-import { NotApplicable } from '../../row.ts';
+import { must, NotApplicable } from '../../row.ts';
 import { ANSWER_MS } from '../conversation.ts';
 import { handshakeId } from '../counterpart.ts';
 import { BREAKING_FRAMES, IDLE_FRAMES, NO_MESSAGES, openedAndReset } from '../hostile-bytes.ts';
-import { must } from '../must.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
 import { within } from './connection.ts';
@@ -177,18 +176,12 @@ async function wrongHandshakes(desk: Desk, generation: Generation): Promise<void
     const conversation = await stranger.open(handshakeId(generation));
     conversation.sendBytes(bytes, `${what} for Syn`);
     conversation.end();
-    must(
-      await stranger.endsWithin(ANSWER_MS),
-      `${what} for Syn: the connection was still open after ${ANSWER_MS} ms`,
-    );
+    await stranger.mustEnd(`${what} for Syn: `);
     const other = await desk.stranger();
     const { conversation: second } = await other.greet(generation);
     second.sendBytes(bytes, `${what} for Ack`);
     second.end();
-    must(
-      await other.endsWithin(ANSWER_MS),
-      `${what} for Ack: the connection was still open after ${ANSWER_MS} ms`,
-    );
+    await other.mustEnd(`${what} for Ack: `);
   }
 }
 

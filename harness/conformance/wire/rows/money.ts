@@ -5,11 +5,10 @@ import { decodeAmount, encodeAmount } from '../../../../node/protocols/amounts.t
 import { Payment, PaymentAck, PSEUDOSETTLE } from '../../../../node/protocols/pseudosettle/wire.ts';
 import { DEDUCTION_HEADER, EmitCheque, EXCHANGE_HEADER, SWAP } from '../../../../node/protocols/swap/wire.ts';
 import { encodeCheque, type SignedCheque, signCheque } from '../../../../node/swap/cheque.ts';
-import { NotApplicable } from '../../row.ts';
+import { must, NotApplicable } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { digestOf } from '../identities.ts';
-import { must } from '../must.ts';
 import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { hexText } from '../transcript.ts';
 import { held, overlayOf } from './pullsync.ts';

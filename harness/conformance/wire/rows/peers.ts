@@ -7,10 +7,9 @@ import type { AddressRecord, Generation } from '../../../../node/p2p/host.ts';
 import { BATCH_MAX, HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
 import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
 import { Get, Snapshot, STATUS } from '../../../../node/protocols/status/wire.ts';
-import { type Level, Mismatch, NotApplicable } from '../../row.ts';
+import { type Level, Mismatch, must, NotApplicable } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { Counterpart } from '../counterpart.ts';
-import { must } from '../must.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 
 /**
@@ -43,7 +42,7 @@ export const PRICING_ROWS = table({ group: 'pricing', level: 'read' }, [
       async check(desk) {
         const peer = await desk.fresh();
         await peer.announce(threshold);
-        must(await peer.endsWithin(ANSWER_MS), `the connection was still open after ${ANSWER_MS} ms`);
+        await peer.mustEnd();
       },
     }),
   ),
@@ -159,37 +158,33 @@ export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) =>
     conversation.end();
     return conversation;
   };
-  const fresh = async (desk: Desk) => {
+  /** With a peer of its own, which the node keeps. */
+  const keeping = (check: (desk: Desk, peer: Counterpart) => Promise<void>) => async (desk: Desk) => {
     await desk.requireGeneration(generation);
-    return desk.fresh({ generation });
+    const peer = await desk.fresh({ generation });
+    await check(desk, peer);
+    must(!(await peer.endsWithin(200)), 'the node closed the connection');
   };
   const records = (desk: Desk, count: number) => strangersRecords(count, desk.options.networkId, generation);
-  const stays = async (peer: Counterpart) =>
-    must(!(await peer.endsWithin(200)), 'the node closed the connection');
   return table({ group: 'hive', level: 'write' }, [
     {
       id: `hive ${version} records`,
       about: `takes ${BATCH_MAX} records in one message`,
-      async check(desk) {
-        const peer = await fresh(desk);
+      check: keeping(async (desk, peer) => {
         await (await gossip(desk, peer, records(desk, BATCH_MAX))).expectEnd();
-        await stays(peer);
-      },
+      }),
     },
     {
       id: `hive ${version} nothing`,
       about: 'takes a message without records',
-      async check(desk) {
-        const peer = await fresh(desk);
+      check: keeping(async (desk, peer) => {
         await (await gossip(desk, peer, [])).expectEnd();
-        await stays(peer);
-      },
+      }),
     },
     {
       id: `hive ${version} wrong records`,
       about: 'drops records that are wrong one by one, and keeps the stream and the peer',
-      async check(desk) {
-        const peer = await fresh(desk);
+      check: keeping(async (desk, peer) => {
         const [good, unsigned, nowhere, own] = records(desk, 4) as [
           AddressRecord,
           AddressRecord,
@@ -203,32 +198,27 @@ export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) =>
           { ...own, overlay },
         ];
         await (await gossip(desk, peer, [...wrong, good])).expectEnd();
-        await stays(peer);
-      },
+      }),
     },
     {
       id: `hive ${version} too many`,
       about: `resets a stream that brings more than ${BUDGET} records, and keeps the peer`,
-      async check(desk) {
-        const peer = await fresh(desk);
+      check: keeping(async (desk, peer) => {
         const [one] = records(desk, 1) as [AddressRecord];
         const many = Array.from({ length: BUDGET + 1 }, () => one);
         await (await gossip(desk, peer, many)).expectRefusal(`${many.length} records`);
-        await stays(peer);
-      },
+      }),
     },
     {
       id: `hive ${version} budget`,
       about: `refuses what goes beyond ${BUDGET} records in several messages`,
-      async check(desk) {
-        const peer = await fresh(desk);
+      check: keeping(async (desk, peer) => {
         const [one] = records(desk, 1) as [AddressRecord];
         const batch = Array.from({ length: BATCH_MAX }, () => one);
         const messages = Math.floor(BUDGET / BATCH_MAX);
         for (let n = 0; n < messages; n++) await (await gossip(desk, peer, batch)).expectEnd();
         await (await gossip(desk, peer, batch)).expectRefusal(`${(messages + 1) * BATCH_MAX} records`);
-        await stays(peer);
-      },
+      }),
     },
     {
       id: `hive ${version} gossip`,

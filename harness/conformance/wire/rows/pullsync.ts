@@ -16,10 +16,9 @@ import {
   Syn,
   Want,
 } from '../../../../node/protocols/pullsync/wire.ts';
-import { Mismatch, NotApplicable } from '../../row.ts';
+import { Mismatch, must, NotApplicable } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
-import { must } from '../must.ts';
 import { type Desk, table } from '../subject.ts';
 
 /** Chunks of one offer. */

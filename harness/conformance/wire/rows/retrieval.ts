@@ -3,11 +3,10 @@ import { proximityOrder } from '../../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
 import { Ack } from '../../../../node/p2p/handshake/wire.ts';
 import { Delivery, RETRIEVAL, Request } from '../../../../node/protocols/retrieval/wire.ts';
-import { NotApplicable } from '../../row.ts';
+import { must, NotApplicable } from '../../row.ts';
 import { ANSWER_MS } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { digestOf } from '../identities.ts';
-import { must } from '../must.ts';
 import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { held, overlayOf, valid } from './pullsync.ts';
 

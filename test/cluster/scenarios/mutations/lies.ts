@@ -134,7 +134,7 @@ export function waits(ms: number, file = ''): Lie {
 
 export const impatience = waits(1000);
 
-/** Nodes, harness and scenarios read the same clocks. @returns path of the one that does */
+/** Harness and scenarios read the same clock. @returns path of the one that does */
 function reader(): string {
   return (
     callers().find(
@@ -150,10 +150,10 @@ function reader(): string {
 export function lasts<C extends object>(prototype: C, method: keyof C & string, ms: number, file = ''): Lie {
   return () => {
     let gone = 0;
-    for (const clock of [performance, Date]) {
-      const now = presentOf(clock, 'now')?.bind(clock) as typeof clock.now;
-      vi.spyOn(clock, 'now').mockImplementation(() =>
-        reader().includes(join(SCENARIOS, file)) ? now() + gone : now(),
+    for (const name of ['now', 'monotonic'] as const) {
+      const read = presentOf(MACHINE_CLOCK, name) as typeof MACHINE_CLOCK.now;
+      vi.spyOn(MACHINE_CLOCK, name).mockImplementation(() =>
+        reader().includes(join(SCENARIOS, file)) ? read() + gone : read(),
       );
     }
     replace(prototype, method, async (call) => {

@@ -6,6 +6,7 @@ import { CommanderError } from 'commander';
 import { withShownUrls } from '../formats/shown-url.ts';
 import { EXIT, exitCodeOf, HarnessError, messageOf } from './base/errors.ts';
 import { forTerminal } from './base/foreign-text.ts';
+import { MACHINE_CLOCK } from './base/machine/clock.ts';
 import { asTyped } from './base/typed.ts';
 import { compileCacheDir } from './cluster/state/compile-cache.ts';
 import { defaultStateDir } from './cluster/state/state-folder.ts';
@@ -90,7 +91,7 @@ function outputFailed(name: string, error: NodeJS.ErrnoException): void {
 function end(why: string): void {
   if (interruption.signal.aborted) return;
   interruption.abort(new HarnessError('INTERRUPTED', why));
-  setTimeout(() => process.exit(endedBy ?? EXIT.interrupted), CLEANUP_LIMIT_MS).unref();
+  MACHINE_CLOCK.timer(CLEANUP_LIMIT_MS, () => process.exit(endedBy ?? EXIT.interrupted), true);
 }
 
 function fail(error: unknown): number {

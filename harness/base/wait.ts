@@ -100,6 +100,16 @@ export async function orLate<T, L>(
   return await Promise.race([work, passed.promise]);
 }
 
+/** Calls `work` again and again, with this time between, until it is disposed. Keeps no process alive. */
+export function every(clock: Pick<Clock, 'timer'>, ms: number, work: () => void): Disposable {
+  const tick = () => {
+    timer = clock.timer(ms, tick, true);
+    work();
+  };
+  let timer = clock.timer(ms, tick, true);
+  return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
+}
+
 /** A request that fails counts as not seen yet: its message becomes what is missing. */
 export async function orMissing<T>(
   prefix: string,

@@ -4,9 +4,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { inLine, inLines, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { excerpt, formatMs, grouped } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { paceText, type StepProgress } from '../base/terminal/pace.ts';
 import { type Column, clip, renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
+import { every } from '../base/wait.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
 import type { Figure, RepeatedRun, RunResult, ScenarioResult } from './result.ts';
 
@@ -51,7 +53,7 @@ export function formatBytes(bytes: number): string {
 export class StepDisplay {
   readonly #style: ConsoleStyle;
   readonly #write: (text: string) => void;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Disposable | undefined;
   #state: { name: string; detail: string; part: StepProgress | undefined; startedMs: number } | undefined;
   #frame = 0;
 
@@ -61,12 +63,12 @@ export class StepDisplay {
   }
 
   start(name: string): void {
-    clearInterval(this.#timer);
-    this.#state = { name, detail: '', part: undefined, startedMs: performance.now() };
+    this.#timer?.[Symbol.dispose]();
+    this.#state = { name, detail: '', part: undefined, startedMs: MACHINE_CLOCK.monotonic() };
     const { live } = this.#style;
     if (live) this.#draw();
-    this.#timer = setInterval(() => (live ? this.#draw() : this.#tell()), live ? FRAME_MS : TELL_MS);
-    this.#timer.unref();
+    const show = () => (live ? this.#draw() : this.#tell());
+    this.#timer = every(MACHINE_CLOCK, live ? FRAME_MS : TELL_MS, show);
   }
 
   detail(text: string): void {
@@ -82,10 +84,10 @@ export class StepDisplay {
   end(succeeded: boolean, ms?: number): void {
     const state = this.#state;
     if (state === undefined) return;
-    clearInterval(this.#timer);
+    this.#timer?.[Symbol.dispose]();
     this.#state = undefined;
     const mark = succeeded ? paint(this.#style, 'green', '✔') : paint(this.#style, 'red', '✖');
-    const took = formatMs(ms ?? performance.now() - state.startedMs);
+    const took = formatMs(ms ?? MACHINE_CLOCK.monotonic() - state.startedMs);
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${this.#line(mark, state, state.detail, took)}\n`);
   }
 
@@ -99,7 +101,7 @@ export class StepDisplay {
   #tell(): void {
     const state = this.#state;
     if (state === undefined) return;
-    const elapsedMs = performance.now() - state.startedMs;
+    const elapsedMs = MACHINE_CLOCK.monotonic() - state.startedMs;
     // Progress comes first: the end of a long line is cut.
     const pace = state.part === undefined ? '' : paceText(state.part, elapsedMs);
     const detail = [pace, state.detail].filter((text) => text !== '').join(' · ');
@@ -110,7 +112,7 @@ export class StepDisplay {
     const state = this.#state;
     if (state === undefined) return;
     const spinner = SPINNER[this.#frame++ % SPINNER.length] as string;
-    const elapsedMs = performance.now() - state.startedMs;
+    const elapsedMs = MACHINE_CLOCK.monotonic() - state.startedMs;
     const bar = state.part === undefined ? '' : `  ${barText(state.part, elapsedMs)}`;
     const text = `  ${spinner} ${state.name.padEnd(NAME_WIDTH)} ${state.detail}${bar}  ${formatMs(elapsedMs)}`;
     this.#write(`${CLEAR_LINE}${clip(text, this.#style.width - 1)}`);

@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite } from '../base/errors.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 
 /**
  * Makes a folder that nothing has made before, for exactly one of all who ask for its name.
@@ -27,5 +28,5 @@ export function newRunFolder(runs: string, name: string): string {
 
 /** The moment as the beginning of a run's name, to the second. */
 export function runMoment(): string {
-  return new Date().toISOString().replaceAll(':', '-').slice(0, 19);
+  return new Date(MACHINE_CLOCK.now()).toISOString().replaceAll(':', '-').slice(0, 19);
 }

@@ -1,6 +1,9 @@
 /** What a run prints while scenarios run side by side: a line for each that has ended, and what runs now. */
+
 import { formatMs } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { clip } from '../base/terminal/table.ts';
+import { every } from '../base/wait.ts';
 import { type ConsoleStyle, paint } from './console.ts';
 import type { ScenarioOutcome, ScenarioResult } from './result.ts';
 
@@ -23,20 +26,19 @@ export class ScenarioDisplay implements Disposable {
   readonly #total: number;
   /** One row each, in order of their beginning: a suite may have a scenario with several parameters. */
   readonly #running: { readonly name: string; readonly startedMs: number }[] = [];
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Disposable;
   #ended = 0;
 
   constructor(total: number, style: ConsoleStyle, write: (text: string) => void) {
     this.#total = total;
     this.#style = style;
     this.#write = write;
-    this.#timer = setInterval(() => this.#tell(), style.live ? FRAME_MS : TELL_MS);
-    this.#timer.unref();
+    this.#timer = every(MACHINE_CLOCK, style.live ? FRAME_MS : TELL_MS, () => this.#tell());
   }
 
   update({ name, ended }: { readonly name: string; readonly ended?: ScenarioResult }): void {
     if (ended === undefined) {
-      this.#running.push({ name, startedMs: performance.now() });
+      this.#running.push({ name, startedMs: MACHINE_CLOCK.monotonic() });
       return;
     }
     const index = this.#running.findIndex((row) => row.name === name);
@@ -52,13 +54,13 @@ export class ScenarioDisplay implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#timer);
+    this.#timer[Symbol.dispose]();
     if (this.#style.live) this.#write(CLEAR_LINE);
   }
 
   #tell(): void {
     if (this.#running.length === 0) return;
-    const nowMs = performance.now();
+    const nowMs = MACHINE_CLOCK.monotonic();
     const running = this.#running.map(({ name, startedMs }) => `${name} ${formatMs(nowMs - startedMs)}`);
     const text = `  … ${this.#ended} of ${this.#total} scenarios ended · ${running.join(' · ')}`;
     const { live, width } = this.#style;

@@ -1,6 +1,7 @@
 /** Reading the logs of nodes and of the chain: their last lines, and lines added later. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { MACHINE_CLOCK } from '../machine/clock.ts';
+import { pause } from '../wait.ts';
 
 /** Read at once on the way back from the end of a file; log lines are some hundred bytes. */
 const TAIL_BYTES = 1024 * 1024;
@@ -67,9 +68,7 @@ export async function* follow(path: string, signal: AbortSignal, lines = 0): Asy
     const size = logSize(path);
     if (size < at) at = 0;
     if (size === at) {
-      await sleep(FOLLOW_PAUSE_MS, undefined, { signal }).catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-      });
+      await pause(MACHINE_CLOCK, FOLLOW_PAUSE_MS, signal);
       continue;
     }
     const end = Math.min(size, at + FOLLOW_BYTES);

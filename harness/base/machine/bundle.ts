@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writ
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
+import { MACHINE_CLOCK } from './clock.ts';
 import { programPath, programSuffix } from './programs.ts';
 
 /** Size in bytes and modification time in milliseconds of each file that went into a bundle. */
@@ -27,7 +28,7 @@ export interface Bundle {
  */
 export async function bundleProgram(source: string, folder: string): Promise<Bundle> {
   const { build } = await import('esbuild');
-  const startedAt = Date.now();
+  const startedAt = MACHINE_CLOCK.now();
   const { metafile, outputFiles } = await build({
     // The program of a node's worker threads, which is looked for beside the code that starts it.
     entryPoints: [

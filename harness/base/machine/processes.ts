@@ -6,7 +6,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { MACHINE_CLOCK } from './clock.ts';
 
 /** A program to start. `env` is added to what the testbed's own environment passes on. */
 export interface Command {
@@ -235,10 +235,10 @@ function gone(id: ProcessId, withinMs: number): Promise<boolean> {
 }
 
 async function holds(condition: () => boolean, withinMs: number): Promise<boolean> {
-  const startedAt = performance.now();
+  const startedAt = MACHINE_CLOCK.monotonic();
   while (!condition()) {
-    if (performance.now() - startedAt > withinMs) return false;
-    await sleep(EXIT_POLL_MS);
+    if (MACHINE_CLOCK.monotonic() - startedAt > withinMs) return false;
+    await MACHINE_CLOCK.sleep(EXIT_POLL_MS);
   }
   return true;
 }

@@ -2,8 +2,11 @@
  * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds
  * one per step in progress.
  */
+
 import { inLine } from '../foreign-text.ts';
 import { formatMs } from '../format.ts';
+import { MACHINE_CLOCK } from '../machine/clock.ts';
+import { every } from '../wait.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;
@@ -33,15 +36,14 @@ function progressLine(progress: StepNews): string {
 
 export function lineProgress(write: (text: string) => void): ProgressView {
   const underWay = new Map<string, { news: StepNews; sinceMs: number }>();
-  const timer = setInterval(() => {
-    const nowMs = performance.now();
+  const timer = every(MACHINE_CLOCK, TELL_MS, () => {
+    const nowMs = MACHINE_CLOCK.monotonic();
     for (const { news, sinceMs } of underWay.values())
       write(`  … ${progressLine({ ...news, ms: nowMs - sinceMs })}\n`);
-  }, TELL_MS);
-  timer.unref();
+  });
   return {
     update(news) {
-      const sinceMs = underWay.get(news.step)?.sinceMs ?? performance.now();
+      const sinceMs = underWay.get(news.step)?.sinceMs ?? MACHINE_CLOCK.monotonic();
       if (!news.done) {
         underWay.set(news.step, { news, sinceMs });
         return;
@@ -49,7 +51,7 @@ export function lineProgress(write: (text: string) => void): ProgressView {
       underWay.delete(news.step);
       write(`  ✔ ${progressLine(news)}\n`);
     },
-    end: () => Promise.resolve(clearInterval(timer)),
+    end: () => Promise.resolve(timer[Symbol.dispose]()),
   };
 }
 

@@ -53,7 +53,8 @@ export async function serveHealth(): Promise<Health> {
 }
 
 /** @throws when a node or the chain does not answer */
-async function checkCluster({ nodes, chain }: Cluster): Promise<void> {
-  const signal = AbortSignal.timeout(CHECK_TIMEOUT_MS);
+async function checkCluster({ nodes, chain, clock }: Cluster): Promise<void> {
+  using limit = clock.deadline(CHECK_TIMEOUT_MS);
+  const { signal } = limit;
   await Promise.all([chain.height(signal), ...nodes.map(({ client }) => client.readiness(signal))]);
 }

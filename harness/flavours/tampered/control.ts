@@ -2,8 +2,10 @@
  * How other processes reach a tampered node: its faults and counters on disk, and a request to reload them
  * now.
  */
+
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError } from '../../base/errors.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { type Counts, type NodeFault, readControl, readCounts, removeFault, writeFault } from './settings.ts';
 
 const HOST = '127.0.0.1';
@@ -35,10 +37,11 @@ async function ask(dataDir: string, path: '/reload' | '/flush'): Promise<void> {
   if (control === undefined) return;
   const url = `http://${HOST}:${control.port}${path}`;
   try {
+    using limit = MACHINE_CLOCK.deadline(ANSWER_MS);
     const { statusCode, body } = await requestDirectly(url, {
       method: 'POST',
       headers: { authorization: `Bearer ${control.token}` },
-      signal: AbortSignal.timeout(ANSWER_MS),
+      signal: limit.signal,
     });
     await body.dump();
     // After a node was killed, its port may be another program's.

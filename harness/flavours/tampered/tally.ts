@@ -1,4 +1,7 @@
 /** What a tampered node has done so far, kept on disk so that it survives a kill. */
+
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { every } from '../../base/wait.ts';
 import { type Counts, readCounts, writeCounts } from './settings.ts';
 
 /** Between two checks for anything to write down, milliseconds. */
@@ -8,11 +11,11 @@ export class Tally implements Disposable {
   readonly #dataDir: string;
   readonly #counts = new Map<string, Record<string, number>>();
   readonly #changed = new Set<string>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Disposable;
 
   constructor(dataDir: string) {
     this.#dataDir = dataDir;
-    this.#timer = setInterval(() => this.flush(), FLUSH_MS).unref();
+    this.#timer = every(MACHINE_CLOCK, FLUSH_MS, () => this.flush());
   }
 
   /** @param of key of a fault, or name of a behaviour */
@@ -33,7 +36,7 @@ export class Tally implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#timer);
+    this.#timer[Symbol.dispose]();
     this.flush();
   }
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatMs, grouped } from '../../../../harness/base/format.ts';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
@@ -14,6 +14,7 @@ import {
 } from '../../../../harness/report/console.ts';
 import { escapeXml, junitXml } from '../../../../harness/report/junit.ts';
 import { type RunResult, runPassed, type ScenarioResult } from '../../../../harness/report/result.ts';
+import { manualMachine } from '../manual-machine.ts';
 
 const scenario = (more: Partial<ScenarioResult> = {}): ScenarioResult => ({
   name: 'smoke',
@@ -283,44 +284,36 @@ test('without a terminal a step is one plain line without colour', () => {
   expect(written[0]).not.toContain('\u001b');
 });
 
-test('without a terminal a long step reports its progress and speed every five seconds', () => {
-  vi.useFakeTimers();
-  try {
-    const written: string[] = [];
-    const display = new StepDisplay({ width: 100, colour: false, live: false }, (text) => written.push(text));
-    display.start('ledger');
-    display.progress(0, 18_944, 'chunks');
-    vi.advanceTimersByTime(4000);
-    expect(written).toEqual([]);
-    display.progress(2500, 18_944, 'chunks');
-    vi.advanceTimersByTime(1000);
-    expect(written.splice(0)).toEqual([
-      expect.stringMatching(/^ {2}… ledger +2,500 of 18,944 chunks, 500\/s, 32\.9 s left +5\.0 s\n$/),
-    ]);
-    display.end(true);
-    vi.advanceTimersByTime(60_000);
-    expect(written).toHaveLength(1);
-  } finally {
-    vi.useRealTimers();
-  }
+test('without a terminal a long step reports its progress and speed every five seconds', async () => {
+  const clock = manualMachine();
+  const written: string[] = [];
+  const display = new StepDisplay({ width: 100, colour: false, live: false }, (text) => written.push(text));
+  display.start('ledger');
+  display.progress(0, 18_944, 'chunks');
+  await clock.advance(4000);
+  expect(written).toEqual([]);
+  display.progress(2500, 18_944, 'chunks');
+  await clock.advance(1000);
+  expect(written.splice(0)).toEqual([
+    expect.stringMatching(/^ {2}… ledger +2,500 of 18,944 chunks, 500\/s, 32\.9 s left +5\.0 s\n$/),
+  ]);
+  display.end(true);
+  await clock.advance(60_000);
+  expect(written).toHaveLength(1);
 });
 
-test('a terminal shows the bar, the rate and the remaining time of the running step', () => {
-  vi.useFakeTimers();
-  try {
-    let shown = '';
-    const display = new StepDisplay({ width: 140, colour: false, live: true }, (text) => void (shown = text));
-    display.start('upload');
-    display.detail('on node-0');
-    display.progress(50, 200, 'uploads');
-    vi.advanceTimersByTime(2000);
-    expect(shown).toMatch(
-      /upload +on node-0 {2}█{5}░{15} 25 % {2}50 of 200 uploads, 25\.0\/s, 6\.0 s left {2}2\.0 s/,
-    );
-    display.end(true);
-  } finally {
-    vi.useRealTimers();
-  }
+test('a terminal shows the bar, the rate and the remaining time of the running step', async () => {
+  const clock = manualMachine();
+  let shown = '';
+  const display = new StepDisplay({ width: 140, colour: false, live: true }, (text) => void (shown = text));
+  display.start('upload');
+  display.detail('on node-0');
+  display.progress(50, 200, 'uploads');
+  await clock.advance(2000);
+  expect(shown).toMatch(
+    /upload +on node-0 {2}█{5}░{15} 25 % {2}50 of 200 uploads, 25\.0\/s, 6\.0 s left {2}2\.0 s/,
+  );
+  display.end(true);
 });
 
 test('NO_COLOR keeps a terminal plain', () => {

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ScenarioResult } from '../../../../harness/report/result.ts';
 import { ScenarioDisplay } from '../../../../harness/report/scenario-display.ts';
+import { manualMachine } from '../manual-machine.ts';
 
 const result = (name: string, more: Partial<ScenarioResult> = {}): ScenarioResult => ({
   name,
@@ -16,37 +17,36 @@ const result = (name: string, more: Partial<ScenarioResult> = {}): ScenarioResul
   ...more,
 });
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
-
-test('each scenario gets a line when it ends, and those still running are named with their time', () => {
+test('each scenario gets a line when it ends, and those still running are named with their time', async () => {
+  const clock = manualMachine();
   const written: string[] = [];
   using display = new ScenarioDisplay(3, { width: 80, colour: false, live: false }, (text) =>
     written.push(text),
   );
   for (const name of ['feed', 'feed', 'gc']) display.update({ name });
-  vi.advanceTimersByTime(1000);
+  await clock.advance(1000);
   display.update({ name: 'feed', ended: result('feed') });
   display.update({ name: 'gc', ended: result('gc', { result: 'skipped', skipReason: 'needs a Bee' }) });
   expect(written.splice(0)).toEqual([
     expect.stringMatching(/^ {2}✔ feed +1 of 1 assertions +1\.5 s\n$/),
     expect.stringMatching(/^ {2}- gc +needs a Bee +1\.5 s\n$/),
   ]);
-  vi.advanceTimersByTime(14_000);
+  await clock.advance(14_000);
   expect(written.splice(0)).toEqual(['  … 2 of 3 scenarios ended · feed 15.0 s\n']);
   display.update({ name: 'feed', ended: result('feed', { result: 'error' }) });
-  vi.advanceTimersByTime(60_000);
+  await clock.advance(60_000);
   expect(written).toEqual([expect.stringMatching(/^ {2}✖ feed/)]);
 });
 
-test('no line is wider than a terminal', () => {
+test('no line is wider than a terminal', async () => {
+  const clock = manualMachine();
   const written: string[] = [];
   using display = new ScenarioDisplay(9, { width: 60, colour: false, live: true }, (text) =>
     written.push(text),
   );
   for (const name of ['kill-during-upload', 'network-availability', 'redistribution-round'])
     display.update({ name });
-  vi.advanceTimersByTime(1000);
+  await clock.advance(1000);
   display.update({ name: 'gc', ended: result('gc', { skipReason: 'needs '.repeat(30) }) });
   const lines = written.map((text) => text.replace('\r\u001b[2K', '').trimEnd());
   for (const line of lines) expect(line.length).toBeLessThanOrEqual(60);

@@ -1,26 +1,23 @@
 import { expect, test, vi } from 'vitest';
 import { paceText } from '../../../../../harness/base/terminal/pace.ts';
 import { lineProgress, liveProgress } from '../../../../../harness/base/terminal/progress.ts';
+import { manualMachine } from '../../manual-machine.ts';
 
 test('without a terminal a start prints a line per finished step, and every five seconds what is under way', async () => {
-  vi.useFakeTimers();
-  try {
-    const written: string[] = [];
-    const view = lineProgress((text) => written.push(text));
-    view.update({ step: 'chain', done: true, detail: '7 contracts', ms: 600 });
-    view.update({ step: 'nodes', done: false, detail: '0 of 50 ready' });
-    vi.advanceTimersByTime(3000);
-    view.update({ step: 'nodes', done: false, detail: '12 of 50 ready' });
-    expect(written.splice(0)).toEqual([expect.stringMatching(/^ {2}✔ chain +7 contracts +600 ms\n$/)]);
-    vi.advanceTimersByTime(2000);
-    expect(written.splice(0)).toEqual([expect.stringMatching(/^ {2}… nodes +12 of 50 ready +5\.0 s\n$/)]);
-    view.update({ step: 'nodes', done: true, detail: '50 of 50 ready', ms: 7000 });
-    await view.end();
-    vi.advanceTimersByTime(60_000);
-    expect(written).toEqual([expect.stringMatching(/^ {2}✔ nodes +50 of 50 ready +7\.0 s\n$/)]);
-  } finally {
-    vi.useRealTimers();
-  }
+  const clock = manualMachine();
+  const written: string[] = [];
+  const view = lineProgress((text) => written.push(text));
+  view.update({ step: 'chain', done: true, detail: '7 contracts', ms: 600 });
+  view.update({ step: 'nodes', done: false, detail: '0 of 50 ready' });
+  await clock.advance(3000);
+  view.update({ step: 'nodes', done: false, detail: '12 of 50 ready' });
+  expect(written.splice(0)).toEqual([expect.stringMatching(/^ {2}✔ chain +7 contracts +600 ms\n$/)]);
+  await clock.advance(2000);
+  expect(written.splice(0)).toEqual([expect.stringMatching(/^ {2}… nodes +12 of 50 ready +5\.0 s\n$/)]);
+  view.update({ step: 'nodes', done: true, detail: '50 of 50 ready', ms: 7000 });
+  await view.end();
+  await clock.advance(60_000);
+  expect(written).toEqual([expect.stringMatching(/^ {2}✔ nodes +50 of 50 ready +7\.0 s\n$/)]);
 });
 
 test('on a terminal a start that fails ends its list and nothing else', async () => {

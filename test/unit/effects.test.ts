@@ -1,4 +1,7 @@
-/** Effects of a node happen in the files of its edge only: lint says so, and this tries what lint says. */
+/**
+ * Effects of a node happen in the files of its edge only, and the harness and its scenarios read no time but that of
+ * a clock: lint says so, and this tries what lint says.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,6 +24,12 @@ const edge = config.overrides
   .filter(({ files }) => files.includes('node/**/*.ts'))
   .flatMap(({ excludeFiles = [] }) => excludeFiles);
 
+/** Files of the harness that read the machine's time themselves. */
+const TIME_EDGE =
+  config.overrides.find(
+    ({ files, rules }) => files.includes('scenarios/**/*.ts') && 'no-restricted-imports' in rules,
+  )?.excludeFiles ?? [];
+
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'effects-'));
@@ -28,9 +37,9 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Files of a folder in which lint finds effects, by path. */
-function effectsIn(cwd: string): string[] {
-  const { stdout } = spawnSync(OXLINT, ['--config', CONFIG, '--format', 'json', 'formats', 'node'], {
+/** Files of folders in which lint finds effects, by path. */
+function effectsIn(cwd: string, ...folders: string[]): string[] {
+  const { stdout } = spawnSync(OXLINT, ['--config', CONFIG, '--format', 'json', ...folders], {
     cwd,
     encoding: 'utf8',
     maxBuffer: 2 ** 26,
@@ -87,7 +96,7 @@ test('lint refuses every effect in formats and the core of a node, and none at i
     write(path, EFFECTS.join('\n').replaceAll('export const x', 'const x'));
   write('node/postage/types.ts', "import type { Server } from 'node:http';\nexport type Given = Server;");
   write('node/postage/hash.ts', "import { createHash } from 'node:crypto';\nexport const x = createHash;");
-  const found = new Set(effectsIn(folder));
+  const found = new Set(effectsIn(folder, 'formats', 'node'));
   expect([...found].sort()).toEqual(core.sort());
 });
 
@@ -104,6 +113,25 @@ test('the edge is what the page says, and each part of it has effects', () => {
   for (const source of sources) cpSync(join(ROOT, source), join(whole, source));
   const everywhere = config.overrides.map(({ files, rules }) => ({ files, rules }));
   writeFileSync(join(whole, CONFIG), JSON.stringify({ ...config, overrides: everywhere }));
-  const found = effectsIn(whole);
+  const found = effectsIn(whole, 'formats', 'node');
   expect(edge.filter((pattern) => !found.some((file) => matchesGlob(file, pattern)))).toEqual([]);
+});
+
+const TIME = EFFECTS.filter((text) => /\bnow\(|setTimeout\(|setInt|setIm|timeout|timers/.test(text));
+
+test('lint refuses the machine’s time in harness and scenarios, and none where it is handed out', () => {
+  const refused = TIME.map((text, index) => {
+    const path = `${index % 2 === 0 ? 'harness/run' : 'scenarios/steps'}/time-${index}.ts`;
+    write(path, text);
+    return path;
+  });
+  const listed = execFileSync('git', ['ls-files', 'harness', 'scenarios'], { cwd: ROOT, encoding: 'utf8' });
+  const sources = listed.trim().split('\n');
+  const isEdge = (path: string) => TIME_EDGE.some((pattern) => matchesGlob(path, pattern));
+  // Lint does not tell a moment that is given from the present one.
+  const present = (path: string) => /new Date\(\)/.test(readFileSync(join(ROOT, path), 'utf8'));
+  expect(sources.filter((path) => path.endsWith('.ts') && !isEdge(path) && present(path))).toEqual([]);
+  write('harness/run/format.ts', 'export const x = new Date(0).toISOString();');
+  write('harness/web/live/page.ts', TIME.join('\n').replaceAll('export const x', 'const x'));
+  expect([...new Set(effectsIn(folder, 'harness', 'scenarios'))].sort()).toEqual(refused.sort());
 });

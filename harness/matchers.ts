@@ -69,11 +69,13 @@ export const matchers: {
 } = {
   async toHold(received, reference, limits = {}) {
     expectHex('toHold: reference', reference, DIGITS.reference);
-    const timeout = AbortSignal.timeout(limits.timeoutMs ?? HOLD_TIMEOUT_MS);
-    const signal = limits.signal === undefined ? timeout : AbortSignal.any([timeout, limits.signal]);
-    const asked = { reference, signal, isNot: this.isNot === true };
-    if (received instanceof ClusterNode) return heldByNode(received, asked);
-    return heldByCluster(clusterOf('toHold', received), asked);
+    const subject = received instanceof ClusterNode ? received : clusterOf('toHold', received);
+    const { clock } = subject instanceof ClusterNode ? subject.client : subject;
+    using limit = clock.deadline(limits.timeoutMs ?? HOLD_TIMEOUT_MS, limits.signal);
+    const asked = { reference, signal: limit.signal, isNot: this.isNot === true };
+    return subject instanceof ClusterNode
+      ? await heldByNode(subject, asked)
+      : await heldByCluster(subject, asked);
   },
 
   async toHaveDelivered(received, reference, limits) {

@@ -60,6 +60,8 @@ export interface NodeClientOptions extends UploadsOptions, TokenSource {
 /** A node's HTTP API as methods and types, in both dialects. @throws ClientError from every method */
 export class NodeClient implements AsyncDisposable {
   readonly name: string;
+  /** Of the network that the node belongs to. */
+  readonly clock: Clock;
   readonly dialect: Dialect;
   readonly bytes: BytesClient;
   readonly chunks: ChunksClient;
@@ -84,6 +86,7 @@ export class NodeClient implements AsyncDisposable {
     this.name = options.node;
     this.dialect = options.dialect ?? DIALECTS.svc;
     const { node, token, tokenFile, foreign, clock = MACHINE_CLOCK } = options;
+    this.clock = clock;
     this.#http = new HttpClient({ node, base: options.api, token, tokenFile, foreign, clock });
     this.#debug =
       options.debug === undefined

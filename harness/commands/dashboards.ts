@@ -1,8 +1,8 @@
 /** `svcnet dashboards`: Prometheus and Grafana for a running cluster, until interrupted. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { checkPortsFree, pickFreePorts } from '../base/machine/ports.ts';
 import { ownProcess } from '../base/machine/processes.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -251,7 +251,7 @@ async function follow(
     try {
       if (readRunning(cluster.folder)?.owner.pid !== process.pid) {
         // `down` stops the dashboards before the cluster.
-        await sleep(END_PAUSE_MS, undefined, { signal });
+        await MACHINE_CLOCK.sleep(END_PAUSE_MS, signal);
         if (!isThere()) throw goneError(cluster.name);
         note('  stopped by another command\n');
         return;
@@ -261,7 +261,7 @@ async function follow(
       if (current !== written && isThere()) {
         writeFileSync(join(dashboardsFolder(cluster.folder), NODE_TARGETS), (written = current));
       }
-      await sleep(CHECK_PAUSE_MS, undefined, { signal });
+      await MACHINE_CLOCK.sleep(CHECK_PAUSE_MS, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
     }

@@ -2,6 +2,7 @@
 
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { isAlive } from '../base/machine/processes.ts';
 import { driverOf } from '../cluster/lifecycle/drivers.ts';
 import { removeLeftovers } from '../cluster/lifecycle/leftovers.ts';
@@ -23,11 +24,11 @@ import { answer, type ClusterFlags, type CommandContext } from './context.ts';
  */
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
   const { stateDir } = context;
-  const startedAt = performance.now();
+  const startedAt = MACHINE_CLOCK.monotonic();
   const names = meant(stateDir, flags);
   const outcomes = await Promise.allSettled(names.map((name) => remove(stateDir, name)));
   await removeLeftovers(stateDir);
-  const durationMs = Math.round(performance.now() - startedAt);
+  const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
   const removed = outcomes.flatMap((each) =>
     each.status === 'fulfilled' && each.value !== undefined ? [each.value] : [],
   );

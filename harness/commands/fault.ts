@@ -1,6 +1,7 @@
 /** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`: inject faults into a cluster, list and heal them. */
 import { Command } from 'commander';
 import { formatMs } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { type Column, renderTable } from '../base/terminal/table.ts';
 import { effectText, type Fault, type FaultKind, type FaultRequest } from '../cluster/faults/fault.ts';
 import { type FaultField, NODE_FIELD } from '../cluster/faults/fields.ts';
@@ -137,7 +138,7 @@ export async function heal(
 export function activeFaults(list: readonly Fault[]): readonly string[] {
   return list.map(
     ({ id, at, text, effect }) =>
-      `  fault ${id} for ${formatMs(Date.now() - at)}: ${text} (${effectText(effect)})`,
+      `  fault ${id} for ${formatMs(MACHINE_CLOCK.now() - at)}: ${text} (${effectText(effect)})`,
   );
 }
 
@@ -150,7 +151,7 @@ const COLUMNS = [
 
 function faultTable(list: readonly Fault[], { width }: CommandContext): readonly string[] {
   if (list.length === 0) return ['  no fault is active'];
-  const rows = list.map(({ id, at, endAt = Date.now(), text, effect }) => [
+  const rows = list.map(({ id, at, endAt = MACHINE_CLOCK.now(), text, effect }) => [
     id,
     formatMs(endAt - at),
     text,

@@ -1,6 +1,7 @@
 /** `svcnet stop|start|kill|pause|resume NODE`: change one node. */
 
 import { formatMs } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { whereItRuns } from '../cluster/cluster-document.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
@@ -21,9 +22,9 @@ const command =
   (nodeName, flags, context) =>
     onCluster(flags, context, async (cluster) => {
       const node = cluster.node(nodeName);
-      const startedAt = performance.now();
+      const startedAt = MACHINE_CLOCK.monotonic();
       await ACTIONS[action](node, context.signal);
-      const durationMs = Math.round(performance.now() - startedAt);
+      const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
       const { name, state } = node;
       const document = { name: cluster.name, node: name, action, state, ...whereItRuns(node), durationMs };
       answer(context, document, [`  ${name} is ${state}   ${formatMs(durationMs)}`]);

@@ -1,6 +1,7 @@
 /** `svcnet snapshot save|ls|rm`: save a cluster, to start others from it with `svcnet up --snapshot`. */
 
 import { formatMs, plural } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
@@ -20,14 +21,14 @@ export async function saveSnapshot(
   flags: ClusterFlags & { force?: boolean },
   context: CommandContext,
 ): Promise<void> {
-  const startedAt = performance.now();
+  const startedAt = MACHINE_CLOCK.monotonic();
   await onCluster(flags, context, async (cluster) => {
     const record = await cluster.saveSnapshot(name, {
       force: flags.force ?? false,
       signal: context.signal,
       onProgress: (text) => context.note(`  ${text}\n`),
     });
-    const durationMs = Math.round(performance.now() - startedAt);
+    const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
     answer(context, { ...documentOf({ path: '', record }), durationMs }, [
       `  saved ${cluster.name} as ${name}: ${plural(record.nodes.length, 'node')} at block ${record.height}, ${formatBytes(record.sizeBytes)}, in ${formatMs(durationMs)}`,
       `  start it with: ${typed(`up --snapshot ${name} --name ${name}`)}`,

@@ -2,6 +2,7 @@
 
 import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { plainHex } from '../client/json.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { batchAmount } from '../cluster/plan/definition.ts';
@@ -39,7 +40,7 @@ export async function stamp(
     throw new HarnessError('USAGE', `${other}, but with --owner the testbed buys the batch for an account`);
   }
   await onCluster(flags, context, async (cluster) => {
-    const startedAt = performance.now();
+    const startedAt = MACHINE_CLOCK.monotonic();
     const amount = flags.amount ?? batchAmount(flags.ttl, await termsOf(cluster));
     const request = { amount, depth: flags.depth, immutable: flags.mutable !== true };
     const label = flags.label === undefined ? {} : { label: flags.label };
@@ -52,7 +53,7 @@ export async function stamp(
       if (flags.wait) await cluster.usable(bought.batchID, { signal, ...limits });
       return bought;
     });
-    const durationMs = Math.round(performance.now() - startedAt);
+    const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
     const document = {
       name: cluster.name,
       ...whose,

@@ -1,5 +1,4 @@
 /** `svcnet status`: cluster health, debts and problems, once or refreshed. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
 import { Screen } from '../base/terminal/screen.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -44,20 +43,21 @@ async function readStatus(
   cluster: Cluster,
   signal: AbortSignal,
 ): Promise<{ document: StatusDocument; faults: readonly Fault[] }> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  const { chain, clock } = cluster;
+  using limit = clock.deadline(ANSWER_LIMIT_MS, signal);
   const [height, nodes] = await Promise.all([
-    cluster.chain.rpc === '' ? { value: null } : replyOf(cluster.chain.height(limit)),
+    chain.rpc === '' ? { value: null } : replyOf(chain.height(limit.signal)),
     askNodes(cluster.nodes, signal),
   ]);
   const faults = await cluster.faults.list();
-  const isolated = await isolationOf(nodes, cluster.nodes, { faults, nowMs: Date.now(), signal });
+  const isolated = await isolationOf(nodes, cluster.nodes, { faults, nowMs: clock.now(), signal });
   throwIfInterrupted(signal);
   const { name, seed } = cluster.toJSON();
   const document = statusDocument({
-    at: new Date().toISOString(),
+    at: new Date(clock.now()).toISOString(),
     name,
     seed,
-    rpc: cluster.chain.shownRpc,
+    rpc: chain.shownRpc,
     height,
     nodes,
     isolated,
@@ -84,7 +84,7 @@ async function watch(cluster: Cluster, watching: Watching, context: CommandConte
       // A cluster that is being removed looks as if its nodes had crashed.
       if (!watching.isThere()) throw clusterGone(cluster.name);
       view.show(document);
-      await sleep(watching.intervalMs, undefined, { signal });
+      await cluster.clock.sleep(watching.intervalMs, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
     }

@@ -1,6 +1,7 @@
 /** A network of any size as seen by the server of the live page, without processes: each look finds more work done. */
 
 import type { PartLog } from '../../harness/base/logs/file-log.ts';
+import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
 import type { Backlog, ChunkEvents, StatusRecord, Topology } from '../../harness/client/types.ts';
 import type { Incident } from '../../harness/cluster/nodes/membership.ts';
 import type { ObservedNode } from '../../harness/inspect/live/network-observer.ts';
@@ -41,6 +42,7 @@ export function syntheticNetwork({
   return {
     cluster: {
       name: 'synthetic',
+      clock: MACHINE_CLOCK,
       driver: 'process',
       seed: 7n,
       nodes,
@@ -76,6 +78,7 @@ function syntheticNode(
   const others = overlays.filter((_, other) => other !== place);
   const pushed = () => place * work * 3;
   const client = {
+    clock: MACHINE_CLOCK,
     status(): Promise<Partial<StatusRecord>> {
       if (place === 0 && hostile !== undefined) return Promise.reject(new Error(hostile));
       const reserveSize = 100 * ((place * 7) % 23) + work;

@@ -78,7 +78,8 @@ export class MoveReader {
       reader.without--;
       return [];
     }
-    const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    using asking = node.client.clock.deadline(ANSWER_LIMIT_MS, interruption);
+    const { signal } = asking;
     this.#onAsked(place);
     const end = await replyOf(node.client.chunkEvents({ after: END, limit: 1 }, signal));
     const { cursor } = reader;

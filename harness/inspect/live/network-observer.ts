@@ -2,7 +2,7 @@
  * What the nodes report about themselves, by GET alone: watching must change nothing, so it neither pings nor
  * connects. Every request is independent; a node that does not answer does not affect the others.
  */
-import { performance } from 'node:perf_hooks';
+import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import type { Settlements } from '../../client/money-types.ts';
 import type { Backlog, StatusRecord, Topology } from '../../client/types.ts';
@@ -79,13 +79,15 @@ interface LinkMemory {
 
 export class NetworkObserver {
   readonly #nodes: readonly ObservedNode[];
+  readonly #clock: Clock;
   readonly #memories: Memory[];
   readonly #places: ReadonlyMap<string, number>;
   readonly #links = new Map<string, LinkMemory>();
   #shared: Used | undefined;
 
-  constructor(nodes: readonly ObservedNode[]) {
+  constructor({ nodes, clock }: { readonly nodes: readonly ObservedNode[]; readonly clock: Clock }) {
     this.#nodes = nodes;
+    this.#clock = clock;
     this.#memories = nodes.map((node) => ({ view: unheardOf(node), requestCount: 0 }));
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
   }
@@ -118,7 +120,7 @@ export class NetworkObserver {
     );
     const pairs = found.flatMap((one) => (one === undefined ? [] : [one.pair]));
     return {
-      at: Date.now(),
+      at: this.#clock.now(),
       nodes: found.map((one) => one?.figures ?? null),
       latencies: [
         latencyOf(pairs, 'push', 0.5),
@@ -175,7 +177,7 @@ export class NetworkObserver {
     const pids = this.#nodes.flatMap(({ pid, running }) => (running && pid !== undefined ? [pid] : []));
     const [shared] = pids.filter((pid, i) => pids.indexOf(pid) !== i);
     const before = this.#shared;
-    this.#shared = shared === undefined ? undefined : usedOf(shared, performance.now());
+    this.#shared = shared === undefined ? undefined : usedOf(shared, this.#clock.monotonic());
     return this.#shared === undefined ? null : sharedFigures(this.#shared, before);
   }
 
@@ -189,14 +191,15 @@ export class NetworkObserver {
       delete memory.reading;
       return undefined;
     }
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    using deadline = this.#clock.deadline(ANSWER_LIMIT_MS, signal);
+    const limit = deadline.signal;
     memory.requestCount += reportsBacklog(node) ? FIGURE_REQUESTS : FIGURE_REQUESTS - 1;
     const [status, metrics, backlog] = await Promise.all([
       replyOf(node.client.status(limit)),
       replyOf(
         node.client
           .metrics(limit)
-          .then((text) => readingOf(text, { at: performance.now(), asked: memory.requestCount })),
+          .then((text) => readingOf(text, { at: this.#clock.monotonic(), asked: memory.requestCount })),
       ),
       reportsBacklog(node) ? replyOf(node.client.backlog(limit)) : undefined,
     ]);
@@ -218,7 +221,8 @@ export class NetworkObserver {
     known: Memory,
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, { readonly side: Side; readonly latencyMs: number | undefined }>> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+    using deadline = this.#clock.deadline(ANSWER_LIMIT_MS, signal);
+    const limit = deadline.signal;
     known.requestCount += RELATION_REQUESTS;
     const [topology, chainState, balances, byTime, byCheques, chequebook, health] = await Promise.all([
       replyOf(client.topology(limit)),
@@ -263,7 +267,7 @@ export class NetworkObserver {
 
   /** The amount charged is the increase of the debt plus what was paid meanwhile. */
   #flow(key: string, { balance, settled, sent, received }: Side): number {
-    const [total, paid, at] = [balance + settled, sent + received, performance.now()];
+    const [total, paid, at] = [balance + settled, sent + received, this.#clock.monotonic()];
     const before = this.#links.get(key);
     const flow = before === undefined ? 0 : flowSince(before, { total, paid, at });
     this.#links.set(key, { total, paid, at, flow });

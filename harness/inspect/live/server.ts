@@ -46,6 +46,7 @@ export async function serveUi({ port }: UiOptions, { cluster, isThere, assets }:
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const watch = new ClusterWatch(cluster, { isThere, tell: (delta) => viewers.tell(JSON.stringify(delta)) });
   const viewers = new Viewers({
+    clock: cluster.clock,
     snapshot: () => JSON.stringify(watch.snapshot),
     onWatched: (watched) => watch.watch(watched),
   });

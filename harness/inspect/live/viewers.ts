@@ -3,6 +3,8 @@
  * nothing more, and then the whole current state.
  */
 import type { Writable } from 'node:stream';
+import type { Clock } from '../../../formats/clock.ts';
+import { every } from '../../base/wait.ts';
 
 /** Proxies and browsers treat a long silent connection as dead. */
 const HEARTBEAT_MS = 5000;
@@ -18,22 +20,20 @@ interface Viewer {
 }
 
 export interface ViewersDeps {
+  readonly clock: Pick<Clock, 'now' | 'timer'>;
   /** The current state as JSON. */
   readonly snapshot: () => string;
   /** Called when the first viewer has come or the last one has gone. */
   readonly onWatched: (watched: boolean) => void;
-  readonly now?: () => number;
 }
 
 export class Viewers {
   readonly #viewers = new Set<Viewer>();
   readonly #deps: ViewersDeps;
-  readonly #now: () => number;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Disposable | undefined;
 
   constructor(deps: ViewersDeps) {
     this.#deps = deps;
-    this.#now = deps.now ?? Date.now;
   }
 
   get count(): number {
@@ -54,7 +54,7 @@ export class Viewers {
     });
     this.#send(viewer, message('snapshot', this.#deps.snapshot()));
     if (this.#viewers.size > 1) return;
-    this.#timer = setInterval(() => this.beat(), HEARTBEAT_MS);
+    this.#timer = every(this.#deps.clock, HEARTBEAT_MS, () => this.#beat());
     this.#deps.onWatched(true);
   }
 
@@ -67,10 +67,11 @@ export class Viewers {
     }
   }
 
-  beat(): void {
+  #beat(): void {
     for (const viewer of this.#viewers) {
-      if (viewer.blockedSince === undefined) this.#send(viewer, message('beat', String(this.#now())));
-      else if (this.#now() - viewer.blockedSince > STUCK_MS) viewer.stream.destroy();
+      if (viewer.blockedSince === undefined)
+        this.#send(viewer, message('beat', String(this.#deps.clock.now())));
+      else if (this.#deps.clock.now() - viewer.blockedSince > STUCK_MS) viewer.stream.destroy();
     }
   }
 
@@ -80,12 +81,12 @@ export class Viewers {
   }
 
   #send(viewer: Viewer, text: string): void {
-    if (!viewer.stream.write(text)) viewer.blockedSince = this.#now();
+    if (!viewer.stream.write(text)) viewer.blockedSince = this.#deps.clock.now();
   }
 
   #remove(viewer: Viewer): void {
     if (!this.#viewers.delete(viewer) || this.#viewers.size > 0) return;
-    clearInterval(this.#timer);
+    this.#timer?.[Symbol.dispose]();
     this.#deps.onWatched(false);
   }
 }

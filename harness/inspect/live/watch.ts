@@ -2,9 +2,9 @@
  * The one loop that watches the cluster, for all viewers together and only while there is one. The more nodes
  * there are, the less often each is read, so that watching takes only a small share of the machine.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../base/errors.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { inUnits, plural, TOKEN_DECIMALS } from '../../base/format.ts';
+import { pause } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { isSame } from '../../cluster/faults/broken.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
@@ -34,6 +34,7 @@ const STATE_PAUSE_MS = 250;
 /** What the watch needs of a cluster. */
 export interface Watched {
   readonly name: string;
+  readonly clock: Clock;
   readonly driver: DriverName;
   readonly seed: bigint | undefined;
   readonly nodes: readonly ObservedNode[];
@@ -68,7 +69,7 @@ export class ClusterWatch {
   constructor(cluster: Watched, deps: WatchDeps) {
     this.#cluster = cluster;
     this.#deps = deps;
-    this.#observer = new NetworkObserver(cluster.nodes);
+    this.#observer = new NetworkObserver(cluster);
     this.#moves = new MoveReader(cluster.nodes, (place) => this.#observer.asked(place));
     this.#state = new UiState(viewOf(cluster), this.#observer.views);
     this.#forget = cluster.membership.onIncident((incident) => this.#put({ events: [eventOf(incident)] }));
@@ -112,7 +113,7 @@ export class ClusterWatch {
   async #followFigures(signal: AbortSignal): Promise<void> {
     for (let turn = 0; !signal.aborted && this.#state.cluster.phase === 'here'; turn++) {
       await this.#observeOnce(turn % FIGURES_PER_RELATIONS === 0, signal);
-      await pause(this.#state.cluster.intervalMs, signal);
+      await pause(this.#cluster.clock, this.#state.cluster.intervalMs, signal);
     }
   }
 
@@ -122,15 +123,15 @@ export class ClusterWatch {
         const text = `cluster '${this.#cluster.name}' has been removed`;
         this.#put({
           cluster: { phase: 'gone' },
-          events: [{ at: Date.now(), kind: 'fault', part: null, text }],
+          events: [{ at: this.#cluster.clock.now(), kind: 'fault', part: null, text }],
         });
         return;
       }
       const { active } = this.#cluster.faults;
-      const events = faultEvents(this.#faults, active, Date.now());
+      const events = faultEvents(this.#faults, active, this.#cluster.clock.now());
       this.#faults = active;
       this.#put({ nodes: this.#observer.views, events });
-      await pause(STATE_PAUSE_MS, signal);
+      await pause(this.#cluster.clock, STATE_PAUSE_MS, signal);
     }
   }
 
@@ -140,7 +141,7 @@ export class ClusterWatch {
     while (!signal.aborted && this.#state.cluster.phase === 'here') {
       const moves = await this.#moves.sample(signal);
       if (!signal.aborted) this.#put({ cluster: { chunkSight: this.#moves.sight }, moves });
-      await pause(pauseMs, signal);
+      await pause(this.#cluster.clock, pauseMs, signal);
     }
   }
 
@@ -152,14 +153,18 @@ export class ClusterWatch {
     if (signal.aborted) return;
     this.#rounds++;
     const nodes = this.#observer.views;
-    const events = [...radiusEvents(before.nodes, nodes), ...chequeEvents(before.links, links, nodes)];
+    const events = [
+      ...radiusEvents(before.nodes, nodes, row.at),
+      ...chequeEvents(before, { links, nodes }, row.at),
+    ];
     this.#put({ cluster: { height, lookedAt: row.at }, nodes, links, row, events });
   }
 
   async #height(signal: AbortSignal): Promise<number | null> {
-    if (this.#cluster.chain.rpc === '') return null;
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(CHAIN_LIMIT_MS)]);
-    const reply = await replyOf(this.#cluster.chain.height(limit));
+    const { chain, clock } = this.#cluster;
+    if (chain.rpc === '') return null;
+    using limit = clock.deadline(CHAIN_LIMIT_MS, signal);
+    const reply = await replyOf(chain.height(limit.signal));
     return 'value' in reply ? reply.value : null;
   }
 
@@ -205,24 +210,25 @@ function eventOf(incident: Incident): Omit<UiEvent, 'number'> {
 export function radiusEvents(
   before: readonly NodeView[],
   now: readonly NodeView[],
+  at: number,
 ): Omit<UiEvent, 'number'>[] {
   return now.flatMap(({ name, storageRadius: radius }, place) => {
     const old = before[place]?.storageRadius ?? null;
     if (old === null || radius === null || old === radius) return [];
     const text = `${name} ${radius > old ? 'raises' : 'lowers'} its storage radius from ${old} to ${radius}`;
-    return [{ at: Date.now(), kind: 'change', part: name, text }] as const;
+    return [{ at, kind: 'change', part: name, text }] as const;
   });
 }
 
 /** One line for all cheques since the links were last looked at. Exported for its test. */
 export function chequeEvents(
-  before: readonly LinkView[],
-  now: readonly LinkView[],
-  nodes: readonly Pick<NodeView, 'name'>[],
+  before: { readonly links: readonly LinkView[] },
+  now: { readonly links: readonly LinkView[]; readonly nodes: readonly Pick<NodeView, 'name'>[] },
+  at: number,
 ): Omit<UiEvent, 'number'>[] {
-  const known = new Map(before.map((link) => [`${link.a}-${link.b}`, link]));
-  const name = (place: number) => nodes[place]?.name ?? '';
-  const paid = now.flatMap((link) => {
+  const known = new Map(before.links.map((link) => [`${link.a}-${link.b}`, link]));
+  const name = (place: number) => now.nodes[place]?.name ?? '';
+  const paid = now.links.flatMap((link) => {
     const old = known.get(`${link.a}-${link.b}`);
     if (old === undefined) return [];
     return [
@@ -240,15 +246,7 @@ export function chequeEvents(
     paid.length === 1
       ? `${first.from} pays ${first.to} ${tokens} tokens by cheque`
       : `${plural(paid.length, 'link')} paid by cheque, ${tokens} tokens in all`;
-  return [{ at: Date.now(), kind: 'change', part: paid.length === 1 ? first.from : null, text }];
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, { signal });
-  } catch (error) {
-    if (!signal.aborted) throw new Error(messageOf(error), { cause: error });
-  }
+  return [{ at, kind: 'change', part: paid.length === 1 ? first.from : null, text }];
 }
 
 /** Faults that began or were healed since the previous round. */

@@ -109,7 +109,8 @@ async function askNode(
   interruption: AbortSignal,
 ): Promise<Pick<NodeAnswers, 'unheard' | 'displacing'> & { readonly replies: Replies }> {
   const { client } = node;
-  const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  using answers = client.clock.deadline(ANSWER_LIMIT_MS, interruption);
+  const { signal } = answers;
   const [{ topology, unheard }, status, chainState, balances, cheques, chequebook, backlog, stamps] =
     await Promise.all([
       askTopology(client, pinging, signal),
@@ -139,11 +140,11 @@ async function askTopology(
 ): Promise<Pick<NodeAnswers, 'unheard'> & Pick<Replies, 'topology'>> {
   const peers = await replyOf(client.peers(signal));
   if ('failure' in peers) return { topology: peers, unheard: [] };
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(PING_LIMIT_MS)]);
+  using limit = client.clock.deadline(PING_LIMIT_MS, signal);
   const known = peers.value.map(({ address }) => address).filter((address) => running.has(address));
   const from = offset % Math.max(known.length, 1);
   const pinged = [...known.slice(from), ...known.slice(0, from)].slice(0, pings);
-  const pongs = await Promise.all(pinged.map((address) => replyOf(client.pingpong(address, limit))));
+  const pongs = await Promise.all(pinged.map((address) => replyOf(client.pingpong(address, limit.signal))));
   const unheard = pinged.filter((_, i) => 'failure' in (pongs[i] as Reply<string>));
   return { topology: await replyOf(client.topology(signal)), unheard };
 }

@@ -1,4 +1,5 @@
 /** Why a running node is connected to no other, as far as the nodes themselves can tell. */
+import type { Clock } from '../../../formats/clock.ts';
 import type { BlockedPeer } from '../../client/types.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
 import { ANSWER_LIMIT_MS, type NodeAnswers, replyOf, valueOr } from './ask.ts';
@@ -8,7 +9,10 @@ import { clockProblem } from './clock.ts';
 export interface BlocklistSource {
   readonly name: string;
   readonly overlay: string;
-  readonly client: { blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]> };
+  readonly client: {
+    readonly clock: Clock;
+    blocklist(signal?: AbortSignal): Promise<readonly BlockedPeer[]>;
+  };
 }
 
 type ActiveFault = Pick<Fault, 'id' | 'text' | 'targets'>;
@@ -31,13 +35,13 @@ export async function isolationOf(
   const running = answers.filter(({ state, mode }) => state === 'running' && mode !== 'boot');
   const alone = running.filter(({ replies }) => replies !== undefined && hasNoPeer(replies));
   if (alone.length === 0 || running.length < 2) return new Map();
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
   const names = new Set(running.map(({ name }) => name));
   const lists = await Promise.all(
     nodes
       .filter(({ name }) => names.has(name))
       .map(async (node) => {
-        const reply = await replyOf(node.client.blocklist(limit));
+        using limit = node.client.clock.deadline(ANSWER_LIMIT_MS, signal);
+        const reply = await replyOf(node.client.blocklist(limit.signal));
         return { node, blocked: valueOr(reply, []) };
       }),
   );

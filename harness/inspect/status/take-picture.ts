@@ -2,6 +2,7 @@
  * Takes the picture of a network, with the same requests as `status`; a node that does not answer does not
  * affect the others.
  */
+import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Settlements } from '../../client/money-types.ts';
@@ -20,14 +21,16 @@ const CACHE_SIZE = /_localstore_cache_size$/;
 export async function takePicture(
   cluster: {
     readonly name: string;
+    readonly clock: Clock;
     readonly nodes: readonly ClusterNode[];
     readonly chain: Pick<Chain, 'rpc' | 'height'>;
   },
   signal: AbortSignal,
 ): Promise<NetworkPicture> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  const { clock, chain } = cluster;
+  using limit = clock.deadline(ANSWER_LIMIT_MS, signal);
   const [height, answers, more] = await Promise.all([
-    replyOf<number | null>(cluster.chain.rpc === '' ? Promise.resolve(null) : cluster.chain.height(limit)),
+    replyOf<number | null>(chain.rpc === '' ? Promise.resolve(null) : chain.height(limit.signal)),
     askNodes(cluster.nodes, signal),
     askMore(cluster.nodes, signal),
   ]);
@@ -36,7 +39,7 @@ export async function takePicture(
   const links = pictureLinks(answers, more, names);
   const kept = links.toSorted((a, b) => Number(moved(b) - moved(a))).slice(0, LINKS_MAX);
   return {
-    at: new Date().toISOString(),
+    at: new Date(clock.now()).toISOString(),
     cluster: cluster.name,
     height: valueOr(height, null),
     nodes,
@@ -57,14 +60,15 @@ async function askMore(
   interruption: AbortSignal,
 ): Promise<ReadonlyMap<string, MoreReplies>> {
   const running = nodes.filter(({ state }) => state === 'running');
-  const questions = running.map((node) => async () => {
-    const signal = AbortSignal.any([interruption, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
+  const questions = running.map(({ name, client }) => async () => {
+    using limit = client.clock.deadline(ANSWER_LIMIT_MS, interruption);
+    const { signal } = limit;
     const [version, byTime, cache] = await Promise.all([
-      replyOf(node.client.health(signal).then((health) => health.version)),
-      replyOf(node.client.timeSettlements(signal)),
-      replyOf(node.client.metrics(signal).then(cacheSize)),
+      replyOf(client.health(signal).then((health) => health.version)),
+      replyOf(client.timeSettlements(signal)),
+      replyOf(client.metrics(signal).then(cacheSize)),
     ]);
-    return [node.name, { version, byTime, cache }] as const;
+    return [name, { version, byTime, cache }] as const;
   });
   return new Map(await allAtMost(NODES_AT_ONCE, questions));
 }

@@ -1,5 +1,7 @@
 /** What `trace` finds out about a reference, as one document; the text for a terminal is a view of it. */
+
 import { fromHex } from '../../../formats/crypto/hex.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { rankStorers } from '../ledger/placement.ts';
@@ -94,7 +96,7 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
   const told = await testimonies(witnesses, single, signal);
   const of = byChunk(told);
   return {
-    at: new Date().toISOString(),
+    at: new Date(MACHINE_CLOCK.now()).toISOString(),
     name,
     reference,
     encrypted: reference.length > ADDRESS_DIGITS,

@@ -50,10 +50,10 @@ async function witness(node: TracedNode, signal: AbortSignal): Promise<Witness> 
   const mute = { ...about, radius: undefined, ring: undefined };
   if (node.state !== 'running') return { ...mute, silence: `it is ${node.state}` };
   try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
-    const { storageRadius } = await node.client.status(limit);
+    using limit = node.client.clock.deadline(ANSWER_LIMIT_MS, signal);
+    const { storageRadius } = await node.client.status(limit.signal);
     const radius = node.mode === 'full' ? storageRadius : undefined;
-    return { ...about, silence: undefined, radius, ring: await ringOf(node.client, limit) };
+    return { ...about, silence: undefined, radius, ring: await ringOf(node.client, limit.signal) };
   } catch (error) {
     if (signal.aborted) throw error;
     return { ...mute, silence: messageOf(error) };
@@ -68,8 +68,9 @@ export async function askedForBatches(
   const works = witnesses.map((one) => async (): Promise<Witness> => {
     if (one.silence !== undefined) return one;
     try {
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_LIMIT_MS)]);
-      const stamps = await one.node.client.stamps.list(limit);
+      const { client } = one.node;
+      using limit = client.clock.deadline(ANSWER_LIMIT_MS, signal);
+      const stamps = await client.stamps.list(limit.signal);
       const started = stamps.filter(({ displaced = 0 }) => displaced > 0);
       return {
         ...one,

@@ -9,6 +9,8 @@ export function manualMachine(): ManualClock {
     vi.spyOn(MACHINE_CLOCK, 'monotonic').mockImplementation(() => clock.monotonic()),
     vi.spyOn(MACHINE_CLOCK, 'timer').mockImplementation((ms, wake) => clock.timer(ms, wake)),
   ];
-  onTestFinished(() => spies.forEach((spy) => void spy.mockRestore()));
+  onTestFinished(() => {
+    for (const spy of spies) spy.mockRestore();
+  });
   return clock;
 }

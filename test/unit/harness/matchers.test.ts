@@ -1,5 +1,6 @@
 /** A matcher that cannot see what it is asked about fails with `.not` too. */
 import { expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import '../../../harness/vitest.ts';
@@ -25,7 +26,7 @@ function madeNode({
   };
   const chunkEvents = () => Promise.resolve({ capacity: 0, lost: 0 });
   const values = { state, name: 'node-1', mode: 'full', flavour: 'svc', overlay: '00'.repeat(32) };
-  const client = { status, chunks, chunkEvents };
+  const client = { clock: MACHINE_CLOCK, status, chunks, chunkEvents };
   return Object.create(
     ClusterNode.prototype,
     Object.getOwnPropertyDescriptors({ ...values, client }),
@@ -33,7 +34,10 @@ function madeNode({
 }
 
 function madeCluster(...nodes: readonly ClusterNode[]): Cluster {
-  return Object.create(Cluster.prototype, { nodes: { value: nodes } }) as Cluster;
+  return Object.create(Cluster.prototype, {
+    clock: { value: MACHINE_CLOCK },
+    nodes: { value: nodes },
+  }) as Cluster;
 }
 
 const noAnswer = () => Promise.reject(new Error('no answer within 10 s'));

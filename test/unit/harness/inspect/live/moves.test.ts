@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { ChunkEvents } from '../../../../../harness/client/types.ts';
 import { MoveReader, movesOf, sample } from '../../../../../harness/inspect/live/moves.ts';
 import { type ObservedNode } from '../../../../../harness/inspect/live/network-observer.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const OVERLAYS = ['a', 'b', 'c'].map((digit) => digit.repeat(64));
 const places = new Map(OVERLAYS.map((overlay, place) => [overlay, place]));
@@ -58,7 +59,12 @@ class RingNode {
       mode: 'full',
       running: true,
     };
-    this.observed = { ...about, api: 'a', debug: 'd', client: { chunkEvents } } as unknown as ObservedNode;
+    this.observed = {
+      ...about,
+      api: 'a',
+      debug: 'd',
+      client: { clock: new ManualClock(), chunkEvents },
+    } as unknown as ObservedNode;
   }
 }
 

@@ -3,6 +3,7 @@ import { PassThrough, Writable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { Viewers } from '../../../../../harness/inspect/live/viewers.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 /** Takes one message, and the next one on request. */
 class SlowReader extends Writable {
@@ -24,13 +25,17 @@ class SlowReader extends Writable {
   }
 }
 
-function opened(now?: () => number): { viewers: Viewers; state: { value: number }; watched: boolean[] } {
+function opened(clock = new ManualClock()): {
+  viewers: Viewers;
+  state: { value: number };
+  watched: boolean[];
+} {
   const state = { value: 0 };
   const watched: boolean[] = [];
   const viewers = new Viewers({
+    clock,
     snapshot: () => JSON.stringify(state),
     onWatched: (wanted) => watched.push(wanted),
-    ...(now === undefined ? {} : { now }),
   });
   onTestFinished(() => viewers.close());
   return { viewers, state, watched };
@@ -80,25 +85,23 @@ test('a slow reader does not delay others', () => {
   expect(stream.read()).toContain('"a":1');
 });
 
-test('a heartbeat shows a reader that the server is there', () => {
-  const { viewers } = opened(() => 1234);
+test('a heartbeat shows a reader that the server is there', async () => {
+  const clock = new ManualClock();
+  const { viewers } = opened(clock);
   const stream = new PassThrough({ encoding: 'utf8' });
   viewers.add(stream);
-  viewers.beat();
-  expect(stream.read()).toContain('event: beat\ndata: 1234\n\n');
+  await clock.advance(5000);
+  expect(stream.read()).toContain(`event: beat\ndata: ${clock.now()}\n\n`);
 });
 
 test('a reader that takes nothing for a minute is disconnected', async () => {
-  let now = 0;
-  const { viewers } = opened(() => now);
+  const clock = new ManualClock();
+  const { viewers } = opened(clock);
   const reader = new SlowReader();
   viewers.add(reader);
-  now = 59_000;
-  viewers.beat();
+  await clock.advance(60_000);
   expect(viewers.count).toBe(1);
-  now = 61_000;
-  viewers.beat();
-  await turn();
+  await clock.advance(5000);
   expect(reader.destroyed).toBe(true);
   expect(viewers.count).toBe(0);
 });

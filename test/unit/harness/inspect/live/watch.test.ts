@@ -8,29 +8,30 @@ const nodes = [nodeView(0), nodeView(1), nodeView(2)];
 test('a change of the storage radius is an event, its first value is not', () => {
   const before = [nodeView(0, { storageRadius: 1 }), nodeView(1, { storageRadius: null }), nodeView(2)];
   const now = [nodeView(0, { storageRadius: 2 }), nodeView(1, { storageRadius: 3 }), nodeView(2)];
-  expect(radiusEvents(before, now)).toMatchObject([
-    { kind: 'change', part: 'node-0', text: 'node-0 raises its storage radius from 1 to 2' },
+  expect(radiusEvents(before, now, 9)).toMatchObject([
+    { at: 9, kind: 'change', part: 'node-0', text: 'node-0 raises its storage radius from 1 to 2' },
   ]);
 });
 
 test('a cheque names payer and payee', () => {
-  const before = [linkView(0, 1, { paidByB: '0' })];
-  const now = [linkView(0, 1, { paidByB: '12500000000000000' })];
-  expect(chequeEvents(before, now, nodes)).toMatchObject([
-    { part: 'node-1', text: 'node-1 pays node-0 1.25 tokens by cheque' },
+  const before = { links: [linkView(0, 1, { paidByB: '0' })] };
+  const links = [linkView(0, 1, { paidByB: '12500000000000000' })];
+  expect(chequeEvents(before, { links, nodes }, 9)).toMatchObject([
+    { at: 9, part: 'node-1', text: 'node-1 pays node-0 1.25 tokens by cheque' },
   ]);
 });
 
 test('many cheques become one line', () => {
-  const before = [linkView(0, 1), linkView(1, 2)];
+  const before = { links: [linkView(0, 1), linkView(1, 2)] };
   const paid = { paidByA: '10000000000000000' };
-  expect(chequeEvents(before, [linkView(0, 1, paid), linkView(1, 2, paid)], nodes)).toMatchObject([
+  const links = [linkView(0, 1, paid), linkView(1, 2, paid)];
+  expect(chequeEvents(before, { links, nodes }, 9)).toMatchObject([
     { part: null, text: '2 links paid by cheque, 2 tokens in all' },
   ]);
 });
 
 test('cheques from before the first look are not events', () => {
-  expect(chequeEvents([], [linkView(0, 1, { paidByA: '5' })], nodes)).toEqual([]);
+  expect(chequeEvents({ links: [] }, { links: [linkView(0, 1, { paidByA: '5' })], nodes }, 9)).toEqual([]);
 });
 
 test('a fault is reported when it begins and when it is healed, but not in between', () => {

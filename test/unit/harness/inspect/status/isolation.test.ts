@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { NodeAnswers } from '../../../../../harness/inspect/status/ask.ts';
 import { coverageProblems } from '../../../../../harness/inspect/status/coverage.ts';
 import { type BlocklistSource, isolationOf } from '../../../../../harness/inspect/status/isolation.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const HOUR_MS = 3_600_000;
@@ -44,7 +45,11 @@ function node(name: string, first: number, blocked: readonly number[] = []): Blo
     reason: 'settled too late',
     duration: 60,
   }));
-  return { name, overlay: overlay(first), client: { blocklist: async () => entries } };
+  return {
+    name,
+    overlay: overlay(first),
+    client: { clock: new ManualClock(), blocklist: async () => entries },
+  };
 }
 
 const reasons = async (
@@ -112,7 +117,7 @@ test('no node is asked while all have peers, or when there is only one', async (
   const failing: BlocklistSource = {
     name: 'a',
     overlay: overlay(1),
-    client: { blocklist: () => expect.fail('asked') },
+    client: { clock: new ManualClock(), blocklist: () => expect.fail('asked') },
   };
   expect(await reasons([answers('a', 1), answers('b', 2)], [failing])).toEqual({});
   expect(await reasons([answers('a', 1, { connected: 0 })], [failing])).toEqual({});

@@ -7,6 +7,7 @@ import { traceText } from '../../../../../harness/inspect/trace/text.ts';
 import type { TracedNode } from '../../../../../harness/inspect/trace/witnesses.ts';
 import { ChunkEvents } from '../../../../../node/env/chunk-events.ts';
 import { split } from '../../../../../node/files/splitter.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const SIGNAL = new AbortController().signal;
 const STYLE = { width: 100, colour: false, live: false };
@@ -36,6 +37,7 @@ function node(fake: Fake): TracedNode {
   const { events = 'off', holds = [] } = fake;
   const held = new Map(holds.map((chunk) => [toHex(chunk.address), chunk.data]));
   const client = {
+    clock: new ManualClock(),
     async status() {
       if (fake.failure !== undefined) throw fake.failure;
       return { storageRadius: fake.radius ?? 1 };

@@ -51,18 +51,19 @@ export interface SystemClockOptions {
   readonly keepsProcess?: boolean;
 }
 
-/** The machine's clock. Its timers hold 24 days: whoever waits for longer is woken then. */
-export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): Clock {
-  const after: After = (ms, wake, inBackground = false) => {
-    const timer = setTimeout(wake, Math.min(ms, TIMER_MAX_MS));
-    return keepsProcess && !inBackground ? timer : timer.unref();
-  };
+/** What a clock is made of; the rest of it follows. */
+export type TimeSource = Pick<Clock, 'now' | 'monotonic' | 'turn' | 'timer'>;
+
+/** The clock of a source. Each counts its own nanoseconds: nodes of one process would see each other's number of stamps. */
+export function clockOn({ now, monotonic, turn, timer }: TimeSource): Clock {
   let lastNs = 0n;
   return {
-    now: () => Date.now(),
-    monotonic: () => performance.now(),
+    now,
+    monotonic,
+    turn,
+    timer,
     nowNs() {
-      const wallNs = BigInt(Date.now()) * 1_000_000n;
+      const wallNs = BigInt(now()) * 1_000_000n;
       lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
       return lastNs;
     },
@@ -73,51 +74,60 @@ export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): C
           return;
         }
         const onAbort = () => {
-          clearTimeout(timer);
+          sleeping[Symbol.dispose]();
           reject(signal?.reason as Error);
         };
-        const timer = after(ms, () => {
+        const sleeping = timer(ms, () => {
           signal?.removeEventListener('abort', onAbort);
           resolve();
         });
         signal?.addEventListener('abort', onAbort, { once: true });
       });
     },
-    turn: () => new Promise((resolve) => setImmediate(resolve)),
-    // The runtime's timers are themselves disposable; an object literal with a symbol as key costs more than
-    // the timer.
-    timer: after,
     deadline: (ms, parent, inBackground) =>
-      new SystemDeadline(ms, parent, (limit, wake) => after(limit, wake, inBackground)),
+      new TimerDeadline(ms, parent, (limit, wake) => timer(limit, wake, inBackground)),
   };
 }
 
-type After = (ms: number, wake: () => void, inBackground?: boolean) => NodeJS.Timeout;
+/** The machine's clock. Its timers hold 24 days: whoever waits for longer is woken then. */
+export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): Clock {
+  return clockOn({
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
+    // The runtime's timers are themselves disposable; an object literal with a symbol as key costs more than
+    // the timer.
+    timer(ms, wake, inBackground = false) {
+      const timer = setTimeout(wake, Math.min(ms, TIMER_MAX_MS));
+      return keepsProcess && !inBackground ? timer : timer.unref();
+    },
+  });
+}
 
-class SystemDeadline implements Deadline {
+class TimerDeadline implements Deadline {
   readonly signal: AbortSignal;
-  readonly #timer: NodeJS.Timeout;
+  readonly #timer: Disposable;
   readonly #parent: AbortSignal | undefined;
   readonly #onParent: () => void;
 
-  constructor(ms: number, parent: AbortSignal | undefined, after: After) {
+  constructor(ms: number, parent: AbortSignal | undefined, timer: TimeSource['timer']) {
     const controller = new AbortController();
     this.signal = controller.signal;
     this.#parent = parent;
-    this.#onParent = () => {
-      clearTimeout(this.#timer);
-      controller.abort(parent?.reason);
-    };
-    this.#timer = after(ms, () => {
+    this.#timer = timer(ms, () => {
       parent?.removeEventListener('abort', this.#onParent);
       controller.abort(new TimeoutError(ms));
     });
+    this.#onParent = () => {
+      this.#timer[Symbol.dispose]();
+      controller.abort(parent?.reason);
+    };
     if (parent?.aborted === true) this.#onParent();
     else parent?.addEventListener('abort', this.#onParent, { once: true });
   }
 
   [Symbol.dispose](): void {
-    clearTimeout(this.#timer);
+    this.#timer[Symbol.dispose]();
     this.#parent?.removeEventListener('abort', this.#onParent);
   }
 }

@@ -5,8 +5,7 @@
  * and never beyond.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Clock, Deadline } from '../../formats/clock.ts';
-import { TimeoutError } from '../../formats/clock.ts';
+import { type Clock, clockOn } from '../../formats/clock.ts';
 import type { SharedResults } from '../../formats/shared-results.ts';
 
 /** Which node the running code belongs to. */
@@ -125,34 +124,12 @@ export function poweredClock(base: Clock, power: Power): Clock {
     made.start(base, ms);
     return made;
   };
-  let lastNs = 0n;
-  return {
+  return clockOn({
     now: () => base.now(),
     monotonic: () => base.monotonic(),
-    // A separate counter per node: otherwise nodes of one process would see each other's number of stamps.
-    nowNs() {
-      const wallNs = BigInt(base.now()) * 1_000_000n;
-      lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
-      return lastNs;
-    },
     timer,
     turn: () => new Promise((resolve) => void base.turn().then(() => power.run(resolve))),
-    sleep(ms, signal) {
-      return new Promise((resolve, reject) => {
-        if (signal?.aborted === true) return reject(signal.reason as Error);
-        const onAbort = () => {
-          sleeping[Symbol.dispose]();
-          reject(signal?.reason as Error);
-        };
-        const sleeping = timer(ms, () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        });
-        signal?.addEventListener('abort', onAbort, { once: true });
-      });
-    },
-    deadline: (ms, parent) => new PoweredDeadline(timer, ms, parent),
-  };
+  });
 }
 
 const NO_TIMER: Disposable = { [Symbol.dispose]: () => undefined };
@@ -180,33 +157,5 @@ class PoweredTimer implements Disposable {
     this.#wake = undefined;
     this.#over();
     this.#timer?.[Symbol.dispose]();
-  }
-}
-
-class PoweredDeadline implements Deadline {
-  readonly signal: AbortSignal;
-  readonly #timer: Disposable;
-  readonly #parent: AbortSignal | undefined;
-  readonly #onParent: () => void;
-
-  constructor(timer: Clock['timer'], ms: number, parent: AbortSignal | undefined) {
-    const controller = new AbortController();
-    this.signal = controller.signal;
-    this.#parent = parent;
-    this.#timer = timer(ms, () => {
-      parent?.removeEventListener('abort', this.#onParent);
-      controller.abort(new TimeoutError(ms));
-    });
-    this.#onParent = () => {
-      this.#timer[Symbol.dispose]();
-      controller.abort(parent?.reason);
-    };
-    if (parent?.aborted === true) this.#onParent();
-    else parent?.addEventListener('abort', this.#onParent, { once: true });
-  }
-
-  [Symbol.dispose](): void {
-    this.#timer[Symbol.dispose]();
-    this.#parent?.removeEventListener('abort', this.#onParent);
   }
 }

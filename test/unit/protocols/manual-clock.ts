@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { type Clock, type Deadline, TimeoutError } from '../../../formats/clock.ts';
+import { type Clock, clockOn, type Deadline } from '../../../formats/clock.ts';
 
 interface Timer {
   readonly at: number;
@@ -14,7 +14,12 @@ const TURNS = 3;
 export class ManualClock implements Clock {
   readonly #time: { ms: number; timers: Timer[] };
   #offsetMs: number;
-  #lastNs = 0n;
+  readonly #rest = clockOn({
+    now: () => this.now(),
+    monotonic: () => this.monotonic(),
+    turn: () => this.turn(),
+    timer: (ms, wake) => this.timer(ms, wake),
+  });
 
   constructor(time: { ms: number; timers: Timer[] } = { ms: 0, timers: [] }, offsetMs = 0) {
     this.#time = time;
@@ -35,29 +40,16 @@ export class ManualClock implements Clock {
     return EPOCH_MS + this.#time.ms + this.#offsetMs;
   }
 
-  nowNs(): bigint {
-    const wallNs = BigInt(this.now()) * 1_000_000n;
-    this.#lastNs = wallNs > this.#lastNs ? wallNs : this.#lastNs + 1n;
-    return this.#lastNs;
-  }
-
   monotonic(): number {
     return this.#time.ms;
   }
 
+  nowNs(): bigint {
+    return this.#rest.nowNs();
+  }
+
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted === true) return Promise.reject(signal.reason);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const cancel = this.#timer(ms, () => {
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    });
-    const onAbort = () => {
-      cancel();
-      reject(signal?.reason);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
-    return promise;
+    return this.#rest.sleep(ms, signal);
   }
 
   turn(): Promise<void> {
@@ -65,22 +57,13 @@ export class ManualClock implements Clock {
   }
 
   timer(ms: number, wake: () => void): Disposable {
-    return { [Symbol.dispose]: this.#timer(ms, wake) };
+    const timer = { at: this.#time.ms + ms, fire: wake };
+    this.#time.timers.push(timer);
+    return { [Symbol.dispose]: () => this.#drop(timer) };
   }
 
   deadline(ms: number, parent?: AbortSignal): Deadline {
-    const controller = new AbortController();
-    const cancel = this.#timer(ms, () => controller.abort(new TimeoutError(ms)));
-    const onParent = () => controller.abort(parent?.reason);
-    if (parent?.aborted === true) onParent();
-    parent?.addEventListener('abort', onParent, { once: true });
-    return {
-      signal: controller.signal,
-      [Symbol.dispose]() {
-        cancel();
-        parent?.removeEventListener('abort', onParent);
-      },
-    };
+    return this.#rest.deadline(ms, parent);
   }
 
   /** Timers that are running: what is still being waited for. */
@@ -106,12 +89,6 @@ export class ManualClock implements Clock {
   /** Lets everything that needs no time come to rest. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < TURNS; turn++) await setImmediate();
-  }
-
-  #timer(ms: number, fire: () => void): () => void {
-    const timer = { at: this.#time.ms + ms, fire };
-    this.#time.timers.push(timer);
-    return () => this.#drop(timer);
   }
 
   /** The oldest of those that are due first. */

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { badDisk } from '../../../../../harness/flavours/tampered/disk.ts';
 import type { DiskFault } from '../../../../../harness/flavours/tampered/settings.ts';
 import type { Active } from '../../../../../harness/flavours/tampered/surroundings.ts';
+import { VirtualTime } from '../../../../../harness/places/simulated/virtual-time.ts';
 import type { Backend } from '../../../../../node/store/backend.ts';
-import { VirtualTime } from '../../../platform/simulation.ts';
 
 /** A disk whose faults come and go, and the times at which its writes have begun. */
 function disk() {

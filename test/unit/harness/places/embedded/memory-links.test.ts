@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { MemoryLinks } from '../../../../../harness/places/embedded/memory-links.ts';
 import type { LinkConditions } from '../../../../../harness/places/links/conditions.ts';
+import { VirtualTime } from '../../../../../harness/places/simulated/virtual-time.ts';
 import type { MemoryFrame } from '../../../../../node/p2p/memory-link.ts';
-import { VirtualTime } from '../../../platform/simulation.ts';
 
 /** Two connected nodes whose peer ids are their names, in virtual time. */
 function pair() {

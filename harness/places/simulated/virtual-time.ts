@@ -1,0 +1,193 @@
+/**
+ * Time and work of a simulation. A round of work runs what the round before brought about; when nothing is left, the
+ * next timer is due and time jumps to it. All in one process and in one order: equal input gives an equal run.
+ *
+ * Time passes only while someone outside the simulation waits for it: a test or a scenario that sleeps on `outside`, or
+ * waits for an answer of a node (`during`). Otherwise it stands, however long the outside takes. It stands as well while
+ * the simulation itself asks for something real (`real`), and while files are read or written.
+ */
+import { type Clock, clockOn } from '../../../formats/clock.ts';
+import { Timers } from './timers.ts';
+
+/** First instant of every simulation. */
+const EPOCH_MS = 1_700_000_000_000;
+/** Turns of the event loop without work after which everything rests: streams need a few of them for an end. */
+const QUIET_TURNS = 4;
+/** Rounds of work in which time does not pass, after which something works without end. */
+const ROUNDS_MAX = 100_000;
+/** Requests of the runtime to the file system. */
+const FILE_WORK = /^FSReq/;
+
+/** A simulation can't go on. */
+export class StandstillError extends Error {
+  readonly code = 'STANDSTILL';
+  /** Virtual milliseconds since its beginning. */
+  readonly atMs: number;
+
+  constructor(message: string, atMs: number) {
+    super(`${message}, at ${atMs} ms of virtual time`);
+    this.name = 'StandstillError';
+    this.atMs = atMs;
+  }
+}
+
+export class VirtualTime implements Disposable {
+  #ms = 0;
+  #closed = false;
+  /** Those outside who wait for time to pass. */
+  #waiting = 0;
+  #isPassing = false;
+  #rounds = 0;
+  #work: (() => void)[] = [];
+  readonly #timers = new Timers();
+  readonly #real: (() => Promise<void>)[] = [];
+  readonly #onStandstill = new Set<(error: StandstillError) => void>();
+
+  /** Of what is simulated. */
+  readonly clock: Clock = this.#clock((at, wake) => this.#timers.set(at, wake));
+  /**
+   * Of those who watch and steer: what they wait for lets time pass, unless it is in the background. They are woken when
+   * all that was due at that instant has happened.
+   */
+  readonly outside: Clock = this.#clock((at, wake, inBackground) => {
+    if (inBackground === true) return this.#timers.set(at, wake, true);
+    const waiting = this.#wait();
+    const wakeUp = () => {
+      waiting[Symbol.dispose]();
+      wake();
+    };
+    const timer = this.#timers.set(at, wakeUp, true);
+    return {
+      [Symbol.dispose]() {
+        timer[Symbol.dispose]();
+        waiting[Symbol.dispose]();
+      },
+    };
+  });
+
+  /** Milliseconds since its beginning. */
+  get ms(): number {
+    return this.#ms;
+  }
+
+  /** Runs work of the simulation in the next round. */
+  readonly defer = (work: () => void): void => {
+    this.#work.push(work);
+    this.#pass();
+  };
+
+  /**
+   * Asks for something real on behalf of the simulation: when everything else rests, and one request after the other.
+   * Time stands until the answer is there, so that how long it takes changes nothing.
+   */
+  real<T>(ask: () => Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.#real.push(() => Promise.try(ask).then(resolve, reject));
+    this.#pass();
+    return promise;
+  }
+
+  /** Lets time pass until the promise settles. @throws StandstillError when nothing can happen any more */
+  async during<T>(promise: Promise<T>): Promise<T> {
+    using _waiting = this.#wait();
+    const { promise: standstill, reject } = Promise.withResolvers<never>();
+    this.#onStandstill.add(reject);
+    try {
+      return await Promise.race([promise, standstill]);
+    } finally {
+      this.#onStandstill.delete(reject);
+    }
+  }
+
+  /** Lets this time pass. */
+  advance(ms: number): Promise<void> {
+    return this.during(this.outside.sleep(ms));
+  }
+
+  /** Nothing happens from now on. */
+  [Symbol.dispose](): void {
+    this.#closed = true;
+    this.#work = [];
+    this.#real.length = 0;
+    this.#halt(new StandstillError('the simulation has ended', this.#ms));
+  }
+
+  #clock(set: (at: number, wake: () => void, inBackground?: boolean) => Disposable): Clock {
+    return clockOn({
+      now: () => EPOCH_MS + this.#ms,
+      monotonic: () => this.#ms,
+      turn: () => new Promise((resolve) => this.defer(resolve)),
+      timer: (ms, wake, inBackground) => {
+        const timer = set(this.#ms + Math.max(0, ms), wake, inBackground);
+        this.#pass();
+        return timer;
+      },
+    });
+  }
+
+  /** Someone outside waits, until disposed. */
+  #wait(): Disposable {
+    let over = false;
+    this.#waiting++;
+    this.#pass();
+    return {
+      [Symbol.dispose]: () => {
+        if (over) return;
+        over = true;
+        this.#waiting--;
+      },
+    };
+  }
+
+  /** Starts the rounds again if they have come to rest. */
+  #pass(): void {
+    if (this.#isPassing || this.#closed) return;
+    this.#isPassing = true;
+    void this.#rest();
+  }
+
+  /** Round after round, until everything rests and nobody waits for time to pass. */
+  async #rest(): Promise<void> {
+    try {
+      for (;;) {
+        await this.#settle();
+        if (this.#closed || this.#waiting === 0) return;
+        const due = this.#timers.due();
+        if (due === undefined) return this.#halt(new StandstillError('nothing is left to happen', this.#ms));
+        if (due > this.#ms) this.#rounds = 0;
+        this.#ms = Math.max(this.#ms, due);
+        this.#timers.take()?.();
+      }
+    } finally {
+      // Before anything else runs: who waits from now on starts the rounds again.
+      this.#isPassing = false;
+    }
+  }
+
+  /** Runs all work, and what it brings about; then the real requests, one by one, with what follows from each. */
+  async #settle(): Promise<void> {
+    for (let quiet = 0; quiet < QUIET_TURNS && !this.#closed; ) {
+      await new Promise(setImmediate);
+      if (this.#work.length > 0) this.#round();
+      else if (process.getActiveResourcesInfo().some((resource) => FILE_WORK.test(resource))) quiet = 0;
+      else if (++quiet < QUIET_TURNS || this.#real.length === 0) continue;
+      else await this.#real.shift()?.();
+      quiet = 0;
+    }
+  }
+
+  #round(): void {
+    if (++this.#rounds > ROUNDS_MAX) {
+      this.#work = [];
+      this.#halt(new StandstillError(`work without end: ${ROUNDS_MAX} rounds`, this.#ms));
+      return;
+    }
+    const work = this.#work;
+    this.#work = [];
+    for (const run of work) run();
+  }
+
+  #halt(error: StandstillError): void {
+    for (const tell of this.#onStandstill) tell(error);
+  }
+}

@@ -8,13 +8,15 @@ import { Agent as TlsAgent } from 'node:https';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
 import { shownUrl } from '../../formats/shown-url.ts';
 import { HarnessError } from './errors.ts';
+import { connectorFor, isInMemory, MemoryAgent } from './memory-servers.ts';
 
 /** For clients of undici. */
-export const directDispatcher = new Agent();
+export const directDispatcher = new Agent({ connect: connectorFor() });
 
 /** For clients that take an agent of `node:http`. */
 const directAgent = new SocketAgent();
 const directTlsAgent = new TlsAgent();
+const memoryAgent = new MemoryAgent();
 
 /** `HTTPS_PROXY` is for `https:`, `NO_PROXY` lists hosts without one; names in lower case win, as for other programs. */
 const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'] as const;
@@ -24,6 +26,9 @@ type RequestOptions = Pick<Dispatcher.RequestOptions, 'body' | 'signal'> & {
   readonly method?: Dispatcher.HttpMethod;
   readonly headers?: Readonly<Record<string, string>>;
 };
+
+/** A connection for each request: undici ends those that it keeps by the machine's time. */
+const IN_MEMORY: Pool.Options = { pipelining: 0, connect: connectorFor() };
 
 /** Whose a URL is: of a part of a cluster, or `foreign`, of a network that svcnet has not started. */
 export interface Whose {
@@ -48,6 +53,7 @@ export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJ
 /** For clients that take an agent of `node:http` or `node:https`, such as those of WebSockets. */
 export function socketAgent(url: string, whose: Whose): SocketAgent {
   const proxyEnv = proxyEnvironment(url, whose);
+  if (isInMemory(new URL(url).hostname)) return memoryAgent;
   const isTls = /^(?:https|wss):/.test(url);
   if (proxyEnv === undefined) return isTls ? directTlsAgent : directAgent;
   return isTls ? new TlsAgent({ proxyEnv }) : new SocketAgent({ proxyEnv });
@@ -59,6 +65,7 @@ export function connectionsTo(
   whose: Whose,
   options: Pool.Options & { readonly connect: { readonly timeout: number } },
 ): Dispatcher {
+  if (isInMemory(new URL(url).hostname)) return new Pool(url, { ...options, ...IN_MEMORY });
   if (proxyEnvironment(url, whose) === undefined) return new Pool(url, options);
   return new EnvHttpProxyAgent({
     connectTimeout: options.connect.timeout,

@@ -1,0 +1,170 @@
+/**
+ * HTTP servers of this process that are reached without sockets, by their URL: what is simulated listens on no port, and
+ * no timer of the machine ends its connections. Everything above the connection is as ever: requests, bodies, WebSockets.
+ */
+import { Agent, type Server } from 'node:http';
+import { Duplex } from 'node:stream';
+import { buildConnector } from 'undici';
+
+/** Host names of these servers end in it. */
+const DOMAIN = '.simulated';
+const PORT_OF_HTTP = 80;
+
+const servers = new Map<string, Server>();
+
+/** @returns a host name that only this process knows */
+export function memoryHost(name: string, network: string): string {
+  return `${name}.${network}${DOMAIN}`;
+}
+
+/** Whether a URL, or a host name, is that of a server in memory. */
+export function isInMemory(host: string): boolean {
+  return host.endsWith(DOMAIN);
+}
+
+/**
+ * Gives a server its address. Disposed, it takes no more connections and those that it has are cut.
+ * @throws Error with code `EADDRINUSE`
+ */
+export function serveInMemory(server: Server, host: string, port: number): Disposable {
+  const at = `${host}:${port}`;
+  if (servers.has(at)) throw systemError('EADDRINUSE', `address already in use ${at}`);
+  const connections = new Set<Duplex>();
+  const note = (connection: Duplex) => {
+    connections.add(connection);
+    connection.once('close', () => connections.delete(connection));
+  };
+  server.prependListener('connection', note);
+  servers.set(at, server);
+  return {
+    [Symbol.dispose]() {
+      if (servers.get(at) === server) servers.delete(at);
+      server.off('connection', note);
+      for (const connection of connections) connection.destroy();
+    },
+  };
+}
+
+/** @throws Error with code `ECONNREFUSED` */
+export function connectInMemory(host: string, port: number): Duplex {
+  const server = servers.get(`${host}:${port}`);
+  if (server === undefined) throw systemError('ECONNREFUSED', `connect ECONNREFUSED ${host}:${port}`);
+  const [here, there] = MemorySocket.pair();
+  server.emit('connection', there);
+  return here;
+}
+
+/** For clients of undici: reaches servers in memory, and all others as the given options say. */
+export function connectorFor(options: buildConnector.BuildOptions = {}): buildConnector.connector {
+  const other = buildConnector(options);
+  return (target, done) => {
+    if (!isInMemory(target.hostname)) return other(target, done);
+    // As a socket would: after the code that asks for it.
+    process.nextTick(() => {
+      try {
+        // What undici uses of a socket is what every duplex has.
+        const socket: Duplex = connectInMemory(target.hostname, Number(target.port || PORT_OF_HTTP));
+        done(null, socket as Parameters<buildConnector.Callback>[1] & Duplex);
+      } catch (error) {
+        done(error as Error, null);
+      }
+    });
+  };
+}
+
+/** For clients that take an agent of `node:http`. */
+export class MemoryAgent extends Agent {
+  override createConnection(
+    { host, port }: Target,
+    done?: (error: Error | null, socket: Duplex) => void,
+  ): undefined {
+    process.nextTick(() => {
+      try {
+        done?.(null, connectInMemory(host ?? '', Number(port ?? PORT_OF_HTTP)));
+      } catch (error) {
+        // Its own type asks for a socket besides.
+        done?.(error as Error, undefined as never);
+      }
+    });
+  }
+}
+
+interface Target {
+  readonly host?: string | null | undefined;
+  readonly port?: string | number | null | undefined;
+}
+
+function systemError(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+/** One end of a connection. Bytes arrive after the code that sent them, as they do from a socket. */
+class MemorySocket extends Duplex {
+  /** For admission by address: it is this machine. */
+  readonly remoteAddress = '127.0.0.1';
+  #other: MemorySocket | undefined;
+  #onRead: (() => void) | undefined;
+
+  static pair(): [MemorySocket, MemorySocket] {
+    const [one, other] = [new MemorySocket(), new MemorySocket()];
+    one.#other = other;
+    other.#other = one;
+    return [one, other];
+  }
+
+  override _write(bytes: Uint8Array, _encoding: string, done: (error?: Error) => void): void {
+    const other = this.#other;
+    process.nextTick(() => {
+      if (other === undefined || other.destroyed) done(systemError('EPIPE', 'write EPIPE'));
+      else if (other.push(bytes)) done();
+      else other.#onRead = done;
+    });
+  }
+
+  override _read(): void {
+    const onRead = this.#onRead;
+    this.#onRead = undefined;
+    onRead?.();
+  }
+
+  override _final(done: () => void): void {
+    process.nextTick(() => {
+      if (this.#other?.destroyed === false) this.#other.push(null);
+      done();
+    });
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    const other = this.#other;
+    const isWhole = this.writableFinished;
+    this.#other = undefined;
+    this._read();
+    process.nextTick(() => {
+      if (other === undefined || other.destroyed) return;
+      if (isWhole) other.push(null);
+      else other.destroy(systemError('ECONNRESET', 'read ECONNRESET'));
+    });
+    done(error);
+  }
+
+  // What clients and servers set on a socket means nothing here: no timer of the machine ends it.
+  setTimeout(): this {
+    return this;
+  }
+
+  setNoDelay(): this {
+    return this;
+  }
+
+  setKeepAlive(): this {
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+}

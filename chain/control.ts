@@ -23,7 +23,7 @@ import { pausableContract } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
 import type { RpcFault } from './gate/faults.ts';
 import { WRONG_ANSWERS } from './gate/wrong-answers.ts';
-import { listen, reachableHost } from './listen.ts';
+import { type Listen, listen as listenOnSocket, reachableHost } from './listen.ts';
 import type { LocalChain } from './local-chain.ts';
 
 export interface Control {
@@ -97,7 +97,7 @@ export function describeChain(chain: LocalChain): Record<string, unknown> {
 /** @throws LocalChainError PORT_IN_USE */
 export async function startControl(
   controlled: Controlled,
-  options: { host: string; port: number },
+  { listen = listenOnSocket, ...at }: { host: string; port: number; listen?: Listen | undefined },
 ): Promise<Control> {
   const mining = { count: 0 };
   const server = createServer((request, response) => {
@@ -105,9 +105,9 @@ export async function startControl(
     request.resume();
     void answer({ ...controlled, mining }, request, response);
   });
-  const port = await listen(server, options);
+  const port = await listen(server, at);
   return {
-    url: `http://${reachableHost(options.host)}:${port}`,
+    url: `http://${reachableHost(at.host)}:${port}`,
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();

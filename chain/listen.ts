@@ -1,6 +1,9 @@
 import type { Server } from 'node:http';
 import { LocalChainError } from './errors.ts';
 
+/** Opens a server: on a socket, or where no socket is. */
+export type Listen = typeof listen;
+
 /** @returns the port it got @throws LocalChainError PORT_IN_USE, LISTEN_FAILED */
 export async function listen(
   server: Server,

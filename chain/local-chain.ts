@@ -33,10 +33,11 @@ import {
   settle,
 } from './deployment/deploy.ts';
 import { Deployer } from './deployment/deployer.ts';
-import { ENGINE_DEFAULT, type Engine, type EngineName } from './engine/engine.ts';
+import { ENGINE_DEFAULT, type Engine, type EngineName, type EngineOptions } from './engine/engine.ts';
 import { ENGINES } from './engine/table.ts';
 import { LocalChainError } from './errors.ts';
 import { type Gate, startGate } from './gate/gate.ts';
+import { type Listen, listen } from './listen.ts';
 import { dumpOf, replay } from './state/blocks.ts';
 import { type ChainIdentity, checkSame, identityOf } from './state/identity.ts';
 import { StateRecorder } from './state/recorder.ts';
@@ -71,6 +72,10 @@ export interface LocalChainOptions {
   engine?: EngineName;
   /** Gives blocks their time and their pace; default: the machine's. Anvil's blocks have the machine's time. */
   clock?: Clock;
+  /** Runs each piece of real work of an engine in this process; default: at once. */
+  work?: EngineOptions['work'];
+  /** Opens its endpoint; default: on a socket. */
+  listen?: Listen;
   /** Where its JSON-RPC endpoint listens. */
   host?: string;
   port?: number;
@@ -170,6 +175,8 @@ export async function startLocalChain(options: LocalChainOptions): Promise<Local
   const settings: Settings = {
     ...LOCAL_CHAIN_DEFAULTS,
     clock: systemClock(),
+    work: (ask) => ask(),
+    listen,
     token: randomUUID(),
     allowedHosts: [],
     origins: [],

@@ -4,6 +4,7 @@
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { type Clock, systemClock } from '../formats/clock.ts';
 import type { Upstream } from './engine/ipc.ts';
 
 /** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
@@ -52,7 +53,7 @@ export interface RpcClient {
 }
 
 /** @throws RpcError for refused calls, Error when the endpoint cannot be reached */
-export function rpcOver(upstream: Upstream): RpcClient {
+export function rpcOver(upstream: Upstream, clock: Clock = systemClock()): RpcClient {
   async function send(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> {
     const body = calls.map(({ method, params }, id) => ({
       jsonrpc: '2.0',
@@ -61,9 +62,8 @@ export function rpcOver(upstream: Upstream): RpcClient {
       params: params ?? [],
     }));
     signal?.throwIfAborted();
-    const deadline = AbortSignal.timeout(CALL_DEADLINE_MS);
-    const ends = signal === undefined ? deadline : AbortSignal.any([deadline, signal]);
-    const answers = answersIn(await upstream.ask(JSON.stringify(body), ends));
+    using deadline = clock.deadline(CALL_DEADLINE_MS, signal, true);
+    const answers = answersIn(await upstream.ask(JSON.stringify(body), deadline.signal));
     const byId = new Map(answers.map((answer) => [answer.id, answer]));
     return calls.map(({ method }, id) => {
       const answer = byId.get(id) ?? answers.find((one) => one.id === null);

@@ -34,7 +34,7 @@ const PORT_HOSTS = process.platform === 'linux' ? ['224.0.0.1', '127.0.0.1'] : [
 const OUTPUT_KEPT_CHARS = 16_384;
 
 /** It has the machine's clock. */
-export type AnvilOptions = Omit<EngineOptions, 'clock'>;
+export type AnvilOptions = Omit<EngineOptions, 'clock' | 'work'>;
 
 const require = createRequire(import.meta.url);
 

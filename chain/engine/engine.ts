@@ -18,6 +18,8 @@ export interface EngineOptions {
   readonly state?: Uint8Array | undefined;
   /** Gives blocks their time; Anvil has the machine's. */
   readonly clock: Clock;
+  /** Runs each piece of work of an engine in this process. */
+  readonly work: <T>(ask: () => Promise<T>) => Promise<T>;
   readonly signal?: AbortSignal | undefined;
 }
 

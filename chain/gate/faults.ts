@@ -1,5 +1,5 @@
 /** Faults of the chain's JSON-RPC endpoint: what each is, whom it applies to, and what it has done. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../formats/clock.ts';
 import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
 
 /**
@@ -23,12 +23,14 @@ export interface GateFault {
 export class ActiveFault {
   readonly of: GateFault;
   met = 0;
+  readonly #clock: Clock;
   readonly #ended = new AbortController();
   readonly #requests = new Map<string, number>();
   readonly #wrong = new Map<string, WrongEndpoint>();
 
-  constructor(of: GateFault) {
+  constructor(of: GateFault, clock: Clock) {
     this.of = of;
+    this.#clock = clock;
   }
 
   get isOver(): boolean {
@@ -42,7 +44,7 @@ export class ActiveFault {
 
   /** @param ms until its end at the latest */
   async delay(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#ended.signal }).catch((error: unknown) => {
+    await this.#clock.sleep(ms, this.#ended.signal).catch((error: unknown) => {
       if (!this.isOver) throw error;
     });
   }

@@ -5,9 +5,10 @@
  * counted, because a fault without effect proves nothing.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Clock } from '../../formats/clock.ts';
 import type { Admission } from '../admission.ts';
 import type { Upstream } from '../engine/ipc.ts';
-import { listen, reachableHost } from '../listen.ts';
+import { type Listen, listen as listenOnSocket, reachableHost } from '../listen.ts';
 import { ActiveFault, type GateFault, isWrong, type RpcFault } from './faults.ts';
 import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, mayRewrite, whyNot } from './methods.ts';
 
@@ -49,6 +50,9 @@ export interface GateOptions {
   /** 0: any free one. */
   readonly port: number;
   readonly admission: Admission;
+  readonly clock: Clock;
+  /** Default: on a socket. */
+  readonly listen?: Listen;
   /** Called when a call that may change what is in no block reaches the chain. */
   readonly onRewrite?: () => void;
 }
@@ -56,7 +60,7 @@ export interface GateOptions {
 /** @throws LocalChainError PORT_IN_USE */
 export async function startGate(
   chain: Pick<Upstream, 'ask'>,
-  { admission, onRewrite = () => undefined, ...at }: GateOptions,
+  { admission, clock, onRewrite = () => undefined, listen = listenOnSocket, ...at }: GateOptions,
 ): Promise<Gate> {
   const active = new Map<string, ActiveFault>();
   const ended = new Map<string, number>();
@@ -114,7 +118,7 @@ export async function startGate(
         if (ended.size > ENDED_KEPT && oldest !== undefined) ended.delete(oldest);
         return;
       }
-      active.set(id, new ActiveFault(of));
+      active.set(id, new ActiveFault(of, clock));
       // Requests already waiting on an open connection saw the endpoint before the fault.
       if (of.fault.kind === 'down') server.closeIdleConnections();
     },

@@ -46,12 +46,14 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** @throws ApiStartError */
-export async function listen(
-  listener: Listener,
-  address: string,
-  { clock }: { readonly clock: Clock },
-): Promise<Listening & { readonly server: Server }> {
+/** A server of the API that does not listen yet. */
+export interface ApiServer {
+  readonly server: Server;
+  /** Waits for running requests, but not for long. */
+  close(): Promise<void>;
+}
+
+export function createApiServer(listener: Listener, { clock }: { readonly clock: Clock }): ApiServer {
   const connections = new Connections();
   const pipeline = new Pipeline(clock);
   // By name: an import statement evaluates all exports of the module, see `onchain/http-endpoint.ts`.
@@ -76,13 +78,23 @@ export async function listen(
     if (connections.hasBegun(socket)) socket.destroy();
     else refuseMalformed(error, socket);
   });
+  return { server, close: () => close(server, connections, clock) };
+}
+
+/** @throws ApiStartError */
+export async function listen(
+  listener: Listener,
+  address: string,
+  deps: { readonly clock: Clock },
+): Promise<Listening & ApiServer> {
+  const { server, close } = createApiServer(listener, deps);
   try {
     server.listen(splitAddress(address));
     await once(server, 'listening');
   } catch (error) {
     throw new ApiStartError(address, error as NodeJS.ErrnoException);
   }
-  return { server, address: boundAddress(server, address), close: () => close(server, connections, clock) };
+  return { server, address: boundAddress(server, address), close };
 }
 
 /** What the HTTP server does not say about its connections. */

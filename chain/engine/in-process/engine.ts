@@ -12,9 +12,17 @@ import { Machine } from './machine.ts';
 import { run } from './methods.ts';
 
 /** @throws LocalChainError ENGINE_MISSING; the signal's reason when aborted */
-export async function startInProcess({ chainId, clock, state, signal }: EngineOptions): Promise<Engine> {
+export async function startInProcess({
+  chainId,
+  clock,
+  work,
+  state,
+  signal,
+}: EngineOptions): Promise<Engine> {
   signal?.throwIfAborted();
-  const machine = await Machine.open({ chainId, clock }, state === undefined ? [] : entriesIn(state));
+  const machine = await work(() =>
+    Machine.open({ chainId, clock }, state === undefined ? [] : entriesIn(state)),
+  );
   const turns = new Lock();
   const { promise: exited, resolve: end } = Promise.withResolvers<string>();
 
@@ -37,14 +45,15 @@ export async function startInProcess({ chainId, clock, state, signal }: EngineOp
     ask: (text: string, leaving: AbortSignal) =>
       turns.run(async () => {
         const asked = JSON.parse(text) as Call | readonly Call[];
-        return JSON.stringify(isBatch(asked) ? await answers(asked) : await answerTo(asked));
+        const answered = await work<object>(() => (isBatch(asked) ? answers(asked) : answerTo(asked)));
+        return JSON.stringify(answered);
       }, leaving),
     close: () => undefined,
   };
   return {
     pid: undefined,
     upstream,
-    rpc: rpcOver(upstream),
+    rpc: rpcOver(upstream, clock),
     exited,
     stop: async () => end('stopped'),
   };

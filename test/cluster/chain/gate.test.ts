@@ -1,10 +1,12 @@
 /** The way to the chain's endpoint: who comes in, what may be called, and how it fails on purpose. */
+
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'undici';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createAdmission } from '../../../chain/admission.ts';
 import { type Gate, startGate } from '../../../chain/gate/gate.ts';
+import { systemClock } from '../../../formats/clock.ts';
 
 const TOKEN = 'a-token-of-a-chain';
 const PAGE = 'http://localhost:3000';
@@ -25,7 +27,7 @@ beforeEach(async () => {
   seen = [];
   isDown = false;
   const admission = createAdmission({ token: TOKEN, allowedHosts: ['chain'], origins: [PAGE] });
-  gate = await startGate({ ask: chain }, { host: '127.0.0.1', port: 0, admission });
+  gate = await startGate({ ask: chain }, { host: '127.0.0.1', port: 0, admission, clock: systemClock() });
 });
 afterEach(() => gate.close());
 

@@ -14,7 +14,7 @@ const ANSWER_MAX = 256 * 2 ** 20;
 /** Calls per HTTP request: bounds the body when hundreds of accounts are set up at once. */
 const BATCH_CALLS_MAX = 200;
 /** Enough for the ticker and the caller's requests at the same time, with some to spare. */
-const CONNECTIONS_MAX = 4;
+export const KEPT_CONNECTIONS: http.AgentOptions = { keepAlive: true, maxSockets: 4 };
 
 export interface RpcCall {
   method: string;
@@ -96,23 +96,19 @@ function answersIn(text: string): readonly RpcAnswer[] {
  * Over keep-alive HTTP connections of its own.
  * @param url http or https endpoint
  * @param authorization headers with the token of a chain that svcnet has started
- * @param proxyEnv environment that names proxies; absent: none is used
+ * @param agent default: one without proxies
  */
 export function createRpcClient(
   url: string,
   authorization: () => Readonly<Record<string, string>> = () => ({}),
-  proxyEnv?: NodeJS.ProcessEnv,
+  agent?: http.Agent,
 ): RpcClient {
   const { Agent, request } = new URL(url).protocol === 'https:' ? https : http;
-  const agent = new Agent({
-    keepAlive: true,
-    maxSockets: CONNECTIONS_MAX,
-    ...(proxyEnv === undefined ? {} : { proxyEnv }),
-  });
+  const connections = agent ?? new Agent(KEPT_CONNECTIONS);
   const headers = () => ({ 'content-type': 'application/json', ...authorization() });
   return rpcOver({
-    ask: (body, signal) => post({ url, agent, request, headers: headers(), signal }, body),
-    close: () => agent.destroy(),
+    ask: (body, signal) => post({ url, agent: connections, request, headers: headers(), signal }, body),
+    close: () => connections.destroy(),
   });
 }
 

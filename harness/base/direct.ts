@@ -3,12 +3,12 @@
  * `fetch`, the agent of `node:http` and the dispatcher of undici, send even what is for loopback to the proxy of
  * `HTTP_PROXY`. Networks that svcnet has not started may be behind the proxies that the environment names.
  */
-import { Agent as SocketAgent } from 'node:http';
+import { type AgentOptions, Agent as SocketAgent } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
 import { shownUrl } from '../../formats/shown-url.ts';
 import { HarnessError } from './errors.ts';
-import { connectorFor, isInMemory, MemoryAgent } from './memory-servers.ts';
+import { connectorFor, isInMemory, MemoryAgent } from './memory/servers.ts';
 
 /** For clients of undici. */
 export const directDispatcher = new Agent({ connect: connectorFor() });
@@ -52,11 +52,18 @@ export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJ
 
 /** For clients that take an agent of `node:http` or `node:https`, such as those of WebSockets. */
 export function socketAgent(url: string, whose: Whose): SocketAgent {
-  const proxyEnv = proxyEnvironment(url, whose);
   if (isInMemory(new URL(url).hostname)) return memoryAgent;
   const isTls = /^(?:https|wss):/.test(url);
-  if (proxyEnv === undefined) return isTls ? directTlsAgent : directAgent;
-  return isTls ? new TlsAgent({ proxyEnv }) : new SocketAgent({ proxyEnv });
+  if (proxyEnvironment(url, whose) === undefined) return isTls ? directTlsAgent : directAgent;
+  return agentOf(url, whose, {});
+}
+
+/** The same for one client, with connections of its own. */
+export function agentOf(url: string, whose: Whose, options: AgentOptions): SocketAgent {
+  if (isInMemory(new URL(url).hostname)) return new MemoryAgent();
+  const proxyEnv = proxyEnvironment(url, whose);
+  const proxied = proxyEnv === undefined ? options : { ...options, proxyEnv };
+  return /^(?:https|wss):/.test(url) ? new TlsAgent(proxied) : new SocketAgent(proxied);
 }
 
 /** Connections to one origin. @param options of each */

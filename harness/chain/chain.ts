@@ -6,14 +6,14 @@
 import { createAccount } from '../../chain/account.ts';
 import type { RpcFault } from '../../chain/gate/faults.ts';
 import type { GateCount } from '../../chain/gate/gate.ts';
-import { createRpcClient, type RpcClient, RpcError } from '../../chain/rpc.ts';
+import { createRpcClient, KEPT_CONNECTIONS, type RpcClient, RpcError } from '../../chain/rpc.ts';
 import { type SavedState, writeState } from '../../chain/state/state-folder.ts';
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../formats/ethereum/abi.ts';
 import { quantity } from '../../formats/ethereum/hex.ts';
 import { secretsOf, shownUrl, withoutSecrets } from '../../formats/shown-url.ts';
-import { proxyEnvironment } from '../base/direct.ts';
+import { agentOf } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import { Authorization } from '../base/token.ts';
@@ -95,7 +95,11 @@ export class Chain {
     this.#rpc =
       rpc === ''
         ? undefined
-        : createRpcClient(rpc, () => this.#authorization.headers(), proxyEnvironment(rpc, { foreign }));
+        : createRpcClient(
+            rpc,
+            () => this.#authorization.headers(),
+            agentOf(rpc, { foreign }, KEPT_CONNECTIONS),
+          );
     this.#control =
       control === undefined
         ? undefined

@@ -359,6 +359,14 @@ export class Cluster implements AsyncDisposable {
     return this.#parts.driver.capabilities;
   }
 
+  /**
+   * Of all that its nodes have sent each other so far, with the times: equal runs of a simulated cluster have equal ones.
+   * Undefined for other drivers, whose runs do not repeat.
+   */
+  get digest(): string | undefined {
+    return this.#parts.driver.digest;
+  }
+
   /** Folder of logs, keys and data. */
   get folder(): string {
     return clusterFolder(this.#parts.stateDir, this.name).path;

@@ -6,10 +6,11 @@
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Clock } from '../../formats/clock.ts';
-import { cannotWrite, throwIfInterrupted } from '../base/errors.ts';
+import { cannotWrite, HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Driver } from '../places/driver.ts';
+import { DRIVER_FACTS, LOCAL_DRIVERS } from '../places/facts.ts';
 import { takeAgain, unfinishedError } from './lifecycle/again.ts';
 import { removeAtExit } from './lifecycle/at-exit.ts';
 import { claimCluster } from './lifecycle/claim.ts';
@@ -81,7 +82,13 @@ export interface ClusterParts {
 
 /** `Cluster.start` */
 export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
-  const { stateDir: given, detached = false, source = 'options', clock = MACHINE_CLOCK, ...others } = options;
+  const {
+    stateDir: given,
+    detached = false,
+    source = 'options',
+    clock: chosen = MACHINE_CLOCK,
+    ...others
+  } = options;
   const { signal, timeoutMs, onProgress = () => undefined, snapshot, ...input } = others;
   throwIfInterrupted(signal);
   const stateDir = resolve(given ?? defaultStateDir());
@@ -90,14 +97,22 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
   const definition = loaded?.definition ?? parseDefinition(input, source);
   const seed = loaded?.seed ?? definition.seed ?? drawSeed();
   const ephemeral = !detached;
+  if (detached && DRIVER_FACTS[definition.driver].simulated) {
+    throw new HarnessError(
+      'USAGE',
+      `driver: got ${definition.driver} for a cluster that outlives its process, expected ${LOCAL_DRIVERS.join(' or ')}: a simulation ends with the process that started it`,
+      { hint: 'Use `svcnet run`, or `Cluster.start` without `detached`.' },
+    );
+  }
   await removeLeftovers(stateDir);
   const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
-  const claimed = await claimCluster(stateDir, { name, seed, ephemeral, definition, clock });
+  const claimed = await claimCluster(stateDir, { name, seed, ephemeral, definition, clock: chosen });
   const { batches = [], prepared } = loaded?.snapshot.record ?? {};
   const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
-  const driver = driverOf(stateDir, record, { clock, stopWithParent: ephemeral });
+  const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: ephemeral });
   const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
   const continued = loaded !== undefined;
+  const clock = driver.clock ?? chosen;
   const context = { clock, stateDir, record, definition, seed, driver, ephemeral, continued };
   try {
     if (loaded !== undefined) await placeSnapshot(loaded.snapshot, stateDir, name);

@@ -4,6 +4,7 @@
  * processes find it in the state on disk and pass it to their own driver.
  */
 
+import type { Clock } from '../../formats/clock.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { DRIVER_FACTS, type DriverName } from './facts.ts';
@@ -202,6 +203,10 @@ export interface Disposed {
 
 export interface Driver {
   readonly name: DriverName;
+  /** The time of its nodes, where it is not the machine's. */
+  readonly clock?: Clock;
+  /** Of all that its nodes have sent each other so far, where that repeats: equal runs have equal ones. */
+  readonly digest?: string;
   readonly capabilities: ReadonlySet<Capability>;
   /** Whether a link proxy stands in front of every node, as a part of the cluster. */
   readonly proxied?: boolean;

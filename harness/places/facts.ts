@@ -4,7 +4,7 @@
  */
 
 /** Drivers that a definition can choose. */
-export const DRIVER_NAMES = ['process', 'embedded', 'docker'] as const;
+export const DRIVER_NAMES = ['process', 'embedded', 'docker', 'simulated'] as const;
 /** A driver that a definition can choose. */
 export type StartingDriver = (typeof DRIVER_NAMES)[number];
 export const DRIVER_DEFAULT: StartingDriver = 'process';
@@ -20,13 +20,16 @@ interface DriverFacts {
   readonly images: boolean;
   /** Whether our own nodes share a process, which can keep their data in memory. */
   readonly shared: boolean;
+  /** Whether nodes and chain live in virtual time in the process that started them, without sockets. */
+  readonly simulated: boolean;
 }
 
 export const DRIVER_FACTS: Readonly<Record<DriverName, DriverFacts>> = {
-  process: { owned: true, local: true, images: false, shared: false },
-  embedded: { owned: true, local: true, images: false, shared: true },
-  docker: { owned: true, local: false, images: true, shared: false },
-  attached: { owned: false, local: false, images: false, shared: false },
+  process: { owned: true, local: true, images: false, shared: false, simulated: false },
+  embedded: { owned: true, local: true, images: false, shared: true, simulated: false },
+  docker: { owned: true, local: false, images: true, shared: false, simulated: false },
+  simulated: { owned: true, local: false, images: false, shared: true, simulated: true },
+  attached: { owned: false, local: false, images: false, shared: false, simulated: false },
 };
 
 export const LOCAL_DRIVERS = DRIVER_NAMES.filter((name) => DRIVER_FACTS[name].local);

@@ -12,6 +12,8 @@ export interface DriverOptions {
   readonly isAgain?: boolean;
   /** The cluster's token; every process is started under it. */
   readonly token: string;
+  /** Of the cluster: what is simulated follows from it. */
+  readonly seed: string;
   /** Name of the cluster. */
   readonly name: string;
   /** Folder of everything the cluster keeps. */

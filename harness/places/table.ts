@@ -6,6 +6,7 @@ import { EmbeddedDriver } from './embedded/driver.ts';
 import { DRIVER_FACTS, type DriverName } from './facts.ts';
 import type { DriverOptions } from './options.ts';
 import { PROCESS_CAPABILITIES, ProcessDriver } from './process.ts';
+import { SIMULATED_CAPABILITIES, SimulatedDriver } from './simulated/driver.ts';
 
 interface Row {
   readonly capabilities: ReadonlySet<Capability>;
@@ -16,6 +17,10 @@ const DRIVERS: Readonly<Record<DriverName, Row>> = {
   process: { capabilities: PROCESS_CAPABILITIES, create: (options) => new ProcessDriver(options()) },
   embedded: { capabilities: PROCESS_CAPABILITIES, create: (options) => new EmbeddedDriver(options()) },
   docker: { capabilities: DOCKER_CAPABILITIES, create: (options) => new DockerDriver(options()) },
+  simulated: {
+    capabilities: SIMULATED_CAPABILITIES,
+    create: (options) => new SimulatedDriver(options()),
+  },
   attached: { capabilities: ATTACHED_CAPABILITIES, create: (_options, clock) => new AttachedDriver(clock) },
 };
 

@@ -50,7 +50,7 @@ export interface Listening {
 export interface ApiServer {
   readonly server: Server;
   /** Waits for running requests, but not for long. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 export function createApiServer(listener: Listener, { clock }: { readonly clock: Clock }): ApiServer {

@@ -23,7 +23,11 @@ const ANSWER_SIZE_MAX = 64 * 1024 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 
 /** What is used of a socket. */
-export type ChainConnection = Duplex & Pick<Socket, 'setKeepAlive' | 'ref' | 'unref'>;
+export type ChainConnection = Duplex & {
+  setKeepAlive(on: boolean, afterMs: number): ChainConnection;
+  ref(): void;
+  unref(): void;
+};
 
 /**
  * @param endpoint http:// or https:// URL; user and password become basic authorisation

@@ -145,7 +145,8 @@ function end(error: unknown): void {
  * send, everything else in the process gets its turn.
  */
 export function memoryNetwork(
-  options: Pick<MemoryNetworkOptions, 'observe' | 'carrier'> = {},
+  options: Pick<MemoryNetworkOptions, 'observe' | 'carrier'> &
+    Partial<Pick<MemoryNetworkOptions, 'defer'>> = {},
 ): MemoryNetwork {
   let sent: (() => void)[] = [];
   const flush = () => {
@@ -154,10 +155,10 @@ export function memoryNetwork(
     for (const deliver of arriving) deliver();
   };
   return new MemoryNetwork({
-    ...options,
     defer(deliver) {
       if (sent.push(deliver) === 1) setImmediate(flush);
     },
+    ...options,
   });
 }
 

@@ -17,7 +17,13 @@ import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../st
  */
 export function driverOf(
   stateDir: string,
-  { driver, token, name, definition }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'definition'>,
+  {
+    driver,
+    token,
+    name,
+    seed,
+    definition,
+  }: Pick<ClusterRecord, 'driver' | 'token' | 'name' | 'seed' | 'definition'>,
   {
     stopWithParent,
     isAgain = false,
@@ -30,6 +36,7 @@ export function driverOf(
     return {
       clock,
       token,
+      seed: seed ?? '',
       name,
       stopWithParent,
       isAgain,

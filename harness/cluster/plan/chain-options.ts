@@ -2,7 +2,7 @@ import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
 import type { ChainOptions } from '../../chain/record.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { batchAmount } from './definition.ts';
-import { batchesOf, hasPublicNode } from './facts.ts';
+import { batchesOf, engineOf, hasPublicNode } from './facts.ts';
 import type { PlannedNode } from './planned-node.ts';
 import { chainPort } from './ports.ts';
 import type { Definition } from './schema.ts';
@@ -18,7 +18,7 @@ export function chainOptions(
   const addressOf = ({ identity }: PlannedNode) => `0x${identity.ethereum}`;
   const price = { blockTimeMs: chain.blockTime, storagePrice: BigInt(chain.storagePrice) };
   return {
-    engine: chain.engine,
+    engine: engineOf(definition),
     host: definition.listen,
     port: chainPort(definition),
     controlHost: LOCAL_CHAIN_DEFAULTS.host,

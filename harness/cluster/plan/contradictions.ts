@@ -33,6 +33,7 @@ export function contradictions(definition: Definition): string[] {
     ...storeContradictions(definition),
     ...engineContradictions(definition),
     ...tamperingContradictions(definition),
+    ...simulationContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
     ...preparationContradictions(definition),
@@ -56,17 +57,36 @@ function engineContradictions({ driver, chain }: Definition): string[] {
     : [];
 }
 
-/** The image lacks the program of tampered nodes. */
+/** The image lacks the program of tampered nodes, and a simulation the machine that fails. */
 function tamperingContradictions({ driver, machineFaults, nodes }: Definition): string[] {
-  if (!DRIVER_FACTS[driver].images) return [];
+  const { images, simulated } = DRIVER_FACTS[driver];
+  if (!images && !simulated) return [];
   const lines = nodes.flatMap(({ flavour }, index) =>
     flavour === 'dishonest'
-      ? [`nodes[${index}].flavour: got dishonest with driver docker, expected driver process or embedded`]
+      ? [`nodes[${index}].flavour: got dishonest with driver ${driver}, expected driver process or embedded`]
       : [],
   );
   return machineFaults
-    ? [...lines, 'machineFaults: got true with driver docker, expected driver process or embedded']
+    ? [...lines, `machineFaults: got true with driver ${driver}, expected driver process or embedded`]
     : lines;
+}
+
+/** It has our own nodes, in memory, at addresses that nothing of the machine can have taken. */
+function simulationContradictions({ driver, store, ports, chain, nodes }: Definition): string[] {
+  if (!DRIVER_FACTS[driver].simulated) return [];
+  const lines = nodes.flatMap(({ flavour }, index) =>
+    FLAVOURS[flavour].embedded === undefined
+      ? [
+          `nodes[${index}].flavour: got ${flavour} with driver ${driver}, expected svc, or driver process or docker`,
+        ]
+      : [],
+  );
+  if (store === 'disk') lines.push(`store: got 'disk' with driver ${driver}, expected memory or none`);
+  if (ports !== 'free')
+    lines.push(`ports: got ${ports.first} with driver ${driver}, expected none: nothing listens`);
+  if (chain.port !== 0)
+    lines.push(`chain.port: got ${chain.port} with driver ${driver}, expected none: nothing listens`);
+  return lines;
 }
 
 function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGroup): string[] {

@@ -1,5 +1,6 @@
 /** What follows from a definition as a whole. */
 
+import type { EngineName } from '../../../chain/engine/engine.ts';
 import type { Credit } from '../../flavours/profiles.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
@@ -30,6 +31,11 @@ export function storeOf({
   store,
 }: Pick<Definition, 'store'> & { readonly driver: DriverName }): 'memory' | 'disk' {
   return store ?? (DRIVER_FACTS[driver].shared ? 'memory' : 'disk');
+}
+
+/** What computes the blocks: a simulation's chain is in its process, whatever the definition says. */
+export function engineOf({ driver, chain }: Pick<Definition, 'driver' | 'chain'>): EngineName {
+  return DRIVER_FACTS[driver].simulated ? 'in-process' : chain.engine;
 }
 
 /** Whether all nodes could share one process, and thus an in-memory network. */

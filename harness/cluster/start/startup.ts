@@ -10,7 +10,7 @@ import { FLAVOURS } from '../../flavours/table.ts';
 import { haltAll } from '../../places/halt.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
-import { storeOf } from '../plan/facts.ts';
+import { engineOf, storeOf } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import {
   type BatchRecord,
@@ -107,7 +107,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   if (!isFixed(context)) await checkPorts(plan, before !== undefined);
 
   launched.begun = true;
-  context.onProgress({ step: 'chain', done: false, detail: `${definition.chain.engine}, 7 contracts` });
+  context.onProgress({ step: 'chain', done: false, detail: `${engineOf(definition)}, 7 contracts` });
   // In parallel with the chain, whose start leaves a processor mostly idle.
   const prepared = prepare(context);
   // A start that fails before this is awaited reports its own reason.
@@ -125,7 +125,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   context.onProgress({
     step: 'chain',
     done: true,
-    detail: `${definition.chain.engine} on ${new URL(started.record.rpc).host}, 7 contracts`,
+    detail: `${engineOf(definition)} on ${new URL(started.record.rpc).host}, 7 contracts`,
     ms: chainMs,
   });
 

@@ -1,8 +1,8 @@
 /** Conformance of a chain: whether its contracts are what nodes need. */
 
-import { createRpcClient } from '../../../chain/rpc.ts';
+import { createRpcClient, KEPT_CONNECTIONS } from '../../../chain/rpc.ts';
 import { secretsOf, shownUrl } from '../../../formats/shown-url.ts';
-import { proxyEnvironment } from '../../base/direct.ts';
+import { agentOf } from '../../base/direct.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
 import type { Graded, Opened } from '../grade.ts';
@@ -31,7 +31,11 @@ export function chainConformance(
 async function open(flags: ChainFlags, around: (ask: RpcCall) => RpcCall): Promise<Opened<ChainSubject>> {
   const chain = await chainAt(flags.rpc, flags.contracts);
   // Its errors keep the data of a revert.
-  const client = createRpcClient(flags.rpc, undefined, proxyEnvironment(flags.rpc, { foreign: true }));
+  const client = createRpcClient(
+    flags.rpc,
+    undefined,
+    agentOf(flags.rpc, { foreign: true }, KEPT_CONNECTIONS),
+  );
   const ask: RpcCall = (method, params) => client.call(method, ...params);
   return {
     subject: {

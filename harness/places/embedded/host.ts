@@ -7,7 +7,8 @@ import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, 
 import { join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
-import type { MemoryPlatform } from '../../../node/platform/memory.ts';
+import type { MemoryNetworkOptions } from '../../../node/p2p/memory-host.ts';
+import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memory.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { openLog } from '../../base/machine/processes.ts';
 import type { Observed } from '../driver.ts';
@@ -25,9 +26,19 @@ export interface HostedPart {
   readonly log: string;
 }
 
+/** What the nodes of a simulation have around them instead of the machine. */
+export interface Surroundings {
+  readonly network: Pick<MemoryNetworkOptions, 'observe'> & Required<Pick<MemoryNetworkOptions, 'defer'>>;
+  /** Of each start of a node, by its name. */
+  readonly platform: (
+    node: string,
+  ) => Required<Pick<MemoryOptions, 'clock' | 'random' | 'chain' | 'listen' | 'defer'>>;
+}
+
 export class EmbeddedHost {
   readonly #cluster: string;
   readonly #clock: Clock;
+  readonly #surroundings: Surroundings | undefined;
   readonly #hosted = new Map<string, HostedNode>();
   readonly #disks = new Map<string, InstanceType<Programs['MemoryDisk']>>();
   readonly #logs = new Map<string, number>();
@@ -43,10 +54,14 @@ export class EmbeddedHost {
   #starts = 0;
   #closed = false;
 
-  /** @param cluster its name, for messages */
-  constructor(cluster: string, clock: Clock) {
+  /**
+   * @param cluster its name, for messages
+   * @param surroundings default: the machine
+   */
+  constructor(cluster: string, clock: Clock, surroundings?: Surroundings) {
     this.#cluster = cluster;
     this.#clock = clock;
+    this.#surroundings = surroundings;
     this.#links = new MemoryLinks({
       clock,
       nameOf: (peerId) => this.#names.get(peerId),
@@ -158,7 +173,10 @@ export class EmbeddedHost {
     // Resources of an earlier start are released before this one takes them.
     await this.#hosted.get(part.name)?.cut();
     this.#expectOpen(part);
-    this.#guards ??= [programs.containCrashes(), watchLoop(this.#cluster)];
+    this.#guards ??= [
+      programs.containCrashes(),
+      ...(this.#surroundings === undefined ? [watchLoop(this.#cluster)] : []),
+    ];
     const platform = await this.#platformFor(part, settings, programs, (error) =>
       node.fail('the node has crashed', error),
     );
@@ -183,12 +201,13 @@ export class EmbeddedHost {
     programs: Omit<Programs, 'startNode' | 'optionsOf'>,
     onCrash: (error: unknown) => void,
   ): Promise<MemoryPlatform> {
-    this.#network ??= programs.memoryNetwork({ carrier: this.#links });
+    this.#network ??= programs.memoryNetwork({ carrier: this.#links, ...this.#surroundings?.network });
     this.#names.set(programs.ownIdentity(keys.libp2p).peerId, part.name);
     if (shareResults) this.#shared ??= programs.sharedResults();
     const disk = this.#disks.get(part.name) ?? new programs.MemoryDisk(takeImage(part.dataDir));
     this.#disks.set(part.name, disk);
     return programs.memoryPlatform({
+      ...this.#surroundings?.platform(part.name),
       keys,
       host: transport === 'tcp' ? 'tcp' : this.#network,
       store: store === 'disk' ? { folder: `${part.dataDir}/store` } : disk,

@@ -51,7 +51,7 @@ export class VirtualTime implements Disposable {
    */
   readonly outside: Clock = this.#clock((at, wake, inBackground) => {
     if (inBackground === true) return this.#timers.set(at, wake, true);
-    const waiting = this.#wait();
+    const waiting = this.waiting();
     const wakeUp = () => {
       waiting[Symbol.dispose]();
       wake();
@@ -89,7 +89,7 @@ export class VirtualTime implements Disposable {
 
   /** Lets time pass until the promise settles. @throws StandstillError when nothing can happen any more */
   async during<T>(promise: Promise<T>): Promise<T> {
-    using _waiting = this.#wait();
+    using _waiting = this.waiting();
     const { promise: standstill, reject } = Promise.withResolvers<never>();
     this.#onStandstill.add(reject);
     try {
@@ -125,8 +125,8 @@ export class VirtualTime implements Disposable {
     });
   }
 
-  /** Someone outside waits, until disposed. */
-  #wait(): Disposable {
+  /** Someone outside waits, until disposed: time passes meanwhile. */
+  waiting(): Disposable {
     let over = false;
     this.#waiting++;
     this.#pass();

@@ -138,7 +138,7 @@ export const CLUSTER_OPTIONS = {
     schema: field.oneOf(DRIVER_NAMES).default(DRIVER_DEFAULT).describe('Where the nodes run.'),
     flag: {
       flag: '--driver <driver>',
-      help: 'where nodes run: process (one each), embedded (all in one process), docker (a container each)',
+      help: 'where nodes run: process (one each), embedded (all in one process), docker (a container each), simulated (in virtual time)',
       fallback: DRIVER_DEFAULT,
       parse: oneOf(DRIVER_NAMES),
     },

@@ -21,7 +21,7 @@ const options = { chainId: CHAIN_ID, networkId: 1n, minimumValidityBlocks: 2, st
 async function start(state?: Uint8Array) {
   const time = { ms: START_MS };
   const clock = { ...systemClock(), now: () => time.ms };
-  const engine = await startInProcess({ chainId: CHAIN_ID, clock, state });
+  const engine = await startInProcess({ chainId: CHAIN_ID, clock, work: (ask) => ask(), state });
   const deployed =
     state ??
     (await deploy({ rpc: engine.rpc, clock }, DEPLOYER_KEY, {

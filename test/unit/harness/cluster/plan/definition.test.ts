@@ -109,7 +109,7 @@ test.each([
   [
     'an unknown word',
     { driver: 'proces' },
-    "driver: got 'proces', expected one of process, embedded, docker, did you mean 'process'?",
+    "driver: got 'proces', expected one of process, embedded, docker, simulated, did you mean 'process'?",
   ],
   [
     'a value of the wrong type',

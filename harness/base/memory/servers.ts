@@ -10,7 +10,15 @@ import { buildConnector } from 'undici';
 const DOMAIN = '.simulated';
 const PORT_OF_HTTP = 80;
 
-const servers = new Map<string, Server>();
+interface Served {
+  readonly server: Server;
+  readonly clients: Clients;
+}
+
+/** Told of each client from outside, until it is disposed: the connection has ended, or carries a WebSocket. */
+export type Clients = () => Disposable;
+
+const servers = new Map<string, Served>();
 
 /** @returns a host name that only this process knows */
 export function memoryHost(name: string, network: string): string {
@@ -24,9 +32,15 @@ export function isInMemory(host: string): boolean {
 
 /**
  * Gives a server its address. Disposed, it takes no more connections and those that it has are cut.
+ * @param clients default: nobody is told
  * @throws Error with code `EADDRINUSE`
  */
-export function serveInMemory(server: Server, host: string, port: number): Disposable {
+export function serveInMemory(
+  server: Server,
+  host: string,
+  port: number,
+  clients: Clients = () => NOBODY,
+): Disposable {
   const at = `${host}:${port}`;
   if (servers.has(at)) throw systemError('EADDRINUSE', `address already in use ${at}`);
   const connections = new Set<Duplex>();
@@ -35,23 +49,35 @@ export function serveInMemory(server: Server, host: string, port: number): Dispo
     connection.once('close', () => connections.delete(connection));
   };
   server.prependListener('connection', note);
-  servers.set(at, server);
+  servers.set(at, { server, clients });
   return {
     [Symbol.dispose]() {
-      if (servers.get(at) === server) servers.delete(at);
+      servers.delete(at);
       server.off('connection', note);
       for (const connection of connections) connection.destroy();
     },
   };
 }
 
-/** @throws Error with code `ECONNREFUSED` */
-export function connectInMemory(host: string, port: number): Duplex {
-  const server = servers.get(`${host}:${port}`);
-  if (server === undefined) throw systemError('ECONNREFUSED', `connect ECONNREFUSED ${host}:${port}`);
+/** For code that is simulated itself. @throws Error with code `ECONNREFUSED` */
+export function connectInMemory(host: string, port: number): MemorySocket {
   const [here, there] = MemorySocket.pair();
-  server.emit('connection', there);
+  find(host, port).server.emit('connection', there);
   return here;
+}
+
+function find(host: string, port: number): Served {
+  const served = servers.get(`${host}:${port}`);
+  if (served === undefined) throw systemError('ECONNREFUSED', `connect ECONNREFUSED ${host}:${port}`);
+  return served;
+}
+
+function connectFromOutside(host: string, port: number): MemorySocket {
+  const { clients } = find(host, port);
+  const client = clients();
+  const end = () => client[Symbol.dispose]();
+  // An agent is told `agentRemove` when a connection has become one of WebSockets.
+  return connectInMemory(host, port).once('close', end).once('agentRemove', end);
 }
 
 /** For clients of undici: reaches servers in memory, and all others as the given options say. */
@@ -63,7 +89,7 @@ export function connectorFor(options: buildConnector.BuildOptions = {}): buildCo
     process.nextTick(() => {
       try {
         // What undici uses of a socket is what every duplex has.
-        const socket: Duplex = connectInMemory(target.hostname, Number(target.port || PORT_OF_HTTP));
+        const socket: Duplex = connectFromOutside(target.hostname, Number(target.port || PORT_OF_HTTP));
         done(null, socket as Parameters<buildConnector.Callback>[1] & Duplex);
       } catch (error) {
         done(error as Error, null);
@@ -80,7 +106,7 @@ export class MemoryAgent extends Agent {
   ): undefined {
     process.nextTick(() => {
       try {
-        done?.(null, connectInMemory(host ?? '', Number(port ?? PORT_OF_HTTP)));
+        done?.(null, connectFromOutside(host ?? '', Number(port ?? PORT_OF_HTTP)));
       } catch (error) {
         // Its own type asks for a socket besides.
         done?.(error as Error, undefined as never);
@@ -94,12 +120,14 @@ interface Target {
   readonly port?: string | number | null | undefined;
 }
 
+const NOBODY: Disposable = { [Symbol.dispose]: () => undefined };
+
 function systemError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
 /** One end of a connection. Bytes arrive after the code that sent them, as they do from a socket. */
-class MemorySocket extends Duplex {
+export class MemorySocket extends Duplex {
   /** For admission by address: it is this machine. */
   readonly remoteAddress = '127.0.0.1';
   #other: MemorySocket | undefined;
@@ -114,9 +142,11 @@ class MemorySocket extends Duplex {
 
   override _write(bytes: Uint8Array, _encoding: string, done: (error?: Error) => void): void {
     const other = this.#other;
+    // Its sender may use the memory again when it is written.
+    const copy = Buffer.from(bytes);
     process.nextTick(() => {
       if (other === undefined || other.destroyed) done(systemError('EPIPE', 'write EPIPE'));
-      else if (other.push(bytes)) done();
+      else if (other.push(copy)) done();
       else other.#onRead = done;
     });
   }

@@ -6,8 +6,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { connectionsTo, directDispatcher, socketAgent } from '../../../../harness/base/direct.ts';
-import { memoryHost, serveInMemory } from '../../../../harness/base/memory-servers.ts';
+import { connectionsTo, directDispatcher, socketAgent } from '../../../../../harness/base/direct.ts';
+import { memoryHost, serveInMemory } from '../../../../../harness/base/memory/servers.ts';
 
 const HOST = memoryHost('node-0', 'net');
 const URL_OF_IT = `http://${HOST}:1633`;
@@ -27,10 +27,12 @@ const dispatcher = directDispatcher;
 test('a request has its method, path, headers and body, and the answer its status, headers and body', async () => {
   serve(
     createServer((incoming, outgoing) => {
-      void text(incoming).then((body) => {
+      const answer = async () => {
+        const body = await text(incoming);
         outgoing.writeHead(201, { 'x-seen': String(incoming.headers['x-given']) });
         outgoing.end(`${incoming.method} ${incoming.url} ${body}`);
-      });
+      };
+      void answer();
     }),
   );
   const body = Readable.from(['one ', 'two']);
@@ -66,6 +68,22 @@ test('a long answer waits for its reader, and arrives whole', async () => {
   let length = 0;
   for await (const piece of body as AsyncIterable<Uint8Array>) length += piece.length;
   expect(length).toBe(256 * part.length);
+});
+
+test('what was written stays what it was, though its sender uses the memory again', async () => {
+  const memory = Buffer.alloc(1000);
+  serve(
+    createServer((_, outgoing) => {
+      const write = (n: number): void => {
+        if (n === 50) outgoing.end();
+        else outgoing.write(memory.fill(n), () => write(n + 1));
+      };
+      write(0);
+    }),
+  );
+  const { body } = await request(URL_OF_IT, { dispatcher });
+  const got = Buffer.from(await body.arrayBuffer());
+  expect([...new Set(got)]).toEqual(Array.from({ length: 50 }, (_, n) => n));
 });
 
 test('a client that leaves is noticed by the server', async () => {
@@ -116,8 +134,8 @@ test('WebSockets open, carry messages both ways and close with their code', asyn
   const sockets = new WebSocketServer({ noServer: true });
   server.on('upgrade', (incoming, socket, head) => {
     sockets.handleUpgrade(incoming, socket, head, (websocket) => {
-      websocket.on('message', (message) => {
-        websocket.send(`got ${String(message)}`);
+      websocket.on('message', (message: Buffer) => {
+        websocket.send(`got ${message.toString('utf8')}`);
         websocket.close(4001, 'enough');
       });
     });

@@ -1,0 +1,45 @@
+/** The chain of a simulation: the real contracts on an EVM in this process, whose blocks come in virtual time. */
+import { appendFileSync } from 'node:fs';
+import { describeChain, startControl } from '../../../chain/control.ts';
+import { startLocalChain } from '../../../chain/local-chain.ts';
+import { parseOptions } from '../../../chain/options.ts';
+import type { ChainPart } from '../driver.ts';
+import type { Simulation } from './simulation.ts';
+
+export interface SimulatedChain {
+  /** Ends it. */
+  stop(): Promise<void>;
+}
+
+/** Says that it is ready in its log, as one in a process of its own would. */
+export async function startSimulatedChain(
+  { time, listen, hostName }: Pick<Simulation, 'time' | 'listen'> & { hostName: string },
+  { options, log: file }: ChainPart,
+): Promise<SimulatedChain> {
+  const log = (line: string) => appendFileSync(file, `${line}\n`);
+  const { chain: given, gate, steady, controlPort } = parseOptions(JSON.stringify(options));
+  const at = {
+    host: hostName,
+    listen,
+    clock: time.clock,
+    work: <T>(ask: () => Promise<T>) => time.real(ask),
+  };
+  const chain = await time.during(
+    startLocalChain({ ...given, ...at, engine: 'in-process', allowedHosts: [hostName], log }),
+  );
+  const control = await startControl({ chain, gate, steady }, { host: hostName, port: controlPort, listen });
+  log(
+    JSON.stringify({
+      ready: true,
+      control: control.url,
+      ...(gate && { gate: chain.rpc }),
+      ...describeChain(chain),
+    }),
+  );
+  return {
+    async stop() {
+      await control.close();
+      await chain.stop();
+    },
+  };
+}

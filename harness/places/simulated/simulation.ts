@@ -1,0 +1,98 @@
+/** A cluster in virtual time: its nodes, its chain and their addresses, all in this process. */
+import { createHash } from 'node:crypto';
+import type { Server } from 'node:http';
+import { seededRandom } from '../../../formats/random.ts';
+import { createApiServer } from '../../../node/api/listen.ts';
+import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
+import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
+import { connectInMemory, memoryHost, serveInMemory } from '../../base/memory/servers.ts';
+import { EmbeddedHost } from '../embedded/host.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+const HTTP_PORT = 80;
+/** First of the ports that are given to servers that ask for any. */
+const FIRST_PORT = 8545;
+
+interface SimulationOptions {
+  /** Name of the cluster. */
+  readonly name: string;
+  /** Its runs repeat. */
+  readonly seed: string;
+}
+
+export class Simulation implements AsyncDisposable {
+  readonly time = new VirtualTime();
+  readonly host: EmbeddedHost;
+  readonly #options: SimulationOptions;
+  readonly #starts = new Map<string, number>();
+  readonly #serving = new Set<Disposable>();
+  readonly #frames = createHash('sha256');
+  #port = FIRST_PORT;
+
+  constructor(options: SimulationOptions) {
+    this.#options = options;
+    const { time } = this;
+    this.host = new EmbeddedHost(options.name, time.clock, {
+      network: { defer: time.defer, observe: (frame) => this.#note(frame) },
+      platform: (node) => ({
+        clock: time.clock,
+        random: seededRandom(options.seed, node, String(this.#countStart(node))),
+        defer: time.defer,
+        chain: (url) =>
+          httpEndpoint(url, ({ hostname, port }) => connectInMemory(hostname, Number(port || HTTP_PORT))),
+        listen: async (listener, address, deps) => {
+          const api = createApiServer(listener, deps);
+          const port = Number(address.slice(address.lastIndexOf(':') + 1));
+          const serving = this.#serve(api.server, this.hostName(node), port);
+          return { address, close: async () => serving[Symbol.dispose]() };
+        },
+      }),
+    });
+  }
+
+  /** Of all frames that its nodes have sent so far, with their times: equal runs have equal ones. */
+  get digest(): string {
+    return this.#frames.copy().digest('hex');
+  }
+
+  /** Of a part of it. */
+  hostName(part: string): string {
+    return memoryHost(part, this.#options.name);
+  }
+
+  /** Opens a server of a part: `Listen` of the chain. */
+  readonly listen = async (
+    server: Server,
+    { host, port }: { host: string; port: number },
+  ): Promise<number> => {
+    const given = port === 0 ? this.#port++ : port;
+    this.#serve(server, host, given);
+    return given;
+  };
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.host.close();
+    for (const one of this.#serving) one[Symbol.dispose]();
+    this.time[Symbol.dispose]();
+  }
+
+  #serve(server: Server, host: string, port: number): Disposable {
+    const serving = serveInMemory(server, host, port, () => this.time.waiting());
+    this.#serving.add(serving);
+    server.once('close', () => {
+      serving[Symbol.dispose]();
+      this.#serving.delete(serving);
+    });
+    return serving;
+  }
+
+  #note({ kind, from, to, protocolId, bytes }: MemoryFrame): void {
+    this.#frames.update(`${this.time.ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `).update(bytes);
+  }
+
+  #countStart(node: string): number {
+    const start = (this.#starts.get(node) ?? 0) + 1;
+    this.#starts.set(node, start);
+    return start;
+  }
+}

@@ -1,0 +1,109 @@
+/** Whole clusters in virtual time: the same classes, nodes and contracts as anywhere, without sockets. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
+
+const HOUR_MS = 3_600_000;
+const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-simulated-'));
+afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
+
+function start(options: ClusterOptions = {}): Promise<Cluster> {
+  return Cluster.start({ nodes: 4, seed: 7, driver: 'simulated', stateDir, ...options });
+}
+
+function content(length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, at) => (at * at) >> 7);
+}
+
+/** What a run does: it uploads, loses a node, waits, gets it back, reads. @returns digests on the way */
+async function live(seed: number): Promise<readonly (string | undefined)[]> {
+  await using net = await start({ seed });
+  const digests = [net.digest];
+  const data = content(100_000);
+  const { reference } = await net.node(0).bytes.upload(data);
+  await net.synced(reference);
+  digests.push(net.digest);
+  await net.node(1).kill();
+  await net.clock.sleep(60_000);
+  await net.node(1).start();
+  expect(Buffer.compare(Buffer.from(await net.node(1).bytes.download(reference)), Buffer.from(data))).toBe(0);
+  digests.push(net.digest);
+  return digests;
+}
+
+test('a run of a seed is the same to the last frame, and that of another seed is another', async () => {
+  const first = await live(7);
+  expect(await live(7)).toEqual(first);
+  expect(new Set(first).size).toBe(first.length);
+  expect(await live(8)).not.toEqual(first);
+});
+
+test('two simulations of one process do not disturb each other', async () => {
+  const [alone] = await live(7);
+  const both = await Promise.all([start(), start()]);
+  expect(both.map(({ digest }) => digest)).toEqual([alone, alone]);
+  await Promise.all(both.map((net) => net.stop()));
+});
+
+test('time passes only while someone waits for it', async () => {
+  await using net = await start();
+  const before = net.clock.monotonic();
+  for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+  expect(net.clock.monotonic()).toBe(before);
+  const height = await net.chain.height();
+  await net.clock.sleep(HOUR_MS / 60);
+  expect(net.clock.monotonic() - before).toBeGreaterThanOrEqual(HOUR_MS / 60);
+  expect((await net.chain.height()) - height).toBeGreaterThanOrEqual(59);
+});
+
+test('messages arrive over a WebSocket', async () => {
+  await using net = await start();
+  const listening = await net.node(2).client.messages.listen('simulated');
+  const { pssPublicKey: recipient, overlay } = await net.node(2).client.addresses();
+  await net.node(0).client.messages.send('simulated', [overlay.slice(0, 2)], 'hello', { recipient });
+  await net.clock.sleep(10_000);
+  expect(listening.texts).toEqual(['hello']);
+  listening.close();
+});
+
+test('nodes that are cut off from each other find each other again', async () => {
+  await using net = await start();
+  await net.faults.isolate('node-3');
+  await net.clock.sleep(5000);
+  await net.faults.heal();
+  await net.meshed();
+});
+
+test('nothing of it is left when it has stopped', async () => {
+  const net = await start();
+  const { api } = net.node(0);
+  await net.stop();
+  await expect(fetchOf(api)).rejects.toThrow();
+});
+
+async function fetchOf(api: string): Promise<void> {
+  const { requestDirectly } = await import('../../../harness/base/direct.ts');
+  await requestDirectly(`${api}/health`);
+}
+
+test.for([
+  [
+    { detached: true },
+    /^driver: got simulated for a cluster that outlives its process, expected process or embedded/,
+  ],
+  [
+    { machineFaults: true },
+    /machineFaults: got true with driver simulated, expected driver process or embedded/,
+  ],
+  [{ store: 'disk' }, /store: got 'disk' with driver simulated, expected memory or none/],
+  [{ ports: 16_330 }, /ports: got 16330 with driver simulated, expected none/],
+  [{ chain: { port: 8545 } }, /chain\.port: got 8545 with driver simulated, expected none/],
+  [
+    { nodes: [{ flavour: 'bee', binary: '/bin/true' }] },
+    /nodes\[0\]\.flavour: got bee with driver simulated, expected svc/,
+  ],
+] as [ClusterOptions, RegExp][])('refuses %j', async ([options, message]) => {
+  await expect(start(options)).rejects.toThrow(message);
+});

@@ -1,7 +1,6 @@
 /** `svcnet export`: a cluster's definition as deployment files for other engines. */
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
@@ -84,7 +83,7 @@ async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequ
       hint: `This concerns only the export to ${target}; svcnet up may support such a cluster.`,
     });
   }
-  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const root = join(import.meta.dirname, '../..');
   return {
     input,
     definition,

@@ -1,6 +1,7 @@
 /** The options that choose the nodes of a cluster: `-n 4 --with bee=2 --bee-binary PATH`. */
 
 import { HarnessError } from '../base/errors.ts';
+import { plural } from '../base/format.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import type { ClusterFlags } from './cluster-flags.ts';
 
@@ -51,4 +52,15 @@ function withBinary({ beeBinary }: NodesFlags, all: Groups): Groups {
     throw new HarnessError('USAGE', '--bee-binary: the cluster has no Bee; add some with --with bee=2');
   }
   return all.map((group) => (group.flavour === 'bee' ? { ...group, binary: beeBinary } : group));
+}
+
+/** `4 nodes, 1 of them bee` @param light nodes beside them */
+export function nodesText(nodes: Nodes, light: number): string {
+  const groups = typeof nodes === 'number' ? [{ count: nodes }] : nodes;
+  const total = groups.reduce((sum, { count = 1 }) => sum + count, light);
+  const others = groups
+    .filter((group) => 'flavour' in group && group.flavour !== 'svc')
+    .map((group) => `, ${group.count ?? 1} of them ${'flavour' in group ? group.flavour : 'svc'}`);
+  const lights = light > 0 ? `, ${light} of them light` : '';
+  return `${plural(total, 'node')}${others.join('')}${lights}`;
 }

@@ -2,7 +2,6 @@
 
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
-import { plural } from '../base/format.ts';
 import { parseDefinition } from '../cluster/plan/definition.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
@@ -14,7 +13,7 @@ import { FLAVOURS } from '../flavours/table.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
 import { type ClusterFlags, freshOptions, keysFrom } from './cluster-flags.ts';
-import { type Nodes, nodesWith } from './nodes-flags.ts';
+import { type Nodes, nodesText, nodesWith } from './nodes-flags.ts';
 
 /** `name` is that of a running cluster; default: fresh clusters. */
 export interface RunFlags extends ClusterFlags {
@@ -135,14 +134,4 @@ function freshNodes(scenarios: readonly Scenario[], flags: RunFlags, fileNodes: 
     fileNodes,
     Math.max(...scenarios.map(({ cluster }) => cluster.nodes)),
   );
-}
-
-function nodesText(nodes: Nodes, light: number): string {
-  const groups = typeof nodes === 'number' ? [{ count: nodes }] : nodes;
-  const total = groups.reduce((sum, { count = 1 }) => sum + count, light);
-  const others = groups
-    .filter((group) => 'flavour' in group && group.flavour !== 'svc')
-    .map((group) => `, ${group.count ?? 1} of them ${'flavour' in group ? group.flavour : 'svc'}`);
-  const lights = light > 0 ? `, ${light} of them light` : '';
-  return `${plural(total, 'node')}${others.join('')}${lights}`;
 }

@@ -6,17 +6,13 @@ import type { NodeOptions } from '../options.ts';
 import { createPullsync, type Pullsync } from '../protocols/pullsync/pullsync.ts';
 import { createPusher, type Pusher } from '../protocols/pushsync/pusher.ts';
 import { createPushsync, type Pushsync } from '../protocols/pushsync/pushsync.ts';
-import { PUSHSYNC } from '../protocols/pushsync/wire.ts';
 import { refusingHost } from '../protocols/refusal.ts';
 import { createRetrieval, type Retrieval } from '../protocols/retrieval/retrieval.ts';
-import { RETRIEVAL } from '../protocols/retrieval/wire.ts';
-import { tracedHost, tracedPushsync, tracedRetrieval } from '../protocols/tracing.ts';
+import { SERVED_AS, tracedHost, tracedPushsync, tracedRetrieval } from '../protocols/tracing.ts';
 import { createPss, type Pss } from '../pss/pss.ts';
 import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';
 import type { Network } from './network.ts';
-
-const SERVED_AS = { [PUSHSYNC.id]: 'pushsync-handler', [RETRIEVAL.id]: 'handle-retrieve-chunk' };
 
 export interface Delivery {
   readonly retrieval: Retrieval;

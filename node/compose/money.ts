@@ -4,6 +4,7 @@ import type { Transactions } from '../onchain/ports.ts';
 import { createRpc, type Rpc } from '../onchain/rpc.ts';
 import { withDebugGas } from '../onchain/transactions/debug-mode.ts';
 import { createTransactions, type TransactionService } from '../onchain/transactions/transactions.ts';
+import { createWallet, type Wallet } from '../onchain/wallet.ts';
 import type { NodeOptions } from '../options.ts';
 import { createPostage, type PostageService } from '../postage/postage.ts';
 import { SwapServices } from '../swap/services.ts';
@@ -20,6 +21,7 @@ export interface Money {
   /** Transactions of batches, stakes and the game. */
   readonly contractTransactions: Transactions;
   readonly postage: PostageService;
+  readonly wallet: Wallet;
   /** Undefined on a node that takes no cheques. */
   readonly swap: SwapServices | undefined;
   readonly sendsCheques: boolean;
@@ -68,9 +70,27 @@ export function openMoney(options: NodeOptions, foundation: Foundation): Money {
       onFatal: foundation.onFatal,
     },
   );
+  const wallet = createWallet(
+    {
+      token: options['token-address'],
+      account: signer.address,
+      withdrawalAddresses: options['withdrawal-addresses-whitelist'].map((one) => one.toLowerCase()),
+    },
+    { chain, transactions },
+  );
   const swap = swapServices(options, { foundation, chain, transactions });
   const sendsCheques = swap !== undefined && options['chequebook-enable'];
-  return { chain, pollMs, blockTimeMs, transactions, contractTransactions, postage, swap, sendsCheques };
+  return {
+    chain,
+    pollMs,
+    blockTimeMs,
+    transactions,
+    contractTransactions,
+    postage,
+    wallet,
+    swap,
+    sendsCheques,
+  };
 }
 
 function swapServices(

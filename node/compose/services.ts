@@ -6,7 +6,6 @@ import { createAccessControl } from '../act/access-control.ts';
 import type { NodeServices, Readiness } from '../api/services.ts';
 import { createNetstore } from '../files/netstore.ts';
 import { createUploader } from '../files/upload.ts';
-import { createWallet } from '../onchain/wallet.ts';
 import type { NodeOptions } from '../options.ts';
 import { uploadKey } from '../protocols/tracing.ts';
 import { createStewardship } from '../stewardship/stewardship.ts';
@@ -85,14 +84,7 @@ export function nodeServices(options: NodeOptions, deps: ServicesDeps): NodeServ
     chain,
     transactions,
     wallet: {
-      ...createWallet(
-        {
-          token: options['token-address'],
-          account: signer.address,
-          withdrawalAddresses: options['withdrawal-addresses-whitelist'].map((one) => one.toLowerCase()),
-        },
-        { chain, transactions },
-      ),
+      ...money.wallet,
       chequebook: () => swap?.chequebook?.address ?? NO_CHEQUEBOOK,
     },
     staking: incentives.staking,

@@ -8,7 +8,12 @@ import { contextOfStream, streamHeaders } from '../env/tracing/span-context.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Host } from '../p2p/host.ts';
 import type { Pushsync } from './pushsync/pushsync.ts';
+import { PUSHSYNC } from './pushsync/wire.ts';
 import type { Retrieval } from './retrieval/retrieval.ts';
+import { RETRIEVAL } from './retrieval/wire.ts';
+
+/** Names of the spans in which streams are served, by protocol id. */
+export const SERVED_AS = { [PUSHSYNC.id]: 'pushsync-handler', [RETRIEVAL.id]: 'handle-retrieve-chunk' };
 
 /** Protocol id → name of the span in which a stream of it is served; absent: in none. */
 type ServedAs = Readonly<Record<string, string>>;

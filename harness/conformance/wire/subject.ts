@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseRecord, RecordError } from '../../../node/p2p/address/record.ts';
 import { isLoopback } from '../../../node/p2p/address/underlay.ts';
-import type { MessageOf } from '../../../node/p2p/codec/message.ts';
-import { HANDSHAKE_DIALECTS, type SynAck } from '../../../node/p2p/handshake/wire.ts';
+import { HANDSHAKE_DIALECTS, type SynAckMessage } from '../../../node/p2p/handshake/wire.ts';
 import type { Generation } from '../../../node/p2p/host.ts';
 import { createSecure, type SecureChannel } from '../../../node/p2p/libp2p/channel.ts';
 import { createTcp, type TcpConnection } from '../../../node/p2p/tcp-host.ts';
@@ -51,7 +50,7 @@ interface BackgroundCheck {
 
 interface Introduction {
   readonly generation: Generation;
-  readonly answer: MessageOf<typeof SynAck>;
+  readonly answer: SynAckMessage;
 }
 
 /** What rows find out for each other. Lives as long as the run. */

@@ -10,9 +10,8 @@ import {
   type RecordErrorCode,
 } from '../address/record.ts';
 import { decodeUnderlays, peerIdOf, UnderlayError } from '../address/underlay.ts';
-import type { MessageOf } from '../codec/message.ts';
 import type { AddressRecord, Generation } from '../host.ts';
-import type { Ack, SynAck } from './wire.ts';
+import type { AckMessage, SynAckMessage } from './wire.ts';
 
 export type HandshakeErrorCode =
   | 'SYN_INVALID'
@@ -72,7 +71,7 @@ export function checkObserved(observedUnderlay: Uint8Array, ownPeerId: string): 
 }
 
 /** @throws HandshakeError `SYN_INVALID`, `ACK_INVALID` */
-export function partsOf(synAck: MessageOf<typeof SynAck>) {
+export function partsOf(synAck: SynAckMessage) {
   const { syn, ack } = synAck;
   if (syn === undefined) throw new HandshakeError('SYN_INVALID', 'invalid syn: missing');
   if (ack === undefined || ack.address === undefined) throw missingAddress();
@@ -85,7 +84,7 @@ export function ackMessage(own: {
   networkId: bigint;
   fullNode: boolean;
   welcomeMessage: string;
-}): MessageOf<typeof Ack> {
+}): AckMessage {
   const { record, ...rest } = own;
   if (generationOf(record) === '15.0.0') return { ...rest, address: record, nonce: NOTHING };
   const address = { ...record, nonce: NOTHING, timestamp: NO_TIME, chequebook: NOTHING };
@@ -93,7 +92,7 @@ export function ackMessage(own: {
 }
 
 /** @throws HandshakeError */
-export function checkAck(ack: MessageOf<typeof Ack>, context: AckContext): Introduction {
+export function checkAck(ack: AckMessage, context: AckContext): Introduction {
   const { address, networkId, fullNode, welcomeMessage } = ack;
   if (address === undefined) throw missingAddress();
   if (networkId !== context.networkId) {

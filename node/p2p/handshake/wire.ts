@@ -6,6 +6,7 @@
  */
 
 import { BzzAddress } from '../address/record.ts';
+import type { MessageOf } from '../codec/message.ts';
 import type { Generation } from '../host.ts';
 
 /** Of the welcome message, checked by its sender. */
@@ -28,6 +29,9 @@ export const SynAck = {
   syn: [1, Syn],
   ack: [2, Ack],
 } as const;
+
+export type AckMessage = MessageOf<typeof Ack>;
+export type SynAckMessage = MessageOf<typeof SynAck>;
 
 /** One version of the handshake. */
 export interface HandshakeDialect {

@@ -5,7 +5,6 @@ import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import { SignatureError } from '../../../formats/crypto/signer.ts';
 import type { Accounting, Credit } from '../../accounting/ports.ts';
 import type { CauseEvent } from '../../env/chunk-events.ts';
-import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, Peer } from '../../p2p/host.ts';
 import type { Topology } from '../../topology/topology.ts';
 import { type AttemptsOutcome, attemptPeers } from '../attempts.ts';
@@ -27,7 +26,7 @@ import {
   PushsyncError,
   type Receipt,
 } from './rules.ts';
-import { Delivery, PUSHSYNC, Receipt as ReceiptMessage } from './wire.ts';
+import { Delivery, PUSHSYNC, type ReceiptMessage, Receipt as ReceiptTable } from './wire.ts';
 
 export interface SenderDeps extends ObserverDeps {
   readonly host: Pick<Host, 'overlay' | 'open' | 'misbehaved'>;
@@ -173,7 +172,7 @@ export class Sender {
         await stream.write(Delivery, { address, data, stamp: parcel.stamp });
         this.#observer.sent();
         parcel.onSent?.();
-        return await stream.read(ReceiptMessage);
+        return await stream.read(ReceiptTable);
       });
       this.#check(receipt, peer, address);
       credit.apply();
@@ -184,7 +183,7 @@ export class Sender {
   }
 
   /** @throws PushsyncError when it says why the chunk was not taken, or is about another one */
-  #check(receipt: MessageOf<typeof ReceiptMessage>, peer: Peer, address: Uint8Array): void {
+  #check(receipt: ReceiptMessage, peer: Peer, address: Uint8Array): void {
     if (receipt.err !== '') {
       throw (
         NoRoomError.in(receipt.err) ??

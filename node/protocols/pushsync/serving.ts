@@ -8,7 +8,6 @@ import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Signer } from '../../../formats/crypto/signer.ts';
 import { type Accounting, AccountingError, type Debit } from '../../accounting/ports.ts';
 import type { CauseEvent } from '../../env/chunk-events.ts';
-import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import { PeerLimits } from '../../p2p/peers/peer-limits.ts';
 import { type Postage, PostageError } from '../../postage/ports.ts';
@@ -27,7 +26,7 @@ import {
 } from './rules.ts';
 import type { Sender, Way } from './sending.ts';
 import { belongsHere, noRoomFor } from './surroundings.ts';
-import { Delivery, Receipt as ReceiptMessage } from './wire.ts';
+import { Delivery, type DeliveryMessage, Receipt as ReceiptTable } from './wire.ts';
 
 export interface ServingOptions {
   /** Of this node's overlay, 32 bytes. */
@@ -84,11 +83,11 @@ export class Serving {
     } catch (error) {
       this.#observer.refused(peer, { address, causeEvent, startedAt }, error);
       this.#blame(peer, error);
-      await stream.write(ReceiptMessage, { err: refusal(error, peer) });
+      await stream.write(ReceiptTable, { err: refusal(error, peer) });
       return;
     }
     try {
-      await stream.write(ReceiptMessage, receipt);
+      await stream.write(ReceiptTable, receipt);
       debit.apply();
     } finally {
       debit.release();
@@ -106,7 +105,7 @@ export class Serving {
     else if (isBadStamp(error)) host.misbehaved(sender, `stamp: ${error.message}`, PASSED_ON);
   }
 
-  async #readDelivery(stream: MessageStream): Promise<MessageOf<typeof Delivery>> {
+  async #readDelivery(stream: MessageStream): Promise<DeliveryMessage> {
     const limit = timeLimit(stream, ATTEMPT_TIMEOUT_MS, this.#deps.clock);
     try {
       return await stream.read(Delivery);
@@ -122,7 +121,7 @@ export class Serving {
 
   /** @returns our own receipt or that of the next node */
   async #take(
-    message: MessageOf<typeof Delivery>,
+    message: DeliveryMessage,
     sender: Peer,
     signal: AbortSignal,
     causeEvent: CauseEvent,

@@ -1,6 +1,6 @@
 /** Messages of `/swarm/pushsync/1.3.1/pushsync`. `p2p-protocols.md` 4.9. */
 
-import type { MessageTable } from '../../p2p/codec/message.ts';
+import type { MessageOf, MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
 
 export const PUSHSYNC = {
@@ -34,3 +34,6 @@ export const Receipt = {
   err: [4, 'string'],
   storageRadius: [5, 'uint32'],
 } as const satisfies MessageTable;
+
+export type DeliveryMessage = MessageOf<typeof Delivery>;
+export type ReceiptMessage = MessageOf<typeof Receipt>;

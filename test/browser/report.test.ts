@@ -1,6 +1,6 @@
 /** The report in a real Chromium: of runs that passed, failed, lasted an hour on fifty nodes, and of hostile ones. */
-import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -10,6 +10,7 @@ import { writeReport } from '../../harness/report/folder.ts';
 import type { RunResult } from '../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { defineScenario, type Scenario } from '../../harness/run/scenario.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import {
   accessibilityProblems,
   drawnShares,
@@ -22,7 +23,7 @@ import {
 } from './browser.ts';
 import { hostileRun, longRun } from './long-run.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-browser-'));
+const folder = temporaryFolder('svcnet-browser');
 const WIDTHS = [400, 1000, 2000];
 /** It inspects every element of a long page. */
 const AXE_TIMEOUT_MS = 180_000;
@@ -143,10 +144,7 @@ beforeAll(async () => {
   pages.hostile = await written(hostileRun, 'hostile');
 }, 180_000);
 
-afterAll(async () => {
-  await browser?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => browser?.close());
 
 async function opened(
   which: keyof typeof pages,

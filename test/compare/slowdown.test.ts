@@ -2,14 +2,14 @@
  * `compare` finds that the pushes of one node have become 20 % slower, and finds nothing where nothing has changed.
  * `SVCNET_TRIALS=10` repeats both.
  */
+
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { Comparison } from '../../harness/report/compare/compare.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { OPERATION, type Pair, runPair } from './paired-runs.ts';
 import { SlowPush } from './slow-push.ts';
 
@@ -20,7 +20,7 @@ const SLOW_NODE = 'node-2';
 const SHARE = 0.2;
 const CLI = join(import.meta.dirname, '../../harness/cli.ts');
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-slowdown-'));
+const folder = temporaryFolder('svcnet-slowdown');
 const stateDir = join(folder, 'state');
 let cluster: Cluster;
 
@@ -42,7 +42,6 @@ beforeAll(async () => {
 afterAll(async () => {
   slow[Symbol.dispose]();
   await cluster.stop();
-  rmSync(folder, { recursive: true });
 });
 
 /** Pairs of runs, more of them until the command can tell; as it ends, the comparison that it printed. */

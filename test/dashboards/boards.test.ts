@@ -3,9 +3,8 @@
  * killed node, scraped by a real Prometheus that `svcnet dashboards` has started. Its program is SVCNET_PROMETHEUS, or the
  * one on the path.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +13,7 @@ import { ALERT_RULES, RECORDING_RULES } from '../../dashboards/rules.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { until } from '../../harness/scenario.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import {
   choices,
   type GrafanaBoard,
@@ -48,11 +48,9 @@ const MOVED: readonly (readonly [metric: string, by: number])[] = [
   ['fault_active', 1],
 ];
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-dashboards-'));
+const folder = temporaryFolder('svcnet-dashboards');
 const stateDir = join(folder, 'state');
 const boards = readBoards();
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** `svcnet dashboards` as run by people. */
 async function startDashboards(name: string): Promise<{ child: ChildProcess; url: string }> {

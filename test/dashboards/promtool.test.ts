@@ -1,17 +1,17 @@
 /** The verdict of Prometheus itself on the configuration and the rules. Its program is beside promtool. */
+
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ALERT_RULES } from '../../dashboards/rules.ts';
 import { prepare } from '../../harness/export/prepare.ts';
 import { dashboardFiles } from '../../harness/metrics/dashboards/files.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { PROMTOOL } from './prometheus.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-promtool-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-promtool');
 
 const promtool = (...args: string[]) => execFileSync(PROMTOOL, args, { encoding: 'utf8', stdio: 'pipe' });
 

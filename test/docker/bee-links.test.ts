@@ -2,11 +2,10 @@
  * Links of real Bees in containers. A Bee learns where its peers really listen and dials that address after a
  * lost connection, so each has a network of its own, on which there is nothing but the proxy and the chain.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { buildBeeImage } from './bee-image.ts';
 import { docker, leftOf } from './kit.ts';
 
@@ -15,7 +14,7 @@ const IMAGE = `svcnet-test-bee-links:${process.pid}`;
 /** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
 const ROUND_TRIPS = 2;
 const name = `docker-bee-links-${process.pid}`;
-const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-bee-links-'));
+const stateDir = temporaryFolder('svcnet-docker-bee-links');
 let net: Cluster;
 
 beforeAll(async () => {
@@ -33,7 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await net?.stop();
   await docker.getImage(IMAGE).remove({ force: true });
-  rmSync(stateDir, { recursive: true, force: true });
   expect(await leftOf(name)).toEqual([]);
 }, 60_000);
 

@@ -1,16 +1,15 @@
 /** A real Bee as a container beside our own nodes, from an image built from the program in SVCNET_BEE_BINARY. */
+
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { buildBeeImage } from './bee-image.ts';
 import { docker } from './kit.ts';
 
 const START_TIMEOUT_MS = 400_000;
 const IMAGE = `svcnet-test-bee:${process.pid}`;
-const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-bee-'));
+const stateDir = temporaryFolder('svcnet-docker-bee');
 let net: Cluster;
 
 const clusterOf = (options: Readonly<Record<string, string>>) => ({
@@ -29,7 +28,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await net?.stop();
   await docker.getImage(IMAGE).remove({ force: true });
-  rmSync(stateDir, { recursive: true, force: true });
 }, 60_000);
 
 test('data travels from a Bee to our node and back', async () => {

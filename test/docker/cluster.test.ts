@@ -1,9 +1,10 @@
 /** A cluster of containers, as seen by its users. Needs Docker; packages come from `node_modules`. */
+
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir, totalmem } from 'node:os';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
@@ -14,6 +15,7 @@ import { DockerDriver } from '../../harness/places/docker/driver.ts';
 import { capabilitiesOf } from '../../harness/places/table.ts';
 import { everyKindMeasured } from '../cluster/faults/measured.ts';
 import { type OtlpReceiver, otlpReceiver } from '../cluster/node/otlp-receiver.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { breakOut, CONFINED, docker, eventually, leftOf } from './kit.ts';
 
 const IMAGE_TIMEOUT_MS = 400_000;
@@ -21,7 +23,7 @@ const MEMORY = 96 * 2 ** 20;
 /** Less than a node needs for uploads beyond what it uses at rest. */
 const SPARE_BYTES = 8 * 2 ** 20;
 const name = `docker-test-${process.pid}`;
-const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-'));
+const stateDir = temporaryFolder('svcnet-docker');
 const progress: StartProgress[] = [];
 let net: Cluster;
 let receiver: OtlpReceiver;
@@ -43,7 +45,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await net?.stop();
   await receiver?.[Symbol.asyncDispose]();
-  rmSync(stateDir, { recursive: true, force: true });
   expect(await leftOf(name)).toEqual([]);
 }, 60_000);
 

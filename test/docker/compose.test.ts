@@ -2,10 +2,10 @@
  * The image and the compose file, on a real engine. Needs Docker; dependencies come from `node_modules`, so no
  * package registry is asked. The file is that of the repository except for its ports, so that both can run side by side.
  */
+
 import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -18,6 +18,7 @@ import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { until } from '../../harness/scenario.ts';
 import { portShift } from '../cluster/ports.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { breakOut, CONFINED } from './kit.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -39,7 +40,7 @@ const START_TIMEOUT_MS = 120_000;
 const REQUEST_TIMEOUT_MS = 5000;
 /** Longer than its waits, which say what was missing. */
 const RECOVERY_TIMEOUT_MS = 180_000;
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-compose-'));
+const folder = temporaryFolder('svcnet-compose');
 
 const environment = {
   ...process.env,
@@ -109,7 +110,6 @@ async function lackOf(client: NodeClient, node: number, signal: AbortSignal): Pr
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
   await inProject('down', '-v');
-  rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
 test('a container keeps to its volume: no privileges, no other root, no key of another one', async () => {

@@ -1,14 +1,15 @@
 /** The examples that need containers, with the package linked to the sources. Needs Docker and Compose. */
+
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { buildImage, docker } from './image.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-examples-'));
+const folder = temporaryFolder('svcnet-examples');
 let image: string;
 
 beforeAll(() => {
@@ -17,10 +18,7 @@ beforeAll(() => {
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(ROOT, join(folder, 'node_modules', 'svcnet'));
 }, 400_000);
-afterAll(() => {
-  docker('rmi', image);
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+afterAll(() => docker('rmi', image), 60_000);
 
 test.each(['docker-compose', 'testcontainers'])(
   '%s',

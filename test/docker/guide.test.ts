@@ -1,26 +1,23 @@
 /** The commands of docs/guides/containers.md that need an engine and nothing else. Needs Docker. */
+
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { portShift } from '../cluster/ports.ts';
 import { NAMED_PORTS, played } from '../package/guides.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { buildImage, docker } from './image.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-guide-'));
+const folder = temporaryFolder('svcnet-guide');
 let image: string;
 
 beforeAll(() => {
   image = buildImage('guide');
 }, 400_000);
-afterAll(() => {
-  docker('rmi', image);
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+afterAll(() => docker('rmi', image), 60_000);
 
 /**
  * Commands as written, except: no package manager in between; the image has another name, and is built already, without

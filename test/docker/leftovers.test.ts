@@ -1,21 +1,21 @@
 /** However the process that started a cluster ends, no container, network or volume of it stays. Needs Docker. */
+
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { docker, eventually, leftOf } from './kit.ts';
 
 const START_TIMEOUT_MS = 400_000;
 const STARTER = join(import.meta.dirname, 'starter-process.ts');
 const CLI = join(import.meta.dirname, '../../harness/cli.ts');
-const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-left-'));
+const stateDir = temporaryFolder('svcnet-docker-left');
 const starters: ChildProcess[] = [];
 
 afterAll(() => {
   for (const starter of starters) starter.kill('SIGKILL');
-  rmSync(stateDir, { recursive: true, force: true });
 });
 
 const nameOf = (what: string) => `docker-left-${process.pid}-${what}`;

@@ -1,14 +1,13 @@
 /** Links between containers, made bad by a proxy that is a container too. Needs Docker. */
+
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { readRun } from '../../harness/cluster/state/state.ts';
 import { LINK_PROXY } from '../../harness/places/driver.ts';
 import { everyKindMeasured } from '../cluster/faults/measured.ts';
 import { pingMs } from '../cluster/harness/links/ping.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { docker, eventually, leftOf } from './kit.ts';
 
 const START_TIMEOUT_MS = 400_000;
@@ -17,7 +16,7 @@ const ROUND_TRIPS = 2;
 /** Longer than any ping that arrives. */
 const HELD_MS = 1500;
 const name = `docker-links-${process.pid}`;
-const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-docker-links-'));
+const stateDir = temporaryFolder('svcnet-docker-links');
 let net: Cluster;
 
 beforeAll(async () => {
@@ -33,7 +32,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await net?.stop();
-  rmSync(stateDir, { recursive: true, force: true });
   expect(await leftOf(name)).toEqual([]);
 }, 60_000);
 

@@ -1,13 +1,13 @@
 /** Scenarios on a cluster of containers, with little data. Needs Docker. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { bundledScenarios, loadScenario } from '../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-docker-run-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-docker-run');
 
 const SIZES = { sizes: '1,5000,300KiB', count: '2' };
 const SMALL: Readonly<Record<string, Readonly<Record<string, string>>>> = {

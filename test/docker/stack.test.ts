@@ -2,9 +2,9 @@
  * An exported stack on a real swarm of one machine: deployed, attached, and driven by a scenario. Needs Docker. The
  * engine becomes a swarm for the test where it is not one, and is reverted afterwards.
  */
+
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { until } from '../../harness/scenario.ts';
 import { portShift } from '../cluster/ports.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { buildImage } from './image.ts';
 import { breakOut, CONFINED } from './kit.ts';
 
@@ -30,7 +31,7 @@ const CHAIN_PORT = usualChain + shift;
 const START_TIMEOUT_MS = 180_000;
 const GONE_TIMEOUT_MS = 60_000;
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-stack-'));
+const folder = temporaryFolder('svcnet-stack');
 const state = join(folder, 'state');
 const output = join(folder, 'stack');
 
@@ -86,7 +87,6 @@ afterAll(async () => {
   if (swarmIsOurs) docker('swarm', 'leave', '--force');
   if (bridgeIsOurs) docker('network', 'rm', 'docker_gwbridge');
   docker('rmi', image);
-  rmSync(folder, { recursive: true, force: true });
 }, 120_000);
 
 function deploy(): void {

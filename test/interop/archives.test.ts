@@ -2,8 +2,8 @@
  * Archives as programs write them, uploaded to our node in the dialect `swarm` and to a Bee: equal references, and every
  * file can be read. `SVCNET_TREES` says how many random trees; each failure names the tree by its seed.
  */
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
@@ -11,6 +11,7 @@ import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { percentEncode } from '../../node/api/values/percent.ts';
 import { tarEntries } from '../../node/files/collection/tar.ts';
 import { http } from '../cluster/node/kit.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { collect, inParts } from '../unit/files/chunk-map.ts';
 import { randomTree } from '../unit/files/collection/random-trees.ts';
 import { archivesOf } from '../unit/files/collection/tree-archives.ts';
@@ -26,16 +27,13 @@ const TREE_MS = 20_000;
 describe.each(BEES)('$name', ({ binary }) => {
   let net: Cluster;
   let [ours, bee] = [] as unknown as [ClusterNode, ClusterNode];
-  const folder = mkdtempSync(join(tmpdir(), 'svcnet-trees-'));
+  const folder = temporaryFolder('svcnet-trees');
   beforeAll(async () => {
     const nodes = [{ count: 1 }, { flavour: 'bee' as const, count: 1, binary }];
     net = await Cluster.start({ nodes, dialect: 'swarm', batches: { depth: 23 }, seed: 92 });
     [ours, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
   }, 120_000);
-  afterAll(async () => {
-    await net.stop();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => net.stop());
 
   const upload = (node: ClusterNode, archive: Uint8Array) =>
     http(node, '/bzz', {

@@ -1,6 +1,5 @@
 /** Real Bees started elsewhere: attached only by their URLs, and driven by scenarios. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
@@ -11,6 +10,7 @@ import pss from '../../scenarios/pss.ts';
 import retrieval from '../../scenarios/retrieval.ts';
 import smoke from '../../scenarios/smoke.ts';
 import upload from '../../scenarios/upload.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { BEES, of, startMixed } from './kit.ts';
 
 /** The longest of them, on a loaded machine. */
@@ -26,7 +26,7 @@ const ROWS: readonly (readonly [scenario: Scenario, set: Readonly<Record<string,
 ];
 
 describe.each(BEES)('$name', ({ binary }) => {
-  const folder = mkdtempSync(join(tmpdir(), 'svcnet-attached-'));
+  const folder = temporaryFolder('svcnet-attached');
   const stateDir = join(folder, 'ours');
   let theirs: Cluster;
   let net: Cluster;
@@ -41,7 +41,6 @@ describe.each(BEES)('$name', ({ binary }) => {
   afterAll(async () => {
     await net?.stop();
     await theirs?.stop();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   test('flavours, addresses and batches are as reported by the nodes', () => {

@@ -1,7 +1,6 @@
 /** Chunks and files that travel between our nodes and real Bees. */
+
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
@@ -15,6 +14,7 @@ import { seededRandom } from '../../harness/run/scenario.ts';
 import { until } from '../../harness/scenario.ts';
 import { atMost } from '../../node/env/turns/at-most.ts';
 import mixed from '../../scenarios/mixed.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { BEES, errorsInLogs, eventually, forget, of, startMixed } from './kit.ts';
 
 const CHUNKS = 500;
@@ -198,9 +198,7 @@ const CLUSTERS = [
 ];
 
 describe.each(CLUSTERS)('the scenario mixed with $name', ({ nodes }) => {
-  const folder = mkdtempSync(join(tmpdir(), 'svcnet-interop-'));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
+  const folder = temporaryFolder('svcnet-interop');
   test('passes', async () => {
     const result = await runScenarios({
       planned: planScenarios([mixed], new Map([['sizes', '1,4096,4097,1MiB']])),

@@ -1,6 +1,5 @@
 /** The scenarios about data on mixed clusters: the acting node is first one of ours, then a Bee. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
@@ -17,6 +16,7 @@ import retrieval from '../../scenarios/retrieval.ts';
 import soc from '../../scenarios/soc.ts';
 import tagsAndPins from '../../scenarios/tags-and-pins.ts';
 import upload from '../../scenarios/upload.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { BEES, of, startMixed } from './kit.ts';
 
 /** The longest of them, on a loaded machine. */
@@ -43,16 +43,13 @@ const ROWS: readonly Row[] = [
 ];
 
 describe.each(BEES)('$name', ({ binary }) => {
-  const folder = mkdtempSync(join(tmpdir(), 'svcnet-interop-'));
+  const folder = temporaryFolder('svcnet-interop');
   const stateDir = join(folder, 'state');
   let net: Cluster;
   beforeAll(async () => {
     net = await startMixed({ binary, own: 3, bees: 2, seed: 86, stateDir });
   });
-  afterAll(async () => {
-    await net.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => net.stop());
 
   const roles = [
     { acts: 'svc', answers: 'bee' },

@@ -2,9 +2,9 @@
  * A trace that crosses both implementations. A Bee sends its own spans to a Jaeger agent; here it is checked
  * whether the context leaves it with the trace that came in.
  */
+
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { closerTo } from '../../formats/chunk/address.ts';
@@ -13,13 +13,14 @@ import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from '../cluster/node/otlp-receiver.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { BEES, errorsInLogs, eventually, startMixed } from './kit.ts';
 
 /** Span with which an application begins. */
 const APPLICATION_SPAN = '00f067aa0ba902b7';
 
 describe.each(BEES)('$name', ({ binary }) => {
-  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-tracing-'));
+  const stateDir = temporaryFolder('svcnet-tracing');
   let receiver: OtlpReceiver;
   let net: Cluster;
   let first: ClusterNode;
@@ -34,7 +35,6 @@ describe.each(BEES)('$name', ({ binary }) => {
   afterAll(async () => {
     await net.stop();
     await receiver[Symbol.asyncDispose]();
-    rmSync(stateDir, { recursive: true, force: true });
   });
 
   /** Spans of a trace, once there are some of the named node. */

@@ -1,8 +1,8 @@
 /** The search for a limit with the real k6. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
@@ -13,11 +13,12 @@ import { runLoadStep } from '../../harness/run/load/load-run.ts';
 import { LOAD_PARAMETERS, loadPlan } from '../../harness/run/load/parameters.ts';
 import type { LoadPlan } from '../../harness/run/load/plan.ts';
 import { prepareLoad } from '../../harness/run/load/prepare.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 /** Answers per second of the server that stands in for a network: a known limit on any machine. */
 const CAPACITY = 40;
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-limit-'));
+const folder = temporaryFolder('svcnet-limit');
 let cluster: Cluster;
 const servers: Server[] = [];
 
@@ -37,7 +38,6 @@ afterAll(async () => {
     server.close();
   }
   await cluster.stop();
-  rmSync(folder, { recursive: true });
 });
 
 /** @returns the URL of a server that answers requests one at a time, as fast as its capacity allows */

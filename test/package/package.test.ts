@@ -1,25 +1,17 @@
 /** The published package: built, packed, installed into an empty folder and used there. Needs the package registry. */
+
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { publint } from 'publint';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { portShift } from '../cluster/ports.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { ELSEWHERE, NAMED_PORTS, playAll, playable, unaccounted } from './guides.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-package-'));
+const folder = temporaryFolder('svcnet-package');
 let tarball = '';
 
 function run(program: string, args: readonly string[], cwd = folder): string {
@@ -38,8 +30,6 @@ beforeAll(() => {
   const beside = ['vitest', '@ethersphere/bee-js'].map((name) => `${name}@${devDependencies[name]}`);
   run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, 'jest@30', ...beside]);
 }, 300_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('a program in an empty folder starts a cluster, and reads on one node what it wrote on another', () => {
   writeFileSync(

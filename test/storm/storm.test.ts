@@ -1,19 +1,18 @@
 /** Three minutes of a storm: ten processes, radius above 0, a fault every few seconds. Nothing acknowledged may be lost. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SCHEDULE_FILE } from '../../harness/report/folder.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { readSchedule } from '../../harness/run/schedule/schedule.ts';
 import storm from '../../scenarios/storm.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const TIMEOUT_MS = 900_000;
 /** Far below what a slow machine handles in this time: a storm without load would find nothing. */
 const CHUNKS_MIN = 2000;
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-storm-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-storm');
 
 test(
   'a storm of three minutes loses nothing and is recorded',

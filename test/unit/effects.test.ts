@@ -3,11 +3,11 @@
  * a clock: lint says so, and this tries what lint says.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, matchesGlob } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { readPage } from './source-tree.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -30,12 +30,10 @@ const TIME_EDGE =
     ({ files, rules }) => files.includes('scenarios/**/*.ts') && 'no-restricted-imports' in rules,
   )?.excludeFiles ?? [];
 
-let folder: string;
+const folder = temporaryFolder('effects');
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'effects-'));
   cpSync(join(ROOT, CONFIG), join(folder, CONFIG));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Files of folders in which lint finds effects, by path. */
 function effectsIn(cwd: string, ...folders: string[]): string[] {

@@ -1,7 +1,7 @@
 /** A network of one state folder, attached from another: like a network started elsewhere. */
+
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -14,12 +14,13 @@ import type { ScenarioResult } from '../../../harness/report/result.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const SCENARIO_MS = 300_000;
 const SEED = 771n;
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-attached-'));
+const folder = temporaryFolder('svcnet-attached');
 const stateDir = join(folder, 'ours');
 let theirs: Cluster;
 let strangers: Cluster;
@@ -28,10 +29,7 @@ beforeAll(async () => {
   theirs = await Cluster.start({ ...definition, nodes: 4, seed: SEED });
   strangers = await Cluster.start({ ...definition, nodes: 1, seed: 772n, batches: false });
 }, 120_000);
-afterAll(async () => {
-  await Promise.all([theirs?.stop(), strangers?.stop()]);
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => Promise.all([theirs?.stop(), strangers?.stop()]));
 
 const endpointsOf = ({ nodes }: Cluster) => nodes.map(({ api, debug }) => ({ api, debug }));
 

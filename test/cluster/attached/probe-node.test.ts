@@ -1,14 +1,12 @@
 /** How endpoints are recognised by their answers. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { probeNode } from '../../../harness/cluster/attached/probe-node.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 type Answers = Readonly<Record<string, unknown>>;
 
@@ -84,8 +82,7 @@ test('a node that serves only data at one address is asked at its debug API', as
 });
 
 test('nodes without a chain need no chain endpoint', async () => {
-  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-look-'));
-  closing.push(() => rmSync(stateDir, { recursive: true, force: true }));
+  const stateDir = temporaryFolder('svcnet-look');
   const api = await endpoint(withoutChain({ beeMode: 'ultra-light' }, P256));
   await using net = await Cluster.attachNetwork({ nodes: [{ api }] }, { stateDir });
   expect(net.name).toBe('network');

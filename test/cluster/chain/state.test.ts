@@ -1,6 +1,6 @@
 /** A chain that continues where it was: after a stop, after `kill -9`, and from a saved state of another chain. */
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createAccount } from '../../../chain/account.ts';
@@ -8,6 +8,7 @@ import { type LocalChain, type LocalChainOptions, startLocalChain } from '../../
 import { createRpcClient, type RpcClient } from '../../../chain/rpc.ts';
 import { readState, writeState } from '../../../chain/state/state-folder.ts';
 import { encodeCall, selectorOf } from '../../../formats/ethereum/abi.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const account = createAccount(`0x${'59'.repeat(32)}`);
 const options: LocalChainOptions = {
@@ -24,13 +25,10 @@ let folder = '';
 const chains: LocalChain[] = [];
 const clients: RpcClient[] = [];
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-chain-state-'));
-});
+beforeEach(() => void (folder = temporaryFolder('svcnet-chain-state')));
 afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
   for (const chain of chains.splice(0)) await chain.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function start(more: Partial<LocalChainOptions> = {}): Promise<{ chain: LocalChain; rpc: RpcClient }> {

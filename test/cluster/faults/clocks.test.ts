@@ -1,19 +1,17 @@
 /** A node whose clock is wrong, and what becomes of its peers when it is started again. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { askNodes } from '../../../harness/inspect/status/ask.ts';
 import { isolationOf } from '../../../harness/inspect/status/isolation.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const soon = { timeout: 30_000, interval: 200 };
 const signal = new AbortController().signal;
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-clocks');
 let net: Cluster;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-clocks-'));
   net = await Cluster.start({
     nodes: 3,
     seed: 7,
@@ -28,10 +26,7 @@ afterEach(async () => {
   await net.faults.heal();
   await expect.poll(peersOfAll, soon).toEqual([2, 2, 2]);
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 function peersOfAll(): Promise<number[]> {
   return Promise.all(net.nodes.map(async ({ client }) => (await client.peers()).length));

@@ -1,22 +1,17 @@
 /** Dishonest nodes: each behaviour acts, and the honest nodes among them keep serving correct data to each other. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { BEHAVIOUR_NAMES } from '../../../harness/flavours/dishonest/names.ts';
 import { nodeCounts } from '../../../harness/flavours/tampered/control.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const soon = { timeout: 30_000, interval: 100 };
 const HONEST = 4;
 /** Chunks are only in their neighbourhood, so that content has to be requested. */
 const options = { 'minimum-storage-radius': 1, 'cache-capacity': 0 };
-let folder: string;
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-dishonest-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-dishonest');
 
 async function acts(net: Cluster, node: string, behaviour: string): Promise<Record<string, number>> {
   const counts = () => nodeCounts(net.node(node).dataDir, behaviour);

@@ -1,21 +1,20 @@
 /** Every fault of machines and of the chain that the drivers of this package support, on one cluster: what it counts, and that it heals. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { WRONG_ANSWERS } from '../../../chain/gate/wrong-answers.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Fault, FaultRequest } from '../../../harness/cluster/faults/fault.ts';
 import { hadEffect } from '../../../harness/cluster/faults/fault.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { startSvcnet } from '../svcnet.ts';
 import { everyKindMeasured } from './measured.ts';
 
 const soon = { timeout: 30_000, interval: 50 };
-let folder: string;
+const folder = temporaryFolder('svcnet-machine-faults');
 let net: Cluster;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-machine-faults-'));
   net = await Cluster.start({
     driver: 'embedded',
     nodes: [{ count: 3, options: { 'cache-capacity': 0 } }],
@@ -31,10 +30,7 @@ afterEach(async () => {
   await net.faults.heal();
   for (const node of net.nodes) if (!node.running) await node.start();
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 let uploads = 0;
 

@@ -1,16 +1,15 @@
 /** A node with surroundings that can fail, while they change. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { expect, test } from 'vitest';
 import { endNodeFault } from '../../../harness/flavours/tampered/control.ts';
 import { writeFault, writeTampered } from '../../../harness/flavours/tampered/settings.ts';
 import { tamper } from '../../../harness/flavours/tampered/tamper.ts';
 import type { NodeOptions } from '../../../node/options.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 test('a fault that is healed while its node starts is over', async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'svcnet-tamper-'));
+  const dataDir = temporaryFolder('svcnet-tamper');
   const tampered = { behaviours: [] };
   writeTampered(dataDir, tampered);
   writeFault(dataDir, 'f1', { layer: 'clock', offsetMs: 60_000, driftPpm: 0, since: 0 });
@@ -21,5 +20,4 @@ test('a fault that is healed while its node starts is over', async () => {
   const { platform, [Symbol.asyncDispose]: stop } = await starting;
   expect(platform.clock.now()).toBe(5);
   await stop();
-  rmSync(dataDir, { recursive: true });
 });

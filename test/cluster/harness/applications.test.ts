@@ -1,28 +1,23 @@
 /** What browser applications need: fixed ports, allowed origins, accounts with keys. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { Contract, FetchRequest, JsonRpcProvider, Wallet } from 'ethers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { freeRange } from '../node/kit.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const ORIGIN = 'http://localhost:3000';
 
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-applications');
 let net: Cluster;
 let first: number;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-applications-'));
   first = await freeRange();
   net = await Cluster.start({ name: 'app', nodes: 2, seed: 42, ports: first, cors: ORIGIN, stateDir });
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 

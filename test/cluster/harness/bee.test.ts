@@ -2,10 +2,10 @@
  * What the testbed prepares for a Bee, without one: a script that lists options stands for the program. With a real one
  * see `test/interop`.
  */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { decryptKey } from '../../../formats/crypto/keystore.ts';
 import { HarnessError } from '../../../harness/base/errors.ts';
@@ -14,12 +14,10 @@ import { deriveNode } from '../../../harness/cluster/plan/seed.ts';
 import { beeFlavour } from '../../../harness/flavours/bee.ts';
 import { p256Identity } from '../../../harness/flavours/bee-keys.ts';
 import type { NodePlan } from '../../../harness/flavours/flavour.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-bee-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('svcnet-bee')));
 
 const OPTIONS = [
   'full-node',

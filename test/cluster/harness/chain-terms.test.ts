@@ -1,18 +1,16 @@
 /** A chain with its own price and block time. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { batchAmount } from '../../../harness/cluster/plan/definition.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const PRICE = 48_000;
 const HOUR_MS = 3_600_000;
 
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-terms');
 let net: Cluster;
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-terms-'));
   net = await Cluster.start({
     driver: 'embedded',
     nodes: 2,
@@ -22,10 +20,7 @@ beforeAll(async () => {
     batches: { ttl: '24h' },
   });
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 test('nodes see the price of the definition, and the contract charges it', async () => {
   expect(await net.chain.batchTerms()).toEqual({ storagePrice: BigInt(PRICE), blockTimeMs: 5000 });

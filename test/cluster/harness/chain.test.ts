@@ -1,16 +1,14 @@
 /** What tests and scenarios do to the chain of a running cluster. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-chain');
 let net: Cluster;
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-chain-'));
   net = await Cluster.start({
     driver: 'embedded',
     nodes: 2,
@@ -20,10 +18,7 @@ beforeAll(async () => {
     chain: { gate: true },
   });
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 /** What it has read, without asking the chain. */
 async function blockOf(node: ClusterNode, signal?: AbortSignal): Promise<number> {

@@ -1,18 +1,9 @@
 /** The command line as scripts and people use it. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { killProcess, labelled } from '../../../harness/base/machine/processes.ts';
@@ -21,16 +12,10 @@ import type { ClusterDocument } from '../../../harness/cluster/cluster-document.
 import { type ClusterRecord, readRecord } from '../../../harness/cluster/state/state.ts';
 import type { FailureDocument } from '../../../harness/commands/failure.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { CLI, startSvcnet } from '../svcnet.ts';
 
-let folder: string;
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-cli-'));
-});
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder('svcnet-cli');
 
 const start = (args: readonly string[]) => startSvcnet(args, { stateDir: join(folder, 'state') });
 const svcnet = (...args: string[]) => start(args).finished;

@@ -1,19 +1,15 @@
 /** `svcnet init` and `svcnet schema`, as used by people and editors. */
+
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { CLUSTER_FILE } from '../../../harness/cluster/plan/editor/cluster-file.ts';
 import { definitionSchema } from '../../../harness/cluster/plan/editor/json-schema.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
-let folder: string;
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-file-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-file');
 
 function svcnet(...args: string[]) {
   return spawnSync(process.execPath, [CLI, ...args], { cwd: folder, encoding: 'utf8' });

@@ -3,8 +3,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HarnessError } from '../../../harness/base/errors.ts';
@@ -17,14 +16,9 @@ import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
 import { readRecord, readRun, removeCluster } from '../../../harness/cluster/state/state.ts';
 import { LOCAL_DRIVERS } from '../../../harness/places/facts.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-let stateDir: string;
-beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-cluster-'));
-});
-afterAll(() => {
-  rmSync(stateDir, { recursive: true, force: true });
-});
+const stateDir = temporaryFolder('svcnet-cluster');
 
 function clusters(): string[] {
   const folder = join(stateDir, 'clusters');

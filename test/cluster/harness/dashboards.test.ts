@@ -1,8 +1,8 @@
 /** `svcnet dashboards` with programs that only answer: how they are found, watched and ended. */
+
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { isAlive, type ProcessId } from '../../../harness/base/machine/processes.ts';
@@ -12,6 +12,7 @@ import { readRunning } from '../../../harness/metrics/dashboards/running.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario } from '../../../harness/run/scenario.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Started, startSvcnet } from '../svcnet.ts';
 
 const WITHIN = { timeoutMs: 60_000 };
@@ -20,7 +21,7 @@ vi.setConfig({ testTimeout: 180_000 });
 /** There is no engine. */
 const NO_ENGINE = 'tcp://127.0.0.1:1';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-dashboards-'));
+const folder = temporaryFolder('svcnet-dashboards');
 const stateDir = join(folder, 'state');
 const bin = join(folder, 'bin');
 const prometheus = join(bin, 'prometheus');
@@ -57,10 +58,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-afterAll(async () => {
-  await net.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 function svcnet(args: readonly string[], env: Readonly<Record<string, string>> = {}): Started {
   const command = startSvcnet(['dashboards', ...args], {

@@ -1,21 +1,16 @@
 /** What a definition says about nodes, checked on running clusters. */
+
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { DefinitionInput } from '../../../harness/cluster/plan/definition-input.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
-let stateDir: string;
-
-beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-definition-'));
-});
-afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
+const stateDir = temporaryFolder('svcnet-definition');
 
 function start(input: DefinitionInput): Promise<Cluster> {
   return Cluster.start({ driver: 'embedded', seed: 7, stateDir, ...input });

@@ -1,21 +1,15 @@
 /** Starts on disks that cannot be written: they end with the folder, the reason and a remedy, and leave nothing behind. */
 
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { startChain } from '../../../harness/cluster/start/chain-start.ts';
 import { ProcessDriver } from '../../../harness/places/process.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-disk-'));
-});
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder('svcnet-disk');
 
 test('a chain whose log is on a full disk reports that, not only that it ended', async () => {
   const cache = join(folder, 'cache');

@@ -1,16 +1,16 @@
 /** The docker driver without a usable engine: every start ends with the problem and what to do. */
+
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { DefinitionInput } from '../../../harness/cluster/plan/definition-input.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-no-docker-'));
-afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
+const stateDir = temporaryFolder('svcnet-no-docker');
 afterEach(() => vi.unstubAllEnvs());
 
 const start = (definition: DefinitionInput = {}) =>

@@ -1,10 +1,10 @@
 /** Clusters whose nodes are all in one process: this one, or one in the background. */
+
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import secp256k1 from 'secp256k1';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -13,17 +13,13 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Incident } from '../../../harness/cluster/nodes/membership.ts';
 import { readRecord } from '../../../harness/cluster/state/state.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const LIBRARY = join(import.meta.dirname, '../../../harness/index.ts');
 const WATCHDOG = join(import.meta.dirname, '../../../harness/places/embedded/watchdog.ts');
 const WAIT = { timeoutMs: 30_000 };
-let stateDir: string;
-
-beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-embedded-'));
-});
-afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
+const stateDir = temporaryFolder('svcnet-embedded');
 
 function clusters(): string[] {
   const folder = join(stateDir, 'clusters');

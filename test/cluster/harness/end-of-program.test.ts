@@ -1,19 +1,17 @@
 /** The end of a program that has not stopped its clusters: what is left of them does not keep it alive, and goes with it. */
+
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const LIBRARY = new URL('../../../harness/index.ts', import.meta.url).href;
 /** Far more than the programs take: one that goes on is ended then. */
 const LIMIT_MS = 90_000;
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-end-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('svcnet-end')));
 
 /** @returns how it ended, and the clusters that it has left */
 async function play(source: string, ...flags: readonly string[]) {

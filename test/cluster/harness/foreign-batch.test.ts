@@ -1,21 +1,19 @@
 /** Batches that belong to the key of a client: bought by the testbed, used for stamps by the client. */
+
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Bee, MerkleTree, Stamper } from '@ethersphere/bee-js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const DEPTH = 20;
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-foreign');
 let net: Cluster;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-foreign-'));
   net = await Cluster.start({
     driver: 'embedded',
     nodes: 3,
@@ -25,10 +23,7 @@ beforeAll(async () => {
     stateDir,
   });
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 

@@ -1,20 +1,15 @@
 /** Clusters that other machines can reach: where nodes and chain listen, and how the testbed reaches them. */
-import { mkdtempSync, rmSync } from 'node:fs';
+
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { Definition } from '../../../harness/cluster/plan/schema.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** An address of this machine at which listeners on 127.0.0.1 are not reached. */
 const OTHER = '127.0.0.2';
 
-let stateDir: string;
-beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-listen-'));
-});
-afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
+const stateDir = temporaryFolder('svcnet-listen');
 
 function isOpen(host: string, port: string | number): Promise<boolean> {
   return new Promise((resolve) => {

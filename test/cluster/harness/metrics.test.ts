@@ -1,6 +1,6 @@
 /** Metrics of a cluster for people and for Prometheus: `svcnet metrics`, and a run with its file and its port. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
@@ -8,19 +8,16 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { increase } from '../../../harness/metrics/series.ts';
 import { readSeries } from '../../../harness/metrics/series-file.ts';
 import type { MetricRow } from '../../../harness/metrics/summary.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { startSvcnet } from '../svcnet.ts';
 
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-metrics');
 let net: Cluster;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-metrics-'));
   net = await Cluster.start({ name: 'net', nodes: 3, seed: 7, stateDir, driver: 'embedded' });
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
 

@@ -1,24 +1,23 @@
 /** The state that a definition prepares, as shown by nodes and chain, and as reported later. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { StartProgress } from '../../../harness/cluster/start/start-context.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const SIZE = 50_000;
 const HEIGHT = 200;
 
-let folder: string;
+const folder = temporaryFolder('svcnet-fixtures');
 let stateDir: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-fixtures-'));
   stateDir = join(folder, 'state');
   mkdirSync(join(folder, 'site', 'img'), { recursive: true });
   writeFileSync(join(folder, 'site', 'img', 'a.png'), 'not a picture');
   writeFileSync(join(folder, 'page.html'), '<h1>page</h1>');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const uploads = () => [
   { node: 'node-0', size: `${SIZE}` },

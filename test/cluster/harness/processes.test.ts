@@ -1,17 +1,8 @@
 /** Processes that outlive, or must not outlive, the process that started them; ports for them. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -38,17 +29,15 @@ import { svcFlavour } from '../../../harness/flavours/svc.ts';
 import type { Driver, Handle } from '../../../harness/places/driver.ts';
 import { ProcessDriver } from '../../../harness/places/process.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const TIMEOUT = { timeoutMs: 20_000 };
 let folder: string;
 const started: ProcessId[] = [];
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-processes-'));
-});
+beforeEach(() => void (folder = temporaryFolder('svcnet-processes')));
 afterEach(async () => {
   for (const id of started.splice(0)) await killProcess(id);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Says `up` and waits; `deaf` does not notice the end of its parent, `stubborn` ignores requests to stop. */

@@ -1,24 +1,17 @@
 /** The list of clusters when one of them cannot be inspected. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
 import { writeRecord, writeRun } from '../../../harness/cluster/state/state.ts';
 import { ps } from '../../../harness/commands/ps.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { contextOf } from '../../unit/harness/commands/kit.ts';
 
 let stateDir: string;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-ps-'));
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-ps')));
+afterEach(() => vi.unstubAllEnvs());
 
 test('an engine that does not answer does not hide the other clusters', async () => {
   vi.stubEnv('DOCKER_HOST', 'tcp://127.0.0.1:1');

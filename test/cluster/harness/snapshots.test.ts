@@ -1,6 +1,6 @@
 /** Clusters that are saved, and others that continue from there. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ENGINE_NAMES } from '../../../chain/engine/engine.ts';
@@ -10,19 +10,16 @@ import type { ClusterOptions } from '../../../harness/cluster/opening.ts';
 import { buyBatch } from '../../../harness/cluster/purchase.ts';
 import { listSnapshots } from '../../../harness/cluster/snapshots/snapshot.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { startSvcnet } from '../svcnet.ts';
 
 const data = (size: number, fill: number) => new Uint8Array(size).fill(fill);
 
-let stateDir = '';
+const stateDir = temporaryFolder('svcnet-snapshots');
 const started: Cluster[] = [];
-beforeAll(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-snapshots-'));
-});
 afterEach(async () => {
   for (const cluster of started.splice(0)) await cluster.stop();
 });
-afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
 
 async function start(options: ClusterOptions): Promise<Cluster> {
   const cluster = await Cluster.start({ stateDir, ...options });

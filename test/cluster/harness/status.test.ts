@@ -1,25 +1,21 @@
 /** `status` of a cluster whose nodes freeze and die, once and repeatedly. */
+
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { StatusDocument } from '../../../harness/inspect/status/document.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-status');
 let net: Cluster;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-status-'));
   net = await Cluster.start({ name: 'net', nodes: 3, seed: 7, stateDir });
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 interface Finished {
   readonly code: number | null;

@@ -1,11 +1,11 @@
 /** The quick start and the guide to money do what they say. */
+
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { played } from '../../package/guides.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const CLI = join(ROOT, 'harness/cli.ts');
@@ -33,13 +33,7 @@ curl() {
 }
 `;
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-readme-'));
-});
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = temporaryFolder('svcnet-readme');
 
 async function play(name: string, page: string): Promise<string> {
   const state = join(folder, name);

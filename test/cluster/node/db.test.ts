@@ -1,24 +1,22 @@
 /** `node/main.ts db`: the commands as a process, with their exit codes. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore, ownerOf } from '../../../node/store/lmdb-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const MAIN = join(import.meta.dirname, '../../../node/main.ts');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: new Uint8Array(32).fill(5) };
 const chunk = makeCac(4n, Buffer.from('test'));
 
 let folder = '';
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-db-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('svc-db')));
 
 const open = (node: string) =>
   openLmdbStore({ path: join(folder, node, 'store'), cacheCapacity: 9, reserveCapacity: 9, radius: 0 }, deps);

@@ -1,24 +1,22 @@
 /** `node/main.ts forget-peers`: data of stopped nodes that is about to be used elsewhere. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const MAIN = join(import.meta.dirname, '../../../node/main.ts');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: new Uint8Array(32) };
 
 let folder = '';
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-forget-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('svc-forget')));
 
 async function withStore<T>(node: string, work: (store: LocalStore) => Promise<T>): Promise<T> {
   const path = join(folder, node, 'store');

@@ -2,13 +2,12 @@
  * What nodes count in a cluster that works: every name that dashboards rely on is there with its kind and labels, and
  * moves when its thing happens. Names that stay 0 here stand in a list with the reason.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { type Exposition, parseExposition } from '../../../harness/metrics/exposition.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { bytesOf } from './kit.ts';
 
 const CHUNK = 4096;
@@ -133,11 +132,10 @@ const MAY_REST: Readonly<Record<string, string>> = {
 /** The light node, after the full ones. */
 const LIGHT = 5;
 
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-metrics');
 let net: Cluster;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-metrics-'));
   net = await Cluster.start({
     stateDir,
     nodes: [
@@ -151,10 +149,7 @@ beforeAll(async () => {
     driver: 'embedded',
   });
 }, 120_000);
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 async function expositions(): Promise<Map<string, Exposition>> {
   const running = net.nodes.filter((node) => node.running);

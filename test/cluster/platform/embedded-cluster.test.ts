@@ -1,18 +1,17 @@
 /** Clusters of embedded nodes: side by side in one process, and completely removed when stopped. */
+
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ClientError } from '../../../harness/client/errors.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { freeRange } from '../node/kit.ts';
 import type { Left } from './cluster-process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-embedded-'));
+const folder = temporaryFolder('svcnet-embedded');
 const stateDir = join(folder, 'state');
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const MIB = 2 ** 20;
 const TIMES = 10;

@@ -1,17 +1,17 @@
 /** Nodes of one process: what their owner can do to them from outside, and that they share nothing. */
+
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import { startNode } from '../../../node/compose.ts';
 import { type MemoryOptions, memoryPlatform } from '../../../node/platform/memory.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { nodeOptions } from '../../unit/platform/node-options.ts';
 import { keysOf } from '../../unit/platform/simulation.ts';
 import {
@@ -24,8 +24,7 @@ import {
   upload,
 } from './embedded-node.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-platform-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-platform');
 
 const running: EmbeddedNode[] = [];
 afterEach(async () => {

@@ -1,16 +1,15 @@
 /** What a node makes does not depend on what it runs on: chunks, stamps, receipts and cheques are the same bytes. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { startNode } from '../../../node/compose.ts';
 import { machinePlatform } from '../../../node/platform/machine.ts';
 import { memoryNetwork, memoryPlatform } from '../../../node/platform/memory.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { FACTORY, ORACLE } from '../../unit/onchain/addresses.ts';
 import { MemoryChain } from '../../unit/platform/memory-chain.ts';
 import { nodeOptions } from '../../unit/platform/node-options.ts';
@@ -34,8 +33,7 @@ const OPTIONS = {
   'swap-initial-deposit': '1000000000000',
 } as const;
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-same-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-same');
 
 /** Stands still unless moved. Timers run on the machine's clock, because sockets do: a `ManualClock` would never fire. */
 class StandingTime {

@@ -1,18 +1,18 @@
 /** All planted bugs apply to the sources, and one is found, replayed and minimised; `npm run planted` does so with all. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { BUGS } from '../../planted/bugs.ts';
 import { hunt, isSmall } from '../../planted/hunt.ts';
 import { edited } from '../../planted/plant.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const NODE = join(import.meta.dirname, '../../../node');
 /** Four runs of some seconds each, and those that look for the smallest one. */
 const HUNT_TIMEOUT_MS = 300_000;
 
-const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-planted-'));
-afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
+const stateDir = temporaryFolder('svcnet-planted');
 
 test.each(BUGS)('$name can be applied to the sources: $about', ({ edits }) => {
   for (const edit of edits) {

@@ -1,6 +1,6 @@
 /** Scenarios on a running cluster: the results of a run. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -15,15 +15,14 @@ import radiusGrowth from '../../../scenarios/radius-growth.ts';
 import retrieval from '../../../scenarios/retrieval.ts';
 import { batchOf, uploadLedgered, verifyLedger } from '../../../scenarios/steps/steps.ts';
 import upload from '../../../scenarios/upload.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-let folder: string;
+const folder = temporaryFolder('svcnet-scenarios');
 let stateDir: string;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-scenarios-'));
   stateDir = join(folder, 'state');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function clusters(): string[] {
   const path = join(stateDir, 'clusters');

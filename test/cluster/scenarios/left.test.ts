@@ -1,6 +1,6 @@
 /** What a scenario has broken: a cluster that goes on is whole again, one that is removed is left as it is. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { StewardshipClient } from '../../../harness/client/pins.ts';
@@ -11,18 +11,16 @@ import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario } from '../../../harness/run/scenario.ts';
 import { until } from '../../../harness/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-left-'));
+const folder = temporaryFolder('svcnet-left');
 const stateDir = join(folder, 'state');
 let net: Cluster;
 beforeAll(async () => {
   net = await Cluster.start({ nodes: 4, name: 'left', driver: 'embedded', seed: 5, stateDir });
 });
 afterEach(() => void vi.restoreAllMocks());
-afterAll(async () => {
-  await net.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 test.each<[string, Readonly<Record<string, string>>, object, string]>([
   ['churn', {}, BytesClient.prototype, 'upload'],

@@ -1,6 +1,5 @@
 /** Money scenarios pass on a cluster whose nodes pay by cheque. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
@@ -14,12 +13,12 @@ import postage from '../../../scenarios/postage.ts';
 import settlements from '../../../scenarios/settlements.ts';
 import stake from '../../../scenarios/stake.ts';
 import withdraw from '../../../scenarios/withdraw.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-let folder: string;
+const folder = temporaryFolder('svcnet-money');
 let net: Cluster;
 let runs = 0;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-money-'));
   net = await Cluster.start({
     nodes: [{ count: 3, options: withdraw.cluster.options ?? {} }, { mode: 'light' }],
     credit: 'low',
@@ -28,10 +27,7 @@ beforeAll(async () => {
     stateDir: join(folder, 'state'),
   });
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 function run(scenario: Scenario, parameters: Readonly<Record<string, string>> = {}): Promise<RunResult> {
   return runScenarios({

@@ -1,20 +1,19 @@
 /** The checks of scenarios can fail: each is shown something wrong, and turns red, and no other. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import type { Scenario } from '../../../harness/run/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { GROUNDS } from './mutations/grounds.ts';
 
 /** A storm gives its mesh 90 s to be whole again after its faults. */
 const TIMEOUT_MS = 180_000;
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-mutations-'));
+const folder = temporaryFolder('svcnet-mutations');
 const stateDir = join(folder, 'state');
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.each(GROUNDS)('on the $name cluster', ({ name: ground, cluster, seed, mutations }) => {
   let net: Cluster;

@@ -1,22 +1,18 @@
 /** The reserves overflow while nodes come and go: whatever was reported as stored is still there. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RunResult, ScenarioResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import radiusGrowth from '../../../scenarios/radius-growth.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const CAPACITY = 600;
 
 /** Limit of one run, including everything that it reads. */
 const RUN_MS = 240_000;
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-radius-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-radius');
 
 /** @param seed determines the overlays, and so the number of nodes in each neighbourhood */
 async function run(

@@ -1,17 +1,16 @@
 /** The storage game as a scenario passes. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import redistributionRound from '../../../scenarios/redistribution-round.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-let folder: string;
+const folder = temporaryFolder('svcnet-game');
 let net: Cluster;
 let runs = 0;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-game-'));
   net = await Cluster.start({
     nodes: [{ count: 3, options: redistributionRound.cluster.options ?? {} }],
     seed: 5,
@@ -19,10 +18,7 @@ beforeAll(async () => {
     stateDir: join(folder, 'state'),
   });
 });
-afterAll(async () => {
-  await net.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 async function play(): Promise<{ result: string | undefined; error: string | undefined; failed: string[] }> {
   const { scenarios } = await runScenarios({

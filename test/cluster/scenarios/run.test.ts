@@ -1,15 +1,15 @@
 /** `svcnet run` as seen by a user: the command, its exit code, its JSON, the folder it leaves. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RepeatedRun, RunResult } from '../../../harness/report/result.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, startSvcnet } from '../svcnet.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-run-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-run');
 
 /** @param interruptAt text of standard output at which the command gets Ctrl-C */
 function svcnet(args: readonly string[], interruptAt?: string): Promise<Finished> {

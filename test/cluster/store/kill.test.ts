@@ -1,8 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, expect, test, vi } from 'vitest';
 import { BINS } from '../../../formats/chunk/address.ts';
@@ -15,6 +12,7 @@ import { createMetrics } from '../../../node/env/metrics.ts';
 import { createReserveWorker } from '../../../node/neighbourhood/reserve-worker.ts';
 import type { Batch } from '../../../node/postage/ports.ts';
 import type { LocalStore, PendingPush, ReserveItem } from '../../../node/store/ports.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import {
   CHUNKS_PER_PIN,
   CHUNKS_PER_UPLOAD,
@@ -29,11 +27,10 @@ import {
 } from './workload.ts';
 
 const WRITER = new URL('./writer.ts', import.meta.url).pathname;
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-kill-'));
+const folder = temporaryFolder('svcnet-kill');
 const running = new Set<ChildProcess>();
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true });
 });
 
 /** Runs one life of the writer and kills it after that many lines. @returns all lines */

@@ -1,11 +1,10 @@
 /** The live page's server on a cluster that works, loses a node, and is removed. */
+
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,15 +13,15 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { readRecord } from '../../../harness/cluster/state/state.ts';
 import { serveUi, type Ui } from '../../../harness/inspect/live/server.ts';
 import { type LogAnswer } from '../../../harness/web/picture/live.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { EventReader } from './event-reader.ts';
 
 const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const ASSETS = new Map([['', { type: 'text/html', body: '<!doctype html>' }]]);
-let stateDir: string;
+const stateDir = temporaryFolder('svcnet-ui');
 let net: Cluster;
 
 beforeAll(async () => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-ui-'));
   net = await Cluster.start({
     name: 'net',
     seed: 7,
@@ -31,10 +30,7 @@ beforeAll(async () => {
     stateDir,
   });
 }, 120_000);
-afterAll(async () => {
-  await net.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+afterAll(() => net.stop());
 
 /** Like the command: with its own cluster object, to which everything that happens is new. */
 async function served(name = 'net'): Promise<Ui & AsyncDisposable> {

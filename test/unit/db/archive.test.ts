@@ -1,8 +1,8 @@
 /** `db export` and `db import`: what one store exports another one imports. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc } from '../../../formats/chunk/soc.ts';
 import { encodeStamp, stampHash } from '../../../formats/chunk/stamp.ts';
@@ -17,10 +17,10 @@ import { tarEntries } from '../../../node/files/collection/tar.ts';
 import { checkFiles } from '../../../node/store/disk/check-files.ts';
 import { openLmdbStore, openOffline } from '../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { OVERLAY, stamp } from '../store/stores.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcnet-archive-'));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = temporaryFolder('svcnet-archive');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
 const open = (path: string) =>
   openLmdbStore({ cacheCapacity: 1000, reserveCapacity: 1000, radius: 0, path }, deps);

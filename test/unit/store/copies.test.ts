@@ -1,6 +1,6 @@
 /** Stores that are copied into another network, where the addresses of their peers are wrong. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
@@ -8,6 +8,7 @@ import { silentLogger } from '../../../node/env/logger.ts';
 import { forgetState, openLmdbStore, openOffline } from '../../../node/store/lmdb-store.ts';
 import { createMemoryStore, MemoryDisk } from '../../../node/store/memory-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { chunk, OVERLAY } from './stores.ts';
 
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
@@ -50,30 +51,22 @@ test('the image of a disk in memory begins another one, without the records of o
 });
 
 test('the records of one subsystem can be removed from a store on disk that is not in use', async () => {
-  const path = mkdtempSync(join(tmpdir(), 'svc-store-'));
-  try {
-    const store = await openLmdbStore({ ...options, path }, deps);
-    await fill(store);
-    await store.close();
-    await forgetState(path, 'peers');
-    const again = await openLmdbStore({ ...options, path }, deps);
-    expectCopy(again);
-    await again.close();
-  } finally {
-    rmSync(path, { recursive: true, force: true });
-  }
+  const path = temporaryFolder('svc-store');
+  const store = await openLmdbStore({ ...options, path }, deps);
+  await fill(store);
+  await store.close();
+  await forgetState(path, 'peers');
+  const again = await openLmdbStore({ ...options, path }, deps);
+  expectCopy(again);
+  await again.close();
 });
 
 test('a folder whose first start was cut short belongs to nobody afterwards', async () => {
-  const path = mkdtempSync(join(tmpdir(), 'svc-store-'));
-  try {
-    writeFileSync(join(path, 'chunks.slots'), '');
-    const none = { code: 'DATA_DIR_UNUSABLE', message: expect.stringContaining(`no store in ${path}`) };
-    await expect(openOffline(path)).rejects.toMatchObject(none);
-    await forgetState(path, 'peers');
-    const store = await openLmdbStore({ ...options, path }, { ...deps, overlay: new Uint8Array(32).fill(1) });
-    await store.close();
-  } finally {
-    rmSync(path, { recursive: true, force: true });
-  }
+  const path = temporaryFolder('svc-store');
+  writeFileSync(join(path, 'chunks.slots'), '');
+  const none = { code: 'DATA_DIR_UNUSABLE', message: expect.stringContaining(`no store in ${path}`) };
+  await expect(openOffline(path)).rejects.toMatchObject(none);
+  await forgetState(path, 'peers');
+  const store = await openLmdbStore({ ...options, path }, { ...deps, overlay: new Uint8Array(32).fill(1) });
+  await store.close();
 });

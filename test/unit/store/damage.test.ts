@@ -1,17 +1,7 @@
 /** Bytes on the disk that are no longer those that were stored. */
 
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  mkdtempSync,
-  openSync,
-  readSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, readSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
@@ -24,6 +14,7 @@ import { createSigner } from '../../../formats/crypto/signer.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { committed, OVERLAY, stamp } from './stores.ts';
 
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
@@ -38,13 +29,10 @@ let store: LocalStore;
 const open = () => openLmdbStore({ ...options, path }, deps);
 
 beforeEach(async () => {
-  path = mkdtempSync(join(tmpdir(), 'svcnet-damage-'));
+  path = temporaryFolder('svcnet-damage');
   store = await open();
 });
-afterEach(async () => {
-  await store.close();
-  rmSync(path, { recursive: true });
-});
+afterEach(() => store.close());
 
 /** Flips a bit of the last byte of these chunks, behind the store's back. */
 function damage(...chunks: Chunk[]): void {

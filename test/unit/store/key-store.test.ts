@@ -1,15 +1,14 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { encryptKey } from '../../../formats/crypto/keystore.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';
 import { loadOrCreateKey } from '../../../node/store/key-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-keys-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('svcnet-keys');
 const random = systemRandom();
 const scrypt = { n: 2, r: 1, p: 1 };
 

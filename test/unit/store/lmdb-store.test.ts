@@ -1,16 +1,15 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import type { Backend } from '../../../node/store/backend.ts';
 import { openLmdbStore } from '../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../node/store/ports.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { chunk, OVERLAY, stamp } from './stores.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-lmdb-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder('svcnet-lmdb');
 
 const options = { cacheCapacity: 10, reserveCapacity: 10, radius: 0 };
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { lockFolder } from '../../../node/store/lock-store.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
-const { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } = fs;
+const { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } = fs;
 
 /** Called after every call of the file system by the lock. */
 const between = vi.hoisted(() => ({ calls: (_name: string, _file: unknown): void => undefined }));
@@ -26,13 +26,8 @@ vi.mock('node:fs', async (original) => {
 });
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-lock-'));
-});
-afterEach(() => {
-  between.calls = () => undefined;
-  rmSync(folder, { recursive: true, force: true });
-});
+beforeEach(() => void (folder = temporaryFolder('svc-lock')));
+afterEach(() => (between.calls = () => undefined));
 
 test('a folder is free again when its lock is released', () => {
   const unlock = lockFolder(folder);

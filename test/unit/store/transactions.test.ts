@@ -1,16 +1,15 @@
 /** Tables on disk: what a transaction reads of its own writes, and values of all sizes. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import type { Backend, Table } from '../../../node/store/backend.ts';
 import { openLmdbStore, openOffline } from '../../../node/store/lmdb-store.ts';
 import { END, START } from '../../../node/store/records.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { OVERLAY } from './stores.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-transactions-'));
+const folder = temporaryFolder('svcnet-transactions');
 let backend: Backend;
 beforeAll(async () => {
   const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
@@ -19,10 +18,7 @@ beforeAll(async () => {
   ).close();
   backend = await openOffline(folder);
 });
-afterAll(async () => {
-  await backend.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => backend.close());
 
 const key = (name: string) => Buffer.from(name);
 const value = (...bytes: number[]) => Uint8Array.from(bytes);

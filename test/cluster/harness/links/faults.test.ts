@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
 import { readRun } from '../../../../harness/cluster/state/state.ts';
 import { LINK_PROXY } from '../../../../harness/places/driver.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { everyKindMeasured } from '../../faults/measured.ts';
 import { pingMs } from './ping.ts';
 
@@ -18,7 +18,7 @@ describe.each([
   ['process', { linkFaults: true }],
   ['embedded', {}],
 ] as const)('links of a cluster with driver %s', (driver, more) => {
-  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-links-'));
+  const stateDir = temporaryFolder('svcnet-links');
   let net: Cluster;
   /** Their last effect is known to the process that has ended them. */
   const healedElsewhere: Fault[] = [];
@@ -26,10 +26,7 @@ describe.each([
   beforeAll(async () => {
     net = await Cluster.start({ nodes: 3, seed: 7, driver, batches: false, stateDir, ...more });
   });
-  afterAll(async () => {
-    await net.stop();
-    rmSync(stateDir, { recursive: true, force: true });
-  });
+  afterAll(() => net.stop());
 
   const ping = (from: number, to: number, withinMs?: number) => pingMs(net, { from, to, withinMs });
 
@@ -102,15 +99,11 @@ describe.each([
 });
 
 test('a cluster without a proxy says how to start one', async () => {
-  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-links-'));
-  try {
-    await using net = await Cluster.start({ nodes: 1, batches: false, stateDir });
-    await expect(net.faults.isolate('node-0')).rejects.toMatchObject({
-      code: 'FAULT_REFUSED',
-      message: `fault isolate: cluster '${net.name}' was started without link faults`,
-      hint: 'Start one with them: svcnet up --link-faults',
-    });
-  } finally {
-    rmSync(stateDir, { recursive: true, force: true });
-  }
+  const stateDir = temporaryFolder('svcnet-links');
+  await using net = await Cluster.start({ nodes: 1, batches: false, stateDir });
+  await expect(net.faults.isolate('node-0')).rejects.toMatchObject({
+    code: 'FAULT_REFUSED',
+    message: `fault isolate: cluster '${net.name}' was started without link faults`,
+    hint: 'Start one with them: svcnet up --link-faults',
+  });
 });

@@ -1,17 +1,12 @@
 /** What a person reads when the testbed cannot write: which folder, why, and what to do. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cannotWrite, HarnessError, logFailure, messageOf } from '../../../../harness/base/errors.ts';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-errors-'));
-});
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { cannotWrite, HarnessError, logFailure, messageOf } from '../../../../harness/base/errors.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
+
+const folder = temporaryFolder('svcnet-errors');
 
 function systemError(code: string, syscall: string, path?: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${code}: told by the system`), { code, syscall, path });

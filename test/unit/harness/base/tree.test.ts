@@ -1,17 +1,15 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { readTree, tarOf } from '../../../../harness/base/tree.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 
-let folder: string;
+const folder = temporaryFolder('svcnet-tree');
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-tree-'));
   mkdirSync(join(folder, 'b', 'empty'), { recursive: true });
   writeFileSync(join(folder, 'b', 'two.txt'), 'two');
   writeFileSync(join(folder, 'a.txt'), 'one');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('the files of a folder come in the order of their paths', async () => {
   const files = await readTree(folder);

@@ -1,21 +1,18 @@
 /** Removing many clusters when some cannot be removed. */
 
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
 import { clusterFolder, listClusters, writeRecord } from '../../../../harness/cluster/state/state.ts';
 import { down } from '../../../../harness/commands/down.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from './kit.ts';
 
 let stateDir: string;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-down-'));
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-down')));
 
 /** @param driver of a cluster that runs; default: it is being started by this process */
 async function cluster(name: string, driver?: 'attached' | 'process'): Promise<void> {

@@ -1,17 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { CommandContext } from '../../../../harness/commands/context.ts';
 import { type ExportFlags, exportDefinition } from '../../../../harness/commands/export.ts';
 import type { Target } from '../../../../harness/export/obstacles.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-export-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('svcnet-export')));
 
 async function run(target: Target, flags: Partial<ExportFlags> = {}, json = false) {
   let out = '';

@@ -1,19 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
 import { type NodeRecord, writeRecord } from '../../../../harness/cluster/state/state.ts';
 import { mine } from '../../../../harness/commands/mine.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from './kit.ts';
 
 let stateDir: string;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-mine-'));
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-mine')));
 
 const node = (name: string, flavour: NodeRecord['flavour']): NodeRecord => ({
   name,

@@ -1,15 +1,15 @@
 /** The template of a scenario is written once, and is a scenario. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newScenario, scenarioTemplate } from '../../../../harness/commands/new-scenario.ts';
 import { loadScenario } from '../../../../harness/run/catalogue.ts';
 import { resolveParameters } from '../../../../harness/run/scenario.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from './kit.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-new-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-new');
 
 test('writes the template and says how to run it', async () => {
   const context = contextOf(folder);

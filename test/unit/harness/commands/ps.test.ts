@@ -1,21 +1,16 @@
 /** Listing clusters when one of them cannot be read. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../harness/cluster/lifecycle/claim.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
 import { writeRecord } from '../../../../harness/cluster/state/state.ts';
 import { ps } from '../../../../harness/commands/ps.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from './kit.ts';
 
 let stateDir: string;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-ps-'));
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-ps')));
 
 test('a record of another version is noted and does not hide the other clusters', async () => {
   const definition = parseDefinition({}, 'test');

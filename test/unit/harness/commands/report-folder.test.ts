@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ownProcess, processOf } from '../../../../harness/base/machine/processes.ts';
 import { reportFolder } from '../../../../harness/commands/report-folder.ts';
 import { run } from '../../../../harness/commands/run.ts';
 import type { RunFlags } from '../../../../harness/commands/run-flags.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf, flagsOf } from './kit.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'svcnet-report-folder-'));
+const home = temporaryFolder('svcnet-report-folder');
 /** Stands for the process of another run. */
 let other: ChildProcess;
 let folder: string;
@@ -19,10 +19,7 @@ beforeAll(() => {
 beforeEach(() => {
   folder = mkdtempSync(join(home, 'report-'));
 });
-afterAll(() => {
-  other.kill();
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(() => other.kill());
 
 const none = () => {
   throw new Error('a folder was given');

@@ -1,18 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { type Repetition, runRepeated } from '../../../../harness/commands/run-repeated.ts';
 import type { RepeatedRun } from '../../../../harness/report/result.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { madeRun } from '../report/compare/made-runs.ts';
 import { contextOf } from './kit.ts';
 
 let folder = '';
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-repeated-'));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
+beforeEach(() => void (folder = temporaryFolder('svcnet-repeated')));
 
 const written = (): RepeatedRun =>
   JSON.parse(readFileSync(join(folder, 'repeat.json'), 'utf8')) as RepeatedRun;

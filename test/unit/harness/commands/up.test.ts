@@ -1,13 +1,13 @@
 /** What cannot be chosen for a network that continues from a snapshot, and what starts report. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { writeJson } from '../../../../harness/base/json-file.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
 import { writtenDefinition } from '../../../../harness/cluster/plan/written.ts';
 import { currentHead, inside, type SnapshotRecord } from '../../../../harness/cluster/snapshots/snapshot.ts';
 import { stepsOf, type UpFlags, up } from '../../../../harness/commands/up.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from './kit.ts';
 
 const NOTHING: UpFlags = { with: [], cors: [], batches: true };
@@ -39,8 +39,7 @@ test.each<[string, SnapshotRecord['batches'], readonly string[]]>([
   ['without batches', [], ['chain', 'nodes', 'mesh']],
   ['with a batch', [BATCH], ['chain', 'nodes', 'mesh', 'postage']],
 ])('a snapshot %s is started in the steps that report an end', (_what, batches, steps) => {
-  const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-up-'));
-  onTestFinished(() => rmSync(stateDir, { recursive: true }));
+  const stateDir = temporaryFolder('svcnet-up');
   const definition = writtenDefinition(parseDefinition({ nodes: 1 }, 'options'));
   const record: SnapshotRecord = {
     ...currentHead(),

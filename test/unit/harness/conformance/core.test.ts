@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { secretsOf } from '../../../../formats/shown-url.ts';
@@ -10,6 +9,7 @@ import { matrixLines } from '../../../../harness/conformance/matrix.ts';
 import { conformancePage } from '../../../../harness/conformance/page.ts';
 import { publishedMatrix } from '../../../../harness/conformance/published.ts';
 import { type Level, Mismatch, NotApplicable, type Row } from '../../../../harness/conformance/row.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 
 const PLAIN = { width: 100, colour: false, live: false };
 
@@ -115,24 +115,20 @@ test('the matrix counts by group and names every red row', async () => {
 });
 
 test('the files contain every row, and nothing that a node said becomes markup', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svcnet-conformance-'));
-  try {
-    const { report } = await graded(ROWS);
-    writeReport(join(folder, 'new'), report);
-    const read = (name: string) => readFileSync(join(folder, 'new', name), 'utf8');
-    expect(JSON.parse(read('conformance.json'))).toEqual(report);
-    expect(read('junit.xml')).toContain('tests="5" failures="2" errors="1" skipped="1"');
-    expect(read('junit.xml')).toContain('GET /&#10;&lt; 200 &lt;script&gt;');
-    expect(read('report.html')).toContain('200 &lt;script&gt;');
-    expect(read('report.html')).not.toContain('<script>');
-    expect(read('report.html')).toContain('<details open><summary><strong>bad</strong>');
-    const red = Array.from({ length: 20 }, (_, i) => ({ ...report.rows[1], id: `bad ${i}` }));
-    writeReport(join(folder, 'long'), { ...report, rows: red as typeof report.rows });
-    expect(readFileSync(join(folder, 'long', 'report.html'), 'utf8')).not.toContain('<details open>');
-    expect(existsSync(join(folder, 'new', 'report.html'))).toBe(true);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder('svcnet-conformance');
+  const { report } = await graded(ROWS);
+  writeReport(join(folder, 'new'), report);
+  const read = (name: string) => readFileSync(join(folder, 'new', name), 'utf8');
+  expect(JSON.parse(read('conformance.json'))).toEqual(report);
+  expect(read('junit.xml')).toContain('tests="5" failures="2" errors="1" skipped="1"');
+  expect(read('junit.xml')).toContain('GET /&#10;&lt; 200 &lt;script&gt;');
+  expect(read('report.html')).toContain('200 &lt;script&gt;');
+  expect(read('report.html')).not.toContain('<script>');
+  expect(read('report.html')).toContain('<details open><summary><strong>bad</strong>');
+  const red = Array.from({ length: 20 }, (_, i) => ({ ...report.rows[1], id: `bad ${i}` }));
+  writeReport(join(folder, 'long'), { ...report, rows: red as typeof report.rows });
+  expect(readFileSync(join(folder, 'long', 'report.html'), 'utf8')).not.toContain('<details open>');
+  expect(existsSync(join(folder, 'new', 'report.html'))).toBe(true);
 });
 
 test('rows are selected by part of their name or group', () => {

@@ -1,26 +1,12 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { NODES_MAX } from '../../../../harness/cluster/plan/options/nodes.ts';
 import { exportCompose } from '../../../../harness/export/compose.ts';
 import { prepare } from '../../../../harness/export/prepare.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { requestFor } from './kit.ts';
-
-const folders: string[] = [];
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
 
 /** Document of the compose file; merge keys are resolved as Compose does. */
 function composeOf(...given: Parameters<typeof requestFor>) {
@@ -33,8 +19,7 @@ function composeOf(...given: Parameters<typeof requestFor>) {
 
 /** What the first container of the file writes, given these variables. */
 async function prepared(environment: Record<string, string>): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'svcnet-export-'));
-  folders.push(folder);
+  const folder = temporaryFolder('svcnet-export');
   await prepare({ ...environment, SVCNET_FOLDER: folder });
   return folder;
 }

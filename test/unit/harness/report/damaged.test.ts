@@ -1,25 +1,23 @@
 /** Runs whose folder is damaged, or was made to harm. */
+
 import { spawnSync } from 'node:child_process';
-import { lstatSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { report } from '../../../../harness/commands/report.ts';
 import { readRun } from '../../../../harness/report/read-run.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from '../commands/kit.ts';
 
 let home: string;
 let folder: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svcnet-damaged-'));
+  home = temporaryFolder('svcnet-damaged');
   folder = join(home, 'run');
   mkdirSync(folder);
   writeFileSync(join(home, 'precious'), 'years of it');
 });
-afterEach(() => {
-  expect(readFileSync(join(home, 'precious'), 'utf8')).toBe('years of it');
-  rmSync(home, { recursive: true, force: true });
-});
+afterEach(() => expect(readFileSync(join(home, 'precious'), 'utf8')).toBe('years of it'));
 
 type Document = Readonly<Record<string, unknown>>;
 const SCENARIO = {

@@ -1,7 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   createReport,
   JUNIT_FILE,
@@ -11,9 +10,9 @@ import {
   REPORT_TEXT,
   SCHEDULE_FILE,
 } from '../../../../harness/report/folder.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-report-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-report');
 
 test("removes an earlier run's report and parts, and nothing else", () => {
   const kept = [join(folder, 'part-9', 'mine.txt'), join(folder, 'parts', REPORT_FILE)];

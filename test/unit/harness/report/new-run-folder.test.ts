@@ -1,17 +1,14 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { run } from '../../../../harness/commands/run.ts';
 import type { RunFlags } from '../../../../harness/commands/run-flags.ts';
 import { newRunFolder } from '../../../../harness/report/new-run-folder.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf, flagsOf } from '../commands/kit.ts';
 
 let home: string;
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svcnet-new-run-'));
-});
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+beforeEach(() => void (home = temporaryFolder('svcnet-new-run')));
 
 test('each of several runs that begin in the same second has a folder of its own, which only its owner can read', () => {
   const runs = join(home, 'state', 'runs');

@@ -1,8 +1,8 @@
 /** The content of `report.html` and `report.md`: figures, failures with their log lines, charts, markup. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import { SeriesFile } from '../../../../harness/metrics/series-file.ts';
@@ -23,9 +23,9 @@ import { findRun, readRun } from '../../../../harness/report/read-run.ts';
 import { readResources } from '../../../../harness/report/resources.ts';
 import type { RunResult, ScenarioResult } from '../../../../harness/report/result.ts';
 import { chartFrame, timelineCharts } from '../../../../harness/report/timeline-charts.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-pages-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-pages');
 
 const START = Date.UTC(2026, 0, 1);
 

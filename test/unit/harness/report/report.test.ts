@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { formatMs, grouped } from '../../../../harness/base/format.ts';
@@ -14,6 +13,7 @@ import {
 } from '../../../../harness/report/console.ts';
 import { escapeXml, junitXml } from '../../../../harness/report/junit.ts';
 import { type RunResult, runPassed, type ScenarioResult } from '../../../../harness/report/result.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { manualMachine } from '../manual-machine.ts';
 
 const scenario = (more: Partial<ScenarioResult> = {}): ScenarioResult => ({
@@ -54,15 +54,11 @@ test('a cluster that is kept is named, with the command that stops it', () => {
 });
 
 test('the report points to its page, or to its folder if there is no page', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'svcnet-report-'));
-  try {
-    const one = { ...run(scenario()), report: folder };
-    expect(renderRun(one, PLAIN)).toContain(`report       ${folder}\n`);
-    writeFileSync(join(folder, 'report.html'), '');
-    expect(renderRun(one, PLAIN)).toContain(`report       ${join(folder, 'report.html')}\n`);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder('svcnet-report');
+  const one = { ...run(scenario()), report: folder };
+  expect(renderRun(one, PLAIN)).toContain(`report       ${folder}\n`);
+  writeFileSync(join(folder, 'report.html'), '');
+  expect(renderRun(one, PLAIN)).toContain(`report       ${join(folder, 'report.html')}\n`);
 });
 
 test('runs with several seeds get one line each, with the failed seeds and how often each scenario failed', () => {

@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
 import { FAULTS_FILE } from '../../../../harness/report/folder.ts';
 import { eventsOf, mend } from '../../../../harness/run/fault-events.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 
 /** A fault as reported by `Faults`. */
 function fault(id: string, more: Partial<Fault> = {}): Fault {
@@ -14,10 +14,7 @@ function fault(id: string, more: Partial<Fault> = {}): Fault {
 
 describe('when a scenario has ended', () => {
   let folder = '';
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'faults-'));
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  beforeEach(() => void (folder = temporaryFolder('faults')));
 
   const lines = () =>
     readFileSync(join(folder, FAULTS_FILE), 'utf8')

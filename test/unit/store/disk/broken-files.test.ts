@@ -1,4 +1,5 @@
 /** Files that were damaged, exchanged, cut short or replaced while the node was away. */
+
 import { randomBytes } from 'node:crypto';
 import {
   copyFileSync,
@@ -10,10 +11,9 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open as openLmdb } from 'lmdb';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../../formats/chunk/chunk.ts';
 import { signSoc } from '../../../../formats/chunk/soc.ts';
@@ -27,10 +27,10 @@ import { walkIndex } from '../../../../node/store/disk/index-file.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';
 import type { LocalStore } from '../../../../node/store/ports.ts';
 import { encodeNumber } from '../../../../node/store/records.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { addressIn, chunkAt, OVERLAY, stamp } from '../stores.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcnet-broken-'));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = temporaryFolder('svcnet-broken');
 const options = { cacheCapacity: 10, reserveCapacity: 1000, radius: 0 };
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
 const open = (path: string, overlay = OVERLAY) => openLmdbStore({ ...options, path }, { ...deps, overlay });

@@ -1,10 +1,10 @@
 /** `db check`: what it finds in a store, and that it leaves the store as it is. */
+
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { open as openLmdb } from 'lmdb';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import { signSoc } from '../../../../formats/chunk/soc.ts';
 import { systemClock } from '../../../../formats/clock.ts';
@@ -17,10 +17,10 @@ import { SLOTS_HEAD_SIZE } from '../../../../node/store/disk/identity.ts';
 import { SLOT_SIZE } from '../../../../node/store/disk/slot.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';
 import { BLOCK_SIZE, encodeNumber, encodeNumbers } from '../../../../node/store/records.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { OVERLAY, stamp } from '../stores.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcnet-check-'));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = temporaryFolder('svcnet-check');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
 const open = (path: string) =>
   openLmdbStore({ cacheCapacity: 10, reserveCapacity: 1000, radius: 0, path }, deps);

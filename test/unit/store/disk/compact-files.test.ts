@@ -1,16 +1,8 @@
 /** `db compact`: every chunk is kept, space is given back, and it may end at any moment. */
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import { stampHash } from '../../../../formats/chunk/stamp.ts';
 import { systemClock } from '../../../../formats/clock.ts';
@@ -20,10 +12,10 @@ import { compactFiles } from '../../../../node/store/disk/compact-files.ts';
 import { SLOTS_HEAD_SIZE } from '../../../../node/store/disk/identity.ts';
 import { SLOT_SIZE } from '../../../../node/store/disk/slot.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { OVERLAY, stamp } from '../stores.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcnet-compact-'));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = temporaryFolder('svcnet-compact');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
 const open = (path: string) =>
   openLmdbStore({ cacheCapacity: 10, reserveCapacity: 5000, radius: 0, path }, deps);

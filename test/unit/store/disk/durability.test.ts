@@ -1,16 +1,16 @@
 /** A power cut: of the slots only what was there at the last sync is left. */
-import { copyFileSync, fdatasyncSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { copyFileSync, fdatasyncSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import { systemClock } from '../../../../formats/clock.ts';
 import { silentLogger } from '../../../../node/env/logger.ts';
 import { openLmdbStore } from '../../../../node/store/lmdb-store.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 import { OVERLAY, stamp } from '../stores.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcnet-durable-'));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = temporaryFolder('svcnet-durable');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
 const chunkOf = (n: number) => makeCac(4n, Buffer.from([n >> 8, n & 255, 0, 0]));
 

@@ -1,11 +1,10 @@
-import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectMappable, fileSystemOf } from '../../../../node/store/disk/mapped-file.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
 
-const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svcnet-mapped-')));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = realpathSync(temporaryFolder('svcnet-mapped'));
 
 /** Numbers of filesystems: ext4, and FUSE; some FUSE ones share files in memory and some do not. */
 const [EXT4, FUSE] = [0xef53, 0x65735546];

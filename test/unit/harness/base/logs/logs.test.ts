@@ -1,16 +1,15 @@
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { follow, tail } from '../../../../../harness/base/logs/logs.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let log = '';
 let folder = '';
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-logs-'));
+  folder = temporaryFolder('svcnet-logs');
   log = join(folder, 'node-0.log');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 test('the tail of a log has as many lines as were asked for, however long they are', () => {
   // Some megabytes: more than is read at once.

@@ -3,18 +3,17 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { claimPort, isClaimed } from '../../../../../harness/base/machine/port-claims.ts';
 import { pickFreePorts } from '../../../../../harness/base/machine/ports.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 const PORT = 20_123;
 let home: string;
@@ -23,7 +22,7 @@ let claims: string;
 let keeper: string;
 let other: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svcnet-claims-'));
+  home = temporaryFolder('svcnet-claims');
   vi.stubEnv('TMPDIR', home);
   vi.stubEnv('XDG_RUNTIME_DIR', '');
   claims = join(home, `svcnet-ports-${process.getuid?.() ?? 'own'}`);
@@ -34,7 +33,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.unstubAllEnvs();
   vi.restoreAllMocks();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const isTaken = () => claimPort(PORT, keeper) && isClaimed(PORT) && !claimPort(PORT, other);

@@ -1,12 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
 import { parseNetwork, readNetworkFile } from '../../../../../harness/cluster/attached/schema.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-network-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-network');
 
 const API = 'http://127.0.0.1:1633';
 

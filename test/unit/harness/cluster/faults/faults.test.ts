@@ -1,7 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
@@ -11,12 +10,10 @@ import { effectText, hadEffect } from '../../../../../harness/cluster/faults/fau
 import { Faults } from '../../../../../harness/cluster/faults/faults.ts';
 import { LINK } from '../../../../../harness/cluster/faults/links/link.ts';
 import { ISOLATE, PARTITION } from '../../../../../harness/cluster/faults/links/partition.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let folder = '';
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'faults-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('faults')));
 
 /** What the kinds below have done, in order. */
 let done: string[] = [];

@@ -1,9 +1,8 @@
 /** Clusters that were left to stay, when nothing of them runs any more. */
 
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { ownProcess } from '../../../../../harness/base/machine/processes.ts';
 import { takeAgain } from '../../../../../harness/cluster/lifecycle/again.ts';
@@ -17,12 +16,10 @@ import {
   writeRecord,
   writeRun,
 } from '../../../../../harness/cluster/state/state.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let stateDir: string;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-again-'));
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-again')));
 
 /** A process that cannot exist: the pid is ours, the start time is not. */
 const GONE = { pid: process.pid, startedAt: 'another boot/1' };

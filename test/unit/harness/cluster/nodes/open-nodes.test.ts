@@ -1,9 +1,7 @@
 /** What the state of a cluster on disk allows its nodes. */
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { existsSync } from 'node:fs';
+import { beforeEach, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
@@ -19,12 +17,10 @@ import {
   writeRun,
 } from '../../../../../harness/cluster/state/state.ts';
 import type { Driver, Observed } from '../../../../../harness/places/driver.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let stateDir = '';
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-open-'));
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-open')));
 
 function claim(): Promise<ClusterRecord> {
   const definition = parseDefinition({}, 'test');

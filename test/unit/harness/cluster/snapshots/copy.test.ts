@@ -1,8 +1,8 @@
 /** What of a node's data is part of a snapshot. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { copyFolder } from '../../../../../harness/cluster/snapshots/copy.ts';
 import {
   readControl,
@@ -14,12 +14,10 @@ import {
   writeFault,
   writeTampered,
 } from '../../../../../harness/flavours/tampered/settings.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let folder = '';
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-copy-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('svcnet-copy')));
 
 test('faults and what they have done stay with the cluster, because nobody could heal them in a copy', async () => {
   const [from, to] = [join(folder, 'from'), join(folder, 'to')];

@@ -1,21 +1,21 @@
 /** Snapshots that are damaged, or that svcnet has not written. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import { writtenDefinition } from '../../../../../harness/cluster/plan/written.ts';
 import { openSnapshot } from '../../../../../harness/cluster/snapshots/load.ts';
 import { currentHead, inside, listSnapshots } from '../../../../../harness/cluster/snapshots/snapshot.ts';
 import { listAllSnapshots, removeOneSnapshot } from '../../../../../harness/commands/snapshot.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { contextOf } from '../../commands/kit.ts';
 
 let stateDir: string;
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-snapshots-'));
+  stateDir = temporaryFolder('svcnet-snapshots');
   lay('whole');
 });
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 
 const definition = writtenDefinition(parseDefinition({ nodes: 2 }, 'test')) as { nodes: object[] };
 const recordOf = (name: string) => ({

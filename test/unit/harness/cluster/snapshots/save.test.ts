@@ -1,9 +1,9 @@
 /** A cluster that cannot be saved is refused before anything is stopped. */
-import fs, { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+
+import fs, { existsSync, readdirSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
 import { writeJson } from '../../../../../harness/base/json-file.ts';
 import { ownProcess } from '../../../../../harness/base/machine/processes.ts';
@@ -21,12 +21,10 @@ import {
   removeCluster,
   writeRecord,
 } from '../../../../../harness/cluster/state/state.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let stateDir = '';
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-save-'));
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-save')));
 
 /** A cluster that must not be touched. */
 function context({ copies = true, flavour = 'svc', ownerPid = process.pid, chainError = '' }): SaveContext {

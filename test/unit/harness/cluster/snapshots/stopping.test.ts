@@ -1,9 +1,8 @@
 /** What happens to the nodes while a cluster is saved, and to a save that something else interferes with. */
 
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { ownProcess, type ProcessId, processOf } from '../../../../../harness/base/machine/processes.ts';
@@ -18,12 +17,10 @@ import {
   writeRecord,
   writeRun,
 } from '../../../../../harness/cluster/state/state.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let stateDir = '';
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-stopping-'));
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-stopping')));
 
 /** A node whose starts are counted. */
 class FakeNode {

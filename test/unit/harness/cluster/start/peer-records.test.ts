@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { toHex } from '../../../../../formats/crypto/hex.ts';
@@ -9,6 +8,7 @@ import { placeNodes, planCluster } from '../../../../../harness/cluster/plan/pla
 import { sharesRecords, writePeerRecords } from '../../../../../harness/cluster/start/peer-records.ts';
 import { parseRecords } from '../../../../../node/p2p/address/record-file.ts';
 import { decodeUnderlays } from '../../../../../node/p2p/address/underlay.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 const NOW_MS = 1_750_000_000_123;
 const MIXED: DefinitionInput['nodes'] = [{}, { mode: 'light' }, { flavour: 'bee', binary: '/bee' }, {}];
@@ -46,13 +46,9 @@ function placed(input: DefinitionInput, listen = '127.0.0.1') {
 }
 
 function written(nodes: ReturnType<typeof placed>) {
-  const folder = mkdtempSync(join(tmpdir(), 'records-'));
-  try {
-    writePeerRecords(join(folder, 'records'), nodes, NOW_MS);
-    return parseRecords(readFileSync(join(folder, 'records'), 'utf8'), 4020n);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const folder = temporaryFolder('records');
+  writePeerRecords(join(folder, 'records'), nodes, NOW_MS);
+  return parseRecords(readFileSync(join(folder, 'records'), 'utf8'), 4020n);
 }
 
 test('records cover our own full nodes, and are valid, with address, chequebook and the current time', () => {

@@ -1,16 +1,6 @@
 /** State folders that svcnet has not made: they came with a repository, or another user owns them. */
 
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
@@ -32,6 +22,7 @@ import {
 } from '../../../../../harness/cluster/state/state.ts';
 import { defaultStateDir } from '../../../../../harness/cluster/state/state-folder.ts';
 import { down } from '../../../../../harness/commands/down.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { contextOf } from '../../commands/kit.ts';
 
 let project: string;
@@ -39,7 +30,7 @@ let stateDir: string;
 /** What must stay. */
 let precious: string;
 beforeEach(() => {
-  project = mkdtempSync(join(tmpdir(), 'svcnet-foreign-'));
+  project = temporaryFolder('svcnet-foreign');
   stateDir = join(project, '.svcnet');
   precious = join(project, 'precious');
   mkdirSync(precious);
@@ -48,7 +39,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.restoreAllMocks();
   expect(readdirSync(precious)).toEqual(['work.txt']);
-  rmSync(project, { recursive: true, force: true });
 });
 
 const RECORD = {

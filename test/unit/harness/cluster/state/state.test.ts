@@ -1,5 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
@@ -23,15 +22,11 @@ import {
   writeRun,
 } from '../../../../../harness/cluster/state/state.ts';
 import { defaultStateDir } from '../../../../../harness/cluster/state/state-folder.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let stateDir: string;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), 'svcnet-state-'));
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+beforeEach(() => void (stateDir = temporaryFolder('svcnet-state')));
+afterEach(() => vi.unstubAllEnvs());
 
 /** A process that cannot exist: the pid is ours, the start time is not. */
 const GONE = { pid: process.pid, startedAt: 'another boot/1' };

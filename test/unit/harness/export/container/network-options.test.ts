@@ -1,17 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
 import { wantedPorts } from '../../../../../harness/cluster/plan/ports.ts';
 import type { Definition } from '../../../../../harness/cluster/plan/schema.ts';
 import { NETWORK_HELP, networkDefinition } from '../../../../../harness/export/container/network-options.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-network-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-network');
 
 function written(text: string): string {
   const path = join(folder, 'cluster.yaml');

@@ -1,20 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { beginNodeFault } from '../../../../../harness/flavours/tampered/control.ts';
 import { readFaults, writeControl } from '../../../../../harness/flavours/tampered/settings.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 /** Above every pid of Linux. */
 const NO_PROCESS = 2 ** 22 + 1;
 
-let folder = '';
+const folder = temporaryFolder('svcnet-control');
 let other: Server;
 let port = 0;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-control-'));
   other = createServer((request, response) => {
     request.resume();
     response.writeHead(502).end();
@@ -22,10 +19,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   ({ port } = other.address() as AddressInfo);
 });
-afterAll(() => {
-  other.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => other.close());
 
 const begin = () => beginNodeFault(folder, 'f1', { layer: 'disk', what: 'full' });
 

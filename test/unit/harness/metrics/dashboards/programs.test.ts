@@ -1,16 +1,15 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   grafanaEnvironment,
   serverCommand,
   serverContainer,
 } from '../../../../../harness/metrics/dashboards/definition.ts';
 import { findProgram, grafanaHome, SERVERS } from '../../../../../harness/metrics/dashboards/programs.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-programs-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-programs');
 
 function program(path: string, mode = 0o755): string {
   const file = join(folder, path);

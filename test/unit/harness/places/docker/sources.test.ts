@@ -1,8 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { extract } from 'tar-stream';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   buildContext,
   canBuild,
@@ -10,9 +9,9 @@ import {
   dependenciesFor,
   sourcesHash,
 } from '../../../../../harness/places/docker/sources.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'svcnet-sources-'));
-afterAll(() => rmSync(root, { recursive: true }));
+const root = temporaryFolder('svcnet-sources');
 
 function write(path: string, content = path): void {
   mkdirSync(dirname(join(root, path)), { recursive: true });

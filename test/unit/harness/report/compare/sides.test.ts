@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { readSides } from '../../../../../harness/report/compare/sides.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { madeRun, writeRun } from './made-runs.ts';
 
 let state: string;
-beforeEach(() => {
-  state = mkdtempSync(join(tmpdir(), 'svcnet-sides-'));
-});
-afterEach(() => rmSync(state, { recursive: true }));
+beforeEach(() => void (state = temporaryFolder('svcnet-sides')));
 
 const document = (at: number, more: object = {}) => ({ schema: 2, ...madeRun({ at, seconds: 1 }), ...more });
 

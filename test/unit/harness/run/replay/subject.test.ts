@@ -1,8 +1,8 @@
 /** Which scenario of a run is minimised, on how many nodes, and with which schedule. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { partFolder, RECIPE_FILE, REPORT_FILE, SCHEDULE_FILE } from '../../../../../harness/report/folder.ts';
 import { type Recipe, readRecipe } from '../../../../../harness/run/recipe.ts';
 import { sizeOf } from '../../../../../harness/run/replay/case.ts';
@@ -10,12 +10,10 @@ import { plannedOf, rerun } from '../../../../../harness/run/replay/rerun.ts';
 import { subjectOf } from '../../../../../harness/run/replay/subject.ts';
 import type { PlannedScenario } from '../../../../../harness/run/run-options.ts';
 import { readSchedule } from '../../../../../harness/run/schedule/schedule.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-subject-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('svcnet-subject')));
 
 const rowOf = (name: string, parameters = {}) => ({ name, from: 'package', parameters });
 const SCHEDULE = { schema: 1, durationMs: 1234, faults: [], operations: [] };

@@ -1,6 +1,6 @@
 /** Runs, recipes and cluster files from elsewhere run no code and no program unless a person says so. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { run } from '../../../../../harness/commands/run.ts';
@@ -13,6 +13,7 @@ import { minimise } from '../../../../../harness/run/replay/minimise.ts';
 import { replay } from '../../../../../harness/run/replay/replay.ts';
 import { plannedOf } from '../../../../../harness/run/replay/rerun.ts';
 import { expectTrustedRun } from '../../../../../harness/run/replay/trust.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 import { contextOf, flagsOf } from '../../commands/kit.ts';
 
 let home: string;
@@ -20,7 +21,7 @@ let folder: string;
 /** Written by code or a program that must not run. */
 let ran: string;
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svcnet-trust-'));
+  home = temporaryFolder('svcnet-trust');
   folder = join(home, 'run');
   ran = join(home, 'ran');
   mkdirSync(join(folder, 'inputs'), { recursive: true });
@@ -28,7 +29,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.unstubAllEnvs();
   const hasRun = existsSync(ran);
-  rmSync(home, { recursive: true, force: true });
   expect(hasRun).toBe(false);
 });
 

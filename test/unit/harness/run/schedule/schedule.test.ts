@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SCHEDULE_FILE } from '../../../../../harness/report/folder.ts';
 import { readSchedule, type Schedule, writeSchedule } from '../../../../../harness/run/schedule/schedule.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-schedule-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder('svcnet-schedule');
 
 const schedule: Schedule = {
   schema: 1,

@@ -1,22 +1,12 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  constants,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, constants, mkdirSync, openSync, symlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { readClusterFile, readDefinitionFile } from '../../../../../../harness/cluster/plan/document/read.ts';
+import { temporaryFolder } from '../../../../../temporary-folder.ts';
 
-const home = mkdtempSync(join(tmpdir(), 'svcnet-document-'));
+const home = temporaryFolder('svcnet-document');
 const folder = join(home, 'theirs');
 const file = join(folder, 'cluster.yaml');
 beforeAll(() => {
@@ -28,7 +18,6 @@ beforeAll(() => {
   symlinkSync(home, join(folder, 'up'));
   expect(spawnSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'pipe')]).status).toBe(0);
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 function uploading(path: string) {
   writeFileSync(file, `nodes: 2\nprepare: { height: 5, uploads: [{ node: node-0, path: ${path} }] }\n`);

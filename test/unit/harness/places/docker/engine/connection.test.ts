@@ -1,24 +1,22 @@
 /** How DOCKER_HOST and its companions are read, and how a connection is made. */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { connectEngine, engineTarget } from '../../../../../../harness/places/docker/engine/connection.ts';
 import { Engine } from '../../../../../../harness/places/docker/engine/engine.ts';
+import { temporaryFolder } from '../../../../../temporary-folder.ts';
 import { TEST_CERTIFICATES } from './certificates.ts';
 import { fakeEngine } from './fake-engine.ts';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svcnet-connection-'));
+  folder = temporaryFolder('svcnet-connection');
   vi.stubEnv('HOME', folder);
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => vi.unstubAllEnvs());
 
 test.each([
   [{}, { kind: 'socket', path: '/var/run/docker.sock' }],

@@ -1,18 +1,15 @@
 /** k6 as a child process, replaced by a small program. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { runK6 } from '../../../../../../harness/run/load/k6/k6-run.ts';
+import { temporaryFolder } from '../../../../../temporary-folder.ts';
 
 const TOKEN = 'full-token-of-the-tests';
 let folder: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'k6-run-'));
-});
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+beforeEach(() => void (folder = temporaryFolder('k6-run')));
 
 /** @param work lines of a shell, where `$out` is the file of the console */
 async function run(work: string, signal: AbortSignal = new AbortController().signal): Promise<string[]> {

@@ -1,12 +1,13 @@
 /** How long a script runs, by what k6 says of it. k6, and the client of Docker, are a small program here. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { scenariosOf } from '../../../../../../harness/run/load/k6/executors.ts';
 import { type Shape, shapeOf } from '../../../../../../harness/run/load/k6/shape.ts';
 import { LOAD_PARAMETERS, loadPlan } from '../../../../../../harness/run/load/parameters.ts';
 import type { LoadScript } from '../../../../../../harness/run/load/scripts.ts';
+import { temporaryFolder } from '../../../../../temporary-folder.ts';
 
 const defaults = Object.entries(LOAD_PARAMETERS).map(([name, { default: value }]) => [name, value]);
 const plan = { ...loadPlan(Object.fromEntries(defaults) as never, 1n), durationMs: 60_000, warmupMs: 0 };
@@ -17,14 +18,11 @@ const PLANNED = { ownMs: undefined, totalMs: 60_000 };
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'k6-shape-'));
+  folder = temporaryFolder('k6-shape');
   mkdirSync(join(folder, 'bin'));
   vi.stubEnv('PATH', `${join(folder, 'bin')}:${process.env['PATH']}`);
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => vi.unstubAllEnvs());
 
 /** @param scenarios what k6 finds in the script */
 function inspected(kind: 'program' | 'container', scenarios: unknown): Promise<Shape> {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Logger, silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import type { HandOver, Leftover } from '../../../node/neighbourhood/hand-over.ts';
@@ -81,8 +81,8 @@ async function worker({ capacity = 10, minimumRadius = 0, covered = 31 }: Given 
   const given = { pullRate: 0, awaited: new Set<number>(), bins: bins(covered) };
   /** Radius at each call of `onSettled`. */
   const settled: number[] = [];
-  const create = () =>
-    createReserveWorker(
+  const create = () => {
+    const made = createReserveWorker(
       { wakeUpMs: WAKE_UP_MS, minimumRadius },
       {
         reserve,
@@ -110,6 +110,9 @@ async function worker({ capacity = 10, minimumRadius = 0, covered = 31 }: Given 
         metrics,
       },
     );
+    onTestFinished(() => made.stop());
+    return made;
+  };
   let index = 0;
   /** Chunks in a bin, each under a stamp index of its own. */
   const fill = async (bin: number, count: number, batch = 1): Promise<void> => {
@@ -172,7 +175,6 @@ test('a reserve below its capacity keeps everything', async () => {
   await fill(1, 5);
   await clock.settle();
   expect([counts(reserve, 2), reserve.radius(), handOver.asked]).toEqual([[4, 5], 0, []]);
-  await running.stop();
 });
 
 test('a full reserve hands over chunks below its radius until a tenth of its capacity is free', async () => {
@@ -191,7 +193,6 @@ test('a full reserve hands over chunks below its radius until a tenth of its cap
   expect(await metric('reserve_size')).toBe(18);
   expect(await metric('reserve_size_within_radius')).toBe(5);
   expect(await metric('storage_radius')).toBe(1);
-  await running.stop();
 });
 
 test('room is made for a thousand chunks at most', async () => {
@@ -201,7 +202,6 @@ test('room is made for a thousand chunks at most', async () => {
   running.start();
   await clock.settle();
   expect([handOver.asked, reserve.size()]).toEqual([[1005], 11_000]);
-  await running.stop();
 });
 
 test('a hand-over that was not enough continues at once', async () => {
@@ -217,7 +217,6 @@ test('a hand-over that was not enough continues at once', async () => {
   running.start();
   await clock.settle();
   expect([asked, reserve.size()]).toEqual([[6, 4, 2], 9]);
-  await running.stop();
 });
 
 test('the radius grows with the very chunk that fills the neighbourhood, before that is stored', async () => {
@@ -231,7 +230,6 @@ test('the radius grows with the very chunk that fills the neighbourhood, before 
   await filling;
   await clock.settle();
   expect([counts(reserve, 2), reserve.radius()]).toEqual([[4, 5], 1]);
-  await running.stop();
 });
 
 test('the radius grows until the neighbourhood fits, and the chunks left out are handed over', async () => {
@@ -250,7 +248,6 @@ test('the radius grows until the neighbourhood fits, and the chunks left out are
     [1, 2, 3],
   ]);
   expect(await metric('evicted_count')).toBe(1);
-  await running.stop();
 });
 
 test('the radius does not grow while chunks below it can leave instead', async () => {
@@ -262,7 +259,6 @@ test('the radius does not grow while chunks below it can leave instead', async (
   await fill(2, 7);
   await clock.settle();
   expect([reserve.size(), counts(reserve)[2], reserve.radius()]).toEqual([9, 7, 2]);
-  await running.stop();
 });
 
 test('the radius does not grow beyond adjacent neighbourhoods that have a node', async () => {
@@ -273,7 +269,6 @@ test('the radius does not grow beyond adjacent neighbourhoods that have a node',
   expect([counts(reserve, 6), reserve.radius()]).toEqual([[0, 0, 0, 0, 0, 10], 2]);
   expect(reserve.hasRoomFor(OVERLAY)).toBe(false);
   expect(running.congestion()).toMatchObject({ full: true, missing: '001' });
-  await running.stop();
 });
 
 test('the radius grows as soon as the missing node is there', async () => {
@@ -291,7 +286,6 @@ test('the radius grows as soon as the missing node is there', async () => {
     leftovers: [],
     refusal: undefined,
   });
-  await running.stop();
 });
 
 test.each([
@@ -312,7 +306,6 @@ test.each([
     handOver.isHeld = () => true;
     await clock.advance(STUCK_PAUSE_MAX_MS);
     expect([reserve.radius(), reserve.size()]).toEqual([2, 9]);
-    await running.stop();
   },
 );
 
@@ -327,7 +320,6 @@ test('the radius also grows while chunks are being handed over', async () => {
   expect(handOver.asked).toEqual([1]);
   await fill(2, 5);
   expect([reserve.radius(), handOver.asked]).toEqual([2, [1]]);
-  await running.stop();
 });
 
 test('a reserve that is full at the highest radius stays full, and the worker keeps running', async () => {
@@ -339,7 +331,6 @@ test('a reserve that is full at the highest radius stays full, and the worker ke
   await fill(5, 1);
   await clock.advance(STUCK_PAUSE_MAX_MS);
   expect([reserve.size(), reserve.radius()]).toEqual([3, 31]);
-  await running.stop();
 });
 
 test('chunks that no node takes stay, and are tried again after pauses of 250 ms to 32 s', async () => {
@@ -353,7 +344,6 @@ test('chunks that no node takes stay, and are tried again after pauses of 250 ms
   await clock.advance(127_750);
   expect(times).toEqual([0, 250, 750, 1750, 3750, 7750, 15_750, 31_750, 63_750, 95_750, 127_750]);
   expect(reserve.size()).toBe(10);
-  await running.stop();
 });
 
 test('the pauses restart once something could leave', async () => {
@@ -373,7 +363,6 @@ test('the pauses restart once something could leave', async () => {
   expect(handOver.asked.length - before).toBe(1);
   await clock.advance(1);
   expect(handOver.asked.length - before).toBe(2);
-  await running.stop();
 });
 
 test('chunks that no node takes are tried again at once when a peer connects', async () => {
@@ -386,7 +375,6 @@ test('chunks that no node takes are tried again at once when a peer connects', a
   handOver.isHeld = () => true;
   await connect([0, 1]);
   expect(reserve.size()).toBe(9);
-  await running.stop();
 });
 
 test('arriving chunks do not shorten the pause after a hand-over that let nothing go', async () => {
@@ -407,7 +395,6 @@ test('arriving chunks do not shorten the pause after a hand-over that let nothin
     await clock.advance(50);
   }
   expect(times).toEqual([0, 350, 950, 2050]);
-  await running.stop();
 });
 
 test('a worker that cannot let go of anything logs so once', async () => {
@@ -420,7 +407,6 @@ test('a worker that cannot let go of anything logs so once', async () => {
   expect(warnings).toEqual([]);
   await clock.advance(600_000);
   expect(warnings).toEqual(['the reserve is full, and no node takes from it']);
-  await running.stop();
 });
 
 test('the reason for a full reserve is reported as long as no node takes its chunks', async () => {
@@ -440,7 +426,6 @@ test('the reason for a full reserve is reported as long as no node takes its chu
   handOver.isHeld = () => true;
   await clock.advance(STUCK_PAUSE_MAX_MS);
   expect(running.congestion()).toEqual(nothing);
-  await running.stop();
 });
 
 test('an expired batch leaves with all its chunks, including those within the radius', async () => {
@@ -455,7 +440,6 @@ test('an expired batch leaves with all its chunks, including those within the ra
   expect(await metric('expired_count')).toBe(200);
   expect(await metric('evicted_count')).toBe(0);
   expect(reserve.radius()).toBe(1);
-  await running.stop();
 });
 
 test('chunks of unknown batches leave at the start', async () => {
@@ -467,7 +451,6 @@ test('chunks of unknown batches leave at the start', async () => {
   await clock.settle();
   expect(reserve.items(2, 1n, 10).map(({ batchId }) => batchId[0])).toEqual([200]);
   expect(await metric('reserve_missing_batch')).toBe(199);
-  await running.stop();
 });
 
 test('chunks of a batch that may come back stay until it is given up', async () => {
@@ -483,7 +466,6 @@ test('chunks of a batch that may come back stay until it is given up', async () 
   await expire(1);
   expect(reserve.size()).toBe(0);
   await clock.settle();
-  await running.stop();
 });
 
 test('a chunk that arrived while its batch expired leaves at the next look', async () => {
@@ -495,7 +477,6 @@ test('a chunk that arrived while its batch expired leaves at the next look', asy
   expect(reserve.size()).toBe(1);
   await clock.advance(WAKE_UP_MS);
   expect(reserve.size()).toBe(0);
-  await running.stop();
 });
 
 test('a node without a radius of its own starts with the network radius, once', async () => {
@@ -509,7 +490,6 @@ test('a node without a radius of its own starts with the network radius, once', 
   running.networkRadius(6);
   await clock.settle();
   expect([reserve.radius(), settled]).toEqual([4, [4]]);
-  await running.stop();
 });
 
 test('a node with a radius of its own keeps it', async () => {
@@ -519,7 +499,6 @@ test('a node with a radius of its own keeps it', async () => {
   running.networkRadius(4);
   await clock.settle();
   expect([reserve.radius(), settled]).toEqual([2, [2]]);
-  await running.stop();
 });
 
 test('a start radius that cannot be stored is tried again at the next look', async () => {
@@ -534,7 +513,6 @@ test('a start radius that cannot be stored is tried again at the next look', asy
   expect([reserve.radius(), settled]).toEqual([0, []]);
   await clock.advance(1);
   expect(settled).toEqual([4]);
-  await running.stop();
 });
 
 test('a network radius that arrives after the stop is ignored', async () => {
@@ -560,7 +538,6 @@ test('an expiry ends a hand-over, as there may be nothing left to do afterwards'
   expect([reserve.size(), handOver.asked]).toEqual([5, [1]]);
   expect(await metric('expired_count')).toBe(5);
   expect(await metric('evicted_count')).toBe(0);
-  await running.stop();
 });
 
 test('a hand-over that an expiry ended resumes when the reserve is still full', async () => {
@@ -583,7 +560,6 @@ test('a hand-over that an expiry ended resumes when the reserve is still full', 
   await clock.settle();
   await expire(4);
   expect([sizes, reserve.size()]).toEqual([[10, 10], 9]);
-  await running.stop();
 });
 
 test('an expiry makes a worker whose chunks no node takes try again at once', async () => {
@@ -597,7 +573,6 @@ test('an expiry makes a worker whose chunks no node takes try again at once', as
   handOver.isHeld = () => true;
   await expire(3);
   expect(reserve.size()).toBe(9);
-  await running.stop();
 });
 
 test('a reserve that is less than half full reduces its radius by one per look, down to the minimum', async () => {
@@ -614,7 +589,6 @@ test('a reserve that is less than half full reduces its radius by one per look, 
   expect(reserve.radius()).toBe(4);
   await clock.advance(WAKE_UP_MS);
   expect(reserve.radius()).toBe(4);
-  await running.stop();
 });
 
 test('with nothing within the radius it shrinks to the minimum and no further', async () => {
@@ -626,7 +600,6 @@ test('with nothing within the radius it shrinks to the minimum and no further', 
   expect(reserve.radius()).toBe(2);
   await clock.advance(5 * WAKE_UP_MS);
   expect(reserve.radius()).toBe(1);
-  await running.stop();
 });
 
 test('the radius does not shrink while chunks arrive from peers', async () => {
@@ -639,7 +612,6 @@ test('the radius does not shrink while chunks arrive from peers', async () => {
   given.pullRate = 0;
   await clock.advance(WAKE_UP_MS);
   expect(reserve.radius()).toBe(2);
-  await running.stop();
 });
 
 test('the radius does not shrink while what it leaves out would fill the reserve again', async () => {
@@ -653,7 +625,6 @@ test('the radius does not shrink while what it leaves out would fill the reserve
   await expire(2);
   await clock.advance(WAKE_UP_MS);
   expect(reserve.radius()).toBe(2);
-  await running.stop();
 });
 
 test.each([12, 15, 100])(
@@ -666,7 +637,6 @@ test.each([12, 15, 100])(
     await fill(0, capacity - own);
     await clock.advance(3 * WAKE_UP_MS);
     expect([reserve.radius(), counts(reserve, 2)[1]]).toEqual([1, own]);
-    await running.stop();
   },
 );
 
@@ -682,7 +652,6 @@ test('a node takes over the adjacent neighbourhood at the third look that finds 
   expect(reserve.radius()).toBe(2);
   await clock.advance(5 * WAKE_UP_MS);
   expect(reserve.radius()).toBe(2);
-  await running.stop();
 });
 
 test('looks that find the adjacent neighbourhood empty count from the last one that found a node', async () => {
@@ -699,7 +668,6 @@ test('looks that find the adjacent neighbourhood empty count from the last one t
   expect(reserve.radius()).toBe(3);
   await clock.advance(WAKE_UP_MS);
   expect(reserve.radius()).toBe(2);
-  await running.stop();
 });
 
 test('a node without room takes over no neighbourhood', async () => {
@@ -712,7 +680,6 @@ test('a node without room takes over no neighbourhood', async () => {
   await connect([0, 1]);
   await clock.advance(5 * WAKE_UP_MS);
   expect([reserve.radius(), counts(reserve)]).toEqual([3, [0, 0, 4, 6]]);
-  await running.stop();
 });
 
 test('a node that has lost all its peers takes over no neighbourhood', async () => {
@@ -723,7 +690,6 @@ test('a node that has lost all its peers takes over no neighbourhood', async () 
   await connect([]);
   await clock.advance(5 * WAKE_UP_MS);
   expect(reserve.radius()).toBe(3);
-  await running.stop();
 });
 
 test('a chunk that the cache or an upload also holds outlives its place in the reserve', async () => {
@@ -745,7 +711,6 @@ test('a chunk that the cache or an upload also holds outlives its place in the r
     false,
   ]);
   expect(store.uploads.pending(0, 10)).toHaveLength(1);
-  await running.stop();
 });
 
 test('a stopped worker leaves the rest to its successor', async () => {
@@ -786,7 +751,6 @@ test('chunks of an expired batch that cannot be taken out leave at the next look
   expect(reserve.size()).toBe(3);
   await clock.advance(WAKE_UP_MS);
   expect(reserve.size()).toBe(0);
-  await running.stop();
 });
 
 test('a hand-over that the disk refuses is tried again, even if nothing else happens', async () => {
@@ -800,5 +764,4 @@ test('a hand-over that the disk refuses is tried again, even if nothing else hap
   running.start();
   await clock.advance(WAKE_UP_MS);
   expect(reserve.size()).toBe(9);
-  await running.stop();
 });

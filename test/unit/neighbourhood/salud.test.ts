@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
@@ -118,6 +118,7 @@ function salud() {
       },
     },
   );
+  onTestFinished(() => health.stop());
   const radii: number[] = [];
   health.onNetworkRadius((radius) => radii.push(radius));
   const join = (prefix: string, answer: () => Promise<Partial<StatusSnapshot>> = async () => ({})) => {
@@ -142,7 +143,6 @@ test('peers are asked after the warm-up, then after 10, 20, 40 s and so on up to
     expect(asked()).toEqual([]);
     await clock.advance(1);
   }
-  await health.stop();
 });
 
 test('a peer that does not answer is unhealthy, a light peer is not rated', async () => {
@@ -155,7 +155,6 @@ test('a peer that does not answer is unhealthy, a light peer is not rated', asyn
   health.start();
   await clock.settle();
   expect(ratings()).toEqual(['40 unhealthy', '80 healthy']);
-  await health.stop();
 });
 
 test('the network radius is reported when it is first known, and when it changes', async () => {
@@ -170,7 +169,6 @@ test('the network radius is reported when it is first known, and when it changes
   await clock.advance(40_000);
   expect(radii).toEqual([4, 5]);
   expect(health.networkRadius()).toBe(5);
-  await health.stop();
 });
 
 test('the network radius stays unknown until a full peer answers; the first newcomer determines it', async () => {
@@ -182,7 +180,6 @@ test('the network radius stays unknown until a full peer answers; the first newc
   join('40');
   await clock.settle();
   expect(radii).toEqual([4]);
-  await health.stop();
 });
 
 test('a peer that connects between two rounds is rated at once, by the norms of the last round', async () => {
@@ -197,7 +194,6 @@ test('a peer that connects between two rounds is rated at once, by the norms of 
   await clock.settle();
   expect(asked()).toEqual(['40', '20']);
   expect(ratings()).toEqual(['40 unhealthy', '20 healthy']);
-  await health.stop();
 });
 
 test('a peer that connects while a round runs is rated afterwards', async () => {
@@ -212,7 +208,6 @@ test('a peer that connects while a round runs is rated afterwards', async () => 
   slow.resolve({});
   await clock.settle();
   expect(ratings()).toEqual(['80 healthy', '40 healthy']);
-  await health.stop();
 });
 
 test('a round waits until no peer has arrived for five pauses, at most thirty', async () => {
@@ -245,7 +240,6 @@ test('a round waits until no peer has arrived for five pauses, at most thirty', 
     if (asked().length > 1) rounds.push(second);
   }
   expect(rounds).toEqual([320]);
-  await health.stop();
 });
 
 /** Seconds at which rounds take place, counted in tens. */
@@ -272,7 +266,6 @@ test('the pause doubles up to five minutes, and starts small again when a radius
   expect(await roundsIn(own, 80)).toEqual([10, 30, 70]);
   committedDepth = 5;
   expect(await roundsIn(own, 150)).toEqual([70, 80, 100, 140]);
-  await own.health.stop();
 });
 
 test('no peer is asked after the stop', async () => {

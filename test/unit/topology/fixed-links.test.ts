@@ -26,7 +26,6 @@ test('a node with fixed peers dials these until they are connected, and no peer 
   connect(id('80'), 'inbound', true, [WANTED]);
   await clock.advance(60_000);
   expect(dialled()).toEqual([]);
-  await kademlia.stop();
 });
 
 test('a node that misses one of its fixed peers is cut off, even before it has met any', async () => {
@@ -37,7 +36,6 @@ test('a node that misses one of its fixed peers is cut off, even before it has m
   net.dial = () => id('80');
   await clock.advance(60_000);
   expect(kademlia.isCutOff()).toBe(false);
-  await kademlia.stop();
 });
 
 test('a fixed light peer is waited for', async () => {
@@ -52,7 +50,6 @@ test('a fixed light peer is waited for', async () => {
   await clock.advance(60_000);
   expect(dialled()).toEqual([]);
   expect(kademlia.isCutOff()).toBe(false);
-  await kademlia.stop();
 });
 
 test('no bin of given peers is ever full', async () => {
@@ -66,5 +63,4 @@ test('no bin of given peers is ever full', async () => {
   }
   await clock.settle();
   expect([kademlia.snapshot().connected, drops]).toEqual([40, []]);
-  await kademlia.stop();
 });

@@ -17,7 +17,6 @@ test('peers learnt by gossip are dialled at once and become connected', async ()
     connected: 2,
     networkAvailability: 'Available',
   });
-  await kademlia.stop();
 });
 
 test('a failed dial is repeated after 20 s, and the peer forgotten after the sixth', async () => {
@@ -33,7 +32,6 @@ test('a failed dial is repeated after 20 s, and the peer forgotten after the six
   expect(dialled()).toHaveLength(0);
   expect(kademlia.snapshot().population).toBe(0);
   expect(addressBook.overlays()).toEqual([]);
-  await kademlia.stop();
 });
 
 test('a pause of all dials says nothing about a peer: its failures are remembered', async () => {
@@ -53,7 +51,6 @@ test('a pause of all dials says nothing about a peer: its failures are remembere
   await clock.advance(600_000);
   expect(dialled()).toHaveLength(4);
   expect(kademlia.snapshot().population).toBe(0);
-  await kademlia.stop();
 });
 
 test('a node that is known from the start but not up yet is dialled again soon, and forgotten later', async () => {
@@ -69,7 +66,6 @@ test('a node that is known from the start but not up yet is dialled again soon, 
     expect(dialled()).toHaveLength(1);
   }
   expect(kademlia.snapshot().population).toBe(0);
-  await kademlia.stop();
 });
 
 test.each([
@@ -87,7 +83,6 @@ test.each([
   expect(dialled()).toHaveLength(0);
   await clock.advance(1);
   expect(dialled()).toHaveLength(1);
-  await kademlia.stop();
 });
 
 test.each([
@@ -115,7 +110,6 @@ test.each([
       expect(dialled()).toHaveLength(0);
       await clock.advance(1);
     }
-    await kademlia.stop();
   },
 );
 
@@ -128,7 +122,6 @@ test('beyond the radius it is forgotten after the fourth', async () => {
     await clock.advance(20_000);
   }
   expect(kademlia.snapshot().population).toBe(0);
-  await kademlia.stop();
 });
 
 test.each([
@@ -143,7 +136,6 @@ test.each([
   await know([id('80')]);
   expect(kademlia.snapshot().population).toBe(population);
   expect(addressBook.overlays()).toHaveLength(stored);
-  await kademlia.stop();
 });
 
 test('a disk that takes no writes for a while ends no loop of the table', async () => {
@@ -160,7 +152,6 @@ test('a disk that takes no writes for a while ends no loop of the table', async 
   await clock.advance(600_000);
   expect([...state.entries('peer-')]).toHaveLength(2);
   expect(announced).toHaveLength(2);
-  await kademlia.stop();
 });
 
 test.each([
@@ -181,7 +172,6 @@ test.each([
     await clock.advance(600_000);
     expect(dialled()).toHaveLength(dials);
     expect(kademlia.snapshot().population).toBe(0);
-    await kademlia.stop();
   },
 );
 
@@ -195,7 +185,6 @@ test('a machine without a network draws no conclusions about its peers', async (
   await know([id('80')]);
   await clock.advance(600_000);
   expect(kademlia.snapshot().population).toBe(1);
-  await kademlia.stop();
 });
 
 test('an overlay that answers for another one is dropped, and the other one forgotten', async () => {
@@ -205,7 +194,6 @@ test('an overlay that answers for another one is dropped, and the other one forg
   await know([id('80')]);
   expect(drops).toEqual(['41 overlay mismatch']);
   expect(kademlia.snapshot().bins[0]?.population).toBe(0);
-  await kademlia.stop();
 });
 
 test('a hundred overlays that claim one address cause only a few dials', async () => {
@@ -219,7 +207,6 @@ test('a hundred overlays that claim one address cause only a few dials', async (
   for (let seconds = 0; seconds < 600; seconds += 20) await clock.advance(20_000);
   expect(dialled().length).toBeLessThanOrEqual(30);
   expect(kademlia.snapshot().population).toBe(0);
-  await kademlia.stop();
 });
 
 test('a connected peer stays when another overlay claims its address', async () => {
@@ -231,7 +218,6 @@ test('a connected peer stays when another overlay claims its address', async () 
   await know([id('40')]);
   expect(drops).toEqual([]);
   expect(kademlia.snapshot()).toMatchObject({ population: 1, connected: 1 });
-  await kademlia.stop();
 });
 
 test('private addresses from gossip are dialled only where that is allowed', async () => {
@@ -271,7 +257,6 @@ test.each([
     expect(kademlia.snapshot()).toMatchObject({ population: 2, connected: 1 });
     expect(stored()).toEqual([overlays[7], id('80')]);
     expect(kademlia.snapshot().lightNodes.connected).toBe(1);
-    await kademlia.stop();
   },
 );
 
@@ -287,7 +272,6 @@ test('a peer without a record that is heard of again has all its dials', async (
   await know([id('80')]);
   expect(dialled()).toHaveLength(1);
   expect(kademlia.snapshot().population).toBe(1);
-  await kademlia.stop();
 });
 
 test('a peer of an earlier run that is not in the address book is not in the table', async () => {
@@ -302,7 +286,6 @@ test('a peer of an earlier run that is not in the address book is not in the tab
   await know([id('40')]);
   await kademlia.start();
   expect(kademlia.snapshot().population).toBe(1);
-  await kademlia.stop();
 });
 
 test('blocklisted peers are not dialled', async () => {
@@ -311,7 +294,6 @@ test('blocklisted peers are not dialled', async () => {
   await kademlia.start();
   await know([id('80')]);
   expect(dialled()).toEqual([]);
-  await kademlia.stop();
 });
 
 /** Twelve of the first bin, eleven of them in one slot and the last in another, and one of the second bin. */
@@ -335,7 +317,6 @@ test('a bin below the radius is balanced first, then filled up to eight, with re
   expect(dialled()).toEqual(order.map((i) => underlayOf(CROWDED[i] as string)));
   await clock.advance(60_000);
   expect(dialled()).toEqual([]);
-  await kademlia.stop();
 });
 
 test('at radius 0 a bin is dialled until four are connected, starting with those that spread over it', async () => {
@@ -352,7 +333,6 @@ test('at radius 0 a bin is dialled until four are connected, starting with those
   await other.know(CROWDED);
   const order = [11, 0, 1, 12];
   expect(other.dialled()).toEqual(order.map((i) => underlayOf(CROWDED[i] as string)));
-  await other.kademlia.stop();
 });
 
 test('at radius 0 a bin is filled as usual while only a few nodes are known', async () => {
@@ -361,7 +341,6 @@ test('at radius 0 a bin is filled as usual while only a few nodes are known', as
   await kademlia.start();
   await know(CROWDED.slice(0, 12));
   expect(dialled()).toHaveLength(8);
-  await kademlia.stop();
 });
 
 test('four dials run at once, and more when these take long', async () => {
@@ -380,7 +359,6 @@ test('four dials run at once, and more when these take long', async () => {
   await clock.advance(1);
   expect(dialled()).toEqual([underlayOf(id('40'))]);
   for (const [at, answer] of waiting.entries()) answer(peers[at] as string);
-  await kademlia.stop();
 });
 
 test('stored addresses are dialled in random order', async () => {
@@ -411,7 +389,6 @@ test('nodes that were given the same records are not announced to each other, al
     ({ to, about }) => `${to.slice(0, 2)}: ${about.map((peer) => peer.slice(0, 2)).join()}`,
   );
   expect(told.toSorted()).toEqual(['40: c0', '80: c0', 'c0: 80,40']);
-  await kademlia.stop();
 });
 
 test('without a peer the bootnodes are dialled again, quickly at first', async () => {
@@ -432,7 +409,6 @@ test('without a peer the bootnodes are dialled again, quickly at first', async (
   expect(kademlia.closestPeer(fromHex(id('ff')), { skip: new Set(), includeSelf: false })).toMatchObject({
     overlayHex: id('80'),
   });
-  await kademlia.stop();
 });
 
 test('a bootnode that ends each connection at once is dialled again after longer and longer pauses', async () => {
@@ -457,7 +433,6 @@ test('a bootnode that ends each connection at once is dialled again after longer
   disconnect(id('80'));
   await clock.advance(50);
   expect(dialled()).toEqual([bootnode]);
-  await kademlia.stop();
 });
 
 test('a bootnode that is in the address book is dialled once at the start', async () => {
@@ -473,7 +448,6 @@ test('a bootnode that is in the address book is dialled once at the start', asyn
   await clock.settle();
   // From now on it is a known peer like any other.
   expect(dialled()).toEqual([underlayOf(id('80'))]);
-  await kademlia.stop();
 });
 
 test('when the last peer leaves during a pass over the bootnodes, the next one follows after the shortest pause', async () => {
@@ -493,7 +467,6 @@ test('when the last peer leaves during a pass over the bootnodes, the next one f
   expect(dialled()).toEqual([]);
   await clock.advance(1);
   expect(dialled()).toEqual([bootnode]);
-  await kademlia.stop();
 });
 
 test('known peers are dialled while a bootnode does not answer', async () => {
@@ -509,7 +482,6 @@ test('known peers are dialled while a bootnode does not answer', async () => {
   expect(dialled()).toEqual([bootnode, underlayOf(id('40'))]);
   expect(kademlia.peers().map((peer) => peer.overlayHex)).toEqual([id('40')]);
   answer.resolve(id('80'));
-  await kademlia.stop();
 });
 
 test('a lost peer is dialled again after 20 s', async () => {
@@ -524,7 +496,6 @@ test('a lost peer is dialled again after 20 s', async () => {
   expect(dialled()).toEqual([]);
   await clock.advance(1);
   expect(dialled()).toEqual([underlayOf(id('80'))]);
-  await kademlia.stop();
 });
 
 test('a neighbour is announced to all neighbours, and hears of them', async () => {
@@ -540,7 +511,6 @@ test('a neighbour is announced to all neighbours, and hears of them', async () =
     ...others.map((to) => ({ to, about: [id('20')] })),
     { to: id('20'), about: others },
   ]);
-  await kademlia.stop();
 });
 
 test.each([
@@ -562,7 +532,6 @@ test.each([
       ...audience.map((prefix) => ({ to: id(prefix), about: [id('20')] })),
       { to: id('20'), about: audience.map(id) },
     ]);
-    await kademlia.stop();
   },
 );
 
@@ -586,7 +555,6 @@ test('peers that were there before a peer proved reachable hear of it then, and 
   connect(id('40'));
   await clock.settle();
   expect(announced).toEqual([about40, about80]);
-  await kademlia.stop();
 });
 
 test('a peer that failed one probe is announced to others after the next', async () => {
@@ -598,7 +566,6 @@ test('a peer that failed one probe is announced to others after the next', async
   net.probe = async () => undefined;
   await clock.advance(15_000);
   expect(announced.map(({ to }) => to).sort()).toEqual([id('40'), id('80')]);
-  await kademlia.stop();
 });
 
 test('a failed announcement is repeated when the peer proves reachable', async () => {
@@ -616,7 +583,6 @@ test('a failed announcement is repeated when the peer proves reachable', async (
   probed.resolve();
   await clock.settle();
   expect(announced).toEqual([{ to: id('80'), about: [id('40')] }]);
-  await kademlia.stop();
 });
 
 test('a light peer hears of others, is not announced, and is not in the table', async () => {
@@ -632,7 +598,6 @@ test('a light peer hears of others, is not announced, and is not in the table', 
   await clock.settle();
   expect(announced).toContainEqual({ to: id('40'), about: [id('20')] });
   expect(announced).toContainEqual({ to: id('40'), about: [id('10')] });
-  await kademlia.stop();
 });
 
 test('the hundred-and-first light peer displaces another one', async () => {
@@ -641,7 +606,6 @@ test('the hundred-and-first light peer displaces another one', async () => {
   for (let i = 0; i <= 100; i++) connect(id(`4${i.toString(16).padStart(3, '0')}`), 'inbound', false);
   expect(drops).toHaveLength(1);
   expect(kademlia.snapshot().lightNodes.connected).toBe(100);
-  await kademlia.stop();
 });
 
 test('a newcomer that cannot be told about others is disconnected', async () => {
@@ -654,7 +618,6 @@ test('a newcomer that cannot be told about others is disconnected', async () => 
   connect(id('40'));
   await clock.settle();
   expect(drops).toEqual(['40 failed broadcasting to peer']);
-  await kademlia.stop();
 });
 
 test('a bin of eighteen reachable peers takes no further inbound peer', async () => {
@@ -671,7 +634,6 @@ test('a bin of eighteen reachable peers takes no further inbound peer', async ()
   expect(drops).toEqual(['f0 oversaturated']);
   connect(id('f1'), 'outbound');
   expect(kademlia.snapshot().bins[0]?.connected).toBe(19);
-  await kademlia.stop();
 });
 
 test('every five minutes bins below the radius give up peers that share a slot', async () => {
@@ -681,7 +643,6 @@ test('every five minutes bins below the radius give up peers that share a slot',
   await clock.advance(300_000);
   expect(drops).toEqual(['80 pruned from oversaturated bin', '88 pruned from oversaturated bin']);
   expect(kademlia.snapshot().bins[0]?.connected).toBe(18);
-  await kademlia.stop();
 });
 
 test('the closest peer is the one at the smallest distance that is not skipped, or the node itself', async () => {
@@ -699,7 +660,6 @@ test('the closest peer is the one at the smallest distance that is not skipped, 
   expect(closest('41', [], true)).toBe('40');
   expect(closest('ff', ['80', 'c0', '40'])).toBeUndefined();
   expect(closest('ff', ['80', 'c0', '40'], true)).toBe('self');
-  await kademlia.stop();
 });
 
 test('neighbours are the peers within the storage radius', async () => {
@@ -711,7 +671,6 @@ test('neighbours are the peers within the storage radius', async () => {
   radius = 2;
   expect(kademlia.neighbours().map((peer) => peer.overlayHex.slice(0, 2))).toEqual(['20']);
   expect(kademlia.snapshot().depth).toBe(2);
-  await kademlia.stop();
 });
 
 test('a changed radius takes effect at once: a bin that is now below it is balanced', async () => {
@@ -729,7 +688,6 @@ test('a changed radius takes effect at once: a bin that is now below it is balan
   expect(changes).toBe(1);
   await clock.settle();
   expect(dialled()).toEqual(spread.slice(4).map((overlay) => underlayOf(overlay)));
-  await kademlia.stop();
 });
 
 test('a snapshot shows how long a peer has been connected, even across restarts', async () => {
@@ -761,7 +719,6 @@ test('a snapshot shows how long a peer has been connected, even across restarts'
   expect(again.kademlia.snapshot().population).toBe(0);
   again.connect(id('80'));
   expect(again.kademlia.snapshot().bins[0]?.connectedPeers[0]?.metrics?.connectionTotalDuration).toBe(5);
-  await again.kademlia.stop();
 });
 
 test('a stopped table has no timer left', async () => {
@@ -787,7 +744,6 @@ test('unreached peers do not fill a bin', async () => {
   await clock.settle();
   expect(picks(id('f0'))).toBe(true);
   expect(kademlia.snapshot().bins[0]?.connectedPeers[0]?.metrics?.reachability).toBe('Private');
-  await kademlia.stop();
 });
 
 test('an overfull bin gives up an unhealthy peer first, then the last unreached one', async () => {
@@ -806,7 +762,6 @@ test('an overfull bin gives up an unhealthy peer first, then the last unreached 
   }
   await clock.advance(300_000);
   expect(drops).toEqual(['83', '88', '92'].map((prefix) => `${prefix} pruned from oversaturated bin`));
-  await kademlia.stop();
 });
 
 test('beyond the radius only peers that others can reach are named', async () => {
@@ -824,7 +779,6 @@ test('beyond the radius only peers that others can reach are named', async () =>
     { to: id('80'), about: [id('40')] },
     { to: id('40'), about: [id('80')] },
   ]);
-  await kademlia.stop();
 });
 
 test('neighbours hear of each other whether or not they are reachable, and again every quarter of an hour', async () => {
@@ -841,7 +795,6 @@ test('neighbours hear of each other whether or not they are reachable, and again
   expect(announced.splice(0)).toEqual(news);
   await clock.advance(900_000);
   expect(announced).toEqual(news);
-  await kademlia.stop();
 });
 
 test('a newly connected peer is used at once, a healthy reachable one is preferred', async () => {
@@ -870,7 +823,6 @@ test('a newly connected peer is used at once, a healthy reachable one is preferr
   expect(closest()).toBe(id('c0'));
   kademlia.rated(id('c0'), { healthy: false });
   expect(closest()).toBe(id('80'));
-  await kademlia.stop();
 });
 
 test('a peer in the neighbourhood of a chunk comes before a healthy one, by the current storage radius', async () => {
@@ -886,7 +838,6 @@ test('a peer in the neighbourhood of a chunk comes before a healthy one, by the 
   expect(closest()).toMatchObject({ overlayHex: id('c0') });
   radius = 3;
   expect(closest()).toMatchObject({ overlayHex: id('80') });
-  await kademlia.stop();
 });
 
 test('a node that others cannot reach is never the closest', async () => {
@@ -897,7 +848,6 @@ test('a node that others cannot reach is never the closest', async () => {
   connect(id('80'));
   expect(kademlia.closestPeer(fromHex(id('00')), own)).toMatchObject({ overlayHex: id('80') });
   expect(kademlia.snapshot().reachability).toBe('Private');
-  await kademlia.stop();
 });
 
 /** The address of a bootnode whose overlay is `overlayHex`. */
@@ -910,7 +860,6 @@ test('a configured bootnode is used like any other peer', async () => {
   await kademlia.start();
   await clock.settle();
   expect(kademlia.peers().map((peer) => peer.overlayHex)).toEqual([id('80')]);
-  await kademlia.stop();
 });
 
 test('a dedicated bootnode introduces peers and does nothing else', async () => {
@@ -933,7 +882,6 @@ test('a dedicated bootnode introduces peers and does nothing else', async () => 
   await clock.settle();
   expect(announced).toEqual([]);
   expect(kademlia.closestPeer(fromHex(id('80')), any)).toMatchObject({ overlayHex: id('40') });
-  await kademlia.stop();
 });
 
 test.each([
@@ -959,7 +907,6 @@ test.each([
   await clock.advance(5_000);
   expect(dialled()).toHaveLength(places);
   answer.reject(new HostError('HOST_CLOSED', 'the test is over'));
-  await kademlia.stop();
 });
 
 test('a node is cut off when it knows peers and none is connected', async () => {
@@ -971,7 +918,6 @@ test('a node is cut off when it knows peers and none is connected', async () => 
   everybodyHome(net);
   await clock.advance(20_000);
   expect(kademlia.isCutOff()).toBe(false);
-  await kademlia.stop();
 });
 
 test('in bootnode mode only bootnodes are dialled', async () => {
@@ -984,7 +930,6 @@ test('in bootnode mode only bootnodes are dialled', async () => {
   await know(['40', '20'].map(id));
   await clock.advance(60_000);
   expect(dialled()).toEqual([]);
-  await kademlia.stop();
 });
 
 test('in bootnode mode a bin of twenty makes room for any newcomer', async () => {
@@ -999,5 +944,4 @@ test('in bootnode mode a bin of twenty makes room for any newcomer', async () =>
   expect(kademlia.snapshot().bins[0]?.connectedPeers.map(({ address }) => address)).toEqual(
     overlays.slice(1),
   );
-  await kademlia.stop();
 });

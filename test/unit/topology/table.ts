@@ -1,4 +1,6 @@
 /** A Kademlia table over a host and a hive that are the test's. */
+
+import { onTestFinished } from 'vitest';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
@@ -24,7 +26,7 @@ interface Announced {
   readonly about: readonly string[];
 }
 
-/** A table whose host and hive are the test's; own overlay is all zero. */
+/** A table whose host and hive are the test's, stopped when the test has finished; own overlay is all zero. */
 export function table(
   options: Partial<KademliaOptions> = {},
   state = memoryRecords(),
@@ -129,6 +131,7 @@ export function table(
       isCommon,
     },
   );
+  onTestFinished(() => kademlia.stop());
   /** @param claimed address of all of them; absent: each has its own */
   const know = async (overlays: readonly string[], ip?: string, claimed?: string): Promise<void> => {
     for (const overlayHex of overlays) {

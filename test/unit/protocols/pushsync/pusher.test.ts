@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { addressPrefix } from '../../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../../formats/chunk/chunk.ts';
 import type { Stamp } from '../../../../formats/chunk/stamp.ts';
@@ -97,6 +97,7 @@ async function pusherWith(
       },
     },
   });
+  onTestFinished(() => pusher.stop());
   return { clock, store, pusher, pushed, delivered };
 }
 
@@ -131,7 +132,6 @@ describe('waiting chunks', () => {
     expect(store.uploads.pendingCount()).toBe(0);
     expect(store.tags.get(first)).toMatchObject({ split: 150, sent: 150, synced: 150, stored: 0 });
     expect(store.tags.get(second)).toMatchObject({ split: 50, sent: 50, synced: 50 });
-    await pusher.stop();
   });
 
   test('are pushed 128 at a time', async () => {
@@ -147,7 +147,6 @@ describe('waiting chunks', () => {
     expect(pushed).toHaveLength(256);
     await clock.advance(3_000);
     expect(pushed).toEqual(addresses(0, 300));
-    await pusher.stop();
   });
 
   test('are not pushed before their upload is done', async () => {
@@ -161,7 +160,6 @@ describe('waiting chunks', () => {
     await session.done();
     await clock.settle();
     expect(pushed).toEqual(addresses(0, 1));
-    await pusher.stop();
   });
 
   test('that were in flight at a stop are pushed again after the restart', async () => {
@@ -194,7 +192,6 @@ describe('waiting chunks', () => {
     expect(pushed).toEqual([]);
     expect(store.uploads.pendingCount()).toBe(0);
     expect(store.tags.get(uid)).toMatchObject({ split: 3, synced: 0, stored: 0 });
-    await pusher.stop();
   });
 
   test('of a batch that no longer exists are named in the log, with one line for many', async () => {
@@ -242,7 +239,6 @@ describe('waiting chunks', () => {
     await clock.advance(600_000);
     expect(store.uploads.pendingCount()).toBe(0);
     expect(store.tags.get(second)).toMatchObject({ split: 3, synced: 0 });
-    await pusher.stop();
   });
 
   test('that no other node takes go into the own reserve and count as stored', async () => {
@@ -252,7 +248,6 @@ describe('waiting chunks', () => {
     await clock.settle();
     expect(store.reserve.size()).toBe(3);
     expect(store.tags.get(uid)).toMatchObject({ stored: 3, synced: 3 });
-    await pusher.stop();
   });
 
   test('that this node is also responsible for are kept in the own reserve and reported as delivered', async () => {
@@ -267,7 +262,6 @@ describe('waiting chunks', () => {
     expect(delivered).toEqual(addresses(0, 2));
     expect(store.tags.get(uid)).toMatchObject({ stored: 0, synced: 3 });
     expect(store.uploads.pendingCount()).toBe(0);
-    await pusher.stop();
   });
 
   test('are announced to pushsync as kept here when they will be', async () => {
@@ -350,7 +344,6 @@ describe('waiting chunks', () => {
     await clock.advance(100);
     expect(store.uploads.pendingCount()).toBe(0);
     expect(pushed.filter((address) => address === hopeless)).toHaveLength(2);
-    await pusher.stop();
   });
 
   test('are not synced by six shallow receipts, and are tried again', async () => {
@@ -368,7 +361,6 @@ describe('waiting chunks', () => {
     await clock.advance(1);
     expect([pushed.length, store.uploads.pendingCount()]).toEqual([7, 0]);
     expect(store.tags.get(uid)?.synced).toBe(1);
-    await pusher.stop();
   });
 
   test('are synced by a good receipt after five shallow ones', async () => {
@@ -380,7 +372,6 @@ describe('waiting chunks', () => {
     pusher.start();
     await clock.settle();
     expect([pushed.length, store.tags.get(uid)?.synced]).toEqual([6, 1]);
-    await pusher.stop();
   });
 
   test('that the owner of a mutable batch has replaced meanwhile count as synced', async () => {
@@ -393,7 +384,6 @@ describe('waiting chunks', () => {
     await clock.settle();
     expect([pushed.length, store.uploads.pendingCount()]).toEqual([3, 0]);
     expect(store.tags.get(uid)).toMatchObject({ synced: 3, stored: 0 });
-    await pusher.stop();
   });
 
   test('that were stamped again for another upload are pushed under the new stamp, and only its receipt counts', async () => {
@@ -410,7 +400,6 @@ describe('waiting chunks', () => {
     await clock.settle();
     expect(renewed.size).toBe(2);
     expect([store.tags.get(uid)?.synced, store.uploads.pendingCount()]).toEqual([2, 1]);
-    await pusher.stop();
   });
 
   test('stay as long as every new stamp is reported as too old', async () => {
@@ -422,7 +411,6 @@ describe('waiting chunks', () => {
     pusher.start();
     await clock.settle();
     expect([pushed.length, store.tags.get(uid)?.synced, store.uploads.pendingCount()]).toEqual([4, 0, 1]);
-    await pusher.stop();
   });
 
   test('of an immutable batch stay, even when a storer reports that they were replaced', async () => {
@@ -434,7 +422,6 @@ describe('waiting chunks', () => {
     await clock.advance(10_000);
     expect(store.uploads.pendingCount()).toBe(3);
     expect(store.tags.get(uid)).toMatchObject({ synced: 0 });
-    await pusher.stop();
   });
 
   test('that are also being pushed directly set no retry timer when the pusher stops meanwhile', async () => {
@@ -475,7 +462,6 @@ describe('waiting chunks', () => {
     await clock.advance(1);
     expect(pushed.length).toBe(tried + 2);
     expect(store.uploads.pendingCount()).toBe(0);
-    await pusher.stop();
   });
 });
 
@@ -492,7 +478,6 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     pusher.start();
     await clock.advance(125_000);
     expect(times).toEqual([0, 1, 2, 3, 4, 6, 10, 18, 34, 64, 94, 124]);
-    await pusher.stop();
   });
 
   test('do not take slots from other chunks', async () => {
@@ -513,7 +498,6 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     // The first three failures may be accidents.
     const expected = [...inside.slice(128, 131), ...outside.slice(0, 125)];
     expect(pushed.slice(128)).toEqual(expected.map(({ address }) => toHex(address)));
-    await pusher.stop();
   });
 
   test('do not delay the push of a later upload', async () => {
@@ -529,7 +513,6 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     await clock.advance(100);
     expect(pushed.slice(tried)).toEqual(outside.slice(0, 50).map(({ address }) => toHex(address)));
     expect(store.tags.get(uid)?.synced).toBe(50);
-    await pusher.stop();
   });
 
   test('are pushed when the pause is over and there is room again', async () => {
@@ -553,7 +536,6 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     await clock.advance(1);
     await clock.settle();
     expect([store.uploads.pendingCount(), pusher.held()]).toEqual([0, []]);
-    await pusher.stop();
   });
 
   test('are counted by neighbourhood and reason when they have waited for long', async () => {
@@ -576,7 +558,6 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
       { neighbourhood: '01', reason: "no room in neighbourhood '01'", since, chunks: count('01') },
       { neighbourhood: '10', reason: 'could not push chunk: nobody there', since, chunks: count('10') },
     ]);
-    await pusher.stop();
   });
 
   test('are paused only as far as the chunk’s own neighbourhood reaches, whatever a storer names', async () => {
@@ -594,7 +575,6 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     const left = chunks.slice(0, 200).filter((one) => isIn('00', one)).length;
     expect(store.uploads.pendingCount()).toBe(left);
     expect(pusher.held().every(({ neighbourhood }) => neighbourhood.startsWith('00'))).toBe(true);
-    await pusher.stop();
   });
 
   test('are paused when every receipt is shallow, too', async () => {
@@ -608,7 +588,6 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
       Array.from({ length: 2 }, () => 'every receipt is shallow: no node stores for the neighbourhood'),
     );
     expect(pusher.held().reduce((sum, { chunks }) => sum + chunks, 0)).toBe(100);
-    await pusher.stop();
   });
 
   test('are not read from the store while they wait', async () => {
@@ -634,7 +613,6 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     pusher.start();
     await clock.advance(15_000);
     expect([...read]).toEqual([0, 1_000, 3_000, 7_000, 15_000]);
-    await pusher.stop();
   });
 
   test('leave no timer behind when the pusher stops', async () => {
@@ -674,7 +652,6 @@ describe('a direct push', () => {
     await clock.advance(1_001);
     await direct;
     expect(pushed.at(-1)).toBe(toHex(chunks[200]!.address));
-    await pusher.stop();
   });
 
   test('that no other node takes goes into the own reserve', async () => {
@@ -757,6 +734,5 @@ describe('a direct push', () => {
     await clock.advance(1_000);
     await direct;
     expect(pushed).toHaveLength(1);
-    await pusher.stop();
   });
 });

@@ -82,7 +82,7 @@ describe('a span that lies', () => {
     test('is an error for every other way to read', async () => {
       const kit = await holding(chunk);
       // A HEAD reads no child.
-      const head = await kit.api.main.inject({ method: 'HEAD', url: `/bytes/${root}` });
+      const head = await kit.api.main.head(`/bytes/${root}`);
       expect(head.statusCode).toBe(unreadable[0] === 404 ? 404 : 200);
       expect(await asked(kit, `/svc/${root}/`)).toEqual([404, 'address not found or incorrect']);
       expect((await asked(kit, `/pins/${root}`, { method: 'POST' }))[1]).toBe('pin collection failed');
@@ -199,7 +199,7 @@ describe('a manifest', () => {
     const { reference } = await split(inParts(node, 65_536), store);
     const root = store.chunks.get(toHex(reference)) as Chunk;
     const kit = await holding(...store.chunks.values(), signSoc(id, root.data, OWNER));
-    const answer = await kit.api.main.inject({ url: `/svc/${toHex(self)}/${'a'.repeat(100)}` });
+    const answer = await kit.api.main.get(`/svc/${toHex(self)}/${'a'.repeat(100)}`);
     expect(answer.json()).toEqual({
       code: 404,
       message: 'Not Found',
@@ -315,7 +315,7 @@ describe('a list of grantees', () => {
     const kit = await startKit();
     const all = keys(8193);
     const payload = JSON.stringify({ grantees: all.slice(0, 8192) });
-    const made = await kit.api.main.inject({ method: 'POST', url: '/grantee', headers: UPLOAD, payload });
+    const made = await kit.api.main.post('/grantee', payload, UPLOAD);
     expect(made.statusCode).toBe(201);
     const { ref, historyref } = made.json();
     const headers = { ...UPLOAD, 'svc-act-history-address': historyref };
@@ -323,7 +323,7 @@ describe('a list of grantees', () => {
       asked(kit, `/grantee/${ref}`, { method: 'PATCH', headers, payload: JSON.stringify(body) });
     kit.knobs.nowMs += 1000;
     expect(await patch({ add: all.slice(8192) })).toEqual([500, 'failed to create or update grantee list']);
-    const listed = await kit.api.main.inject({ url: `/grantee/${ref}` });
+    const listed = await kit.api.main.get(`/grantee/${ref}`);
     expect(listed.json()).toEqual(all.slice(0, 8192));
     expect(open(kit.knobs)).toEqual([]);
   });
@@ -380,7 +380,7 @@ describe('an archive', () => {
     const kit = await startKit();
     const special = tarHeader({ name: 'special', size: '00000000000\0', type });
     const payload = Buffer.concat([special, good, TAR_END]);
-    const answer = await kit.api.main.inject({ method: 'POST', url: '/svc', headers: TAR, payload });
+    const answer = await kit.api.main.post('/svc', payload, TAR);
     expect(answer.statusCode).toBe(201);
     const root = `/svc/${answer.json().reference}`;
     expect(await asked(kit, `${root}/good.txt`)).toEqual([200, 'hello']);
@@ -404,7 +404,7 @@ describe('an archive', () => {
     const turn = vi.spyOn(kit.services.clock, 'turn');
     const files = Array.from({ length: 200 }, (_, i) => file(`f${i}`));
     const payload = Buffer.concat([...files, TAR_END]);
-    const answer = await kit.api.main.inject({ method: 'POST', url: '/svc', headers: TAR, payload });
+    const answer = await kit.api.main.post('/svc', payload, TAR);
     expect(answer.statusCode).toBe(201);
     // 200 files and at least as many nodes, eight in a turn.
     expect(turn.mock.calls.length).toBeGreaterThanOrEqual(400 / 8 - 2);
@@ -422,15 +422,10 @@ describe('an archive', () => {
   test('of parts needs no lengths, neither for the body nor for the parts', async () => {
     const kit = await startKit();
     const part = { headers: ['Content-Disposition: form-data; name="d/a.txt"'], content: 'hello' };
-    const answer = await kit.api.main.inject({
-      method: 'POST',
-      url: '/svc',
-      headers: {
-        ...UPLOAD,
-        'content-type': 'multipart/form-data; boundary=cut',
-        'transfer-encoding': 'chunked',
-      },
-      payload: Buffer.from(multipartOf('cut', [part])),
+    const answer = await kit.api.main.post('/svc', Buffer.from(multipartOf('cut', [part])), {
+      ...UPLOAD,
+      'content-type': 'multipart/form-data; boundary=cut',
+      'transfer-encoding': 'chunked',
     });
     expect(answer.statusCode).toBe(201);
     expect(await asked(kit, `/svc/${answer.json().reference}/d/a.txt`)).toEqual([200, 'hello']);

@@ -21,16 +21,11 @@ async function site(kit: Kit): Promise<string> {
     ([name, text]) =>
       `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"\r\nContent-Type: text/html\r\n\r\n${text}\r\n`,
   );
-  const answer = await kit.api.main.inject({
-    method: 'POST',
-    url: '/svc',
-    headers: {
-      'svc-postage-batch-id': BATCH,
-      'content-type': `multipart/form-data; boundary=${BOUNDARY}`,
-      'svc-index-document': 'index.html',
-      'svc-error-document': 'error.html',
-    },
-    payload: `${parts.join('')}--${BOUNDARY}--\r\n`,
+  const answer = await kit.api.main.post('/svc', `${parts.join('')}--${BOUNDARY}--\r\n`, {
+    'svc-postage-batch-id': BATCH,
+    'content-type': `multipart/form-data; boundary=${BOUNDARY}`,
+    'svc-index-document': 'index.html',
+    'svc-error-document': 'error.html',
   });
   expect(answer.statusCode).toBe(201);
   return answer.json().reference;
@@ -54,7 +49,7 @@ const cid = cidOf(reference);
 const host = `${cid}.svc.localhost`;
 
 function get(url: string, headers: Record<string, string> = { host }, from = kit) {
-  return from.api.main.inject({ url, headers });
+  return from.api.main.get(url, headers);
 }
 
 describe('content by host name', () => {
@@ -133,7 +128,7 @@ describe('content by host name', () => {
   );
 
   test('the debug listener serves no content', async () => {
-    expect((await kit.api.debug.inject({ url: '/index.html', headers: { host } })).statusCode).toBe(404);
+    expect((await kit.api.debug.get('/index.html', { host })).statusCode).toBe(404);
   });
 
   test('a site is not sandboxed: its pages have an origin of their own', async () => {

@@ -8,7 +8,7 @@ const ZEROS = '0'.repeat(64);
 const INVALID_HEADERS = 'invalid header params';
 
 function post(kit: Kit, headers: Record<string, string>, payload: Buffer | string = 'hello') {
-  return kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload });
+  return kit.api.main.post('/bytes', payload, headers);
 }
 
 /** A kit with some bytes in it. */
@@ -22,7 +22,7 @@ describe('POST /bytes', () => {
   test.each([0, 1, 4096, 4097, 600_000])('%i bytes are read back as they were', async (size) => {
     const payload = Buffer.alloc(size, 'abcdefg');
     const { api, reference } = await stored(payload);
-    const answer = await api.main.inject({ url: `/bytes/${reference}` });
+    const answer = await api.main.get(`/bytes/${reference}`);
     expect(answer.statusCode).toBe(200);
     expect(answer.headers['content-length']).toBe(String(size));
     expect(answer.rawPayload.equals(payload)).toBe(true);
@@ -103,7 +103,7 @@ describe('POST /bytes', () => {
   test('an expired batch is unknown in the dialect that knows no expired ones', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
     const headers = { 'swarm-postage-batch-id': toHex(EXPIRED_BATCH_ID) };
-    const answer = await api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'x' });
+    const answer = await api.main.post('/bytes', 'x', headers);
     expect(answer.json()).toEqual({ code: 404, message: 'batch with id not found' });
   });
 
@@ -133,11 +133,9 @@ describe('POST /bytes', () => {
     const kit = await startKit();
     const never = new ReadableStream({ pull: () => new Promise(() => undefined) });
     const { Readable } = await import('node:stream');
-    const answer = await kit.api.main.inject({
-      method: 'POST',
-      url: '/bytes',
-      headers: { 'svc-postage-batch-id': ZEROS, 'transfer-encoding': 'chunked' },
-      payload: Readable.fromWeb(never as never),
+    const answer = await kit.api.main.post('/bytes', Readable.fromWeb(never as never), {
+      'svc-postage-batch-id': ZEROS,
+      'transfer-encoding': 'chunked',
     });
     expect(answer.statusCode).toBe(404);
   });
@@ -191,7 +189,7 @@ describe('POST /bytes', () => {
     const kit = await startKit();
     await post(kit, { 'svc-postage-batch-id': BATCH }, Buffer.alloc(1000));
     await post(kit, { 'svc-postage-batch-id': BATCH, 'svc-deferred-upload': '0' }, Buffer.alloc(1000));
-    const { body } = await kit.api.main.inject({ url: '/metrics' });
+    const { body } = await kit.api.main.get('/metrics');
     expect(body).toContain('svc_api_upload_speed_count{endpoint="bytes",mode="deferred"} 1');
     expect(body).toContain('svc_api_upload_speed_count{endpoint="bytes",mode="direct"} 1');
   });
@@ -200,17 +198,17 @@ describe('POST /bytes', () => {
 describe('GET /bytes/{reference}', () => {
   test('content that no node has is 404, a reference of the wrong length 400, which a Bee answers with 500', async () => {
     const { api } = await startKit();
-    expect((await api.main.inject({ url: `/bytes/${ZEROS}` })).json()).toEqual({
+    expect((await api.main.get(`/bytes/${ZEROS}`)).json()).toEqual({
       code: 404,
       message: 'Not Found',
     });
-    expect((await api.main.inject({ url: '/bytes/abcd' })).json()).toEqual({
+    expect((await api.main.get('/bytes/abcd')).json()).toEqual({
       code: 400,
       message: 'invalid path params',
       reasons: ['address: want len:32 or 64'],
     });
     const swarm = (await startKit({ dialect: 'swarm' })).api;
-    expect((await swarm.main.inject({ url: '/bytes/abcd' })).json()).toEqual({
+    expect((await swarm.main.get('/bytes/abcd')).json()).toEqual({
       code: 500,
       message: 'joiner failed',
     });
@@ -219,14 +217,14 @@ describe('GET /bytes/{reference}', () => {
   test('a network that fails at the root is 500', async () => {
     const { api, knobs } = await startKit();
     knobs.networkError = () => new Error('broken');
-    expect((await api.main.inject({ url: `/bytes/${ZEROS}` })).json()).toEqual({
+    expect((await api.main.get(`/bytes/${ZEROS}`)).json()).toEqual({
       code: 500,
       message: 'joiner failed',
     });
   });
 
   test('a name with a dot needs the ENS service, which is not available', async () => {
-    const answer = await (await startKit()).api.main.inject({ url: '/bytes/some.eth' });
+    const answer = await (await startKit()).api.main.get('/bytes/some.eth');
     expect(answer.json()).toEqual({
       code: 503,
       message: 'service unavailable',
@@ -235,7 +233,7 @@ describe('GET /bytes/{reference}', () => {
   });
 
   test('an invalid reference is refused by name', async () => {
-    const answer = await (await startKit()).api.main.inject({ url: '/bytes/name' });
+    const answer = await (await startKit()).api.main.get('/bytes/name');
     expect(answer.json()).toMatchObject({ code: 400, message: 'invalid path params' });
     expect(answer.json().reasons[0]).toMatch(
       /^address: invalid name or svc address: failed parsing CID name err /,
@@ -252,21 +250,21 @@ describe('GET /bytes/{reference}', () => {
     [{ 'svc-act-publisher': 'ab' }, 'Svc-Act-Publisher: malformed public key: invalid length: 1'],
     [{ 'svc-act-timestamp': 'x' }, 'Svc-Act-Timestamp: invalid syntax'],
   ] as [Record<string, string>, string][])('headers %j are refused: %s', async (headers, reason) => {
-    const answer = await (await startKit()).api.main.inject({ url: `/bytes/${ZEROS}`, headers });
+    const answer = await (await startKit()).api.main.get(`/bytes/${ZEROS}`, headers);
     expect(answer.json()).toEqual({ code: 400, message: INVALID_HEADERS, reasons: [reason] });
   });
 
   test.each(['1 s', 'abc', '1x', ''])('a retrieval timeout of %j is refused', async (timeout) => {
     const { api, reference } = await stored('hello');
     const headers = { 'svc-chunk-retrieval-timeout': timeout };
-    const answer = await api.main.inject({ url: `/bytes/${reference}`, headers });
+    const answer = await api.main.get(`/bytes/${reference}`, headers);
     expect(answer.json()).toEqual({ code: 400, message: 'could not parse headers' });
   });
 
   test.each(['2000', '1m30s', '500ms', '1.5h'])('a retrieval timeout of %s is accepted', async (timeout) => {
     const { api, reference } = await stored('hello');
     const headers = { 'svc-chunk-retrieval-timeout': timeout };
-    expect((await api.main.inject({ url: `/bytes/${reference}`, headers })).body).toBe('hello');
+    expect((await api.main.get(`/bytes/${reference}`, headers)).body).toBe('hello');
   });
 
   test('redundancy headers and look-ahead change nothing about plain content', async () => {
@@ -277,7 +275,7 @@ describe('GET /bytes/{reference}', () => {
       'svc-redundancy-level': '0',
       'svc-lookahead-buffer-size': '-1',
     };
-    expect((await api.main.inject({ url: `/bytes/${reference}`, headers })).rawPayload).toHaveLength(50_000);
+    expect((await api.main.get(`/bytes/${reference}`, headers)).rawPayload).toHaveLength(50_000);
   });
 
   test('chunks of the network are cached unless the request forbids it', async () => {
@@ -289,7 +287,7 @@ describe('GET /bytes/{reference}', () => {
     ] as const) {
       const other = await startKit();
       if (chunk !== undefined) other.knobs.network.set(reference, chunk);
-      await other.api.main.inject({ url: `/bytes/${reference}`, headers: { 'svc-cache': wish } });
+      await other.api.main.get(`/bytes/${reference}`, { 'svc-cache': wish });
       expect(other.services.store.chunks.has(Buffer.from(reference, 'hex'))).toBe(kept);
     }
   });
@@ -301,7 +299,7 @@ describe('HEAD /bytes/{reference}', () => {
     const root = services.store.chunks.get(Buffer.from(reference, 'hex'));
     const other = await startKit();
     if (root !== undefined) other.knobs.network.set(reference, root);
-    const answer = await other.api.main.inject({ method: 'HEAD', url: `/bytes/${reference}` });
+    const answer = await other.api.main.head(`/bytes/${reference}`);
     expect(answer.statusCode).toBe(200);
     expect(answer.headers['content-length']).toBe('100000');
     expect(answer.headers['content-type']).toBe('application/octet-stream');
@@ -314,6 +312,6 @@ describe('HEAD /bytes/{reference}', () => {
     ['xyz', 400],
   ])('%s answers %i', async (reference, status) => {
     const { api } = await startKit();
-    expect((await api.main.inject({ method: 'HEAD', url: `/bytes/${reference}` })).statusCode).toBe(status);
+    expect((await api.main.head(`/bytes/${reference}`)).statusCode).toBe(status);
   });
 });

@@ -154,14 +154,14 @@ describe('cashing', () => {
     knobs.cheques = [{ peer: PEER, received: SOME_CHEQUE, sent: undefined }];
     const held = Promise.withResolvers<void>();
     knobs.cashing = held.promise;
-    const first = api.main.inject({ method: 'POST', url });
+    const first = api.main.post(url);
     await new Promise((resolve) => setImmediate(resolve));
-    const second = await api.main.inject({ method: 'POST', url });
+    const second = await api.main.post(url);
     expect(second.json()).toEqual({ code: 429, message: 'simultaneous on-chain operations not supported' });
-    expect((await api.main.inject({ method: 'POST', url: '/chequebook/cashout/x' })).statusCode).toBe(400);
+    expect((await api.main.post('/chequebook/cashout/x')).statusCode).toBe(400);
     held.resolve();
     expect((await first).statusCode).toBe(201);
-    expect((await api.main.inject({ method: 'POST', url })).statusCode).toBe(201);
+    expect((await api.main.post(url)).statusCode).toBe(201);
   });
 });
 

@@ -8,7 +8,7 @@ async function kit(dialect: 'svc' | 'swarm' = 'svc') {
   const { api, knobs } = await startKit({ dialect });
   return {
     knobs,
-    get: (query: string) => api.debug.inject({ url: `/chunk-events${query}` }),
+    get: (query: string) => api.debug.get(`/chunk-events${query}`),
     main: api.main,
   };
 }
@@ -18,7 +18,7 @@ test('a node that keeps no events says so', async () => {
   const { statusCode, body } = await get('');
   expect(statusCode).toBe(200);
   expect(JSON.parse(body)).toEqual({ events: [], last: 0, lost: 0, capacity: 0 });
-  expect((await main.inject({ url: '/chunk-events' })).statusCode).toBe(404);
+  expect((await main.get('/chunk-events')).statusCode).toBe(404);
 });
 
 test.each(['svc', 'swarm'] as const)(

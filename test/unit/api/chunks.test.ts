@@ -10,7 +10,7 @@ import { type Kit, startKit } from './kit.ts';
 const chunk = makeCac(5n, Buffer.from('hello'));
 
 function post(kit: Kit, headers: Record<string, string>, payload: Uint8Array = chunk.data) {
-  return kit.api.main.inject({ method: 'POST', url: '/chunks', headers, payload: Buffer.from(payload) });
+  return kit.api.main.post('/chunks', Buffer.from(payload), headers);
 }
 
 function soc(payloadSize: number) {
@@ -94,12 +94,11 @@ describe('POST /chunks', () => {
   test('a body of unknown length is cut off at its limit', async () => {
     const { Readable } = await import('node:stream');
     const kit = await startKit();
-    const answer = await kit.api.main.inject({
-      method: 'POST',
-      url: '/chunks',
-      headers: { 'svc-postage-batch-id': BATCH },
-      payload: Readable.from([Buffer.alloc(4000), Buffer.alloc(4000)]),
-    });
+    const answer = await kit.api.main.post(
+      '/chunks',
+      Readable.from([Buffer.alloc(4000), Buffer.alloc(4000)]),
+      { 'svc-postage-batch-id': BATCH },
+    );
     expect(answer.statusCode).toBe(413);
   });
 
@@ -139,10 +138,7 @@ describe('GET /chunks/{address}', () => {
   test('returns span and payload, without ETag and ranges', async () => {
     const kit = await startKit();
     kit.knobs.network.set(toHex(chunk.address), chunk);
-    const answer = await kit.api.main.inject({
-      url: `/chunks/${toHex(chunk.address)}`,
-      headers: { range: 'bytes=0-1' },
-    });
+    const answer = await kit.api.main.get(`/chunks/${toHex(chunk.address)}`, { range: 'bytes=0-1' });
     expect(answer.statusCode).toBe(200);
     expect(answer.rawPayload).toEqual(Buffer.from(chunk.data));
     expect(answer.headers['content-type']).toBe('application/octet-stream');
@@ -152,19 +148,16 @@ describe('GET /chunks/{address}', () => {
   });
 
   test('headers are checked before the path', async () => {
-    const answer = await (await startKit()).api.main.inject({
-      url: '/chunks/zz',
-      headers: { 'svc-cache': 'x' },
-    });
+    const answer = await (await startKit()).api.main.get('/chunks/zz', { 'svc-cache': 'x' });
     expect(answer.json()).toMatchObject({ message: 'invalid header params' });
   });
 
   test('no node has it: 404; no node could be asked: 500', async () => {
     const { api, knobs } = await startKit();
     const url = `/chunks/${'0'.repeat(64)}`;
-    expect((await api.main.inject({ url })).json()).toEqual({ code: 404, message: 'chunk not found' });
+    expect((await api.main.get(url)).json()).toEqual({ code: 404, message: 'chunk not found' });
     knobs.networkError = () => new Error('no peer');
-    expect((await api.main.inject({ url })).json()).toEqual({ code: 500, message: 'read chunk failed' });
+    expect((await api.main.get(url)).json()).toEqual({ code: 500, message: 'read chunk failed' });
   });
 });
 
@@ -173,12 +166,12 @@ describe('presence of a chunk', () => {
     const kit = await startKit();
     const url = `/chunks/${toHex(chunk.address)}`;
     kit.knobs.network.set(toHex(chunk.address), chunk);
-    expect((await kit.api.main.inject({ method: 'HEAD', url })).statusCode).toBe(404);
-    expect((await kit.api.debug.inject({ url })).json()).toEqual({ code: 404, message: 'Not Found' });
+    expect((await kit.api.main.head(url)).statusCode).toBe(404);
+    expect((await kit.api.debug.get(url)).json()).toEqual({ code: 404, message: 'Not Found' });
     kit.services.store.cache.put(chunk);
-    const head = await kit.api.main.inject({ method: 'HEAD', url });
+    const head = await kit.api.main.head(url);
     expect([head.statusCode, head.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8']);
-    expect((await kit.api.debug.inject({ url })).json()).toEqual({ code: 200, message: 'OK' });
+    expect((await kit.api.debug.get(url)).json()).toEqual({ code: 200, message: 'OK' });
   });
 
   test.each([
@@ -188,11 +181,11 @@ describe('presence of a chunk', () => {
     const { api } = await startKit({ dialect });
     for (const address of ['abbbbb', 'ab'.repeat(64)]) {
       const url = `/chunks/${address}`;
-      expect((await api.main.inject({ url })).statusCode).toBe(short);
-      expect((await api.main.inject({ method: 'HEAD', url })).statusCode).toBe(short);
-      expect((await api.debug.inject({ url })).statusCode).toBe(short);
+      expect((await api.main.get(url)).statusCode).toBe(short);
+      expect((await api.main.head(url)).statusCode).toBe(short);
+      expect((await api.debug.get(url)).statusCode).toBe(short);
     }
-    expect((await api.main.inject({ method: 'HEAD', url: '/chunks/xx' })).statusCode).toBe(400);
-    expect((await api.debug.inject({ url: '/chunks/xx' })).statusCode).toBe(400);
+    expect((await api.main.head('/chunks/xx')).statusCode).toBe(400);
+    expect((await api.debug.get('/chunks/xx')).statusCode).toBe(400);
   });
 });

@@ -11,18 +11,17 @@ const FILE = tarEntry('dir/file.txt', 'content');
 const LINK = tarEntry('link.css', '', { type: '1', linkname: 'dir/file.txt' });
 
 function post(kit: Kit, type: string, payload: Uint8Array | string) {
-  return kit.api.main.inject({
-    method: 'POST',
-    url: '/svc',
-    headers: { 'svc-postage-batch-id': BATCH, 'content-type': type, 'svc-collection': 'true' },
-    payload: Buffer.from(payload),
+  return kit.api.main.post('/svc', Buffer.from(payload), {
+    'svc-postage-batch-id': BATCH,
+    'content-type': type,
+    'svc-collection': 'true',
   });
 }
 
 async function served(kit: Kit, payload: Uint8Array, paths: readonly string[]): Promise<unknown[]> {
   const answer = await post(kit, TAR, payload);
   expect(answer.statusCode).toBe(201);
-  const gets = paths.map((path) => kit.api.main.inject({ url: `/svc/${answer.json().reference}/${path}` }));
+  const gets = paths.map((path) => kit.api.main.get(`/svc/${answer.json().reference}/${path}`));
   return (await Promise.all(gets)).map((seen) => [seen.statusCode, seen.statusCode === 200 ? seen.body : '']);
 }
 
@@ -144,8 +143,7 @@ describe('names of any bytes', () => {
   ])('are paths of %s, read as they are and nothing else', async (type, body) => {
     const kit = await startKit();
     const { reference } = (await post(kit, type, body)).json();
-    const read = async (path: string) =>
-      (await kit.api.main.inject({ url: `/svc/${reference}/${path}` })).statusCode;
+    const read = async (path: string) => (await kit.api.main.get(`/svc/${reference}/${path}`)).statusCode;
     expect(await Promise.all(['caf%E9', 'caf%e9', 'caf%EF%BF%BD', 'caf%C3%A9', '%E9'].map(read))).toEqual([
       200, 200, 404, 404, 404,
     ]);
@@ -153,30 +151,23 @@ describe('names of any bytes', () => {
 
   test('are the name of a single file', async () => {
     const kit = await startKit();
-    const answer = await kit.api.main.inject({
-      method: 'POST',
-      url: '/svc?name=%E9',
-      headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/plain' },
-      payload: 'x',
+    const answer = await kit.api.main.post('/svc?name=%E9', 'x', {
+      'svc-postage-batch-id': BATCH,
+      'content-type': 'text/plain',
     });
-    const file = await kit.api.main.inject({ url: `/svc/${answer.json().reference}/%E9` });
+    const file = await kit.api.main.get(`/svc/${answer.json().reference}/%E9`);
     expect([file.statusCode, file.body]).toEqual([200, 'x']);
   });
 
   test('an unknown one gets the error document', async () => {
     const kit = await startKit();
-    const answer = await kit.api.main.inject({
-      method: 'POST',
-      url: '/svc',
-      headers: {
-        'svc-postage-batch-id': BATCH,
-        'content-type': TAR,
-        'svc-collection': 'true',
-        'svc-error-document': 'dir/file.txt',
-      },
-      payload: FILE,
+    const answer = await kit.api.main.post('/svc', FILE, {
+      'svc-postage-batch-id': BATCH,
+      'content-type': TAR,
+      'svc-collection': 'true',
+      'svc-error-document': 'dir/file.txt',
     });
-    const file = await kit.api.main.inject({ url: `/svc/${answer.json().reference}/%E9` });
+    const file = await kit.api.main.get(`/svc/${answer.json().reference}/%E9`);
     expect([file.statusCode, file.body]).toEqual([200, 'content']);
   });
 });

@@ -31,7 +31,7 @@ const OWN_NAMES = [
 ];
 
 async function get(dialect: DialectName, url: string) {
-  return (await startKit({ dialect })).api.main.inject({ url });
+  return (await startKit({ dialect })).api.main.get(url);
 }
 
 describe('names', () => {
@@ -59,16 +59,14 @@ describe('names', () => {
   ] as const)('the %s dialect accepts headers and segment of %s', async (active, sent) => {
     const { api } = await startKit({ dialect: active });
     const segment = sent === 'svc' ? 'svc' : 'bzz';
-    const up = await api.main.inject({
-      method: 'POST',
-      url: `/${segment}?name=a.txt`,
-      headers: { [`${sent}-postage-batch-id`]: BATCH, 'content-type': 'text/plain' },
-      payload: 'hello',
+    const up = await api.main.post(`/${segment}?name=a.txt`, 'hello', {
+      [`${sent}-postage-batch-id`]: BATCH,
+      'content-type': 'text/plain',
     });
     expect(up.statusCode).toBe(201);
     expect(up.headers[`${active}-tag`]).toBe('1');
     expect(up.headers[`${active === 'svc' ? 'swarm' : 'svc'}-tag`]).toBeUndefined();
-    const down = await api.main.inject({ url: `/v1/${segment}/${up.json().reference}/` });
+    const down = await api.main.get(`/v1/${segment}/${up.json().reference}/`);
     expect(down.body).toBe('hello');
   });
 
@@ -84,7 +82,7 @@ describe('names', () => {
 describe('shapes', () => {
   test('reasons are strings in svc and objects in swarm, named in the active dialect', async () => {
     const reasonsOf = async (dialect: 'svc' | 'swarm') =>
-      (await (await startKit({ dialect })).api.main.inject({ method: 'POST', url: '/bytes' })).json().reasons;
+      (await (await startKit({ dialect })).api.main.post('/bytes')).json().reasons;
     expect(await reasonsOf('svc')).toEqual(['svc-postage-batch-id: want required:']);
     expect(await reasonsOf('swarm')).toEqual([{ field: 'swarm-postage-batch-id', error: 'want required:' }]);
   });
@@ -108,7 +106,7 @@ describe('shapes', () => {
     ['swarm', "Either 'Swarm-Postage-Stamp' or 'Swarm-Postage-Batch-Id' header must be set in the request"],
   ] as const)('%s: a chunk without stamp and batch', async (dialect, message) => {
     const { api } = await startKit({ dialect });
-    const answer = await api.main.inject({ method: 'POST', url: '/chunks', payload: Buffer.alloc(9) });
+    const answer = await api.main.post('/chunks', Buffer.alloc(9));
     expect(answer.json()).toEqual({ code: 400, message });
   });
 
@@ -117,16 +115,16 @@ describe('shapes', () => {
     ['swarm', `0x${'ab'.repeat(20)}`],
   ] as const)('%s: chain addresses are written as %s', async (dialect, written) => {
     const { api } = await startKit({ dialect });
-    const { ethereum, chain_address } = (await api.main.inject({ url: '/addresses' })).json();
+    const { ethereum, chain_address } = (await api.main.get('/addresses')).json();
     expect([ethereum, chain_address]).toEqual([written, written]);
-    expect((await api.main.inject({ url: '/wallet' })).json().walletAddress).toBe(written);
+    expect((await api.main.get('/wallet')).json().walletAddress).toBe(written);
   });
 
   test('settlement sums are integers with all digits in svc and text in swarm', async () => {
     const bodyOf = async (dialect: 'svc' | 'swarm') => {
       const { api, knobs } = await startKit({ dialect });
       knobs.timeSettlements = [{ peer: '07'.repeat(32), received: 9_007_199_254_740_993n, sent: 5n }];
-      return (await api.main.inject({ url: '/timesettlements' })).body;
+      return (await api.main.get('/timesettlements')).body;
     };
     expect(await bodyOf('svc')).toContain('"totalReceived":9007199254740993,"totalSent":5');
     expect(await bodyOf('swarm')).toContain('"totalReceived":"9007199254740993","totalSent":"5"');
@@ -138,7 +136,7 @@ describe('shapes', () => {
   ] as const)('%s: members of /balances and /consumed are %j', async (dialect, members) => {
     const { api } = await startKit({ dialect });
     for (const url of ['/balances', '/consumed']) {
-      expect(Object.keys((await api.main.inject({ url })).json())).toEqual(members);
+      expect(Object.keys((await api.main.get(url)).json())).toEqual(members);
     }
   });
 
@@ -147,7 +145,7 @@ describe('shapes', () => {
     ['swarm', ['snapshots']],
   ] as const)('%s: status records are listed under %j', async (dialect, members) => {
     const { api } = await startKit({ dialect });
-    expect(Object.keys((await api.main.inject({ url: '/status/peers' })).json())).toEqual(members);
+    expect(Object.keys((await api.main.get('/status/peers')).json())).toEqual(members);
   });
 
   test.each([
@@ -192,11 +190,7 @@ describe('shapes', () => {
     ['swarm', ['code', 'message']],
   ] as const)('%s: setting the welcome message answers %j', async (dialect, members) => {
     const { api } = await startKit({ dialect });
-    const answer = await api.main.inject({
-      method: 'POST',
-      url: '/welcome-message',
-      payload: { welcomeMessage: 'x' },
-    });
+    const answer = await api.main.post('/welcome-message', { welcomeMessage: 'x' });
     expect(Object.keys(answer.json())).toEqual(members);
   });
 

@@ -8,15 +8,10 @@ import { type Kit, startKit } from './kit.ts';
 const WITH_BODY = ROUTES.filter(({ body, port }) => body !== undefined && port !== 'debug');
 const urlOf = (path: string) => path.replaceAll(/\{[^}]+\}/g, 'ab');
 const upload = ({ api, dialect }: Kit, coding?: string) =>
-  api.main.inject({
-    method: 'POST',
-    url: '/bytes',
-    headers: {
-      [dialect.headers.postageBatchId.active]: BATCH,
-      'content-type': 'application/octet-stream',
-      ...(coding === undefined ? {} : { 'content-encoding': coding }),
-    },
-    payload: gzipSync('hello'),
+  api.main.post('/bytes', gzipSync('hello'), {
+    [dialect.headers.postageBatchId.active]: BATCH,
+    'content-type': 'application/octet-stream',
+    ...(coding === undefined ? {} : { 'content-encoding': coding }),
   });
 
 describe('in the svc dialect', () => {

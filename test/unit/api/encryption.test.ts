@@ -13,12 +13,7 @@ async function stored(
   headers: Record<string, string> = {},
 ): Promise<Kit & { reference: string; headers: Record<string, unknown> }> {
   const kit = await startKit();
-  const answer = await kit.api.main.inject({
-    method: 'POST',
-    url,
-    headers: { ...ENCRYPTED, ...headers },
-    payload,
-  });
+  const answer = await kit.api.main.post(url, payload, { ...ENCRYPTED, ...headers });
   expect(answer.statusCode).toBe(201);
   expect(answer.json().reference).toMatch(/^[0-9a-f]{128}$/);
   return { ...kit, reference: answer.json().reference, headers: answer.headers };
@@ -35,7 +30,7 @@ describe('encrypted bytes', () => {
   test.each([0, 1, 4096, 4097, 64 * 4096 + 1])('of length %i are read back as they were', async (size) => {
     const content = CONTENT.subarray(0, size);
     const { api, reference } = await stored('/bytes', content);
-    const answer = await api.main.inject({ url: `/bytes/${reference}` });
+    const answer = await api.main.get(`/bytes/${reference}`);
     expect(answer.statusCode).toBe(200);
     expect(answer.headers['content-length']).toBe(String(size));
     expect(answer.headers.etag).toBe(`"${reference}"`);
@@ -44,20 +39,17 @@ describe('encrypted bytes', () => {
 
   test('are read in part, and in several parts', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
-    const part = await api.main.inject({
-      url: `/bytes/${reference.toUpperCase()}`,
-      headers: { range: 'bytes=262140-262150' },
-    });
+    const part = await api.main.get(`/bytes/${reference.toUpperCase()}`, { range: 'bytes=262140-262150' });
     expect(part.statusCode).toBe(206);
     expect(part.rawPayload.equals(CONTENT.subarray(262_140, 262_151))).toBe(true);
-    const parts = await api.main.inject({ url: `/bytes/${reference}`, headers: { range: 'bytes=0-1,9-9' } });
+    const parts = await api.main.get(`/bytes/${reference}`, { range: 'bytes=0-1,9-9' });
     expect(parts.statusCode).toBe(206);
     expect(parts.headers['content-type']).toMatch(/^multipart\/byteranges/);
   });
 
   test('show their true size in the answer to HEAD', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
-    const answer = await api.main.inject({ method: 'HEAD', url: `/bytes/${reference}` });
+    const answer = await api.main.head(`/bytes/${reference}`);
     expect(answer.statusCode).toBe(200);
     expect(answer.headers['content-length']).toBe(String(CONTENT.length));
   });
@@ -67,7 +59,7 @@ describe('encrypted bytes', () => {
     const kit = await startKit();
     const headers = { ...ENCRYPTED, 'svc-deferred-upload': 'false' };
     const payload = text.repeat(500);
-    const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload });
+    const answer = await kit.api.main.post('/bytes', payload, headers);
     expect(answer.statusCode).toBe(201);
     expect(kit.knobs.pushed).toHaveLength(6);
     for (const { chunk } of kit.knobs.pushed) {
@@ -91,7 +83,7 @@ describe('encrypted bytes', () => {
     const { api, reference } = await stored('/bytes', CONTENT);
     const seen = new Set<number>();
     for (const bit of [0, 1, 2, 3, 4, 5, 6, 7]) {
-      const answer = await api.main.inject({ url: `/bytes/${wrongKey(reference, bit)}` });
+      const answer = await api.main.get(`/bytes/${wrongKey(reference, bit)}`);
       seen.add(answer.statusCode);
       // By chance, one in sixteen opens something that looks like references to other chunks.
       const message =
@@ -104,20 +96,20 @@ describe('encrypted bytes', () => {
   test('with a root that no node has are not found', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
     const absent = `${'ab'.repeat(32)}${reference.slice(64)}`;
-    expect((await api.main.inject({ url: `/bytes/${absent}` })).statusCode).toBe(404);
+    expect((await api.main.get(`/bytes/${absent}`)).statusCode).toBe(404);
   });
 
   test('are not served as a chunk: its address is the first half of the reference', async () => {
     const { api, reference } = await stored('/bytes', CONTENT);
-    expect((await api.main.inject({ url: `/chunks/${reference}` })).statusCode).toBe(400);
-    const chunk = await api.main.inject({ url: `/chunks/${reference.slice(0, 64)}` });
+    expect((await api.main.get(`/chunks/${reference}`)).statusCode).toBe(400);
+    const chunk = await api.main.get(`/chunks/${reference.slice(0, 64)}`);
     expect(chunk.rawPayload).toHaveLength(4104);
   });
 
   test('are requested in the other dialect by its own header', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
     const headers = { 'swarm-postage-batch-id': BATCH, 'swarm-encrypt': 'true' };
-    const answer = await api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'hello' });
+    const answer = await api.main.post('/bytes', 'hello', headers);
     expect(answer.json().reference).toHaveLength(128);
   });
 });
@@ -129,19 +121,19 @@ describe('an encrypted file', () => {
     const { api, reference, headers } = await stored('/svc?name=a.txt', CONTENT, TEXT);
     expect(headers.etag).toBe(`"${reference}"`);
     for (const path of ['/', '/a.txt']) {
-      const answer = await api.main.inject({ url: `/svc/${reference}${path}` });
+      const answer = await api.main.get(`/svc/${reference}${path}`);
       expect(answer.statusCode).toBe(200);
       expect(answer.headers['content-type']).toBe('text/plain');
       expect(answer.headers['content-disposition']).toBe('inline; filename="a.txt"');
       expect(answer.rawPayload.equals(CONTENT)).toBe(true);
-      const head = await api.main.inject({ method: 'HEAD', url: `/svc/${reference}${path}` });
+      const head = await api.main.head(`/svc/${reference}${path}`);
       expect(head.headers['content-length']).toBe(String(CONTENT.length));
     }
   });
 
   test('without a name is named after its own reference, key included', async () => {
     const { api, reference } = await stored('/svc', CONTENT, TEXT);
-    const answer = await api.main.inject({ url: `/svc/${reference}/` });
+    const answer = await api.main.get(`/svc/${reference}/`);
     expect(answer.rawPayload.equals(CONTENT)).toBe(true);
     expect(answer.headers['content-disposition']).toMatch(/^inline; filename="[0-9a-f]{128}"$/);
   });
@@ -149,7 +141,7 @@ describe('an encrypted file', () => {
   test('is not found with a wrong key', async () => {
     const { api, reference } = await stored('/svc?name=a.txt', CONTENT, TEXT);
     const url = `/svc/${wrongKey(reference)}/`;
-    expect((await api.main.inject({ url })).json()).toEqual({
+    expect((await api.main.get(url)).json()).toEqual({
       code: 404,
       message: 'address not found or incorrect',
     });
@@ -179,12 +171,11 @@ describe('an encrypted collection', () => {
   test('serves every path, its index and its error document', async () => {
     const { api, reference } = await site();
     const get = async (path: string) =>
-      (await api.main.inject({ url: `/svc/${reference}/${encodeURIComponent(path).replaceAll('%2F', '/')}` }))
-        .payload;
+      (await api.main.get(`/svc/${reference}/${encodeURIComponent(path).replaceAll('%2F', '/')}`)).payload;
     for (const [path, text] of Object.entries(FILES)) expect(await get(path)).toBe(text);
     expect(await get('')).toBe(FILES['index.html']);
     expect(await get('nowhere')).toBe(FILES['error.html']);
-    const folder = await api.main.inject({ url: `/svc/${reference}/docs` });
+    const folder = await api.main.get(`/svc/${reference}/docs`);
     expect(folder.statusCode).toBe(308);
   });
 

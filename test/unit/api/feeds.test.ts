@@ -33,7 +33,7 @@ function pointer(reference: Uint8Array): Chunk {
 }
 
 function get(kit: Kit, path = url, headers: Record<string, string> = {}) {
-  return kit.api.main.inject({ url: path, headers });
+  return kit.api.main.get(path, headers);
 }
 
 describe('POST /feeds/{owner}/{topic}', () => {
@@ -331,7 +331,7 @@ describe('a feed manifest, browsed', () => {
         expect([answer.headers.etag, answer.headers['svc-feed-index-next']]).toEqual([undefined, undefined]);
       }
       expect((await get(kit, `${root}/docs`)).statusCode).toBe(308);
-      const head = await kit.api.main.inject({ method: 'HEAD', url: `${root}/docs/a.txt` });
+      const head = await kit.api.main.head(`${root}/docs/a.txt`);
       expect(head.headers).toMatchObject({
         'content-length': '4',
         'svc-feed-index': `000000000000000${index}`,

@@ -8,12 +8,7 @@ const BOUNDARY = 'cut';
 const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`;
 
 function post(kit: Kit, headers: Record<string, string>, payload: Buffer | string, query = '') {
-  return kit.api.main.inject({
-    method: 'POST',
-    url: `/svc${query}`,
-    headers: { 'svc-postage-batch-id': BATCH, ...headers },
-    payload,
-  });
+  return kit.api.main.post(`/svc${query}`, payload, { 'svc-postage-batch-id': BATCH, ...headers });
 }
 
 async function tar(files: Readonly<Record<string, string>>): Promise<Buffer> {
@@ -67,7 +62,7 @@ test.each([
       expect(answer.json().reasons).toEqual([`path: path of ${length} bytes, expected at most 4096`]);
     else
       expect(
-        await kit.api.main.inject({ url: `/${kit.dialect.segment}/${answer.json().reference}/${name}` }),
+        await kit.api.main.get(`/${kit.dialect.segment}/${answer.json().reference}/${name}`),
       ).toMatchObject({ statusCode: 200, payload: 'x' });
   }
 });
@@ -82,7 +77,7 @@ describe('a single file', () => {
     expect(answer.headers['svc-tag']).toBe('1');
     expect(answer.headers['access-control-expose-headers']).toBe('svc-tag');
     for (const path of ['', '/', '/a.txt']) {
-      const down = await kit.api.main.inject({ url: `/svc/${reference}${path}` });
+      const down = await kit.api.main.get(`/svc/${reference}${path}`);
       expect([down.statusCode, down.body]).toEqual([200, 'hello']);
       expect(down.headers['content-type']).toBe('text/plain; charset=utf-8');
       expect(down.headers['content-disposition']).toBe('inline; filename="a.txt"');
@@ -92,7 +87,7 @@ describe('a single file', () => {
   test('without a name is named after the reference of its content', async () => {
     const kit = await startKit();
     const { reference } = (await post(kit, { 'content-type': 'text/plain' }, 'hello')).json();
-    const { headers } = await kit.api.main.inject({ url: `/svc/${reference}/` });
+    const { headers } = await kit.api.main.get(`/svc/${reference}/`);
     expect(headers['content-disposition']).toMatch(/^inline; filename="[0-9a-f]{64}"$/);
   });
 
@@ -102,7 +97,7 @@ describe('a single file', () => {
     const { reference } = (
       await post(kit, { 'content-type': 'application/x-tar' }, archive, '?name=a.tar')
     ).json();
-    const down = await kit.api.main.inject({ url: `/svc/${reference}/a.tar` });
+    const down = await kit.api.main.get(`/svc/${reference}/a.tar`);
     expect(down.rawPayload.equals(archive)).toBe(true);
   });
 
@@ -112,7 +107,7 @@ describe('a single file', () => {
     const { reference } = (
       await post(kit, { 'content-type': 'text/plain' }, 'hello', `?name=${name}`)
     ).json();
-    const { headers } = await kit.api.main.inject({ url: `/svc/${reference}/` });
+    const { headers } = await kit.api.main.get(`/svc/${reference}/`);
     expect(Buffer.from(String(headers['content-disposition']), 'latin1').toString('utf8')).toBe(
       String.raw`inline; filename="pr€is \"x\".txt"`,
     );
@@ -177,7 +172,7 @@ describe('a single file', () => {
     const sent = type === undefined ? {} : { 'content-type': Buffer.from(type).toString('latin1') };
     const answer = await post(kit, sent, body, '?name=a');
     expect(answer.statusCode, answer.body).toBe(201);
-    const file = await kit.api.main.inject({ url: `/bzz/${answer.json().reference}/a` });
+    const file = await kit.api.main.get(`/bzz/${answer.json().reference}/a`);
     expect(Buffer.from(String(file.headers['content-type']), 'latin1').toString()).toBe(served);
     expect(file.body).toBe(body);
   }
@@ -187,7 +182,7 @@ describe('a single file', () => {
     ['swarm', { field: 'swarm-postage-batch-id', error: 'want required:' }],
   ] as const)('%s: a missing batch is reported alone', async (dialect, reason) => {
     const { api } = await startKit({ dialect });
-    expect((await api.main.inject({ method: 'POST', url: '/svc' })).json().reasons).toEqual([reason]);
+    expect((await api.main.post('/svc')).json().reasons).toEqual([reason]);
   });
 
   test.each([
@@ -206,10 +201,10 @@ describe('a collection', () => {
   test('of a tar serves every file with its type and name', async () => {
     const { api, root } = await site();
     for (const [path, text] of Object.entries(SITE)) {
-      const { statusCode, body } = await api.main.inject({ url: `${root}/${path}` });
+      const { statusCode, body } = await api.main.get(`${root}/${path}`);
       expect([statusCode, body]).toEqual([200, text]);
     }
-    const { headers } = await api.main.inject({ url: `${root}/docs/index.html` });
+    const { headers } = await api.main.get(`${root}/docs/index.html`);
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
     expect(headers['content-disposition']).toBe('inline; filename="index.html"');
   });
@@ -237,11 +232,11 @@ describe('a collection', () => {
     const answer = await post(kit, { 'content-type': MULTIPART, 'svc-index-document': 'a.txt' }, body);
     expect(answer.statusCode).toBe(201);
     const root = `/svc/${answer.json().reference}`;
-    const a = await kit.api.main.inject({ url: `${root}/a.txt` });
+    const a = await kit.api.main.get(`${root}/a.txt`);
     expect([a.body, a.headers['content-type']]).toEqual(['A', 'text/x-a']);
-    const b = await kit.api.main.inject({ url: `${root}/dir/b.txt` });
+    const b = await kit.api.main.get(`${root}/dir/b.txt`);
     expect([b.body, b.headers['content-type']]).toEqual(['B', 'text/x-b']);
-    expect((await kit.api.main.inject({ url: `${root}/` })).body).toBe('A');
+    expect((await kit.api.main.get(`${root}/`)).body).toBe('A');
   });
 
   test.each([
@@ -281,8 +276,7 @@ describe('a collection', () => {
     const documents = { 'svc-index-document': raw('größe.html'), 'svc-error-document': raw('größer.html') };
     const files = await tar({ 'größe.html': 'index', 'größer.html': 'error' });
     const { reference } = (await post(kit, { ...SITE_HEADERS, ...documents }, files)).json();
-    const read = async (path: string) =>
-      (await kit.api.main.inject({ url: `/svc/${reference}/${path}` })).body;
+    const read = async (path: string) => (await kit.api.main.get(`/svc/${reference}/${path}`)).body;
     expect([await read(''), await read('nowhere')]).toEqual(['index', 'error']);
   });
 
@@ -316,7 +310,7 @@ describe('serving', () => {
     ['/img/', 200, SITE['error.html']],
   ])('%s answers %i', async (path, status, text) => {
     const { api, root } = await site();
-    const { statusCode, body } = await api.main.inject({ url: root + path });
+    const { statusCode, body } = await api.main.get(root + path);
     expect([statusCode, body]).toEqual([status, text]);
   });
 
@@ -335,7 +329,7 @@ describe('serving', () => {
     ['/img/', 'path address not found'],
   ])('without documents %j is 404 %s', async (path, message) => {
     const { api, root } = await site({ 'content-type': 'application/x-tar', 'svc-collection': 'true' });
-    expect((await api.main.inject({ url: root + path })).json()).toEqual({ code: 404, message });
+    expect((await api.main.get(root + path)).json()).toEqual({ code: 404, message });
   });
 
   test.each([
@@ -345,14 +339,9 @@ describe('serving', () => {
   ])('an invalid or missing manifest is 404: %j %s', async (path, message) => {
     const kit = await startKit();
     const headers = { 'svc-postage-batch-id': BATCH };
-    const bytes = await kit.api.main.inject({
-      method: 'POST',
-      url: '/bytes',
-      headers,
-      payload: 'x'.repeat(200),
-    });
+    const bytes = await kit.api.main.post('/bytes', 'x'.repeat(200), headers);
     for (const reference of [ZEROS, bytes.json().reference]) {
-      expect((await kit.api.main.inject({ url: `/svc/${reference}${path}` })).json()).toEqual({
+      expect((await kit.api.main.get(`/svc/${reference}${path}`)).json()).toEqual({
         code: 404,
         message,
       });
@@ -380,15 +369,15 @@ describe('the root without a slash', () => {
 
   test('svc: served at once, redirected for a browser, and both vary by Accept', async () => {
     const { api, root } = await site();
-    const plain = await api.main.inject({ url: root });
+    const plain = await api.main.get(root);
     expect([plain.statusCode, plain.body, plain.headers.vary]).toEqual([200, SITE['index.html'], 'Accept']);
-    const browser = await api.main.inject({ url: `${root}?x=1`, headers: { accept: BROWSER } });
+    const browser = await api.main.get(`${root}?x=1`, { accept: BROWSER });
     expect([browser.statusCode, browser.headers.location, browser.headers.vary]).toEqual([
       308,
       `${root}/?x=1`,
       'Accept',
     ]);
-    const head = await api.main.inject({ method: 'HEAD', url: root });
+    const head = await api.main.head(root);
     expect([head.statusCode, head.headers['content-length']]).toEqual([
       200,
       String(SITE['index.html'].length),

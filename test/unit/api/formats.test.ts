@@ -70,6 +70,6 @@ test.each(['beef', 'ab'.repeat(19), 'ab'.repeat(21)])(
       expect(answer.json(), `${method} ${url}`).toEqual({ code: 401, message: 'invalid address' });
     }
     const swarm = (await startKit({ dialect: 'swarm' })).api;
-    expect((await swarm.main.inject({ url: `/soc/${owner}/${ID}` })).statusCode).toBe(404);
+    expect((await swarm.main.get(`/soc/${owner}/${ID}`)).statusCode).toBe(404);
   },
 );

@@ -43,10 +43,10 @@ describe.each(['svc', 'swarm'] as const)('with names of the %s dialect', (dialec
   test('reads continue, and its health is nok', async () => {
     const { api } = await fullKit();
     const url = `/chunks/${Buffer.from(content.address).toString('hex')}`;
-    const answer = await api.main.inject({ url });
+    const answer = await api.main.get(url);
     expect(answer.rawPayload.equals(Buffer.from(content.data))).toBe(true);
-    expect((await api.main.inject({ url: '/health' })).json()).toMatchObject({ status: 'nok' });
-    expect((await api.debug.inject({ url: '/status/backlog' })).json()).toMatchObject({
+    expect((await api.main.get('/health')).json()).toMatchObject({ status: 'nok' });
+    expect((await api.debug.get('/status/backlog')).json()).toMatchObject({
       disk: { full: true },
     });
   });
@@ -56,11 +56,6 @@ test('a disk that fills up during an upload also ends it with 507', async () => 
   const { api, knobs } = await startKit();
   knobs.putError = Object.assign(new Error('the disk is full'), { code: 'STORE_FULL' });
   const headers = { 'svc-postage-batch-id': BATCH };
-  const answer = await api.main.inject({
-    method: 'POST',
-    url: '/bytes',
-    headers,
-    payload: Buffer.alloc(9000),
-  });
+  const answer = await api.main.post('/bytes', Buffer.alloc(9000), headers);
   expect(answer.statusCode).toBe(507);
 });

@@ -240,7 +240,7 @@ describe('a sample on demand', () => {
     const { api, services } = await startKit();
     services.redistribution.prove = () =>
       Promise.reject(new IncentivesError('SAMPLING_BUSY', '8 samples are under way'));
-    const answer = await api.main.inject({ method: 'GET', url: `/rchash/0/${ONES}/${TWOS}` });
+    const answer = await api.main.get(`/rchash/0/${ONES}/${TWOS}`);
     expect(answer.json()).toEqual({
       code: 503,
       message: 'Too many reserve samples are being made. Try again later.',

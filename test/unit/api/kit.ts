@@ -104,7 +104,16 @@ export function knobs(): Knobs {
 /** A listener without a socket. */
 interface Injected {
   inject(request: InjectOptions): Promise<Response>;
+  get(url: string, headers?: Headers): Promise<Response>;
+  head: Injected['get'];
+  delete: Injected['get'];
+  post(url: string, payload?: Payload, headers?: Headers): Promise<Response>;
+  put: Injected['post'];
+  patch: Injected['post'];
 }
+
+type Headers = NonNullable<InjectOptions['headers']>;
+type Payload = NonNullable<InjectOptions['payload']>;
 
 export interface Kit {
   readonly api: { readonly main: Injected; readonly debug: Injected };
@@ -150,12 +159,27 @@ export async function startKit(
 
 /** No test sees a status that the served document does not list for the operation. */
 function injected({ handle }: Listener, listed: ListedStatuses): Injected {
+  async function ask(request: InjectOptions): Promise<Response> {
+    const answer = await inject(handle, request);
+    listed.expect(request, answer);
+    return answer;
+  }
+  const bare =
+    (method: 'GET' | 'HEAD' | 'DELETE') =>
+    (url: string, headers: Headers = {}) =>
+      ask({ method, url, headers });
+  const carrying =
+    (method: 'POST' | 'PUT' | 'PATCH') =>
+    (url: string, payload?: Payload, headers: Headers = {}) =>
+      ask({ method, url, headers, ...(payload === undefined ? {} : { payload }) });
   return {
-    async inject(request) {
-      const answer = await inject(handle, request);
-      listed.expect(request, answer);
-      return answer;
-    },
+    inject: ask,
+    get: bare('GET'),
+    head: bare('HEAD'),
+    delete: bare('DELETE'),
+    post: carrying('POST'),
+    put: carrying('PUT'),
+    patch: carrying('PATCH'),
   };
 }
 

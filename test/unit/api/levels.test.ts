@@ -17,11 +17,9 @@ async function post(
   { payload = '', ...headers }: { payload?: string | Buffer; [header: string]: string | Buffer } = {},
 ) {
   const prefix = kit.dialect.headers.postageBatchId.active;
-  const answer = await kit.api.main.inject({
-    method: 'POST',
-    url,
-    headers: { [prefix]: BATCH, ...(headers as Record<string, string>) },
-    payload,
+  const answer = await kit.api.main.post(url, payload, {
+    [prefix]: BATCH,
+    ...(headers as Record<string, string>),
   });
   expect(answer.statusCode, answer.body).toBe(201);
   const tag = Number(answer.headers[kit.dialect.headers.tag.active] ?? 1);
@@ -153,7 +151,7 @@ describe.each(ELSEWHERE)('%s %s', (method, url) => {
 test('the document states the level where the dialect reads it, with its default', async () => {
   for (const dialect of ['svc', 'swarm'] as const) {
     const { api } = await startKit({ dialect });
-    const { paths } = (await api.main.inject({ url: '/openapi.json' })).json();
+    const { paths } = (await api.main.get('/openapi.json')).json();
     const levelOf = (path: string, method: string) =>
       paths[path][method].parameters.find(({ name }: { name: string }) => name.endsWith('redundancy-level'))
         ?.schema.default;
@@ -211,11 +209,7 @@ describe('content whose root is lost except for its replicas', () => {
     ['4', 200],
   ])('swarm: the size of bytes with level %s is %i', async (level, status) => {
     const { kit, reference } = await withoutRoot('swarm');
-    const answer = await kit.api.main.inject({
-      method: 'HEAD',
-      url: `/bytes/${reference}`,
-      headers: { 'swarm-redundancy-level': level },
-    });
+    const answer = await kit.api.main.head(`/bytes/${reference}`, { 'swarm-redundancy-level': level });
     expect(answer.statusCode).toBe(status);
   });
 });

@@ -12,7 +12,7 @@ import { type Kit, startKit } from './kit.ts';
 const PAID = { 'svc-postage-batch-id': BATCH };
 
 function post(kit: Kit, path: string, payload = 'hello', headers: Record<string, string> = PAID) {
-  return kit.api.main.inject({ method: 'POST', url: `/pss/send/${path}`, headers, payload });
+  return kit.api.main.post(`/pss/send/${path}`, payload, headers);
 }
 
 describe('POST /pss/send/{topic}/{targets}', () => {
@@ -94,11 +94,9 @@ describe('POST /pss/send/{topic}/{targets}', () => {
   test('a longer body of unknown length is refused when it grows too long', async () => {
     const kit = await startKit();
     const payload = Readable.from([Buffer.alloc(4000), Buffer.alloc(200)]);
-    const answer = await kit.api.main.inject({
-      method: 'POST',
-      url: '/pss/send/topic/aa',
-      headers: { ...PAID, 'transfer-encoding': 'chunked' },
-      payload,
+    const answer = await kit.api.main.post('/pss/send/topic/aa', payload, {
+      ...PAID,
+      'transfer-encoding': 'chunked',
     });
     expect(answer.json()).toMatchObject({ code: 413, message: 'pss send failed' });
   });

@@ -112,7 +112,7 @@ describe('state of the node', () => {
     await reserve.setRadius(4);
     cache.put(chunkNo(0x90));
     await tags.create();
-    const { statusCode, body } = await api.debug.inject({ url: '/debugstore' });
+    const { statusCode, body } = await api.debug.get('/debugstore');
     expect(statusCode).toBe(200);
     expect(JSON.parse(body)).toEqual({
       Upload: { TotalUploaded: 2, TotalSynced: 1, PendingUpload: 1 },
@@ -131,14 +131,14 @@ describe('state of the node', () => {
 
   test('a node without a backlog says how full its reserve is', async () => {
     const { api } = await startKit();
-    const { statusCode, body } = await api.debug.inject({ url: '/status/backlog' });
+    const { statusCode, body } = await api.debug.get('/status/backlog');
     expect(statusCode).toBe(200);
     expect(JSON.parse(body)).toEqual({
       reserve: { capacity: 1000, size: 0, sizeWithinRadius: 0, storageRadius: 3, full: false, leftovers: [] },
       disk: { full: false },
       uploads: [],
     });
-    expect((await api.main.inject({ url: '/status/backlog' })).statusCode).toBe(404);
+    expect((await api.main.get('/status/backlog')).statusCode).toBe(404);
   });
 
   test('chunks that cannot be placed are reported by neighbourhood', async () => {
@@ -153,7 +153,7 @@ describe('state of the node', () => {
       },
       uploads: [{ neighbourhood: '01', ...held }],
     };
-    expect((await api.debug.inject({ url: '/status/backlog' })).json()).toMatchObject({
+    expect((await api.debug.get('/status/backlog')).json()).toMatchObject({
       reserve: {
         full: true,
         missing: '011',
@@ -186,7 +186,7 @@ describe('state of the node', () => {
   });
 
   test('robots are kept away', async () => {
-    const { body } = await (await startKit()).api.main.inject({ url: '/robots.txt' });
+    const { body } = await (await startKit()).api.main.get('/robots.txt');
     expect(body).toBe('User-agent: *\nDisallow: /\n');
   });
 });
@@ -195,7 +195,7 @@ describe('the welcome message', () => {
   test('can be set and is returned', async () => {
     const { api } = await startKit();
     const payload = { welcomeMessage: 'good day' };
-    const set = await api.main.inject({ method: 'POST', url: '/welcome-message', payload });
+    const set = await api.main.post('/welcome-message', payload);
     expect(set.json()).toEqual({
       status: 'ok',
       ...VERSIONS,
@@ -203,13 +203,12 @@ describe('the welcome message', () => {
       code: 200,
       message: 'OK',
     });
-    expect((await api.main.inject({ url: '/welcome-message' })).json()).toEqual(payload);
+    expect((await api.main.get('/welcome-message')).json()).toEqual(payload);
   });
 
   test('may be 140 bytes long', async () => {
     const { api } = await startKit();
-    const set = (welcomeMessage: string) =>
-      api.main.inject({ method: 'POST', url: '/welcome-message', payload: { welcomeMessage } });
+    const set = (welcomeMessage: string) => api.main.post('/welcome-message', { welcomeMessage });
     expect((await set('é'.repeat(70))).statusCode).toBe(200);
     expect((await set(`${'é'.repeat(70)}x`)).json()).toEqual({
       code: 400,
@@ -219,7 +218,7 @@ describe('the welcome message', () => {
 
   test.each(['', '{', '"text"', '{"welcomeMessage":5}'])('body %j is refused', async (payload) => {
     const { api } = await startKit();
-    const { statusCode, body } = await api.main.inject({ method: 'POST', url: '/welcome-message', payload });
+    const { statusCode, body } = await api.main.post('/welcome-message', payload);
     expect([statusCode, JSON.parse(body).code]).toEqual([400, 400]);
     expect(JSON.parse(body).message).not.toBe('');
   });
@@ -229,13 +228,13 @@ describe('peers', () => {
   test('are listed and disconnected', async () => {
     const { api, knobs } = await startKit();
     knobs.peers = [peer(7)];
-    expect((await api.main.inject({ url: '/peers' })).json()).toEqual({
+    expect((await api.main.get('/peers')).json()).toEqual({
       peers: [{ address: PEER, fullNode: true }],
     });
-    const gone = await api.main.inject({ method: 'DELETE', url: `/peers/${PEER}` });
+    const gone = await api.main.delete(`/peers/${PEER}`);
     expect(gone.json()).toEqual({ code: 200, message: 'OK' });
     expect(knobs.peers).toEqual([]);
-    const again = await api.main.inject({ method: 'DELETE', url: `/peers/${PEER}` });
+    const again = await api.main.delete(`/peers/${PEER}`);
     expect(again.json()).toEqual({ code: 404, message: 'peer not found' });
   });
 
@@ -269,7 +268,7 @@ describe('peers', () => {
   test('connecting returns the overlay', async () => {
     const { api, knobs } = await startKit();
     const underlay = 'ip4/127.0.0.1/tcp/1634/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF';
-    const answer = await api.main.inject({ method: 'POST', url: `/connect/${underlay}` });
+    const answer = await api.main.post(`/connect/${underlay}`);
     expect(answer.json()).toEqual({ address: PEER });
     expect(knobs.connected).toEqual([`/${underlay}`]);
   });
@@ -420,9 +419,9 @@ describe('status', () => {
       await held.promise;
       return request(...args);
     };
-    const first = api.main.inject({ url: '/status/peers' });
+    const first = api.main.get('/status/peers');
     await new Promise(setImmediate);
-    expect((await api.debug.inject({ url: '/status/peers' })).json()).toEqual({
+    expect((await api.debug.get('/status/peers')).json()).toEqual({
       code: 429,
       message: 'simultaneous operations not supported',
     });

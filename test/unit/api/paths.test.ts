@@ -58,7 +58,7 @@ describe('a request target', () => {
     'a percent-encoded path variable arrives as it was before encoding',
     async (rest) => {
       const name = `g${rest}`;
-      const answer = await api.main.inject({ url: `/bytes/${encodeURIComponent(name)}` });
+      const answer = await api.main.get(`/bytes/${encodeURIComponent(name)}`);
       expect(answer.json().reasons[0]).toContain(`failed parsing CID ${name} err `);
     },
   );

@@ -124,7 +124,7 @@ describe('a pinned root', () => {
   test('counts in the store', async () => {
     const { kit, reference } = await withFile();
     await answerOf(kit, 'POST', `/pins/${reference}`);
-    const { Pinning } = (await kit.api.debug.inject({ url: '/debugstore' })).json();
+    const { Pinning } = (await kit.api.debug.get('/debugstore')).json();
     expect(Pinning).toEqual({ TotalCollections: 1, TotalChunks: 6 });
   });
 });
@@ -147,7 +147,7 @@ describe('GET /pins/check', () => {
 
   test('svc: one array, with a record for every root', async () => {
     const { api } = await pinned('svc', 300);
-    const answer = await api.main.inject({ url: '/pins/check' });
+    const answer = await api.main.get('/pins/check');
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
     const records = answer.json<Record<string, unknown>[]>();
     expect(records).toHaveLength(300);
@@ -159,7 +159,7 @@ describe('GET /pins/check', () => {
 
   test('swarm: one record per line', async () => {
     const { api } = await pinned('swarm', 3);
-    const lines = (await api.main.inject({ url: '/pins/check' })).body.trimEnd().split('\n');
+    const lines = (await api.main.get('/pins/check')).body.trimEnd().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as { total: number }).total)).toEqual([2, 1, 1]);
   });
 
@@ -168,18 +168,18 @@ describe('GET /pins/check', () => {
     ['swarm', ''],
   ] as const)('%s: without pins %j', async (dialect, body) => {
     const { api } = await startKit({ dialect });
-    const answer = await api.main.inject({ url: '/pins/check' });
+    const answer = await api.main.get('/pins/check');
     expect([answer.statusCode, answer.body.trim()]).toEqual([200, body]);
   });
 
   test('of one root is its record, of an unpinned one a record of zeros', async () => {
     const { api } = await pinned('svc', 3);
     const reference = `00000002${'01'.repeat(28)}`;
-    const one = await api.main.inject({ url: `/pins/check?ref=${reference}` });
+    const one = await api.main.get(`/pins/check?ref=${reference}`);
     expect(one.json()).toEqual([{ reference, total: 1, missing: 0, invalid: 0 }]);
-    const none = await api.main.inject({ url: `/pins/check?ref=${STRANGE}` });
+    const none = await api.main.get(`/pins/check?ref=${STRANGE}`);
     expect(none.json()).toEqual([{ reference: STRANGE, total: 0, missing: 0, invalid: 0 }]);
-    const bad = await api.main.inject({ url: '/pins/check?ref=x' });
+    const bad = await api.main.get('/pins/check?ref=x');
     expect([bad.statusCode, bad.json().reasons]).toEqual([400, ["ref: invalid hex byte: U+0078 'x'"]]);
   });
 });
@@ -198,11 +198,11 @@ describe('uploads that are pinned', () => {
   test.each(UPLOADS)('%s %j stays on the node when it is pushed', async (url, headers, payload) => {
     for (const deferred of ['true', 'false']) {
       const kit = await startKit();
-      const answer = await kit.api.main.inject({
-        method: 'POST',
-        url,
-        headers: { ...PAID, ...headers, 'svc-pin': 'true', 'svc-deferred-upload': deferred },
-        payload: Buffer.from(payload),
+      const answer = await kit.api.main.post(url, Buffer.from(payload), {
+        ...PAID,
+        ...headers,
+        'svc-pin': 'true',
+        'svc-deferred-upload': deferred,
       });
       const { reference } = answer.json<{ reference: string }>();
       expect(answer.statusCode).toBe(201);
@@ -213,7 +213,7 @@ describe('uploads that are pinned', () => {
       expect(kit.knobs.pushed).toEqual([]);
       for (const push of waiting) await uploads.report(push, 'synced');
       for (const { chunk: each } of waiting) expect(kit.services.store.chunks.has(each.address)).toBe(true);
-      const check = await kit.api.main.inject({ url: `/pins/check?ref=${reference}` });
+      const check = await kit.api.main.get(`/pins/check?ref=${reference}`);
       expect(check.json()).toEqual([{ reference, total: waiting.length, missing: 0, invalid: 0 }]);
     }
   });
@@ -221,15 +221,10 @@ describe('uploads that are pinned', () => {
   test('outside a deferred session also have a tag', async () => {
     const kit = await startKit();
     const headers = { ...PAID, 'svc-pin': 'true', 'svc-deferred-upload': 'false' };
-    const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'x' });
+    const answer = await kit.api.main.post('/bytes', 'x', headers);
     expect(answer.headers['svc-tag']).toBe('1');
     const strange = { ...headers, 'svc-tag': '7' };
-    const refused = await kit.api.main.inject({
-      method: 'POST',
-      url: '/bytes',
-      headers: strange,
-      payload: 'x',
-    });
+    const refused = await kit.api.main.post('/bytes', 'x', strange);
     expect(refused.json()).toEqual({ code: 404, message: 'tag not found' });
   });
 
@@ -237,7 +232,7 @@ describe('uploads that are pinned', () => {
     const kit = await startKit();
     kit.knobs.doneError = new Error('disk full');
     const headers = { ...PAID, 'svc-pin': 'true' };
-    const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'x' });
+    const answer = await kit.api.main.post('/bytes', 'x', headers);
     expect(answer.json()).toEqual({ code: 500, message: 'done split failed' });
     expect(await answerOf(kit, 'GET', '/pins')).toEqual([200, { references: [] }]);
     expect(await kit.services.store.chunkTotals()).toEqual({ chunks: 0, shared: 0, references: 0 });
@@ -247,7 +242,7 @@ describe('uploads that are pinned', () => {
     const kit = await startKit();
     const headers = { ...PAID, 'svc-pin': 'true' };
     for (let i = 0; i < 2; i++) {
-      const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'x' });
+      const answer = await kit.api.main.post('/bytes', 'x', headers);
       expect(answer.statusCode).toBe(201);
     }
     expect(kit.services.store.pins.totals()).toEqual({ collections: 1, chunks: 1 });

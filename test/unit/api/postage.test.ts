@@ -24,7 +24,7 @@ const OWN = {
 
 describe('own batches', () => {
   test('existing ones are listed, usable or not', async () => {
-    const { stamps } = (await (await startKit()).api.main.inject({ url: '/stamps' })).json();
+    const { stamps } = (await (await startKit()).api.main.get('/stamps')).json();
     expect(stamps).toEqual([
       OWN,
       { ...OWN, batchID: toHex(YOUNG_BATCH_ID), blockNumber: 119, usable: false },
@@ -33,7 +33,7 @@ describe('own batches', () => {
 
   test('svc: all of them, including the expired', async () => {
     const { api } = await startKit();
-    const { stamps } = (await api.main.inject({ url: '/stamps?all=true' })).json();
+    const { stamps } = (await api.main.get('/stamps?all=true')).json();
     const gone = {
       batchID: toHex(EXPIRED_BATCH_ID),
       blockNumber: 5,
@@ -55,13 +55,13 @@ describe('own batches', () => {
     ['', 2],
   ])('svc: %s lists %i', async (query, count) => {
     const { api } = await startKit();
-    expect((await api.main.inject({ url: `/stamps${query}` })).json().stamps).toHaveLength(count);
+    expect((await api.main.get(`/stamps${query}`)).json().stamps).toHaveLength(count);
   });
 
   test('swarm: the parameter and the member are unknown', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
     for (const all of ['true', 'maybe']) {
-      const { stamps } = (await api.main.inject({ url: `/stamps?all=${all}` })).json();
+      const { stamps } = (await api.main.get(`/stamps?all=${all}`)).json();
       expect(stamps).toHaveLength(2);
       expect('expired' in stamps[0]).toBe(false);
       expect('displaced' in stamps[0]).toBe(false);
@@ -70,8 +70,8 @@ describe('own batches', () => {
 
   test('one of them, and its buckets', async () => {
     const { api } = await startKit();
-    expect((await api.main.inject({ url: `/stamps/${BATCH}` })).json()).toEqual(OWN);
-    const { buckets, ...rest } = (await api.main.inject({ url: `/stamps/${BATCH}/buckets` })).json();
+    expect((await api.main.get(`/stamps/${BATCH}`)).json()).toEqual(OWN);
+    const { buckets, ...rest } = (await api.main.get(`/stamps/${BATCH}/buckets`)).json();
     expect(rest).toEqual({ depth: 20, bucketDepth: 16, bucketUpperBound: 16 });
     expect(buckets).toHaveLength(65_536);
     expect(buckets.slice(1, 3)).toEqual([
@@ -82,7 +82,7 @@ describe('own batches', () => {
 
   test.each(['', '/buckets'])('errors of /stamps/{batch_id}%s', async (rest) => {
     const { api, knobs } = await startKit();
-    const answerOf = async (id: string) => (await api.main.inject({ url: `/stamps/${id}${rest}` })).json();
+    const answerOf = async (id: string) => (await api.main.get(`/stamps/${id}${rest}`)).json();
     expect(await answerOf('00'.repeat(32))).toEqual({ code: 404, message: 'issuer does not exist' });
     expect(await answerOf(toHex(YOUNG_BATCH_ID))).toEqual({ code: 400, message: 'batch not usable' });
     expect(await answerOf('ab'.repeat(31))).toEqual({
@@ -98,7 +98,7 @@ describe('own batches', () => {
   test('a new one whose creation has not been read yet is listed but not usable', async () => {
     const { api, knobs } = await startKit();
     knobs.justBought = true;
-    const { stamps } = (await api.main.inject({ url: '/stamps' })).json();
+    const { stamps } = (await api.main.get('/stamps')).json();
     expect(stamps[2]).toEqual({
       ...OWN,
       batchID: toHex(NEW_BATCH_ID),
@@ -106,22 +106,22 @@ describe('own batches', () => {
       usable: false,
       batchTTL: -1,
     });
-    const own = await api.main.inject({ url: `/stamps/${toHex(NEW_BATCH_ID)}` });
+    const own = await api.main.get(`/stamps/${toHex(NEW_BATCH_ID)}`);
     expect(own.json()).toEqual({ code: 400, message: 'batch not usable' });
   });
 
   test('an expired one by its id: svc returns it, swarm does not know it', async () => {
     const url = `/stamps/${toHex(EXPIRED_BATCH_ID)}`;
-    const told = await (await startKit()).api.main.inject({ url });
+    const told = await (await startKit()).api.main.get(url);
     expect(told.json()).toMatchObject({ exists: false, usable: false, expired: true, batchTTL: -1 });
-    const unknown = await (await startKit({ dialect: 'swarm' })).api.main.inject({ url });
+    const unknown = await (await startKit({ dialect: 'swarm' })).api.main.get(url);
     expect(unknown.json()).toEqual({ code: 404, message: 'issuer does not exist' });
   });
 
   test('a list that cannot be made', async () => {
     const { api, knobs } = await startKit();
     knobs.failing.add('issuers');
-    expect((await api.main.inject({ url: '/stamps' })).json()).toEqual({
+    expect((await api.main.get('/stamps')).json()).toEqual({
       code: 500,
       message: 'unable to check batch',
     });
@@ -196,7 +196,7 @@ describe('POST /stamps/{amount}/{depth}', () => {
   test('swarm: a gas price that is too low is a failure, as on the public network', async () => {
     const { api, knobs } = await startKit({ dialect: 'swarm' });
     knobs.buyError = new ChainError('GAS_PRICE_TOO_LOW', 'below 7');
-    const answer = await api.main.inject({ method: 'POST', url: '/stamps/1000/20' });
+    const answer = await api.main.post('/stamps/1000/20');
     expect(answer.json()).toEqual({ code: 500, message: 'cannot create batch' });
   });
 
@@ -220,10 +220,10 @@ describe('POST /stamps/{amount}/{depth}', () => {
     const { answer, api, knobs } = await buy('/stamps/1000/20', {}, { buyError });
     expect(answer.json()).toEqual({ ...failed, reasons: [`${reason.field}: ${reason.error}`] });
     knobs.buyError = undefined;
-    expect((await api.main.inject({ method: 'POST', url: '/stamps/1000/20' })).statusCode).toBe(201);
+    expect((await api.main.post('/stamps/1000/20')).statusCode).toBe(201);
     const swarm = await startKit({ dialect: 'swarm' });
     swarm.knobs.buyError = buyError;
-    expect((await swarm.api.main.inject({ method: 'POST', url: '/stamps/1000/20' })).json()).toEqual({
+    expect((await swarm.api.main.post('/stamps/1000/20')).json()).toEqual({
       ...failed,
       reasons: [reason],
     });
@@ -259,13 +259,13 @@ describe.each([
     const { api, knobs } = await startKit();
     const held = Promise.withResolvers<void>();
     knobs.buying = held.promise;
-    const buying = api.main.inject({ method: 'POST', url: '/stamps/1000/20' });
+    const buying = api.main.post('/stamps/1000/20');
     await new Promise(setImmediate);
     const busy = { code: 429, message: 'simultaneous on-chain operations not supported' };
-    expect((await api.main.inject({ method: 'PATCH', url })).json()).toEqual(busy);
+    expect((await api.main.patch(url)).json()).toEqual(busy);
     held.resolve();
     expect((await buying).statusCode).toBe(201);
-    expect((await api.main.inject({ method: 'PATCH', url })).statusCode).toBe(202);
+    expect((await api.main.patch(url)).statusCode).toBe(202);
   });
 
   test.each([
@@ -304,7 +304,7 @@ test.each([
   ['swarm', '0', 202],
 ] as const)('in the %s dialect, a top-up of %s is answered %i', async (dialect, amount, status) => {
   const { api, knobs } = await startKit({ dialect });
-  const answer = await api.main.inject({ method: 'PATCH', url: `/stamps/topup/${BATCH}/${amount}` });
+  const answer = await api.main.patch(`/stamps/topup/${BATCH}/${amount}`);
   expect(answer.statusCode).toBe(status);
   if (status === 400) expect(answer.json().reasons).toEqual(['amount: want min:1']);
   expect(knobs.bought).toHaveLength(status === 202 ? 1 : 0);
@@ -315,9 +315,9 @@ describe('PATCH /stamps/{batch_id}', () => {
 
   test('gives the batch another label', async () => {
     const { api } = await startKit();
-    const answer = await api.main.inject({ method: 'PATCH', url, payload: { label: 'new' } });
+    const answer = await api.main.patch(url, { label: 'new' });
     expect([answer.statusCode, answer.json()]).toEqual([200, { code: 200, message: 'OK' }]);
-    expect((await api.main.inject({ url })).json().label).toBe('new');
+    expect((await api.main.get(url)).json().label).toBe('new');
   });
 
   test.each([
@@ -330,15 +330,14 @@ describe('PATCH /stamps/{batch_id}', () => {
     [`{"label":"${'x'.repeat(1024)}"}`, 413, 'Request Entity Too Large'],
   ])('body %s: %i %s', async (payload, code, message) => {
     const { api } = await startKit();
-    expect((await api.main.inject({ method: 'PATCH', url, payload })).json()).toEqual({ code, message });
-    expect((await api.main.inject({ url })).json().label).toBe('label');
+    expect((await api.main.patch(url, payload)).json()).toEqual({ code, message });
+    expect((await api.main.get(url)).json().label).toBe('label');
   });
 
   test('errors of the batch come after those of the body', async () => {
     const { api, knobs } = await startKit();
     const unknown = `/stamps/${'00'.repeat(32)}`;
-    const patch = async (target: string, payload: object) =>
-      (await api.main.inject({ method: 'PATCH', url: target, payload })).json();
+    const patch = async (target: string, payload: object) => (await api.main.patch(target, payload)).json();
     expect(await patch(unknown, {})).toEqual({ code: 400, message: 'label is required' });
     expect(await patch(unknown, { label: 'new' })).toEqual({ code: 404, message: 'issuer does not exist' });
     knobs.failing.add('relabel');
@@ -349,13 +348,13 @@ describe('PATCH /stamps/{batch_id}', () => {
 describe('GET /batches/{batch_id}', () => {
   test('is the same as in the list', async () => {
     const { api } = await startKit();
-    const { batches } = (await api.main.inject({ url: '/batches' })).json();
-    expect((await api.main.inject({ url: `/batches/${BATCH}` })).json()).toEqual(batches[0]);
+    const { batches } = (await api.main.get('/batches')).json();
+    expect((await api.main.get(`/batches/${BATCH}`)).json()).toEqual(batches[0]);
   });
 
   test('errors', async () => {
     const { api, knobs } = await startKit();
-    const answerOf = async (id: string) => (await api.main.inject({ url: `/batches/${id}` })).json();
+    const answerOf = async (id: string) => (await api.main.get(`/batches/${id}`)).json();
     expect(await answerOf('00'.repeat(32))).toEqual({ code: 404, message: 'batch not found' });
     expect((await answerOf('abcd')).reasons).toEqual(['batch_id: want len:32']);
     knobs.failing.add('batch');
@@ -365,7 +364,7 @@ describe('GET /batches/{batch_id}', () => {
 
 describe('GET /batches', () => {
   test('every live batch of the network', async () => {
-    const { batches } = (await (await startKit()).api.main.inject({ url: '/batches' })).json();
+    const { batches } = (await (await startKit()).api.main.get('/batches')).json();
     expect(batches).toHaveLength(2);
     expect(batches[0]).toEqual({
       batchID: BATCH,
@@ -384,7 +383,7 @@ describe('GET /batches', () => {
   test('a list that cannot be made', async () => {
     const { api, knobs } = await startKit();
     knobs.failing.add('batches');
-    expect((await api.main.inject({ url: '/batches' })).json()).toEqual({
+    expect((await api.main.get('/batches')).json()).toEqual({
       code: 500,
       message: 'unable to iterate all batches',
     });

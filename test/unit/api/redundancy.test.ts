@@ -15,11 +15,10 @@ async function uploaded(
   url = '/bytes',
 ): Promise<{ reader: Kit; reference: string; chunks: ChunkMap; replicas: string[] }> {
   const uploader = await startKit();
-  const answer = await uploader.api.main.inject({
-    method: 'POST',
-    url,
-    headers: { 'svc-postage-batch-id': BATCH, 'svc-deferred-upload': 'false', ...headers },
-    payload: CONTENT,
+  const answer = await uploader.api.main.post(url, CONTENT, {
+    'svc-postage-batch-id': BATCH,
+    'svc-deferred-upload': 'false',
+    ...headers,
   });
   expect(answer.statusCode).toBe(201);
   const chunks = new ChunkMap();
@@ -49,7 +48,7 @@ function get(
   { reader, reference }: { reader: Kit; reference: string },
   headers: Record<string, string> = {},
 ) {
-  return reader.api.main.inject({ url: `/bytes/${reference}`, headers });
+  return reader.api.main.get(`/bytes/${reference}`, headers);
 }
 
 describe('an upload with redundancy', () => {
@@ -67,11 +66,11 @@ describe('an upload with redundancy', () => {
       const kit = await startKit();
       const headers = { 'svc-postage-batch-id': BATCH, 'svc-redundancy-level': String(input.level) };
       const payload = Buffer.from(generate('i mod 251', input.length));
-      const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload });
+      const answer = await kit.api.main.post('/bytes', payload, headers);
       expect(answer.json().reference).toBe(expected.reference);
       const split = expected.dataAndIntermediateChunks + expected.parityChunks + 2 ** input.level;
       expect(kit.services.store.tags.get(1)?.split).toBe(split);
-      const head = await kit.api.main.inject({ method: 'HEAD', url: `/bytes/${expected.reference}` });
+      const head = await kit.api.main.head(`/bytes/${expected.reference}`);
       expect(head.headers['content-length']).toBe(String(input.length));
     },
   );
@@ -81,7 +80,7 @@ describe('an upload with redundancy', () => {
     for (const level of ['0', '1', '4']) {
       const kit = await startKit();
       const headers = { 'svc-postage-batch-id': BATCH, 'svc-redundancy-level': level };
-      const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'short' });
+      const answer = await kit.api.main.post('/bytes', 'short', headers);
       references.add(answer.json().reference);
     }
     expect(references.size).toBe(1);
@@ -151,7 +150,7 @@ describe('a lost root', () => {
     file.reader.knobs.network.delete(root);
     for (const replica of file.replicas.slice(1)) file.reader.knobs.network.delete(replica);
     const url = `/bytes/${file.reference}`;
-    const head = await file.reader.api.main.inject({ method: 'HEAD', url });
+    const head = await file.reader.api.main.head(url);
     expect(head.headers['content-length']).toBe(String(CONTENT.length));
     expect((await get(file)).rawPayload.equals(CONTENT)).toBe(true);
     expect(file.reader.services.store.chunks.has(fromHex(root))).toBe(true);
@@ -176,7 +175,7 @@ describe('a lost root', () => {
     );
     expect(roots.size).toBeGreaterThan(2);
     for (const root of roots) file.reader.knobs.network.delete(root);
-    const answer = await file.reader.api.main.inject({ url: `/svc/${file.reference}/a.txt` });
+    const answer = await file.reader.api.main.get(`/svc/${file.reference}/a.txt`);
     expect(answer.statusCode).toBe(200);
     expect(answer.rawPayload.equals(CONTENT)).toBe(true);
   });

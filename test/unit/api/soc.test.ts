@@ -18,7 +18,7 @@ const reference = toHex(soc.chunk.address);
 
 function post(kit: Kit, request: { url?: string; headers?: Record<string, string>; payload?: Buffer } = {}) {
   const { url = soc.url, headers = PAID, payload = soc.wrapped } = request;
-  return kit.api.main.inject({ method: 'POST', url, headers, payload });
+  return kit.api.main.post(url, payload, headers);
 }
 
 /** @returns the same URL with another part of it */
@@ -146,7 +146,7 @@ describe('POST /soc/{owner}/{id}', () => {
   test('a body of unknown length is cut off at its limit', async () => {
     const kit = await startKit();
     const payload = Readable.from([Buffer.alloc(4000), Buffer.alloc(4000)]);
-    const answer = await kit.api.main.inject({ method: 'POST', url: soc.url, headers: PAID, payload });
+    const answer = await kit.api.main.post(soc.url, payload, PAID);
     expect(answer.statusCode).toBe(413);
   });
 
@@ -170,7 +170,7 @@ test('an update that the cache hides is read without the cache', async () => {
   const address = toHex(older.chunk.address);
   const read = async (cache: string) => {
     const url = older.url.replace(/\?.*/, '');
-    return (await kit.api.main.inject({ url, headers: { 'svc-cache': cache } })).body;
+    return (await kit.api.main.get(url, { 'svc-cache': cache })).body;
   };
   kit.knobs.network.set(address, older.chunk);
   expect(await read('true')).toBe('older');
@@ -191,7 +191,7 @@ describe('GET /soc/{owner}/{id}', () => {
     'returns the content, its signature, its ETag (%s)',
     async (dialect) => {
       const { api } = await holding(dialect);
-      const answer = await api.main.inject({ url: readUrl });
+      const answer = await api.main.get(readUrl);
       expect([answer.statusCode, answer.body]).toEqual([200, 'hello']);
       expect(answer.headers).toMatchObject({
         'content-type': 'application/octet-stream',
@@ -207,7 +207,7 @@ describe('GET /soc/{owner}/{id}', () => {
   test('with only-root-chunk returns span and payload of the wrapped chunk, whatever the range', async () => {
     const { api } = await holding();
     const headers = { 'svc-only-root-chunk': 'true', range: 'bytes=0-0' };
-    const answer = await api.main.inject({ url: readUrl, headers });
+    const answer = await api.main.get(readUrl, headers);
     expect([answer.statusCode, answer.rawPayload]).toEqual([200, soc.wrapped]);
     expect(answer.headers['content-length']).toBe('13');
     expect(answer.headers['svc-soc-signature']).toBe(soc.signature);
@@ -225,7 +225,7 @@ describe('GET /soc/{owner}/{id}', () => {
     for (const chunk of chunks) kit.knobs.network.set(toHex(chunk.address), chunk);
     const long = socOf(root);
     kit.knobs.network.set(toHex(long.chunk.address), long.chunk);
-    const answer = await kit.api.main.inject({ url: readUrl, headers: { range: 'bytes=4090-4105' } });
+    const answer = await kit.api.main.get(readUrl, { range: 'bytes=4090-4105' });
     expect([answer.statusCode, answer.body]).toEqual([206, data.toString().slice(4090, 4106)]);
   });
 
@@ -235,22 +235,22 @@ describe('GET /soc/{owner}/{id}', () => {
     [{ 'if-match': '"other"' }, 412, ''],
     [{ range: 'bytes=5-' }, 416, 'invalid range: failed to overlap\n'],
   ])('%j: %i', async (headers: Record<string, string>, status, body) => {
-    const answer = await (await holding()).api.main.inject({ url: readUrl, headers });
+    const answer = await (await holding()).api.main.get(readUrl, headers);
     expect([answer.statusCode, answer.body]).toEqual([status, body]);
   });
 
   test('no node has it, or no node could be asked: 404', async () => {
     const kit = await startKit();
     const missing = { code: 404, message: 'requested chunk cannot be retrieved' };
-    expect((await kit.api.main.inject({ url: readUrl })).json()).toEqual(missing);
+    expect((await kit.api.main.get(readUrl)).json()).toEqual(missing);
     kit.knobs.networkError = () => new Error('no peer');
-    expect((await kit.api.main.inject({ url: readUrl })).json()).toEqual(missing);
+    expect((await kit.api.main.get(readUrl)).json()).toEqual(missing);
   });
 
   test('a chunk without an owner at the address is 500', async () => {
     const kit = await startKit();
     kit.knobs.network.set(reference, { ...makeCac(1n, Buffer.from('x')), address: soc.chunk.address });
-    expect((await kit.api.main.inject({ url: readUrl })).json()).toEqual({
+    expect((await kit.api.main.get(readUrl)).json()).toEqual({
       code: 500,
       message: 'chunk is not a single owner chunk',
     });
@@ -259,10 +259,10 @@ describe('GET /soc/{owner}/{id}', () => {
   test('a bad time limit is refused, and so is an empty id', async () => {
     const { api } = await holding();
     const headers = { 'svc-chunk-retrieval-timeout': 'soon' };
-    expect((await api.main.inject({ url: readUrl, headers })).json()).toEqual({
+    expect((await api.main.get(readUrl, headers)).json()).toEqual({
       code: 400,
       message: 'could not parse headers',
     });
-    expect((await api.main.inject({ url: `/soc/${owner}/` })).statusCode).toBe(404);
+    expect((await api.main.get(`/soc/${owner}/`)).statusCode).toBe(404);
   });
 });

@@ -29,24 +29,24 @@ describe('GET /stewardship/{reference}', () => {
     const kit = await startKit();
     const { url, store } = await file();
     onNetwork(kit, store);
-    expect((await kit.api.main.inject({ url })).json()).toEqual({ isRetrievable: true });
+    expect((await kit.api.main.get(url)).json()).toEqual({ isRetrievable: true });
   });
 
   test('is false for what only this node has, in whole or in part', async () => {
     const kit = await startKit();
     const { url, reference, store } = await file();
     await locally(kit, reference, store);
-    expect((await kit.api.main.inject({ url })).json()).toEqual({ isRetrievable: false });
+    expect((await kit.api.main.get(url)).json()).toEqual({ isRetrievable: false });
     onNetwork(kit, store);
     kit.knobs.network.delete([...store.chunks.keys()][1]!);
-    expect((await kit.api.main.inject({ url })).json()).toEqual({ isRetrievable: false });
+    expect((await kit.api.main.get(url)).json()).toEqual({ isRetrievable: false });
   });
 
   test('is false when there is no peer to ask', async () => {
     const kit = await startKit();
     kit.knobs.networkError = () => new RetrievalError('NO_PEER', 'no peer found');
     const { url } = await file();
-    expect((await kit.api.main.inject({ url })).json()).toEqual({ isRetrievable: false });
+    expect((await kit.api.main.get(url)).json()).toEqual({ isRetrievable: false });
   });
 
   test('any other failure is reported', async () => {
@@ -54,7 +54,7 @@ describe('GET /stewardship/{reference}', () => {
     kit.knobs.networkError = () => new Error('broken');
     const { url } = await file();
     for (const asked of [url, `/stewardship/${'ab'.repeat(32)}`])
-      expect((await kit.api.main.inject({ url: asked })).json()).toEqual({
+      expect((await kit.api.main.get(asked)).json()).toEqual({
         code: 500,
         message: 'is retrievable check failed',
       });
@@ -88,7 +88,7 @@ describe('PUT /stewardship/{reference}', () => {
       code: 404,
       message: 'unable to find old batch for reference, provide new batch id',
     });
-    await kit.api.main.inject({ method: 'POST', url: '/bytes', headers: paid, payload });
+    await kit.api.main.post('/bytes', payload, paid);
     expect((await put(kit, url)).statusCode).toBe(200);
     expect(kit.knobs.pushed.map(({ batchId }) => batchId)).toEqual([BATCH, BATCH, BATCH]);
   });

@@ -6,7 +6,7 @@ const REFERENCE = 'ab'.repeat(32);
 describe('tags', () => {
   test('are created, shown, listed and deleted', async () => {
     const { api } = await startKit();
-    const made = await api.main.inject({ method: 'POST', url: '/tags', payload: 'ignored, no JSON' });
+    const made = await api.main.post('/tags', 'ignored, no JSON');
     const tag = {
       split: 0,
       seen: 0,
@@ -18,34 +18,30 @@ describe('tags', () => {
       startedAt: '2026-01-02T03:04:05.678Z',
     };
     expect([made.statusCode, made.json()]).toEqual([201, tag]);
-    const got = await api.main.inject({ url: '/tags/1' });
+    const got = await api.main.get('/tags/1');
     expect([got.statusCode, got.json()]).toEqual([200, tag]);
     for (const { headers } of [made, got])
       expect(headers['cache-control']).toBe('no-cache, private, max-age=0');
-    expect((await api.main.inject({ url: '/tags' })).json()).toEqual({ tags: [tag] });
-    const gone = await api.main.inject({ method: 'DELETE', url: '/tags/1' });
+    expect((await api.main.get('/tags')).json()).toEqual({ tags: [tag] });
+    const gone = await api.main.delete('/tags/1');
     expect([gone.statusCode, gone.body]).toEqual([204, '']);
-    expect((await api.main.inject({ url: '/tags' })).json()).toEqual({ tags: [] });
+    expect((await api.main.get('/tags')).json()).toEqual({ tags: [] });
   });
 
   test('an even second is written without a fraction', async () => {
     const { api, knobs } = await startKit();
     knobs.nowMs = Date.UTC(2026, 0, 2, 3, 4, 5);
-    expect((await api.main.inject({ method: 'POST', url: '/tags' })).json().startedAt).toBe(
-      '2026-01-02T03:04:05Z',
-    );
+    expect((await api.main.post('/tags')).json().startedAt).toBe('2026-01-02T03:04:05Z');
     knobs.nowMs += 500;
-    expect((await api.main.inject({ method: 'POST', url: '/tags' })).json().startedAt).toBe(
-      '2026-01-02T03:04:05.5Z',
-    );
+    expect((await api.main.post('/tags')).json().startedAt).toBe('2026-01-02T03:04:05.5Z');
   });
 
   test('pages are counted from the oldest', async () => {
     const { api } = await startKit();
-    for (let i = 0; i < 5; i++) await api.main.inject({ method: 'POST', url: '/tags' });
-    const { tags } = (await api.main.inject({ url: '/tags?offset=1&limit=2' })).json();
+    for (let i = 0; i < 5; i++) await api.main.post('/tags');
+    const { tags } = (await api.main.get('/tags?offset=1&limit=2')).json();
     expect(tags.map(({ uid }: { uid: number }) => uid)).toEqual([2, 3]);
-    expect((await api.main.inject({ url: '/tags?offset=9223372036854775807' })).json()).toEqual({ tags: [] });
+    expect((await api.main.get('/tags?offset=9223372036854775807')).json()).toEqual({ tags: [] });
   });
 
   test.each([
@@ -58,21 +54,21 @@ describe('tags', () => {
     ['swarm', 'limit=-1', { field: 'limit', error: 'want min:0' }],
   ] as const)('%s: ?%s is refused', async (dialect, query, reason) => {
     const { api } = await startKit({ dialect });
-    const answer = await api.main.inject({ url: `/tags?${query}` });
+    const answer = await api.main.get(`/tags?${query}`);
     expect(answer.json()).toEqual({ code: 400, message: 'invalid query params', reasons: [reason] });
   });
 
   test('swarm: no limit returns none, a large one is capped', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
-    await api.main.inject({ method: 'POST', url: '/tags' });
-    expect((await api.main.inject({ url: '/tags?limit=0' })).json()).toEqual({ tags: [] });
-    expect((await api.main.inject({ url: '/tags?limit=5000' })).json().tags).toHaveLength(1);
+    await api.main.post('/tags');
+    expect((await api.main.get('/tags?limit=0')).json()).toEqual({ tags: [] });
+    expect((await api.main.get('/tags?limit=5000')).json().tags).toHaveLength(1);
   });
 
   test('swarm: deleting a tag that does not exist is not an error', async () => {
     const { api } = await startKit({ dialect: 'swarm' });
-    expect((await api.main.inject({ method: 'DELETE', url: '/tags/7' })).statusCode).toBe(204);
-    expect((await api.main.inject({ url: '/tags/7' })).statusCode).toBe(404);
+    expect((await api.main.delete('/tags/7')).statusCode).toBe(204);
+    expect((await api.main.get('/tags/7')).statusCode).toBe(404);
   });
 
   test.each(['GET', 'DELETE', 'PATCH'] as const)('%s of a tag that does not exist', async (method) => {
@@ -106,10 +102,10 @@ describe('tags', () => {
 
   test.each(['address', 'reference'])('PATCH gives the tag its %s and changes no counter', async (name) => {
     const { api } = await startKit();
-    await api.main.inject({ method: 'POST', url: '/tags' });
-    const answer = await api.main.inject({ method: 'PATCH', url: '/tags/1', payload: { [name]: REFERENCE } });
+    await api.main.post('/tags');
+    const answer = await api.main.patch('/tags/1', { [name]: REFERENCE });
     expect([answer.statusCode, answer.json()]).toEqual([200, { code: 200, message: 'ok' }]);
-    expect((await api.main.inject({ url: '/tags/1' })).json()).toMatchObject({
+    expect((await api.main.get('/tags/1')).json()).toMatchObject({
       address: REFERENCE,
       split: 0,
       seen: 0,
@@ -118,9 +114,9 @@ describe('tags', () => {
 
   test('PATCH without a body is fine', async () => {
     const { api } = await startKit();
-    await api.main.inject({ method: 'POST', url: '/tags' });
-    expect((await api.main.inject({ method: 'PATCH', url: '/tags/1' })).statusCode).toBe(200);
-    expect((await api.main.inject({ method: 'PATCH', url: '/tags/1', payload: {} })).statusCode).toBe(200);
+    await api.main.post('/tags');
+    expect((await api.main.patch('/tags/1')).statusCode).toBe(200);
+    expect((await api.main.patch('/tags/1', {})).statusCode).toBe(200);
   });
 
   test.each([
@@ -143,9 +139,9 @@ describe('tags', () => {
 
   test('PATCH that cannot close', async () => {
     const { api, knobs } = await startKit();
-    await api.main.inject({ method: 'POST', url: '/tags' });
+    await api.main.post('/tags');
     knobs.doneError = new Error('disk full');
-    expect((await api.main.inject({ method: 'PATCH', url: '/tags/1' })).json()).toEqual({
+    expect((await api.main.patch('/tags/1')).json()).toEqual({
       code: 500,
       message: 'done split: failed',
     });

@@ -45,8 +45,8 @@ describe('methods', () => {
   });
 
   test('HEAD is served only where it is listed', async () => {
-    expect((await api.main.inject({ method: 'HEAD', url: '/tags' })).statusCode).toBe(405);
-    expect((await api.main.inject({ method: 'HEAD', url: '/health' })).statusCode).toBe(200);
+    expect((await api.main.head('/tags')).statusCode).toBe(405);
+    expect((await api.main.head('/health')).statusCode).toBe(200);
   });
 
   test('the debug port lists its own methods', async () => {
@@ -81,7 +81,7 @@ describe('paths', () => {
   });
 
   test('a path with invalid percent-encoding is a bad request', async () => {
-    const answer = await api.main.inject({ url: '/bytes/%zz' });
+    const answer = await api.main.get('/bytes/%zz');
     expect(answer.statusCode).toBe(400);
     expect(answer.json()).toEqual({ code: 400, message: 'Bad Request' });
   });
@@ -106,7 +106,7 @@ describe('paths', () => {
   });
 
   test('a variable may be longer than the router expects by default', async () => {
-    const answer = await api.main.inject({ url: `/bytes/${'ab'.repeat(2000)}` });
+    const answer = await api.main.get(`/bytes/${'ab'.repeat(2000)}`);
     expect(answer.json().reasons).toEqual(['address: want len:32 or 64']);
   });
 });
@@ -121,7 +121,7 @@ describe('HEAD answers', () => {
     '/nowhere',
     '/tags',
   ])('HEAD %s has no body', async (url) => {
-    const answer = await (await startKit()).api.main.inject({ method: 'HEAD', url });
+    const answer = await (await startKit()).api.main.head(url);
     expect(answer.statusCode).toBeGreaterThanOrEqual(400);
     expect(answer.rawPayload).toHaveLength(0);
   });
@@ -169,8 +169,8 @@ describe('before the node has started', () => {
 describe('caching', () => {
   test('the main port sets no caching headers, the debug port forbids caching', async () => {
     const { api } = await startKit();
-    expect((await api.main.inject({ url: '/health' })).headers['cache-control']).toBeUndefined();
-    expect((await api.debug.inject({ url: '/health' })).headers['cache-control']).toBe(
+    expect((await api.main.get('/health')).headers['cache-control']).toBeUndefined();
+    expect((await api.debug.get('/health')).headers['cache-control']).toBe(
       'no-cache, no-store, must-revalidate',
     );
   });
@@ -212,7 +212,7 @@ describe('gates', () => {
   test('gas headers are read before the method is checked', async () => {
     const { api } = await startKit();
     const headers = { 'gas-price': 'x', 'gas-limit': '-1' };
-    const answer = await api.main.inject({ method: 'GET', url: '/stamps/1/20', headers });
+    const answer = await api.main.get('/stamps/1/20', headers);
     expect(answer.json()).toEqual({
       code: 400,
       message: 'invalid header params',
@@ -230,23 +230,23 @@ describe('gates', () => {
     const { api, knobs } = await startKit();
     const held = Promise.withResolvers<void>();
     knobs.buying = held.promise;
-    const first = api.main.inject({ method: 'POST', url: '/stamps/1000/20' });
+    const first = api.main.post('/stamps/1000/20');
     await new Promise(setImmediate);
-    const second = await api.debug.inject({ method: 'POST', url: '/stamps/1000/20' });
+    const second = await api.debug.post('/stamps/1000/20');
     expect(second.json()).toEqual({ code: 429, message: 'simultaneous on-chain operations not supported' });
     held.resolve();
     expect((await first).statusCode).toBe(201);
-    expect((await api.main.inject({ method: 'POST', url: '/stamps/1000/20' })).statusCode).toBe(201);
+    expect((await api.main.post('/stamps/1000/20')).statusCode).toBe(201);
   });
 
   test('a purchase that fails frees its slot', async () => {
     const { api, knobs } = await startKit();
     knobs.buyError = new Error('reverted');
-    expect((await api.main.inject({ method: 'POST', url: '/stamps/1000/20' })).statusCode).toBe(500);
-    expect((await api.main.inject({ method: 'GET', url: '/stamps/1/20' })).statusCode).toBe(405);
-    expect((await api.main.inject({ method: 'POST', url: '/stamps/1000/16' })).statusCode).toBe(400);
+    expect((await api.main.post('/stamps/1000/20')).statusCode).toBe(500);
+    expect((await api.main.get('/stamps/1/20')).statusCode).toBe(405);
+    expect((await api.main.post('/stamps/1000/16')).statusCode).toBe(400);
     knobs.buyError = undefined;
-    expect((await api.main.inject({ method: 'POST', url: '/stamps/1000/20' })).statusCode).toBe(201);
+    expect((await api.main.post('/stamps/1000/20')).statusCode).toBe(201);
   });
 });
 
@@ -270,7 +270,7 @@ describe('cross-origin requests', () => {
 
   test('an allowed origin gets the headers, compared case-insensitively', async () => {
     const { api } = await startKit({ corsAllowedOrigins: ['HTTP://APP.example'] });
-    const { headers } = await api.main.inject({ url: '/health', headers: { origin } });
+    const { headers } = await api.main.get('/health', { origin });
     expect(headers['access-control-allow-origin']).toBe(origin);
     expect(headers['access-control-allow-credentials']).toBe('true');
     expect(headers['access-control-allow-methods']).toBe('GET, HEAD, OPTIONS, POST, PUT, DELETE');
@@ -287,22 +287,19 @@ describe('cross-origin requests', () => {
 
   test('a star allows every origin', async () => {
     const { api } = await startKit({ corsAllowedOrigins: ['*'] });
-    const { headers } = await api.main.inject({ url: '/health', headers: { origin } });
+    const { headers } = await api.main.get('/health', { origin });
     expect(headers['access-control-allow-origin']).toBe(origin);
   });
 
   test.each(['http', 'https'])('the own host is always allowed over %s', async (scheme) => {
     const { api } = await startKit({ allowedHosts: ['node.local'] });
     const own = `${scheme}://Node.local:1633`;
-    const { headers } = await api.main.inject({
-      url: '/health',
-      headers: { origin: own, host: 'node.local:1633' },
-    });
+    const { headers } = await api.main.get('/health', { origin: own, host: 'node.local:1633' });
     expect(headers['access-control-allow-origin']).toBe(own);
   });
 
   test('another origin gets no such header, but its answer', async () => {
-    const answer = await (await startKit()).api.main.inject({ url: '/health', headers: { origin } });
+    const answer = await (await startKit()).api.main.get('/health', { origin });
     expect(answer.statusCode).toBe(200);
     expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'))).toEqual([]);
   });
@@ -319,7 +316,7 @@ describe('cross-origin requests', () => {
   test('errors carry them too, so that a browser may read them', async () => {
     const { api } = await startKit({ corsAllowedOrigins: ['*'] });
     for (const url of ['/nowhere', '/bytes/zz', '/%zz']) {
-      const { headers } = await api.main.inject({ url, headers: { origin } });
+      const { headers } = await api.main.get(url, { origin });
       expect(headers['access-control-allow-origin'], url).toBe(origin);
     }
   });
@@ -337,9 +334,9 @@ describe('headers sent twice', () => {
 describe('metrics', () => {
   test('requests and answers are counted by status and method', async () => {
     const { api } = await startKit();
-    await api.main.inject({ url: '/nowhere' });
-    await api.debug.inject({ url: '/health' });
-    const { body } = await api.main.inject({ url: '/metrics' });
+    await api.main.get('/nowhere');
+    await api.debug.get('/health');
+    const { body } = await api.main.get('/metrics');
     expect(body).toMatch(/^svc_api_request_count 3$/m);
     expect(body).toMatch(/^svc_api_response_code_count\{code="404",method="GET"\} 1$/m);
     expect(body).toMatch(/^svc_api_response_code_count\{code="200",method="GET"\} 1$/m);

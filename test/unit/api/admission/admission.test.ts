@@ -63,7 +63,7 @@ describe.each(DIALECTS)('a host name that resolves to this machine, in the diale
 
   test('is accepted when it was configured', async () => {
     const { api } = await startKit({ dialect, allowedHosts: ['storage.example'] });
-    const answer = await api.main.inject({ url: '/wallet', headers: { host: 'storage.example:1633' } });
+    const answer = await api.main.get('/wallet', { host: 'storage.example:1633' });
     expect(answer.statusCode).toBe(200);
   });
 });
@@ -140,13 +140,11 @@ describe('content under the host of the API', () => {
 
   test('a page of it is sandboxed when it exists', async () => {
     const { api } = await startKit();
-    const uploaded = await api.main.inject({
-      method: 'POST',
-      url: '/svc?name=index.html',
-      headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/html' },
-      payload: '<script>fetch("/wallet")</script>',
+    const uploaded = await api.main.post('/svc?name=index.html', '<script>fetch("/wallet")</script>', {
+      'svc-postage-batch-id': BATCH,
+      'content-type': 'text/html',
     });
-    const page = await api.main.inject({ url: `/svc/${uploaded.json().reference}/` });
+    const page = await api.main.get(`/svc/${uploaded.json().reference}/`);
     expect([page.statusCode, page.headers['content-type']]).toEqual([200, 'text/html']);
     expect(page.headers['content-security-policy']).toMatch(/^sandbox /);
   });
@@ -154,7 +152,7 @@ describe('content under the host of the API', () => {
   test('no answer has its type guessed', async () => {
     const { api } = await startKit();
     for (const url of ['/', '/health', '/bytes/1', '/nowhere', '/%zz', '/metrics', '/a//b']) {
-      expect((await api.main.inject({ url })).headers['x-content-type-options'], url).toBe('nosniff');
+      expect((await api.main.get(url)).headers['x-content-type-options'], url).toBe('nosniff');
     }
   });
 });
@@ -180,7 +178,7 @@ describe.each(DIALECTS)('a token, in the dialect %s', (dialect) => {
   test('that is wrong is refused with 401, and never disclosed', async () => {
     const kit = await startKit({ dialect, tokens: TOKENS });
     const wrong = 'wrong-wrong-wrong-wrong';
-    const answer = await kit.api.main.inject({ url: '/wallet', headers: bearer(wrong) });
+    const answer = await kit.api.main.get('/wallet', bearer(wrong));
     expect(answer.statusCode).toBe(401);
     expect(answer.headers['www-authenticate']).toBe('Bearer realm="storage node", error="invalid_token"');
     const exposed = [answer.body, JSON.stringify(answer.headers), ...kit.knobs.logged].join('\n');
@@ -246,7 +244,7 @@ describe.each(DIALECTS)('a token, in the dialect %s', (dialect) => {
 describe('the id of a request', () => {
   const idOf = async (kit: Kit, id?: string) => {
     const headers: Record<string, string> = id === undefined ? {} : { 'x-request-id': id };
-    return String((await kit.api.main.inject({ url: '/health', headers })).headers['x-request-id']);
+    return String((await kit.api.main.get('/health', headers)).headers['x-request-id']);
   };
 
   test('is that of the client when it is well-formed', async () => {
@@ -276,7 +274,7 @@ describe('the id of a request', () => {
       logger.setVerbosity('debug');
     });
     kit.knobs.failing.add('balances');
-    await kit.api.main.inject({ url: '/balances', headers: { 'x-request-id': 'mine' } });
+    await kit.api.main.get('/balances', { 'x-request-id': 'mine' });
     const lines = kit.knobs.logged.map((line) => JSON.parse(line) as { id?: string; msg: string });
     expect(lines.map(({ id, msg }) => [id, msg])).toEqual([
       ['mine', 'operation failed'],

@@ -25,7 +25,7 @@ interface Sent {
 }
 
 async function upload(kit: Kit, url: string, payload: string | Buffer, headers: Headers = {}): Promise<Sent> {
-  const answer = await kit.api.main.inject({ method: 'POST', url, headers: { ...ACT, ...headers }, payload });
+  const answer = await kit.api.main.post(url, payload, { ...ACT, ...headers });
   expect([answer.statusCode, answer.body]).toEqual([201, expect.any(String)]);
   const history = String(answer.headers[`${kit.dialect.prefix}act-history-address`]);
   return { reference: answer.json<{ reference: string }>().reference, history, headers: answer.headers };
@@ -90,7 +90,7 @@ describe.each(['svc', 'swarm'] as const)('access control in the %s dialect', (di
     '$name can be read with publisher and history alone',
     async ({ up, body, type, down, tail = '', seen }) => {
       const kit = await startKit({ dialect });
-      const tag = (await kit.api.main.inject({ method: 'POST', url: '/tags' })).json<{ uid: number }>();
+      const tag = (await kit.api.main.post('/tags')).json<{ uid: number }>();
       const headers = { 'content-type': type, 'svc-tag': String(tag.uid) };
       const { reference, history, headers: answered } = await upload(kit, up, body, headers);
       expect([reference.length, history]).toEqual([64, expect.stringMatching(/^[0-9a-f]{64}$/)]);
@@ -158,15 +158,10 @@ describe('an upload with access control', () => {
     ['what is no history', undefined, 400, 'failed to create history'],
   ])('and %s is refused, and nothing is left', async (_, given, code, message) => {
     const kit = await startKit();
-    const other = await kit.api.main.inject({
-      method: 'POST',
-      url: '/bytes',
-      headers: PAID,
-      payload: 'x'.repeat(100),
-    });
+    const other = await kit.api.main.post('/bytes', 'x'.repeat(100), PAID);
     const history = given ?? other.json<Sent>().reference;
     const headers = { ...ACT, 'svc-act-history-address': history };
-    const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'hello' });
+    const answer = await kit.api.main.post('/bytes', 'hello', headers);
     expect(answer.json()).toEqual({ code, message });
     expect(kit.knobs.sessions.at(-1)?.state).toBe('cleaned');
   });
@@ -176,19 +171,14 @@ describe('an upload with access control', () => {
     const { history } = await upload(kit, '/bytes', 'hello');
     as(FRIEND, kit);
     const headers = { ...ACT, 'svc-act-history-address': history };
-    const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'hello' });
+    const answer = await kit.api.main.post('/bytes', 'hello', headers);
     expect(answer.json()).toEqual({ code: 404, message: 'act or history entry not found' });
   });
 
   test('fails as a whole when the batch is full before its history is stored', async () => {
     const kit = await startKit();
     kit.knobs.stampsLeft = 1;
-    const answer = await kit.api.main.inject({
-      method: 'POST',
-      url: '/bytes',
-      headers: ACT,
-      payload: 'hello',
-    });
+    const answer = await kit.api.main.post('/bytes', 'hello', ACT);
     expect(answer.json()).toEqual({ code: 402, message: 'batch is overissued' });
     expect(kit.knobs.sessions.map(({ state }) => state)).toEqual(['cleaned']);
   });
@@ -205,7 +195,7 @@ describe('an upload with access control', () => {
   test('is not protected when the header says no', async () => {
     const kit = await startKit();
     const headers = { ...PAID, 'svc-act': 'False', 'svc-act-history-address': NOBODY };
-    const answer = await kit.api.main.inject({ method: 'POST', url: '/bytes', headers, payload: 'hello' });
+    const answer = await kit.api.main.post('/bytes', 'hello', headers);
     expect([answer.statusCode, answer.headers['svc-act-history-address']]).toEqual([201, undefined]);
   });
 });
@@ -228,12 +218,7 @@ describe('a download with access control', () => {
   test('and an invalid history is refused', async () => {
     const kit = await startKit();
     const { reference } = await upload(kit, '/bytes', 'hello');
-    const other = await kit.api.main.inject({
-      method: 'POST',
-      url: '/bytes',
-      headers: PAID,
-      payload: 'x'.repeat(100),
-    });
+    const other = await kit.api.main.post('/bytes', 'x'.repeat(100), PAID);
     const { answer } = await get(kit, `/bytes/${reference}`, asking(other.json<Sent>().reference));
     expect(answer.json()).toEqual({ code: 400, message: 'failed to create history' });
   });
@@ -370,7 +355,7 @@ describe('a list of grantees', () => {
     async (body) => {
       const kit = await startKit();
       const headers = { ...PAID, 'transfer-encoding': 'chunked' };
-      const answer = await kit.api.main.inject({ method: 'POST', url: '/grantee', headers, payload: body });
+      const answer = await kit.api.main.post('/grantee', body, headers);
       expect(answer.statusCode, answer.body).toBe(201);
       expect((await get(kit, `/grantee/${answer.json<List>().ref}`)).answer.json()).toEqual([]);
     },

@@ -6,24 +6,17 @@ import { NOW_MS, startKit } from '../kit.ts';
 
 const body = Buffer.from(Array.from({ length: 50_000 }, (_, i) => i % 251));
 const { api, knobs, services } = await startKit();
-const uploaded = await api.main.inject({
-  method: 'POST',
-  url: '/svc?name=dir/a%20%22b%22.bin',
-  headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/x-own; a=b' },
-  payload: body,
+const uploaded = await api.main.post('/svc?name=dir/a%20%22b%22.bin', body, {
+  'svc-postage-batch-id': BATCH,
+  'content-type': 'text/x-own; a=b',
 });
-const bytes = await api.main.inject({
-  method: 'POST',
-  url: '/bytes',
-  headers: { 'svc-postage-batch-id': BATCH },
-  payload: body,
-});
+const bytes = await api.main.post('/bytes', body, { 'svc-postage-batch-id': BATCH });
 const content: string = bytes.json().reference;
 /** The same content over both routes: the conditions and ranges are one code. */
 const URLS = [`/bytes/${content}`, `/svc/${uploaded.json().reference}/`, `/svc/${uploaded.json().reference}`];
 
 function get(url: string, headers: Record<string, string> = {}) {
-  return api.main.inject({ url, headers });
+  return api.main.get(url, headers);
 }
 
 describe.each(URLS)('GET %s', (url) => {
@@ -135,10 +128,7 @@ describe('HEAD is GET without a body', () => {
         for (const dialect of ['svc', 'swarm'] as const) {
           const kit = await startKit({ dialect });
           kit.services.netstore.getter = (wishes) => services.netstore.getter(wishes);
-          const [got, head] = [
-            await kit.api.main.inject({ url, headers }),
-            await kit.api.main.inject({ method: 'HEAD', url, headers }),
-          ];
+          const [got, head] = [await kit.api.main.get(url, headers), await kit.api.main.head(url, headers)];
           expect(facts(head)).toEqual(facts(got));
           expect(head.rawPayload).toHaveLength(0);
         }
@@ -150,7 +140,7 @@ describe('HEAD is GET without a body', () => {
     const other = await startKit();
     const root = services.store.chunks.get(Buffer.from(content, 'hex'));
     if (root !== undefined) other.knobs.network.set(content, root);
-    const head = await other.api.main.inject({ method: 'HEAD', url: `/bytes/${content}` });
+    const head = await other.api.main.head(`/bytes/${content}`);
     expect([head.statusCode, head.headers['content-length']]).toEqual([200, '50000']);
   });
 });
@@ -160,12 +150,12 @@ describe('failures', () => {
     const other = await startKit();
     const root = services.store.chunks.get(Buffer.from(content, 'hex'));
     if (root !== undefined) other.knobs.network.set(content, root);
-    const answer = await other.api.main.inject({ url: `/bytes/${content}` });
+    const answer = await other.api.main.get(`/bytes/${content}`);
     expect(answer.json()).toEqual({ code: 500, message: 'joiner failed' });
     const first = Buffer.from(root?.data ?? []).subarray(8, 40);
     const leaf = services.store.chunks.get(first);
     if (leaf !== undefined) other.knobs.network.set(first.toString('hex'), leaf);
-    await expect(other.api.main.inject({ url: `/bytes/${content}` })).rejects.toThrow();
+    await expect(other.api.main.get(`/bytes/${content}`)).rejects.toThrow();
   });
 
   test('a chunk that takes longer than the request allows counts as missing', async () => {
@@ -181,7 +171,7 @@ describe('failures', () => {
         }),
     });
     const headers = { 'svc-chunk-retrieval-timeout': '1ms' };
-    const answer = await slow.api.main.inject({ url: `/bytes/${content}`, headers });
+    const answer = await slow.api.main.get(`/bytes/${content}`, headers);
     expect(answer.json()).toEqual({ code: 404, message: 'Not Found' });
     expect(aborted).toBe(true);
   });
@@ -197,7 +187,7 @@ describe('failures', () => {
 test('a long answer repeatedly yields a turn to other work', async () => {
   const payload = Buffer.alloc(13 * 2 ** 20, 7);
   const headers = { 'svc-postage-batch-id': BATCH };
-  const answer = await api.main.inject({ method: 'POST', url: '/bytes', headers, payload });
+  const answer = await api.main.post('/bytes', payload, headers);
   const turn = vi.spyOn(services.clock, 'turn');
   const { rawPayload } = await get(`/bytes/${answer.json().reference}`);
   expect(rawPayload.equals(payload)).toBe(true);

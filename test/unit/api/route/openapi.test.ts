@@ -209,7 +209,7 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
 
 test('an unknown peer is named in the shape of the dialect that answers', async () => {
   const { api } = await startKit({ dialect: 'swarm' });
-  const answer = await api.main.inject({ url: '/chequebook/cheque/00' });
+  const answer = await api.main.get('/chequebook/cheque/00');
   expect(answer.statusCode).toBe(200);
   expect(problemsOf('swarm', 'Cheques', answer.json())).toEqual([]);
 });

@@ -9,6 +9,7 @@ import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { memoryRecords } from '../p2p/memory-nodes.ts';
 import { PRODUCTION } from '../protocols/exchange-nodes.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
+import { fakePeer as connectedPeer } from '../topology/fake-peer.ts';
 
 export interface FakePeer extends Peer {
   leave(): void;
@@ -16,20 +17,14 @@ export interface FakePeer extends Peer {
 
 export function fakePeer(n: number, given: { fullNode?: boolean } = {}): FakePeer {
   const controller = new AbortController();
-  return {
+  const peer = connectedPeer(new Uint8Array(32).fill(n), {
     overlayHex: n.toString(16).padStart(64, '0'),
-    overlay: new Uint8Array(32).fill(n),
     ethereum: new Uint8Array(20).fill(n),
-    fullNode: given.fullNode ?? true,
     direction: 'outbound',
-    generation: '15.0.0',
-    underlays: [],
-    welcomeMessage: '',
-    remoteAddress: '/ip4/127.0.0.1/tcp/1634',
-    connectedAt: 0,
     closed: controller.signal,
-    leave: () => controller.abort(new Error('disconnected')),
-  };
+    ...given,
+  });
+  return { ...peer, leave: () => controller.abort(new Error('disconnected')) };
 }
 
 type Refresh = (peer: Peer, amount: bigint) => Promise<Refreshment>;

@@ -5,6 +5,7 @@ import type { NodeServices } from '../../../node/api/services.ts';
 import { type BlocklistEntry, HostError, type Peer } from '../../../node/p2p/host.ts';
 import type { StatusSnapshot } from '../../../node/protocols/status/status.ts';
 import type { TopologySnapshot } from '../../../node/topology/topology.ts';
+import { fakePeer } from '../topology/fake-peer.ts';
 import { type Failing, failIf } from './failing.ts';
 
 export const OVERLAY = new Uint8Array(32).fill(0x11);
@@ -133,20 +134,7 @@ function fakeHost(turn: PeerKnobs): NodeServices['host'] {
 }
 
 export function peer(fill: number, direction: 'inbound' | 'outbound' = 'outbound'): Peer {
-  const overlay = new Uint8Array(32).fill(fill);
-  return {
-    overlayHex: toHex(overlay),
-    overlay,
-    ethereum: new Uint8Array(20).fill(fill),
-    fullNode: true,
-    direction,
-    generation: '15.0.0',
-    underlays: [],
-    welcomeMessage: '',
-    remoteAddress: '/ip4/127.0.0.1/tcp/1634',
-    connectedAt: 0,
-    closed: new AbortController().signal,
-  };
+  return fakePeer(new Uint8Array(32).fill(fill), { ethereum: new Uint8Array(20).fill(fill), direction });
 }
 
 const STATUS: StatusSnapshot = {

@@ -16,6 +16,7 @@ import type {
 import type { KeyValueStore } from '../../../node/store/ports.ts';
 import { memoryRecords } from '../p2p/memory-nodes.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
+import { fakePeer } from '../topology/fake-peer.ts';
 
 const OWN = new Uint8Array(32);
 const MINUTE_MS = 60_000;
@@ -173,19 +174,7 @@ function setup({ radius = 0, state = memoryRecords(), clock = new ManualClock(),
     state,
     connect: (remote: Remote, { fullNode = true } = {}) => {
       const controller = new AbortController();
-      const peer: Peer = {
-        overlayHex: remote.id,
-        overlay: remote.overlay,
-        ethereum: new Uint8Array(20),
-        fullNode,
-        generation: '15.0.0',
-        direction: 'inbound',
-        underlays: [],
-        welcomeMessage: '',
-        remoteAddress: '/ip4/127.0.0.1/tcp/1634',
-        connectedAt: 0,
-        closed: controller.signal,
-      };
+      const peer = fakePeer(remote.overlay, { overlayHex: remote.id, fullNode, closed: controller.signal });
       remote.session = { peer, controller };
       remotes.set(remote.id, remote);
       for (const listener of connected) listener(peer);

@@ -8,6 +8,7 @@ import { report } from '../../../../harness/commands/report.ts';
 import { readRun } from '../../../../harness/report/read-run.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf } from '../commands/kit.ts';
+import { runResult, scenarioResult } from './results.ts';
 
 let home: string;
 let folder: string;
@@ -20,36 +21,14 @@ beforeEach(() => {
 afterEach(() => expect(readFileSync(join(home, 'precious'), 'utf8')).toBe('years of it'));
 
 type Document = Readonly<Record<string, unknown>>;
-const SCENARIO = {
-  name: 'smoke',
+const SCENARIO = scenarioResult({
   result: 'failed',
-  durationMs: 1,
   assertions: [{ name: 'it holds', passed: false, observed: '1', expected: '2', at: 1000 }],
-  metrics: [],
-  timelines: [],
-  slowest: [],
-  figures: [],
-  parameters: {},
-  ledger: { acknowledged: 0, found: 0, missing: 0 },
+});
+const lay = (scenario: Document = {}, run: Document = {}) => {
+  const written = { schema: 2, ...runResult([]), scenarios: [{ ...SCENARIO, ...scenario }], ...run };
+  writeFileSync(join(folder, 'report.json'), JSON.stringify(written));
 };
-const lay = (scenario: Document = {}, run: Document = {}) =>
-  writeFileSync(
-    join(folder, 'report.json'),
-    JSON.stringify({
-      schema: 2,
-      run: 'a',
-      seed: 1,
-      driver: 'process',
-      passed: false,
-      startedAt: '2026-01-01T00:00:00.000Z',
-      durationMs: 1,
-      command: '',
-      scenarios: [{ ...SCENARIO, ...scenario }],
-      events: [],
-      environment: {},
-      ...run,
-    }),
-  );
 const make = () => report(folder, {}, contextOf(join(home, 'state')));
 
 test.each([

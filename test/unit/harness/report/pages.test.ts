@@ -24,44 +24,17 @@ import { readResources } from '../../../../harness/report/resources.ts';
 import type { RunResult, ScenarioResult } from '../../../../harness/report/result.ts';
 import { chartFrame, timelineCharts } from '../../../../harness/report/timeline-charts.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
+import { runResult, scenarioResult } from './results.ts';
 
 const folder = temporaryFolder('svcnet-pages');
 
 const START = Date.UTC(2026, 0, 1);
 
-function scenarioOf(more: Partial<ScenarioResult> = {}): ScenarioResult {
-  return {
-    name: 'smoke',
-    result: 'passed',
-    durationMs: 10_000,
-    startedAt: START,
-    assertions: [],
-    metrics: [],
-    timelines: [],
-    slowest: [],
-    figures: [],
-    parameters: {},
-    ledger: { acknowledged: 0, found: 0, missing: 0 },
-    ...more,
-  };
-}
+const scenarioOf = (more: Partial<ScenarioResult> = {}) =>
+  scenarioResult({ durationMs: 10_000, startedAt: START, ...more });
 
-function runOf(scenarios: readonly ScenarioResult[], more: Partial<RunResult> = {}): RunResult {
-  return {
-    run: 'r',
-    seed: 42,
-    driver: 'process',
-    passed: false,
-    startedAt: new Date(START).toISOString(),
-    durationMs: 10_000,
-    command: 'svcnet run smoke --seed 42',
-    scenarios,
-    events: [],
-    environment: { svcnet: '0.1.0' },
-    report: folder,
-    ...more,
-  };
-}
+const runOf = (scenarios: readonly ScenarioResult[], more: Partial<RunResult> = {}) =>
+  runResult(scenarios, { durationMs: 10_000, environment: { svcnet: '0.1.0' }, report: folder, ...more });
 
 /** Operations that took 10 ms on node-0 and 100 ms on node-1, and one that failed. */
 function measured(seconds = 100): Pick<ScenarioResult, 'metrics' | 'timelines' | 'slowest'> {

@@ -12,37 +12,16 @@ import {
   StepDisplay,
 } from '../../../../harness/report/console.ts';
 import { escapeXml, junitXml } from '../../../../harness/report/junit.ts';
-import { type RunResult, runPassed, type ScenarioResult } from '../../../../harness/report/result.ts';
+import { runPassed, type ScenarioResult } from '../../../../harness/report/result.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { manualMachine } from '../manual-machine.ts';
+import { runResult, scenarioResult } from './results.ts';
 
-const scenario = (more: Partial<ScenarioResult> = {}): ScenarioResult => ({
-  name: 'smoke',
-  result: 'passed',
-  durationMs: 1500,
-  assertions: [{ name: 'the file is equal', passed: true, observed: 'equal', expected: 'equal' }],
-  metrics: [],
-  timelines: [],
-  slowest: [],
-  figures: [],
-  parameters: {},
-  ledger: { acknowledged: 0, found: 0, missing: 0 },
-  ...more,
-});
+const EQUAL = { name: 'the file is equal', passed: true, observed: 'equal', expected: 'equal' };
+const scenario = (more: Partial<ScenarioResult> = {}) => scenarioResult({ assertions: [EQUAL], ...more });
 
-const run = (...scenarios: ScenarioResult[]): RunResult => ({
-  run: 'r',
-  seed: 42,
-  driver: 'process',
-  passed: runPassed(scenarios),
-  startedAt: '2026-01-01T00:00:00.000Z',
-  durationMs: 1,
-  command: 'npm run svcnet -- run smoke --seed 42',
-  scenarios,
-  events: [],
-  environment: {},
-  report: '/tmp/r',
-});
+const run = (...scenarios: ScenarioResult[]) =>
+  runResult(scenarios, { passed: runPassed(scenarios), command: 'npm run svcnet -- run smoke --seed 42' });
 
 const PLAIN = { width: 80, colour: false, live: false };
 

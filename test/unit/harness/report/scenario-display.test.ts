@@ -2,20 +2,11 @@ import { expect, test } from 'vitest';
 import type { ScenarioResult } from '../../../../harness/report/result.ts';
 import { ScenarioDisplay } from '../../../../harness/report/scenario-display.ts';
 import { manualMachine } from '../manual-machine.ts';
+import { scenarioResult } from './results.ts';
 
-const result = (name: string, more: Partial<ScenarioResult> = {}): ScenarioResult => ({
-  name,
-  result: 'passed',
-  durationMs: 1500,
-  assertions: [{ name: 'it is equal', passed: true, observed: 'equal', expected: 'equal' }],
-  metrics: [],
-  timelines: [],
-  slowest: [],
-  figures: [],
-  parameters: {},
-  ledger: { acknowledged: 0, found: 0, missing: 0 },
-  ...more,
-});
+const EQUAL = { name: 'it is equal', passed: true, observed: 'equal', expected: 'equal' };
+const result = (name: string, more: Partial<ScenarioResult> = {}) =>
+  scenarioResult({ name, assertions: [EQUAL], ...more });
 
 test('each scenario gets a line when it ends, and those still running are named with their time', async () => {
   const clock = manualMachine();

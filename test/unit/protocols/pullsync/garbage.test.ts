@@ -1,4 +1,5 @@
 /** Bytes that no peer in its right mind would send: every conversation ends, and nothing wrong is stored. */
+
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
@@ -10,10 +11,11 @@ import { createPullsync } from '../../../../node/protocols/pullsync/pullsync.ts'
 import { CURSORS, Delivery, Get, Offer, PULLSYNC, Want } from '../../../../node/protocols/pullsync/wire.ts';
 import { createMemoryStore } from '../../../../node/store/memory-store.ts';
 import vectors from '../../../vectors/pullsync.json' with { type: 'json' };
+import { fakePeer } from '../../topology/fake-peer.ts';
 import { never } from '../exchange-nodes.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { chunksInBin, delivered, offered, outcome } from './pull-nodes.ts';
-import { type RawEnd, rawHost, rawStream, somePeer } from './raw-streams.ts';
+import { type RawEnd, rawHost, rawStream } from './raw-streams.ts';
 
 const OWN = new Uint8Array(32);
 const PEER = new Uint8Array(32).fill(0xff);
@@ -33,7 +35,7 @@ function offeredStamps(frame: string): string[] {
 async function node() {
   const clock = new ManualClock();
   const log = silentLogger();
-  const end = rawStream(somePeer(PEER), clock);
+  const end = rawStream(fakePeer(PEER, { direction: 'outbound' }), clock);
   const { host, serve } = rawHost(OWN, () => end);
   const options = { cacheCapacity: 0, reserveCapacity: 1000, radius: 0 };
   const { reserve } = await createMemoryStore(options, { clock, log, overlay: OWN });

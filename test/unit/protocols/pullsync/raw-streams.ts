@@ -47,22 +47,6 @@ export function pushHex(end: RawEnd, frames: readonly string[], size = 7): void 
   for (let at = 0; at < bytes.length; at += size) end.push(bytes.subarray(at, at + size));
 }
 
-export function somePeer(overlay: Uint8Array): Peer {
-  return {
-    overlayHex: toHex(overlay),
-    overlay,
-    ethereum: new Uint8Array(20),
-    fullNode: true,
-    generation: '15.0.0',
-    direction: 'outbound',
-    underlays: [],
-    welcomeMessage: '',
-    remoteAddress: '/ip4/127.0.0.1/tcp/1634',
-    connectedAt: 0,
-    closed: new AbortController().signal,
-  };
-}
-
 /** What the protocol needs of a host: streams come from `open`, handlers can be called. */
 export function rawHost(overlay: Uint8Array, open: () => RawEnd) {
   const handlers = new Map<string, ProtocolHandler>();

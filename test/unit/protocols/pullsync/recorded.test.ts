@@ -1,4 +1,5 @@
 /** What nodes of the public network really said, byte for byte. */
+
 import { expect, test } from 'vitest';
 import { decodeStamp, stampHash } from '../../../../formats/chunk/stamp.ts';
 import { chunkFrom } from '../../../../formats/chunk/validate.ts';
@@ -13,10 +14,11 @@ import { createPullsync } from '../../../../node/protocols/pullsync/pullsync.ts'
 import { CURSORS, Delivery, Get, Offer, PULLSYNC } from '../../../../node/protocols/pullsync/wire.ts';
 import { createMemoryStore } from '../../../../node/store/memory-store.ts';
 import vectors from '../../../vectors/pullsync.json' with { type: 'json' };
+import { fakePeer } from '../../topology/fake-peer.ts';
 import { never } from '../exchange-nodes.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { outcome } from './pull-nodes.ts';
-import { pushHex, rawHost, rawStream, somePeer } from './raw-streams.ts';
+import { pushHex, rawHost, rawStream } from './raw-streams.ts';
 
 type Recorded = (typeof vectors.cases)[number];
 
@@ -30,7 +32,7 @@ async function node({ overlay: ours, peer: theirs, batch }: Recorded) {
   const clock = new ManualClock();
   const overlay = fromHex(ours);
   const log = silentLogger();
-  const end = rawStream(somePeer(fromHex(theirs)), clock);
+  const end = rawStream(fakePeer(fromHex(theirs), { direction: 'outbound' }), clock);
   const { host, serve } = rawHost(overlay, () => end);
   const options = { cacheCapacity: 0, reserveCapacity: 1000, radius: 0 };
   const { reserve } = await createMemoryStore(options, { clock, log, overlay });

@@ -1,9 +1,11 @@
 /** Runs as in their reports, with made-up numbers. */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../../harness/metrics/recorder.ts';
 import type { RunResult, ScenarioResult } from '../../../../../harness/report/result.ts';
+import { runResult, scenarioResult } from '../results.ts';
 
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -35,33 +37,19 @@ export function madeRun(made: Made = {}): RunResult {
     else recorder.succeeded(key, { endMs, latencyMs: latencyMs(n), bytes: 4096 });
   }
   const { scenario = 'upload', parameters = { count: 8 }, costs, result = 'passed' } = made;
-  return {
+  const durationMs = seconds * 1000;
+  const [metrics, timelines] = [recorder.summaries(), recorder.timelines()];
+  return runResult([scenarioResult({ name: scenario, result, durationMs, metrics, timelines, parameters })], {
     run: `run-${at}`,
     seed: 1,
-    driver: 'process',
     passed: true,
     startedAt: new Date(startMs).toISOString(),
-    durationMs: seconds * 1000,
+    durationMs,
     command: 'svcnet run upload',
-    scenarios: [
-      {
-        name: scenario,
-        result,
-        durationMs: seconds * 1000,
-        assertions: [],
-        metrics: recorder.summaries(),
-        timelines: recorder.timelines(),
-        slowest: [],
-        figures: [],
-        parameters,
-        ledger: { acknowledged: 0, found: 0, missing: 0 },
-      },
-    ],
-    events: [],
     environment: { cpu: 'made', cores: 2 },
     report: '/nowhere',
     ...(costs === undefined ? {} : { costs }),
-  };
+  });
 }
 
 export function writeRun(folder: string, document: unknown): string {

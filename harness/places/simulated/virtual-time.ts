@@ -16,7 +16,7 @@ const QUIET_TURNS = 4;
 /** Rounds of work in which time does not pass, after which something works without end. */
 const ROUNDS_MAX = 100_000;
 /** Requests of the runtime to the file system. */
-const FILE_WORK = /^FSReq/;
+const FILE_WORK = /^(?:FSReq|CloseReq)/;
 
 /** A simulation can't go on. */
 export class StandstillError extends Error {

@@ -428,7 +428,7 @@ test.each([
 ])('the refusal "%s" means a lack of room in neighbourhood %s', (text, neighbourhood) => {
   const found = NoRoomError.in(text);
   expect(found?.neighbourhood).toBe(neighbourhood);
-  if (found !== undefined) expect(found).toMatchObject({ name: 'PushsyncError', code: 'NO_ROOM' });
+  if (found !== undefined) expect(found).toMatchObject({ name: 'NoRoomError', code: 'NO_ROOM' });
 });
 
 test('a storer without room names its neighbourhood when it refuses a chunk, and still signs for what it holds', async () => {

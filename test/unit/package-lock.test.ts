@@ -12,6 +12,7 @@ interface Locked extends Partial<Manifest> {
   readonly resolved?: string;
   readonly integrity?: string;
   readonly hasInstallScript?: boolean;
+  readonly engines?: unknown;
 }
 
 /** They work without their scripts, which npm therefore does not run. */
@@ -47,4 +48,12 @@ test('the packages with install scripts are exactly those that were decided abou
   const scripted = locked.filter(([, { hasInstallScript }]) => hasInstallScript === true);
   const names = scripted.map(([path]) => path.replace(/^.*node_modules\//, ''));
   expect(new Set(names)).toEqual(new Set([...Object.keys(manifest.allowScripts), ...UNAPPROVED]));
+});
+
+// npm leaves out an optional package whose engines the Node.js that runs npm is not; nodes and chains run on the
+// package's own. `npm install` writes the engines again: remove them from the lock file.
+test('the engine of the chain is installed whatever Node.js runs npm', () => {
+  const engines = locked.filter(([path]) => path.includes('@nomicfoundation/edr-'));
+  expect(engines.length).toBeGreaterThan(5);
+  for (const [path, { engines: asked }] of engines) expect(asked, path).toBeUndefined();
 });

@@ -64,7 +64,7 @@ async function open(): Promise<{ readonly edr: Edr; readonly context: EdrContext
   } catch (cause) {
     throw new LocalChainError(
       'ENGINE_MISSING',
-      `the chain in the process needs the package @nomicfoundation/edr for ${process.platform} ${process.arch}: install without omitting optional dependencies, or choose engine anvil`,
+      `the chain in the process needs the package @nomicfoundation/edr for ${process.platform} ${process.arch}: it is an optional dependency, which npm leaves out when asked to or when it runs on Node.js below 22; or choose engine anvil`,
       { cause },
     );
   }

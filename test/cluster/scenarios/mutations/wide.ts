@@ -193,8 +193,8 @@ export const WIDE: readonly Mutation[] = [
   ],
   ['ledger-verify', { size: '5000', within: '300ms' }, lost, /every acknowledged chunk/],
   ['rolling-restart', { 'shutdown-within': '1ms' }, wholeAtOnce, /stops in time/],
-  ['partition-and-heal', { hold: '300ms', baseline: '300ms' }, refusals, /no node refuses another/],
-  ['partition-and-heal', { hold: '300ms', baseline: '300ms' }, otherBytes, /no chunk comes with other bytes/],
+  ['partition-and-heal', { hold: '1s', baseline: '1s' }, refusals, /no node refuses another/],
+  ['partition-and-heal', { hold: '1s', baseline: '1s' }, otherBytes, /no chunk comes with other bytes/],
   [
     'upload',
     { ...SMALL, mode: 'direct' },

@@ -254,7 +254,8 @@ test('arrow keys move around the ring and select a node', async () => {
   await page.locator('.ring-node[tabindex="0"]').focus();
   await page.keyboard.press('ArrowRight');
   const chosen = page.locator('.ring-node[aria-selected="true"]');
-  expect(await chosen.count()).toBe(1);
+  // The ring is redrawn in a separate frame.
+  await expect.poll(() => chosen.count()).toBe(1);
   expect(await chosen.evaluate('document.activeElement.getAttribute("aria-selected")')).toBe('true');
   expect(await page.locator('.ring-links path').last().getAttribute('d')).not.toBe('');
 });
@@ -266,10 +267,11 @@ test('a click on a node of the ring selects it, and another click unselects it',
   // Nothing but its own label lies over the last one.
   const click = () => node.locator('.ring-dot').click({ force: true });
   await click();
-  expect(await node.getAttribute('aria-selected')).toBe('true');
+  const selected = () => node.getAttribute('aria-selected');
+  await expect.poll(selected).toBe('true');
   expect(await open.page.locator('.ring-links path').last().getAttribute('d')).not.toBe('');
   await click();
-  expect(await node.getAttribute('aria-selected')).toBe('false');
+  await expect.poll(selected).toBe('false');
 });
 
 test('a series can be hidden by its name in the legend', async () => {

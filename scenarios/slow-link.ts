@@ -18,11 +18,11 @@ type Context = ScenarioContext<typeof parameters>;
 const PUSH_MAX = { baseMs: 5000, roundTrips: 20 } as const;
 const READ_MAX = { baseMs: 1000, roundTrips: 12 } as const;
 /**
- * One slow node must not slow the others down by more than this; short times are not compared, nor what chunks take
- * that belong to the slow node itself, a few times its latency.
+ * One slow node must not slow the others down by more than this; short times are not compared, nor what a chunk takes
+ * that belongs to the slow node itself: its latency twice.
  */
 const SLOWDOWN_MAX = 2;
-const SLOWDOWN_FROM = { baseMs: 1000, latencies: 10 } as const;
+const SLOWDOWN_FROM = { baseMs: 1000, latencies: 2 } as const;
 
 export default defineScenario({
   name: 'slow-link',

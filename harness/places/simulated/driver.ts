@@ -35,7 +35,6 @@ export const SIMULATED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capabilit
   'kill',
   'pause',
   'data',
-  'copy',
   'linkFaults',
 ]);
 /** Of p2p, of the API and of the debug API of the first node; the next ones follow, in threes. */
@@ -165,10 +164,6 @@ export class SimulatedDriver implements Driver {
     if (running === undefined) return { state: 'gone' };
     if (handle['node'] === undefined) return { state: running.chain === undefined ? 'gone' : 'running' };
     return running.simulation.host.observe(String(handle['node']), Number(handle['start']));
-  }
-
-  completeCopy(handle: Handle, dataDir: string): Promise<void> {
-    return this.#running().simulation.host.saveDisk(String(handle['node']), dataDir);
   }
 
   wipe({ name }: StoredPart): Promise<void> {

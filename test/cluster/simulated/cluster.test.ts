@@ -76,6 +76,11 @@ test('nodes that are cut off from each other find each other again', async () =>
   await net.meshed();
 });
 
+test('is not saved: no driver could start it again', async () => {
+  await using net = await start();
+  await expect(net.saveSnapshot('one')).rejects.toMatchObject({ code: 'SNAPSHOT_REFUSED' });
+});
+
 test('nothing of it is left when it has stopped', async () => {
   const net = await start();
   const { api } = net.node(0);

@@ -89,9 +89,19 @@ const COMMANDS: Record<string, Command> = {
 };
 
 /** What is fixed about a running chain; the ready line and every answer of the control endpoint carry it. */
-export function describeChain(chain: LocalChain): Record<string, unknown> {
+function describeChain(chain: LocalChain): Record<string, unknown> {
   const { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid } = chain;
   return { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid };
+}
+
+/** The line that says that a chain and its control endpoint are ready. */
+export function readyLine({ chain, gate }: Pick<Controlled, 'chain' | 'gate'>, { url }: Control): string {
+  return JSON.stringify({
+    ready: true,
+    control: url,
+    ...(gate && { gate: chain.rpc }),
+    ...describeChain(chain),
+  });
 }
 
 /** @throws LocalChainError PORT_IN_USE */

@@ -7,7 +7,7 @@
  * that do not match the state on disk.
  */
 import { readFileSync } from 'node:fs';
-import { describeChain, startControl } from './control.ts';
+import { readyLine, startControl } from './control.ts';
 import { LocalChainError } from './errors.ts';
 import { startLocalChain } from './local-chain.ts';
 import { type ProcessOptions, parseOptions } from './options.ts';
@@ -45,13 +45,7 @@ async function run({
   const stop = stopRequests(stopOnStdinEnd);
   await using chain = await startLocalChain({ ...options, log, signal: stop });
   const control = await startControl({ chain, gate, steady }, { host, port: controlPort });
-  const ready = {
-    ready: true,
-    control: control.url,
-    ...(gate && { gate: chain.rpc }),
-    ...describeChain(chain),
-  };
-  process.stdout.write(`${JSON.stringify(ready)}\n`);
+  process.stdout.write(`${readyLine({ chain, gate }, control)}\n`);
 
   const exitCode = await Promise.race([chain.exited.then(() => 1), aborted(stop).then(() => 0)]);
   await control.close();

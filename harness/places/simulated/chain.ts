@@ -1,6 +1,6 @@
 /** The chain of a simulation: the real contracts on an EVM in this process, whose blocks come in virtual time. */
 import { appendFileSync } from 'node:fs';
-import { describeChain, startControl } from '../../../chain/control.ts';
+import { readyLine, startControl } from '../../../chain/control.ts';
 import { startLocalChain } from '../../../chain/local-chain.ts';
 import { parseOptions } from '../../../chain/options.ts';
 import type { ChainPart } from '../driver.ts';
@@ -28,14 +28,7 @@ export async function startSimulatedChain(
     startLocalChain({ ...given, ...at, engine: 'in-process', allowedHosts: [hostName], log }),
   );
   const control = await startControl({ chain, gate, steady }, { host: hostName, port: controlPort, listen });
-  log(
-    JSON.stringify({
-      ready: true,
-      control: control.url,
-      ...(gate && { gate: chain.rpc }),
-      ...describeChain(chain),
-    }),
-  );
+  log(readyLine({ chain, gate }, control));
   return {
     async stop() {
       await control.close();

@@ -6,6 +6,7 @@
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../formats/clock.ts';
+import { seededRandom } from '../../formats/random.ts';
 import { VERSION } from '../../formats/version.ts';
 import { HarnessError, interrupted, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
@@ -47,7 +48,6 @@ import {
   type ScenarioContext,
   Skipped,
   type StepProgress,
-  seededRandom,
 } from './scenario.ts';
 import { MemberWatch } from './watch.ts';
 

@@ -2,7 +2,6 @@
  * Scenarios: plain TypeScript objects with declared parameters, run against a cluster by one runner. A scenario that
  * asserts nothing is an error, a failed condition fails it, anything thrown makes it `error`.
  */
-import { createCipheriv, createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Clock } from '../../formats/clock.ts';
 import { parseSizeBytes, parseWaitMs, SIZE_EXPECTED, WAIT_EXPECTED } from '../../formats/units.ts';
@@ -183,29 +182,11 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   ): boolean;
 }
 
-/**
- * Deterministic bytes and choices: AES in counter mode, keyed by the seed; fast enough for gigabytes, the
- * same on every machine.
- */
+/** Deterministic bytes and choices, the same for the same seed on every machine. */
 export interface SeededRandom {
   bytes(length: number): Uint8Array;
   /** 0 <= n < bound */
   below(bound: number): number;
-}
-
-export function seededRandom(...parts: readonly string[]): SeededRandom {
-  const key = createHash('sha256').update(parts.join('\u0000')).digest();
-  const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
-  const bytes = (length: number) => new Uint8Array(stream.update(Buffer.alloc(length)));
-  return {
-    bytes,
-    below(bound) {
-      if (!Number.isSafeInteger(bound) || bound < 1)
-        throw new RangeError(`bound ${bound} is not a positive whole number`);
-      const number = Buffer.from(bytes(8)).readBigUInt64LE();
-      return Number(number % BigInt(bound));
-    },
-  };
 }
 
 /** What `skip` throws. */

@@ -2,11 +2,12 @@
  * Starts one cluster in a process of its own, watches it at rest and at work, and says a line of JSON:
  * `node --expose-gc growth-process.ts DRIVER NODES LIMIT_MS STATE`.
  */
+
+import { seededRandom } from '../../formats/random.ts';
 import { messageOf } from '../../harness/base/errors.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { parseExposition } from '../../harness/metrics/exposition.ts';
 import type { StartingDriver } from '../../harness/places/facts.ts';
-import { seededRandom } from '../../harness/run/scenario.ts';
 import { anonymousMib, cpuMicroseconds } from './processes.ts';
 
 /** What a cluster of one size took. Processor time is that of the nodes and of the testbed, without the chain. */

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { seededRandom } from '../../formats/random.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { Ledger } from '../../harness/inspect/ledger/ledger.ts';
@@ -8,7 +9,6 @@ import { serveUi } from '../../harness/inspect/live/server.ts';
 import { Scraper } from '../../harness/metrics/scraper.ts';
 import { SeriesFile } from '../../harness/metrics/series-file.ts';
 import { TestbedMetrics } from '../../harness/metrics/testbed.ts';
-import { seededRandom } from '../../harness/run/scenario.ts';
 import { paired } from './paired.ts';
 import { cpuMicroseconds } from './processes.ts';
 import type { BenchResult } from './result.ts';

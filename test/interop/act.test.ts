@@ -1,12 +1,12 @@
 /** Access control between our nodes and real Bees: grantees on one side can read what the other side protects. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
+import { seededRandom } from '../../formats/random.ts';
 import { tarOf } from '../../harness/base/tree.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import type { Uploaded } from '../../harness/client/types.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { seededRandom } from '../../harness/run/scenario.ts';
 import { nextSecond } from '../../scenarios/steps/steps.ts';
 import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 

@@ -1,11 +1,11 @@
 /** Debts of mixed clusters: how they are made, what each side reports about their payment, and that nothing is lost. */
 import { expect } from 'vitest';
+import { seededRandom } from '../../formats/random.ts';
 import type { Cashout } from '../../harness/client/money-types.ts';
 import { type Books, violations } from '../../harness/cluster/books/books.ts';
 import { readBooks } from '../../harness/cluster/books/read-books.ts';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { seededRandom } from '../../harness/run/scenario.ts';
 import { eventually } from './kit.ts';
 
 /** Far more than time forgives within the seconds that it takes. */

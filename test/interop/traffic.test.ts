@@ -4,9 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { seededRandom } from '../../formats/random.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
-import { type SeededRandom, seededRandom } from '../../harness/run/scenario.ts';
+import { type SeededRandom } from '../../harness/run/scenario.ts';
 import { BEES, errorsInLogs, of } from './kit.ts';
 
 /** `SVCNET_TRAFFIC_MINUTES=10` for a long run. */

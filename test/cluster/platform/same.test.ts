@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
+import { seededRandom } from '../../../formats/random.ts';
 import { startNode } from '../../../node/compose.ts';
 import { machinePlatform } from '../../../node/platform/machine.ts';
 import { memoryNetwork, memoryPlatform } from '../../../node/platform/memory.ts';
@@ -13,7 +14,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { FACTORY, ORACLE } from '../../unit/onchain/addresses.ts';
 import { MemoryChain } from '../../unit/platform/memory-chain.ts';
 import { nodeOptions } from '../../unit/platform/node-options.ts';
-import { keysOf, seededRandom } from '../../unit/platform/simulation.ts';
+import { keysOf } from '../../unit/platform/simulation.ts';
 import { batchOf, peersOf } from './embedded-node.ts';
 import { type Recorder, recorded } from './recorder.ts';
 

@@ -1,8 +1,7 @@
 /** A network of whole nodes that exists in virtual time alone: clock, randomness, chain, links and API are in memory. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
-import { toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
-import type { Random } from '../../../formats/random.ts';
+import { seededRandom } from '../../../formats/random.ts';
 import type { SharedResults } from '../../../formats/shared-results.ts';
 import { VirtualTime } from '../../../harness/places/simulated/virtual-time.ts';
 import type { Listener } from '../../../node/api/listen.ts';
@@ -14,19 +13,6 @@ import type { NodeKeys } from '../../../node/platform/platform.ts';
 import { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { MemoryChain } from './memory-chain.ts';
 import { nodeOptions } from './node-options.ts';
-
-/** The same numbers for the same seed. */
-export function seededRandom(seed: string): Random {
-  let count = 0;
-  const bytes = (length: number): Uint8Array => {
-    const result = new Uint8Array(length);
-    for (let at = 0; at < length; at += 32) {
-      result.set(keccak256(Buffer.from(`${seed} ${count++}`)).subarray(0, length - at), at);
-    }
-    return result;
-  };
-  return { bytes, below: (bound) => Number(BigInt(`0x${toHex(bytes(8))}`) % BigInt(bound)) };
-}
 
 /** Keys of node `n` of a network with this seed. */
 export function keysOf(seed: string, n: number): NodeKeys {

@@ -2,7 +2,7 @@
  * Random directory trees, each from its seed: names of any bytes, links, sparse and empty files, deep paths, pipes. The
  * same tree is put on a disk for programs that archive it, and written here in the shapes of their archives.
  */
-import { seededRandom } from '../../../../harness/run/scenario.ts';
+import { seededRandom } from '../../../../formats/random.ts';
 
 /** A piece of content at its place; between pieces there are holes. */
 export interface Extent {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
+import { seededRandom } from '../../../../formats/random.ts';
 import {
   defineScenario,
   ParameterError,
   parameter,
   resolveParameters,
-  seededRandom,
 } from '../../../../harness/run/scenario.ts';
 
 const scenario = defineScenario({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { seededRandom } from '../../../../../formats/random.ts';
 import { depthFor, fullestBucket } from '../../../../../harness/run/load/batches.ts';
-import { seededRandom } from '../../../../../harness/run/scenario.ts';
 
 test.each([1000, 65_536, 2_000_000])('no bucket of a batch for %i chunks overflows', (chunks) => {
   const random = seededRandom('buckets');

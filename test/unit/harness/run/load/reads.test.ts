@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { seededRandom } from '../../../../../formats/random.ts';
 import { parseReads } from '../../../../../harness/run/load/reads.ts';
-import { seededRandom } from '../../../../../harness/run/scenario.ts';
 import { chooser } from '../../../../../scenarios/k6/lib/reads.js';
 
 const random = seededRandom('reads');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { seededRandom } from '../../../../../formats/random.ts';
 import { sizeOf } from '../../../../../harness/run/load/k6/pieces.ts';
 import { meanSize, parseSizes } from '../../../../../harness/run/load/sizes.ts';
-import { seededRandom } from '../../../../../harness/run/scenario.ts';
 
 const random = seededRandom('sizes');
 const draw = () => [0, 1, 2].map(() => random.below(2 ** 32) / 2 ** 32);

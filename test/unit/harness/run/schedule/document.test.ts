@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { seededRandom } from '../../../../../harness/run/scenario.ts';
+import { seededRandom } from '../../../../../formats/random.ts';
 import { parseScheduleDocument } from '../../../../../harness/run/schedule/document.ts';
 
 const parse = (faults: readonly unknown[], seed = '7') =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { seededRandom } from '../../../../../formats/random.ts';
 import { FAULT_KINDS } from '../../../../../harness/cluster/faults/table.ts';
-import { seededRandom } from '../../../../../harness/run/scenario.ts';
 import { drawFaults } from '../../../../../harness/run/schedule/draw.ts';
 
 const BOUNDS = {

@@ -89,7 +89,7 @@ export function clockOn({ now, monotonic, turn, timer }: TimeSource): Clock {
   };
 }
 
-/** The machine's clock. Its timers hold 24 days: whoever waits for longer is woken then. */
+/** The machine's clock. Its timers hold 24 days; a longer wait ends then. */
 export function systemClock({ keepsProcess = true }: SystemClockOptions = {}): Clock {
   return clockOn({
     now: () => Date.now(),

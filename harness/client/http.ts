@@ -110,7 +110,7 @@ export class HttpClient implements AsyncDisposable {
     });
   }
 
-  /** The document of an answer, of which nothing is checked. @throws ClientError */
+  /** The JSON of an answer, whose shape nobody has checked. @throws ClientError */
   async json<T>(options: RequestOptions): Promise<T> {
     return (await (await this.request(options)).json()) as T;
   }

@@ -18,7 +18,7 @@ const ROUNDS_MAX = 100_000;
 /** Requests of the runtime to the file system. */
 const FILE_WORK = /^(?:FSReq|CloseReq)/;
 
-/** A simulation can't go on. */
+/** A simulation cannot go on. */
 export class StandstillError extends Error {
   readonly code = 'STANDSTILL';
   /** Virtual milliseconds since its beginning. */

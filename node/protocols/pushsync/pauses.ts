@@ -38,7 +38,7 @@ export class Pauses {
     this.#clock = clock;
   }
 
-  /** The neighbourhood that a chunk has to wait for now. */
+  /** The neighbourhood that a chunk has to wait for at this moment. */
   waitsFor(address: Uint8Array): string | undefined {
     const now = this.#clock.monotonic();
     for (const { neighbourhood, until } of this.#troubled.values()) {

@@ -37,7 +37,7 @@ import { NoRoomError, PushsyncError } from './rules.ts';
 const IN_FLIGHT_MAX = 128;
 /** Waiting chunks read from the store at once: as many as can be pushed, half a megabyte. */
 const PAGE = IN_FLIGHT_MAX;
-/** A push fails for now after this many shallow receipts. */
+/** A push ends after this many shallow receipts; a later pass tries again. */
 const SHALLOW_MAX = 6;
 /** New stamps for one push: each is needed only when the same content was uploaded again meanwhile. */
 const RENEWALS_MAX = 3;

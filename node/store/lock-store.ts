@@ -109,17 +109,18 @@ function isAlive(holder: string): boolean {
  */
 function startTime(pid: number): string | undefined {
   try {
-    // The name in parentheses may hold anything, so fields are counted from its end: state first, start time 20th.
+    // The name in parentheses may hold anything, so fields are counted from its end: state first,
+    // number of threads 18th, start time 20th.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-    return ENDED_STATES.includes(fields[0] ?? '') ? undefined : fields[19];
+    const [state] = fields;
+    // The first thread of a process ends before the others, which still write.
+    const hasEnded = state === 'X' || (state === 'Z' && Number(fields[17]) <= 1);
+    return hasEnded ? undefined : fields[19];
   } catch (error) {
     if (['ENOENT', 'ESRCH'].includes(codeOf(error) ?? '')) return undefined;
     throw error;
   }
 }
-
-/** Zombie and dead. */
-const ENDED_STATES = ['Z', 'X'];
 
 function answersSignals(pid: number): boolean {
   try {

@@ -251,13 +251,18 @@ function startTimeOf(pid: number): string | undefined {
 function linuxStartTime(pid: number): string | undefined {
   const fields = linuxStat(pid);
   if (fields === undefined) return undefined;
-  // A zombie has ended and waits for its parent to collect it. We do so soon; others may never do.
+  // A zombie waits for its parent to collect it. We do so soon; others may never do. Its other threads may still
+  // run, and have its ports and files open until the last of them has ended.
   const [state, parent] = fields;
-  if (state === 'X' || (state === 'Z' && Number(parent) !== process.pid)) return undefined;
+  const hasEnded = state === 'Z' && Number(parent) !== process.pid && Number(fields[17]) <= 1;
+  if (state === 'X' || hasEnded) return undefined;
   return `${bootId()}/${fields[19]}`;
 }
 
-/** `/proc/<pid>/stat` after the name in parentheses: the first field is the state, the 20th the start time. */
+/**
+ * `/proc/<pid>/stat` after the name in parentheses: the first field is the state, the 18th the number
+ * of threads, the 20th the start time.
+ */
 function linuxStat(pid: number): string[] | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -139,6 +139,26 @@ test('ending a program ends the processes that it has started', async () => {
   await ended(child);
 });
 
+test('the ports of a killed program are free, even when its threads end after each other', async () => {
+  const [port = 0] = await pickFreePorts(1);
+  const threads = `const { Worker } = require('node:worker_threads');
+    for (let i = 0; i < 4; i++) new Worker('Buffer.alloc(1e8, 1); setInterval(() => {}, 1000)', { eval: true });
+    require('node:net').createServer().listen(${port}, '127.0.0.1', () => setTimeout(() => console.log('child ' + process.pid), 200));`;
+  for (let time = 0; time < 4; time++) {
+    rmSync(join(folder, 'program.log'), { force: true });
+    // A grandchild: its parent ends first, so nobody here collects it.
+    const parent = await start(
+      `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(threads)}],
+        { detached: true, stdio: 'inherit' }); console.log('up'); setInterval(() => {}, 1000);`,
+    );
+    const child = processOf(Number((await printed('child')).split(' ')[1])) as ProcessId;
+    started.push(child);
+    await killProcess(parent);
+    await killProcess(child);
+    await checkPortsFree([{ port, by: 'a test' }]);
+  }
+});
+
 test('a process that merely has the pid of another is left alone', async () => {
   const id = await start(PROGRAM.patient);
   const recycled = { pid: id.pid, startedAt: 'another boot/1' };

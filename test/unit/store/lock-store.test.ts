@@ -9,16 +9,15 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 
 const { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } = fs;
 
-/** Called after every call of the file system by the lock. */
-const between = vi.hoisted(() => ({ calls: (_name: string, _file: unknown): void => undefined }));
+/** Called after every call of the file system by the lock; what it returns takes the place of the result. */
+const between = vi.hoisted(() => ({ calls: (_name: string, _file: unknown): unknown => undefined }));
 vi.mock('node:fs', async (original) => {
   const all = await original<typeof fs>();
   const watched = Object.entries(all).map(([name, call]) => {
     if (!name.endsWith('Sync') || typeof call !== 'function') return [name, call] as const;
     const after = (...args: unknown[]): unknown => {
       const result: unknown = Reflect.apply(call, all, args);
-      between.calls(name, args[0]);
-      return result;
+      return between.calls(name, args[0]) ?? result;
     };
     return [name, after] as const;
   });
@@ -132,6 +131,18 @@ test.runIf(process.platform === 'linux')(
     }
   },
 );
+
+test.each([
+  ['of one that ended while its threads still run', 3, 'DATA_DIR_IN_USE'],
+  ['of one whose last thread has ended', 1, undefined],
+])('a lock %s', (_, threads, code) => {
+  writeFileSync(join(folder, 'lock'), `${process.ppid} 77`);
+  const stat = [`${process.ppid} (node) Z`, ...Array<number>(16).fill(0), threads, 0, 77].join(' ');
+  between.calls = (_name, file) => (file === `/proc/${process.ppid}/stat` ? stat : undefined);
+  const locked = () => lockFolder(folder)();
+  if (code === undefined) locked();
+  else expect(locked).toThrow(expect.objectContaining({ code }));
+});
 
 test('a restarted process with the same process id takes the folder', () => {
   lockFolder(folder);

@@ -56,6 +56,8 @@ export interface MemoryOptions {
   readonly chain?: (url: string) => ChainEndpoint;
   /** Opens the listeners of the API. Default: sockets. */
   readonly listen?: Platform['listen'];
+  /** Reads a file that an option names. Default: from this machine's disk. */
+  readonly readText?: Platform['readText'];
   /** Runs the node's deferred writes after other work. Default: in the next turn of the event loop. */
   readonly defer?: (work: () => void) => void;
 }
@@ -79,6 +81,7 @@ export interface MemoryPlatform extends Platform {
 /** Loads only what the options ask for. */
 export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlatform> {
   const { keys, log = () => undefined, defer = nextTurn } = options;
+  const { readText = (path: string) => readFile(path, 'utf8') } = options;
   const power = new Power(options.onCrash ?? (() => undefined), options.shared);
   const clock = poweredClock(options.clock ?? systemClock({ keepsProcess: false }), power);
   const chain = options.chain ?? (await import('../onchain/http-endpoint.ts')).httpEndpoint;
@@ -88,7 +91,7 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
     logger: (settings, deps) =>
       createLogger(settings, { ...deps, destination: { write: (line) => power.run(() => log(line)) } }),
     keys: () => power.hold(() => Promise.resolve(keys)),
-    readText: (path) => power.hold(() => readFile(path, 'utf8')),
+    readText: (path) => power.hold(() => readText(path)),
     store: await openStore(options, power, defer),
     host: await openHost(options, power),
     chainEndpoint: (url) => poweredEndpoint(chain(url), power),

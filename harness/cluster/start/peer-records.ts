@@ -20,7 +20,8 @@ import { OVERLAY_NONCE } from '../plan/seed.ts';
 /** Whether nodes get them: only where all find each other by gossip and can read files on this machine. */
 export function sharesRecords({ coldGossip, topology, nodes }: Definition, driver: DriverName): boolean {
   const introduces = nodes.some(({ mode }) => mode === 'boot');
-  return !coldGossip && topology === 'mesh' && !introduces && DRIVER_FACTS[driver].local;
+  const { owned, images } = DRIVER_FACTS[driver];
+  return !coldGossip && topology === 'mesh' && !introduces && owned && !images;
 }
 
 /** @param nodes both lists in the same order @param nowMs when the records become valid */

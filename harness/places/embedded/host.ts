@@ -32,7 +32,7 @@ export interface Surroundings {
   /** Of each start of a node, by its name. */
   readonly platform: (
     node: string,
-  ) => Required<Pick<MemoryOptions, 'clock' | 'random' | 'chain' | 'listen' | 'defer'>>;
+  ) => Required<Pick<MemoryOptions, 'clock' | 'random' | 'chain' | 'listen' | 'defer' | 'readText'>>;
 }
 
 export class EmbeddedHost {

@@ -1,5 +1,6 @@
 /** A cluster in virtual time: its nodes, its chain and their addresses, all in this process. */
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { seededRandom } from '../../../formats/random.ts';
 import { createApiServer } from '../../../node/api/listen.ts';
@@ -38,6 +39,7 @@ export class Simulation implements AsyncDisposable {
         clock: time.clock,
         random: seededRandom(options.seed, node, String(this.#countStart(node))),
         defer: time.defer,
+        readText: (path) => time.real(() => readFile(path, 'utf8')),
         chain: (url) =>
           httpEndpoint(url, ({ hostname, port }) => connectInMemory(hostname, Number(port || HTTP_PORT))),
         listen: async (listener, address, deps) => {

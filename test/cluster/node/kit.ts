@@ -1,10 +1,12 @@
 /** What the tests on running clusters share: a folder for their state, plain HTTP, and looks at processes. */
+
 import { createCipheriv, createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Dispatcher, request } from 'undici';
 import { afterAll } from 'vitest';
+import type { Clock } from '../../../formats/clock.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
@@ -111,6 +113,7 @@ export function eventually(
   what: string,
   probe: () => Promise<string | undefined>,
   timeoutMs = EVENTUALLY_MS,
+  clock?: Clock,
 ): Promise<true> {
   return until<true>(
     what,
@@ -118,7 +121,7 @@ export function eventually(
       const missing = await probe();
       return missing === undefined ? { done: true } : { missing };
     },
-    { timeoutMs },
+    { timeoutMs, ...(clock === undefined ? {} : { clock }) },
   );
 }
 

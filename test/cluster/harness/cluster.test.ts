@@ -130,7 +130,7 @@ describe.each(LOCAL_DRIVERS)('a cluster of three nodes on the %s driver', (drive
     for (const wait of [net.synced('abc'), net.usable('xyz'), net.synced({ node: 0, tag: Number.NaN })]) {
       expect((await failure(wait)).code).toBe('ARGUMENT_INVALID');
     }
-    expect(performance.now() - startedAt).toBeLessThan(2000);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
   });
 
   // A signal to an embedded node is one to this process.

@@ -118,7 +118,8 @@ export class VirtualTime implements Disposable {
       monotonic: () => this.#ms,
       turn: () => new Promise((resolve) => this.defer(resolve)),
       timer: (ms, wake, inBackground) => {
-        const timer = set(this.#ms + Math.max(0, ms), wake, inBackground);
+        // Whole milliseconds, as on a machine: `now` is written into records that know no fractions.
+        const timer = set(this.#ms + Math.max(0, Math.ceil(ms)), wake, inBackground);
         this.#pass();
         return timer;
       },

@@ -57,6 +57,15 @@ test('work of one instant comes to rest before the next timer, however many roun
   expect(happened).toEqual(['1 first', '1 second', '2 third']);
 });
 
+test('time is in whole milliseconds: a timer of a fraction fires at the next one', async () => {
+  const { time, happened, note } = recorded();
+  time.clock.timer(0.4, note('a fraction'));
+  time.clock.timer(1, note('one'));
+  await time.advance(1.5);
+  expect(happened).toEqual(['1 a fraction', '1 one']);
+  expect(time.clock.now() % 1).toBe(0);
+});
+
 test('time stands while nobody outside waits for it', async () => {
   const { time, happened, note } = recorded();
   time.clock.timer(1, note('simulated'));

@@ -1,5 +1,3 @@
-import { spawnSync } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { createLogger, type RootLogger } from '../../../node/env/logger.ts';
 import { VERBOSITIES, type Verbosity } from '../../../node/env/verbosity.ts';
@@ -28,47 +26,6 @@ describe('a logger', () => {
       expect(METHODS.filter((method) => log.isLevelEnabled(method))).toEqual(written);
     },
   );
-
-  test('has written to standard output what a node says right before it is killed', () => {
-    const module = new URL('../../../node/env/logger.ts', import.meta.url).href;
-    const dying = `const { createLogger } = await import(${JSON.stringify(module)});
-      const log = createLogger({ verbosity: 'info' });
-      const { pbkdf2 } = await import('node:crypto');
-      // Every thread that writes in the background is busy.
-      for (let i = 0; i < 8; i++) pbkdf2('a', 'b', 1e6, 64, 'sha512', () => undefined);
-      log.error('last words');
-      process.kill(process.pid, 'SIGKILL');`;
-    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', dying], {
-      encoding: 'utf8',
-    });
-    expect(stdout).toContain('"msg":"last words"');
-  });
-
-  test('on a full disk ends no node, and keeps little of what it could not write', () => {
-    const module = new URL('../../../node/env/logger.ts', import.meta.url).href;
-    const logging = `const { createLogger } = await import(${JSON.stringify(module)});
-      const log = createLogger({ verbosity: 'info' });
-      gc();
-      const { heapUsed } = process.memoryUsage();
-      for (let i = 0; i < 400; i++) log.error({ i, text: String(i % 10).repeat(100_000) }, 'disk is full');
-      gc();
-      const kept = process.memoryUsage().heapUsed - heapUsed;
-      setTimeout(() => {
-        log.error('disk is full');
-        process.stderr.write(kept < 10_000_000 ? 'goes on' : 'keeps ' + kept);
-      }, 1);`;
-    const full = openSync('/dev/full', 'w');
-    try {
-      const { stderr, status } = spawnSync(
-        process.execPath,
-        ['--expose-gc', '--input-type=module', '-e', logging],
-        { encoding: 'utf8', stdio: ['ignore', full, 'pipe'] },
-      );
-      expect({ stderr, status }).toEqual({ stderr: 'goes on', status: 0 });
-    } finally {
-      closeSync(full);
-    }
-  });
 
   test('writes the level, the time, the node, its module, the fields and the message', () => {
     const { log, lines } = logger('info', 'node-3');

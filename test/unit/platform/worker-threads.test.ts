@@ -1,9 +1,5 @@
 /** Real threads; only the time and the cores of the machine are not. */
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { cacAddress } from '../../../formats/chunk/cac.ts';
@@ -36,11 +32,14 @@ function open(threads: number | 'auto', deps: Partial<WorkerDeps> = {}) {
 
 /** Works fast until threads take part. */
 async function untilTaken(workers: WorkerThreads, clock: ManualClock): Promise<void> {
-  for (let end = performance.now() + 30_000; performance.now() < end; await pause(5)) {
-    if (workers.offer(1000)) return;
-    await clock.advance(500);
-  }
-  throw new Error('no thread takes work');
+  await vi.waitFor(
+    async () => {
+      if (workers.offer(1000)) return;
+      await clock.advance(500);
+      throw new Error('no thread takes work');
+    },
+    { timeout: 30_000, interval: 5 },
+  );
 }
 
 const chunks = (count: number) =>
@@ -140,24 +139,6 @@ describe('threads', () => {
     await clock.advance(1000);
     expect(workers.running).toBe(0);
     await untilTaken(workers, clock);
-  });
-
-  test.each([
-    ['exit', 3],
-    ['throw', 1],
-    ['stop', 0],
-    ['exit while loading', 3],
-    ['stop while loading', 0],
-  ])('do not take the process with them when they end in native code: %s', async (how, code) => {
-    const program = fileURLToPath(new URL('signing-process.ts', import.meta.url));
-    const child = spawn(process.execPath, [program, how], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      timeout: 30_000,
-      killSignal: 'SIGKILL',
-    });
-    const errors = text(child.stderr);
-    const [ended] = (await once(child, 'exit')) as [number | null];
-    expect({ ended, native: (await errors).includes('Napi') }).toEqual({ ended: code, native: false });
   });
 
   test('leave nothing behind at the process, however often they end and start', async () => {

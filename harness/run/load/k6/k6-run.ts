@@ -127,7 +127,8 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   } finally {
     lines.close();
     logged.close();
-    await end(spawned, child);
+    // It may have begun since it was looked for.
+    await end(spawned, seen.exit === undefined ? childOf() : child);
     // If the client was killed, the engine keeps the container running.
     if (k6.kind === 'container' && seen.exit === undefined) await removeContainer(container);
   }

@@ -1,18 +1,20 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { awaitAll } from '../../../../harness/base/await-all.ts';
 
 test('results come in the order of the tasks', async () => {
-  expect(await awaitAll([sleep(5, 'late'), Promise.resolve('soon')])).toEqual(['late', 'soon']);
+  const late = Promise.withResolvers<string>();
+  const soon = Promise.resolve('soon');
+  void soon.then(() => late.resolve('late'));
+  expect(await awaitAll([late.promise, soon])).toEqual(['late', 'soon']);
 });
 
 test('the first of several failures is thrown once no task is under way', async () => {
-  let ended = false;
-  const slow = async () => {
-    await sleep(20);
-    ended = true;
-    throw new Error('second');
-  };
-  await expect(awaitAll([Promise.reject(new Error('first')), slow()])).rejects.toThrow('first');
-  expect(ended).toBe(true);
+  const slow = Promise.withResolvers<never>();
+  const thrown = vi.fn<(error: Error) => void>();
+  const all = awaitAll([Promise.reject(new Error('first')), slow.promise]).catch(thrown);
+  await new Promise(setImmediate);
+  expect(thrown).not.toHaveBeenCalled();
+  slow.reject(new Error('second'));
+  await all;
+  expect(thrown.mock.calls).toEqual([[new Error('first')]]);
 });

@@ -1,20 +1,23 @@
 /** A process that ends in the way that its argument names while its worker threads sign, or load their code. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { systemClock } from '../../../formats/clock.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createWorkerThreads } from '../../../node/platform/workers/worker-threads.ts';
+import { ManualClock } from '../../unit/protocols/manual-clock.ts';
 
 /** Half a second of work for two threads. */
 const SIGNATURES = 20_000;
 
 const [, , how = ''] = process.argv;
+const clock = new ManualClock();
 const workers = createWorkerThreads(
   { threads: 2, privateKey: new Uint8Array(32).fill(5) },
-  { clock: systemClock(), log: silentLogger() },
+  { clock, log: silentLogger() },
 );
-// The end of this pause decides that threads pay, and starts them.
-await pause(600);
 workers.offer(100_000);
+// The end of this time decides that threads pay, and starts them.
+await clock.advance(600);
+workers.offer(100_000);
+// Nothing tells when they are in native code: whenever the process ends, it ends well.
 if (how.endsWith('loading')) await pause(20 + Math.random() * 40);
 else {
   while (!workers.offer(1000)) await pause(5);

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { httpConformance } from '../../../../harness/conformance/http/conformance.ts';
-import { spokenDialect } from '../../../../harness/conformance/http/probe-target.ts';
+import { httpConformance } from '../../../harness/conformance/http/conformance.ts';
+import { spokenDialect } from '../../../harness/conformance/http/probe-target.ts';
 
 const GOOD = 'ab'.repeat(32);
 const signal = new AbortController().signal;

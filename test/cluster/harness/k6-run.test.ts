@@ -3,8 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { runK6 } from '../../../../../../harness/run/load/k6/k6-run.ts';
-import { temporaryFolder } from '../../../../../temporary-folder.ts';
+import { runK6 } from '../../../harness/run/load/k6/k6-run.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 const TOKEN = 'full-token-of-the-tests';
 let folder: string;
@@ -12,7 +12,11 @@ let folder: string;
 beforeEach(() => void (folder = temporaryFolder('k6-run')));
 
 /** @param work lines of a shell, where `$out` is the file of the console */
-async function run(work: string, signal: AbortSignal = new AbortController().signal): Promise<string[]> {
+async function run(
+  work: string,
+  signal: AbortSignal = new AbortController().signal,
+  onLine: () => void = () => undefined,
+): Promise<string[]> {
   const where = join(folder, 'program');
   const find = 'while [ $# -gt 0 ]; do [ "$1" = --console-output ] && out=$2; shift; done';
   writeFileSync(where, `#!/bin/sh\n${find}\n${work}\n`, { mode: 0o755 });
@@ -26,7 +30,10 @@ async function run(work: string, signal: AbortSignal = new AbortController().sig
     samples: undefined,
     authorization: { 'node-0': `Bearer ${TOKEN}` },
     signal,
-    onLines: (more) => void lines.push(...more),
+    onLines(more) {
+      lines.push(...more);
+      if (more.length > 0) onLine();
+    },
     onException: ({ message }) => void lines.push(message),
   });
   return lines;
@@ -67,8 +74,9 @@ test('a script that calls the test failed has run to its end', async () => {
 
 test('an interrupted load leaves no process behind', async () => {
   const interruption = new AbortController();
-  const ended = run('while [ ! -e "$out.stop" ]; do sleep 0.05; done', interruption.signal);
-  setTimeout(() => interruption.abort(), 400);
+  // Its id is on disk before it is interrupted.
+  const work = 'until [ -s "${out%/*}/k6.pid" ]; do sleep 0.05; done; echo begun >>"$out"; exec sleep 60';
+  const ended = run(work, interruption.signal, () => interruption.abort());
   await expect(ended).rejects.toMatchObject({ code: 'INTERRUPTED' });
   const pid = Number(readFileSync(join(folder, 'k6.pid'), 'utf8'));
   expect(pid).toBeGreaterThan(0);

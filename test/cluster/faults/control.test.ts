@@ -1,9 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { beginNodeFault } from '../../../../../harness/flavours/tampered/control.ts';
-import { readFaults, writeControl } from '../../../../../harness/flavours/tampered/settings.ts';
-import { temporaryFolder } from '../../../../temporary-folder.ts';
+import { beginNodeFault } from '../../../harness/flavours/tampered/control.ts';
+import { readFaults, writeControl } from '../../../harness/flavours/tampered/settings.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** Above every pid of Linux. */
 const NO_PROCESS = 2 ** 22 + 1;

@@ -2,9 +2,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { socketAgent } from '../../../../harness/base/direct.ts';
-import { streamChunks } from '../../../../harness/client/chunk-stream.ts';
-import { NodeTransport } from '../../../../harness/conformance/http/transport.ts';
+import { socketAgent } from '../../../harness/base/direct.ts';
+import { streamChunks } from '../../../harness/client/chunk-stream.ts';
+import { NodeTransport } from '../../../harness/conformance/http/transport.ts';
 
 const PROBLEM = '{"code":404,"message":"batch with id not found","reasons":["batch: unknown"]}';
 const ENDLESS = 'x'.repeat(200_000);

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocketServer } from 'ws';
 
-const source = (path: string) => fileURLToPath(new URL(`../../../../harness/${path}`, import.meta.url));
+const source = (path: string) => fileURLToPath(new URL(`../../../harness/${path}`, import.meta.url));
 
 let part: Server;
 let sockets: WebSocketServer;

@@ -1,10 +1,9 @@
 /** What an engine is asked, and what becomes of its answers. */
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
-import { Docker } from '../../../../../../harness/places/docker/engine/docker.ts';
-import { Engine, statusOf, unless } from '../../../../../../harness/places/docker/engine/engine.ts';
-import { containerLog } from '../../../../../../harness/places/docker/log.ts';
+import { Docker } from '../../../../harness/places/docker/engine/docker.ts';
+import { Engine, statusOf, unless } from '../../../../harness/places/docker/engine/engine.ts';
+import { containerLog } from '../../../../harness/places/docker/log.ts';
 import { fakeEngine, json } from './fake-engine.ts';
 
 afterEach(() => vi.unstubAllEnvs());
@@ -162,7 +161,8 @@ test('following a log ends with its signal, also while nothing comes', async () 
   const lines: string[] = [];
   for await (const line of containerLog(new Engine(), 'c1').follow(ending.signal)) {
     lines.push(line);
-    void sleep(20).then(() => ending.abort());
+    // By then the loop waits for the next line.
+    setImmediate(() => ending.abort());
   }
   expect(lines).toEqual(['hello']);
   const asked = engine.received.filter(({ path }) => path === '/containers/c1/logs');

@@ -41,7 +41,7 @@ import {
 } from './opening.ts';
 import { saveSnapshot } from './snapshots/save.ts';
 import type { SnapshotRecord } from './snapshots/snapshot.ts';
-import { meshTimeoutFor, timeoutFor } from './start/startup-conditions.ts';
+import { meshTimeoutFor, timeoutFor } from './start/start-deadline.ts';
 import {
   type BatchRecord,
   clusterFolder,

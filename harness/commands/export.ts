@@ -1,9 +1,11 @@
 /** `svcnet export`: a cluster's definition as deployment files for other engines. */
+
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
+import { NODES_DEFAULT } from '../cluster/plan/options/nodes.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { exportCompose } from '../export/compose.ts';
 import {
@@ -20,7 +22,6 @@ import { exportStack } from '../export/stack.ts';
 import { type ClusterFlags, keysFrom } from './cluster-flags.ts';
 import { answer, type CommandContext } from './context.ts';
 
-const DEFAULT_NODES = 5;
 const EXPORTS: Readonly<Record<Target, (request: ExportRequest) => Exported>> = {
   compose: exportCompose,
   stack: exportStack,
@@ -73,7 +74,7 @@ export async function exportDefinition(
 async function requestOf(target: Target, flags: ExportFlags): Promise<ExportRequest> {
   const file = flags.file === undefined ? {} : await readClusterFile(flags.file);
   const nodes = flags.nodes === undefined ? {} : { nodes: flags.nodes };
-  const input = { nodes: DEFAULT_NODES, ...file, ...keysFrom(flags), ...nodes } as DefinitionInput;
+  const input = { nodes: NODES_DEFAULT, ...file, ...keysFrom(flags), ...nodes } as DefinitionInput;
   const source = flags.file ?? 'options';
   const definition = parseExported(input, source);
   const mistakes = obstacles(definition, target);

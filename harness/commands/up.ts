@@ -10,6 +10,7 @@ import { parseDefinition } from '../cluster/plan/definition.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { batchesOf } from '../cluster/plan/facts.ts';
+import { NODES_DEFAULT } from '../cluster/plan/options/nodes.ts';
 import { withPreset } from '../cluster/plan/presets/presets.ts';
 import { expectTrusted, programsIn } from '../cluster/plan/trust.ts';
 import { openSnapshot } from '../cluster/snapshots/load.ts';
@@ -24,7 +25,6 @@ import { nodesTable, steadyNote } from './nodes-table.ts';
 import { workingNodes } from './working-nodes.ts';
 
 const DEFAULT_NAME = 'local';
-const DEFAULT_NODES = 5;
 
 export interface UpFlags extends ClusterFlags {
   /** Name of a snapshot; everything but name and ports comes from it. */
@@ -99,7 +99,7 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
   const name = file['name'] ?? preset ?? DEFAULT_NAME;
   const chosen = { ...file, name, ...keysFrom(flags) };
   const input = withPreset(chosen) as DefinitionInput;
-  return { ...input, nodes: nodesWith(flags, input.nodes, DEFAULT_NODES) };
+  return { ...input, nodes: nodesWith(flags, input.nodes, NODES_DEFAULT) };
 }
 
 /**

@@ -14,7 +14,7 @@ import { probeLinks } from '../books/node-books.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { seededBytes } from '../plan/seed.ts';
 import type { StartContext } from './start-context.ts';
-import { timeoutFor } from './startup-conditions.ts';
+import { timeoutFor } from './start-deadline.ts';
 
 /**
  * At the public network's limits a peer wants to be paid for some twenty chunks; the first time a second pays

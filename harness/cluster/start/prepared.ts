@@ -19,7 +19,8 @@ import { seededBytes } from '../plan/seed.ts';
 import type { PreparedRecord, PreparedUpload } from '../state/state.ts';
 import { independentRounds, provokeCheque, settled } from './prepared-cheques.ts';
 import type { StartContext } from './start-context.ts';
-import { stopwatch, timeoutFor } from './startup-conditions.ts';
+import { timeoutFor } from './start-deadline.ts';
+import { stopwatch } from './startup-conditions.ts';
 
 /** Pushing is bounded by the slowest neighbourhood. */
 const SYNCED_TIMEOUT_MS = 300_000;

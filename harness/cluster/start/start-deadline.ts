@@ -1,10 +1,16 @@
 /**
- * The time limit of a whole start: when it expires, the error says which steps were in progress and what was
- * missing.
+ * How long a start may take. When the limit of the whole start expires, the error says which steps were in progress and
+ * what was missing.
  */
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
+import { FLAVOURS } from '../../flavours/table.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
+
+/** Limits of single steps grow with the cluster: on a small machine the nodes start one after another. */
+const BASE_TIMEOUT_MS = 30_000;
+const TIMEOUT_PER_NODE_MS = 1500;
 
 export interface StartDeadline {
   /** Aborts with the error. */
@@ -38,4 +44,15 @@ export function startDeadline({ clock, timeoutMs, onProgress }: StartContext): S
     },
     end: () => timer?.[Symbol.dispose](),
   };
+}
+
+/** Of one step of the start, milliseconds. */
+export function timeoutFor(nodes: number): number {
+  return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
+}
+
+/** A node that another one has dialled before it listened waits until it is dialled again. */
+export function meshTimeoutFor(nodes: readonly Pick<ClusterNode, 'flavour'>[]): number {
+  const redials = nodes.map(({ flavour }) => FLAVOURS[flavour].redialMs ?? 0);
+  return timeoutFor(nodes.length) + Math.max(0, ...redials);
 }

@@ -13,10 +13,8 @@ import { type Acquaintance, introduce } from '../nodes/introductions.ts';
 import { probeMesh } from '../nodes/mesh.ts';
 import type { BatchRecord } from '../state/state.ts';
 import type { StartContext } from './start-context.ts';
+import { meshTimeoutFor, timeoutFor } from './start-deadline.ts';
 
-/** Deadlines grow with the cluster: on a small machine the nodes start one after another. */
-const BASE_TIMEOUT_MS = 30_000;
-const TIMEOUT_PER_NODE_MS = 1500;
 /**
  * Each poll asks every node, which costs each of them about a millisecond and this process as much for all.
  */
@@ -145,16 +143,6 @@ export async function awaitBatches(
 
 function pauseFor(nodes: number): number {
   return Math.max(PAUSE_MS, nodes * PAUSE_PER_NODE_MS);
-}
-
-export function timeoutFor(nodes: number): number {
-  return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
-}
-
-/** A node that another one has dialled before it listened waits until it is dialled again. */
-export function meshTimeoutFor(nodes: readonly Pick<ClusterNode, 'flavour'>[]): number {
-  const redials = nodes.map(({ flavour }) => FLAVOURS[flavour].redialMs ?? 0);
-  return timeoutFor(nodes.length) + Math.max(0, ...redials);
 }
 
 export function stopwatch(clock: Pick<Clock, 'monotonic'>): { lap(): number; total(): number } {

@@ -32,8 +32,8 @@ import { startInWaves } from './node-waves.ts';
 import { PartWatch } from './part-watch.ts';
 import { hasPreparation, prepareState } from './prepared.ts';
 import type { StartContext } from './start-context.ts';
-import { startDeadline } from './start-deadline.ts';
-import { awaitBatches, awaitMesh, checkReachable, stopwatch, timeoutFor } from './startup-conditions.ts';
+import { startDeadline, timeoutFor } from './start-deadline.ts';
+import { awaitBatches, awaitMesh, checkReachable, stopwatch } from './startup-conditions.ts';
 
 /**
  * Mined before the nodes run, on chains that never mine on demand: a real node may stamp with a batch once it

@@ -5,6 +5,7 @@ import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from '../../../flavours/flavour.ts';
 import { list, oneOf, optionValue, prefix, privateKey, text, trueOrFalse, whole } from '../fields.ts';
 
+export const NODES_DEFAULT = 5;
 /** More do not fit on one machine: each is a process of about 100 MB. */
 export const NODES_MAX = 200;
 /** Smallest depth a batch may have: one more than its 16 bucket bits. */

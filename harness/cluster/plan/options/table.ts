@@ -14,7 +14,7 @@ import * as field from '../fields.ts';
 import { PRESET_NAMES } from '../presets/names.ts';
 import { TRUST } from '../trust.ts';
 import { collect, type FlagSpec, oneOf, seed, someOf, whole } from './flag.ts';
-import { batches, NODES_MAX, nodes } from './nodes.ts';
+import { batches, NODES_DEFAULT, NODES_MAX, nodes } from './nodes.ts';
 import { chain, cors, funds, hostNames, otlp, ports, prepare, swap, topology } from './values.ts';
 
 /** The flag of an option of clusters. */
@@ -99,11 +99,11 @@ export const CLUSTER_OPTIONS = {
     },
   },
   nodes: {
-    schema: nodes.prefault(5).describe('Number of nodes, or a list of groups of nodes.'),
+    schema: nodes.prefault(NODES_DEFAULT).describe('Number of nodes, or a list of groups of nodes.'),
     flag: {
       flag: '-n, --nodes <count>',
       help: 'number of svc nodes',
-      fallback: '5',
+      fallback: String(NODES_DEFAULT),
       parse: whole(0, NODES_MAX),
     },
   },

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { ClientError } from '../../../../../harness/client/errors.ts';
 import type { Acquaintance } from '../../../../../harness/cluster/nodes/introductions.ts';
-import { meshTimeoutFor, remind } from '../../../../../harness/cluster/start/startup-conditions.ts';
+import { meshTimeoutFor } from '../../../../../harness/cluster/start/start-deadline.ts';
+import { remind } from '../../../../../harness/cluster/start/startup-conditions.ts';
 
 const nodes = (flavour: 'svc' | 'bee', count: number) => Array.from({ length: count }, () => ({ flavour }));
 

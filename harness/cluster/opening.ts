@@ -46,6 +46,11 @@ export interface ClusterOptions extends DefinitionInput {
   readonly detached?: boolean;
   /** Default: the machine's. */
   readonly clock?: Clock;
+  /**
+   * Write down every frame that the nodes send each other, a line each, in `frames.log` among the logs. Only with driver
+   * `simulated`.
+   */
+  readonly frames?: boolean;
   /** Name of a snapshot to start from; only `name` and `ports` of the definition can be given with it. */
   readonly snapshot?: string | undefined;
   /** Where the definition comes from, for messages about it. */
@@ -87,6 +92,7 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
     detached = false,
     source = 'options',
     clock: chosen = MACHINE_CLOCK,
+    frames = false,
     ...others
   } = options;
   const { signal, timeoutMs, onProgress = () => undefined, snapshot, ...input } = others;
@@ -104,12 +110,18 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
       { hint: 'Use `svcnet run`, or `Cluster.start` without `detached`.' },
     );
   }
+  if (frames && !DRIVER_FACTS[definition.driver].simulated) {
+    throw new HarnessError(
+      'USAGE',
+      `frames: got true with driver ${definition.driver}, expected driver simulated`,
+    );
+  }
   await removeLeftovers(stateDir);
   const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
   const claimed = await claimCluster(stateDir, { name, seed, ephemeral, definition, clock: chosen });
   const { batches = [], prepared } = loaded?.snapshot.record ?? {};
   const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
-  const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: ephemeral });
+  const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: ephemeral, frames });
   const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
   const continued = loaded !== undefined;
   const clock = driver.clock ?? chosen;

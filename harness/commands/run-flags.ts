@@ -12,7 +12,7 @@ import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
-import { type ClusterFlags, freshOptions, keysFrom } from './cluster-flags.ts';
+import { attributeOf, type ClusterFlags, freshOptions, isGiven, keysFrom } from './cluster-flags.ts';
 import { type Nodes, nodesText, nodesWith } from './nodes-flags.ts';
 
 /** `name` is that of a running cluster; default: fresh clusters. */
@@ -28,6 +28,8 @@ export interface RunFlags extends ClusterFlags {
   readonly repeat?: number;
   /** Stop after the first run that failed. */
   readonly untilFailure?: boolean;
+  /** Run the seed twice and compare. */
+  readonly checkDeterminism?: boolean;
   /** Clusters at once. */
   readonly parallel?: number;
   readonly keep?: boolean;
@@ -53,9 +55,7 @@ export async function chooseClusters(
   flags: RunFlags,
   scenarios: readonly Scenario[],
 ): Promise<ChosenClusters> {
-  if (flags.keep === true && flags.repeat !== undefined) {
-    throw new HarnessError('USAGE', '--keep leaves one cluster running and cannot be combined with --repeat');
-  }
+  expectOneWay(flags);
   const { name } = flags;
   if (name !== undefined) {
     const fresh = freshFlags(flags);
@@ -85,6 +85,27 @@ export async function chooseClusters(
     options: { nodes, ownCounts, exactNodes, definition, source, keep: flags.keep === true },
     where: ownCounts && counts.size > 1 ? `up to ${nodesText(nodes, light)}` : nodesText(nodes, light),
   };
+}
+
+/** Options that do not go with a way to run more than once, and why. */
+const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  '--repeat': [['--keep', 'leaves one cluster running']],
+  '--check-determinism': [
+    ['--keep', 'leaves one cluster running'],
+    ['--name', 'is a cluster that already runs'],
+    ['--repeat', 'runs several seeds'],
+  ],
+};
+
+/** @throws HarnessError `USAGE` */
+function expectOneWay(flags: RunFlags): void {
+  const given = new Map(Object.entries(flags));
+  const has = (flag: string) => isGiven(flag, given.get(attributeOf(flag)));
+  for (const [way, others] of Object.entries(EXCLUDED)) {
+    const [wrong, why] = others.find(([flag]) => has(flag)) ?? [];
+    if (wrong !== undefined && has(way))
+      throw new HarnessError('USAGE', `${wrong} ${why} and cannot be combined with ${way}`);
+  }
 }
 
 /** More clusters overload the disk and the memory of an ordinary machine. */

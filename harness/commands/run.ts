@@ -26,6 +26,7 @@ import { reportFolder } from './report-folder.ts';
 import { chooseClusters, freshFlags, lanesOf, type RunFlags } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
 import { runRepeated } from './run-repeated.ts';
+import { expectRepeatable, runTwice } from './run-twice.ts';
 
 const SEED_END = 2n ** 64n;
 /** The folder of a run has its title in its name, which may have 255 bytes. */
@@ -146,6 +147,7 @@ async function runRecipe(
     ...(flags.name === undefined ? [] : ['--name']),
     ...(flags.repeat === undefined ? [] : ['--repeat']),
     ...(flags.untilFailure === undefined ? [] : ['--until-failure']),
+    ...(flags.checkDeterminism === undefined ? [] : ['--check-determinism']),
     ...(flags.parallel === undefined ? [] : ['--parallel']),
     ...(flags.metricsPort === undefined ? [] : ['--metrics-port']),
   ];
@@ -222,6 +224,7 @@ export async function runPlanned(
       name,
       command: command(runSeed),
       signal: context.signal,
+      frames: flags.checkDeterminism === true,
       ...(flags.metricsPort === undefined ? {} : { metricsPort: flags.metricsPort }),
       ...(display === undefined ? {} : { display }),
       // As JSON there is one document: that of the interruption.
@@ -229,6 +232,7 @@ export async function runPlanned(
     };
   };
   checkNodeParameters(optionsOf(seed));
+  if (flags.checkDeterminism === true) expectRepeatable(driverNameOf(optionsOf(seed)));
   const { together } = partsOf(planned);
   const lanes = Math.min(lanesOf(flags), together.length);
   const once = async (options: RunOptions): Promise<RunResult> => {
@@ -243,6 +247,13 @@ export async function runPlanned(
   };
   if (flags.untilFailure === true && flags.repeat === undefined)
     throw new HarnessError('USAGE', '--until-failure goes with --repeat, which says how many runs at most');
+  if (flags.checkDeterminism === true) {
+    using report = reportFolder(flags.report, () =>
+      newFolder(`${startedAt}-${title}-${seed}-twice`, context),
+    );
+    const { folder } = report;
+    return await runTwice((name) => once(optionsOf(seed, join(folder, name))), context);
+  }
   if (flags.repeat === undefined) {
     const options = optionsOf(seed, flags.report);
     using report = reportFolder(flags.report, () => newFolder(options.name, context));

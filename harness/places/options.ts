@@ -16,6 +16,8 @@ export interface DriverOptions {
   readonly seed: string;
   /** Name of the cluster. */
   readonly name: string;
+  /** Whether a simulation writes down every frame. */
+  readonly frames: boolean;
   /** Folder of everything the cluster keeps. */
   readonly folder: string;
   /** IPv4 address of this machine that the nodes and the chain listen on. */

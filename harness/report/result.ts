@@ -91,6 +91,8 @@ export interface ScenarioResult {
   readonly startedAt?: number;
   /** Subfolder of the report with its logs, ledger and series; absent: the folder of the report itself. */
   readonly folder?: string;
+  /** Of all that the nodes of its cluster had sent each other by its end: equal in equal runs of a simulated cluster. */
+  readonly digest?: string;
   /** Its cluster at the end of the scenario. */
   readonly picture?: NetworkPicture;
 }
@@ -145,6 +147,23 @@ export interface RepeatedRun {
   /** How often each scenario has not passed, most often first. */
   readonly failures: Readonly<Record<string, number>>;
   readonly runs: readonly (RunResult | FailedStart)[];
+}
+
+/** The first thing in which two runs of one seed differ, and what each of them has there. */
+export interface Difference {
+  /** A frame and the file that has it, or the path of a value in the result, such as `scenarios.0.result`. */
+  readonly what: string;
+  readonly first: string;
+  readonly second: string;
+}
+
+/** A seed run twice. */
+export interface DeterminismCheck {
+  /** Both runs are equal, and have passed. */
+  readonly passed: boolean;
+  /** Null: there is none. */
+  readonly difference: Difference | null;
+  readonly runs: readonly [RunResult, RunResult];
 }
 
 /** Skipped scenarios do not fail a run; everything else that is not `passed` does. */

@@ -227,6 +227,7 @@ async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
       seed: options.seed,
       source: options.source,
       detached: options.keep === true,
+      frames: options.frames === true,
       stateDir,
       clock,
       signal: options.signal,

@@ -39,6 +39,8 @@ export interface RunOptions {
   readonly stateDir: string;
   /** Of the run and its clusters. Default: the machine's. */
   readonly clock?: Clock;
+  /** Its clusters, which are simulated, write down every frame. */
+  readonly frames?: boolean;
   /** Folder of the report; created. */
   readonly report: string;
   readonly name: string;

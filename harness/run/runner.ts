@@ -112,7 +112,7 @@ interface RunBook {
 }
 
 async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
-  const { clock, results, events } = book;
+  const { results, events } = book;
   createReport(options.report, askedOf(options));
   await writeRecipe(options);
   await using metrics = await RunMetrics.open(options);
@@ -122,6 +122,8 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
     const { name } = planned.scenario;
     options.onScenario?.({ name });
     const cluster = await clusters.of(planned);
+    // What happens in virtual time is measured in it.
+    const { clock = book.clock } = cluster ?? {};
     const result = await runOne(planned, { clock, cluster, options, events, testbed });
     if (cluster !== undefined) {
       events.push(...eventsOf(cluster.faults.broken, result.startedAt ?? 0));
@@ -237,6 +239,7 @@ async function runScenario(
     figures,
     parameters,
     ledger: ledger.result(),
+    ...(cluster?.digest === undefined ? {} : { digest: cluster.digest }),
     ...(unchecked.size === 0 ? {} : { unchecked: [...unchecked] }),
     ...more,
   });

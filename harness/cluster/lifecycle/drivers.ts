@@ -14,6 +14,7 @@ import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../st
  * @param stopWithParent whether what it starts ends with this process
  * @param isAgain the cluster starts again, with what it has
  * @param clock default: the machine's, for commands that only look at it or remove it
+ * @param frames whether a simulation writes down every frame
  */
 export function driverOf(
   stateDir: string,
@@ -28,7 +29,8 @@ export function driverOf(
     stopWithParent,
     isAgain = false,
     clock = MACHINE_CLOCK,
-  }: { stopWithParent: boolean; isAgain?: boolean; clock?: Clock },
+    frames = false,
+  }: { stopWithParent: boolean; isAgain?: boolean; clock?: Clock; frames?: boolean },
 ): Driver {
   return createDriver(driver, clock, () => {
     // Written from a parsed definition, by this version.
@@ -38,6 +40,7 @@ export function driverOf(
       token,
       seed: seed ?? '',
       name,
+      frames,
       stopWithParent,
       isAgain,
       listen: planned.listen,

@@ -34,6 +34,10 @@ export const run: CommandOptions = {
       once: true,
     },
     '--until-failure': { help: 'with --repeat: stop after the first run that failed', once: true },
+    '--check-determinism': {
+      help: 'with --driver simulated: run the seed twice, and name the first difference',
+      once: true,
+    },
     '--parallel <count>': {
       help: 'clusters at once, for scenarios that want different ones (default: one for each core, at most 4; 1 for a cluster that options describe)',
       parse: whole(1, PARALLEL_MAX),

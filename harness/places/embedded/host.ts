@@ -64,9 +64,14 @@ export class EmbeddedHost {
     this.#surroundings = surroundings;
     this.#links = new MemoryLinks({
       clock,
-      nameOf: (peerId) => this.#names.get(peerId),
+      nameOf: (peerId) => this.nameOf(peerId),
       pairs: () => this.#network?.pairs() ?? [],
     });
+  }
+
+  /** Name of the node with this peer id. */
+  nameOf(peerId: string): string | undefined {
+    return this.#names.get(peerId);
   }
 
   /** Loads in advance what the first node would otherwise load at its start. */

@@ -3,7 +3,7 @@
  * same again for the same seed. The cluster ends with this process, and nothing outside of it can reach its nodes.
  */
 import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { fileLog, type PartLog } from '../../base/logs/file-log.ts';
@@ -29,6 +29,7 @@ import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { DriverOptions } from '../options.ts';
 import { type SimulatedChain, startSimulatedChain } from './chain.ts';
+import { FRAMES_FILE } from './frame-log.ts';
 import { Simulation } from './simulation.ts';
 
 export const SIMULATED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
@@ -183,7 +184,9 @@ export class SimulatedDriver implements Driver {
     return fileLog(log);
   }
 
-  async gatherLogs(): Promise<void> {}
+  async gatherLogs(): Promise<void> {
+    simulations.get(this.#options.token)?.simulation.flush();
+  }
 
   async dispose({ token, parts }: ClusterParts): Promise<Disposed> {
     const running = simulations.get(token);
@@ -199,9 +202,13 @@ export class SimulatedDriver implements Driver {
   async close(): Promise<void> {}
 
   #running(): Running {
-    const { token, name, seed } = this.#options;
+    const { token, name, seed, folder, frames } = this.#options;
     const running = simulations.get(token) ?? {
-      simulation: new Simulation({ name, seed }),
+      simulation: new Simulation({
+        name,
+        seed,
+        ...(frames ? { frameLog: join(folder, 'logs', FRAMES_FILE) } : {}),
+      }),
       chain: undefined,
       places: [],
     };

@@ -1,5 +1,5 @@
 /** A cluster in virtual time: its nodes, its chain and their addresses, all in this process. */
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { seededRandom } from '../../../formats/random.ts';
@@ -8,17 +8,22 @@ import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { connectInMemory, memoryHost, serveInMemory } from '../../base/memory/servers.ts';
 import { EmbeddedHost } from '../embedded/host.ts';
+import { FrameLog } from './frame-log.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 const HTTP_PORT = 80;
 /** First of the ports that are given to servers that ask for any. */
 const FIRST_PORT = 8545;
+/** Of a digest, to tell the contents of two frames apart. */
+const CONTENT_DIGITS = 16;
 
 interface SimulationOptions {
   /** Name of the cluster. */
   readonly name: string;
   /** Its runs repeat. */
   readonly seed: string;
+  /** File that gets a line for every frame; absent: none is written. */
+  readonly frameLog?: string;
 }
 
 export class Simulation implements AsyncDisposable {
@@ -28,10 +33,12 @@ export class Simulation implements AsyncDisposable {
   readonly #starts = new Map<string, number>();
   readonly #serving = new Set<Disposable>();
   readonly #frames = createHash('sha256');
+  readonly #frameLog: FrameLog | undefined;
   #port = FIRST_PORT;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
+    if (options.frameLog !== undefined) this.#frameLog = new FrameLog(options.frameLog);
     const { time } = this;
     this.host = new EmbeddedHost(options.name, time.clock, {
       network: { defer: time.defer, observe: (frame) => this.#note(frame) },
@@ -57,6 +64,11 @@ export class Simulation implements AsyncDisposable {
     return this.#frames.copy().digest('hex');
   }
 
+  /** What has been written down of its frames is in the file. */
+  flush(): void {
+    this.#frameLog?.flush();
+  }
+
   /** Of a part of it. */
   hostName(part: string): string {
     return memoryHost(part, this.#options.name);
@@ -76,6 +88,7 @@ export class Simulation implements AsyncDisposable {
     await this.host.close();
     for (const one of this.#serving) one[Symbol.dispose]();
     this.time[Symbol.dispose]();
+    this.#frameLog?.[Symbol.dispose]();
   }
 
   #serve(server: Server, host: string, port: number): Disposable {
@@ -89,7 +102,14 @@ export class Simulation implements AsyncDisposable {
   }
 
   #note({ kind, from, to, protocolId, bytes }: MemoryFrame): void {
-    this.#frames.update(`${this.time.ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `).update(bytes);
+    const { ms } = this.time;
+    this.#frames.update(`${ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `).update(bytes);
+    if (this.#frameLog === undefined) return;
+    const [sender, receiver] = [from, to].map((peerId) => this.host.nameOf(peerId) ?? peerId);
+    const about = protocolId === '' ? '' : ` ${protocolId}`;
+    const content =
+      bytes.length === 0 ? '' : ` ${bytes.length} bytes ${hash('sha256', bytes).slice(0, CONTENT_DIGITS)}`;
+    this.#frameLog.write(`${ms} ms ${sender} -> ${receiver} ${kind}${about}${content}`);
   }
 
   #countStart(node: string): number {

@@ -1,0 +1,38 @@
+/** The frames of a simulation as a file with a line each. */
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Among the logs of a cluster. */
+export const FRAMES_FILE = 'frames.log';
+/** A simulation that sends more is compared by its digest: some 300 MB are enough to look for the first difference. */
+const LINES_MAX = 3_000_000;
+const BUFFERED_MAX = 65_536;
+
+/** It writes at once and in this turn: a simulation that is watched must take the same course as one that is not. */
+export class FrameLog implements Disposable {
+  readonly #file: number;
+  #buffered = '';
+  #lines = 0;
+
+  /** @throws the system's Error when it cannot be written */
+  constructor(path: string) {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    this.#file = openSync(path, 'w', 0o600);
+  }
+
+  write(line: string): void {
+    if (++this.#lines > LINES_MAX) return;
+    this.#buffered += `${line}\n`;
+    if (this.#buffered.length >= BUFFERED_MAX) this.flush();
+  }
+
+  [Symbol.dispose](): void {
+    this.flush();
+    closeSync(this.#file);
+  }
+
+  flush(): void {
+    writeSync(this.#file, this.#buffered);
+    this.#buffered = '';
+  }
+}

@@ -1,0 +1,74 @@
+/** Where two runs of one seed first differ: in what nodes sent each other, or in what came of it. */
+import { createReadStream, existsSync, globSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { grouped } from '../base/format.ts';
+import { FRAMES_FILE } from '../places/simulated/frame-log.ts';
+import type { Difference, RunResult } from '../report/result.ts';
+
+/** Names of clusters are drawn anew in each run. */
+const CLUSTER_NAME = /\bnet-[\da-f]{8}\b/g;
+
+/**
+ * The first different frame, which is the cause, comes before any different result, which is its consequence.
+ * @param first with its logs in its report
+ * @returns undefined: they are equal
+ */
+export async function firstDifference(first: RunResult, second: RunResult): Promise<Difference | undefined> {
+  const digests = differenceIn('digests', digestsOf(first), digestsOf(second));
+  const frame = digests === undefined ? undefined : await differentFrame(first.report, second.report);
+  return frame ?? digests ?? differenceIn('', outcomeOf(first), outcomeOf(second));
+}
+
+function digestsOf({ scenarios }: RunResult): unknown {
+  return scenarios.map(({ digest }) => digest);
+}
+
+/** Everything that follows from virtual time. */
+function outcomeOf({ scenarios, events, report }: RunResult): unknown {
+  const outcome = { scenarios: scenarios.map(({ picture: _picture, ...others }) => others), events };
+  const text = JSON.stringify(outcome).replaceAll(JSON.stringify(report).slice(1, -1), '<report>');
+  return JSON.parse(text.replaceAll(CLUSTER_NAME, '<cluster>'));
+}
+
+async function differentFrame(first: string, second: string): Promise<Difference | undefined> {
+  for (const file of globSync(`**/logs/${FRAMES_FILE}`, { cwd: first }).toSorted()) {
+    // A cluster that one of them did not have follows from an earlier difference.
+    if (!existsSync(join(second, file))) continue;
+    const difference = await differentLine(join(first, file), join(second, file));
+    if (difference !== undefined) return { ...difference, what: `${difference.what} of ${file}` };
+  }
+  return undefined;
+}
+
+async function differentLine(first: string, second: string): Promise<Difference | undefined> {
+  const [ones, others] = [linesOf(first), linesOf(second)];
+  for (let number = 1; ; number++) {
+    const [one, other] = [await ones.next(), await others.next()];
+    if (one.done === true && other.done === true) return undefined;
+    if (one.value === other.value) continue;
+    await Promise.all([ones.return?.(), others.return?.()]);
+    return { what: `frame ${grouped(number)}`, first: one.value ?? 'none', second: other.value ?? 'none' };
+  }
+}
+
+function linesOf(path: string): AsyncIterator<string, undefined> {
+  return createInterface({ input: createReadStream(path) })[Symbol.asyncIterator]();
+}
+
+/** @param path of both values, such as `scenarios.0.result` */
+function differenceIn(path: string, first: unknown, second: unknown): Difference | undefined {
+  if (!isObject(first) || !isObject(second)) {
+    const [one, other] = [first, second].map((value) => JSON.stringify(value) ?? 'none') as [string, string];
+    return one === other ? undefined : { what: path, first: one, second: other };
+  }
+  for (const key of new Set([...Object.keys(first), ...Object.keys(second)])) {
+    const difference = differenceIn(path === '' ? key : `${path}.${key}`, first[key], second[key]);
+    if (difference !== undefined) return difference;
+  }
+  return undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

@@ -4,7 +4,7 @@ import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import { type ConsoleStyle, paint, renderRun } from '../report/console.ts';
 import type { DeterminismCheck, RunResult } from '../report/result.ts';
-import { firstDifference } from '../run/determinism.ts';
+import { firstDifference } from '../run/replay/determinism.ts';
 import { answer, type CommandContext } from './context.ts';
 
 /** @throws HarnessError `USAGE` */

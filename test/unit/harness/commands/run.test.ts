@@ -61,3 +61,26 @@ test.each([
 ])('the title of a run leaves room in the name of its folder: %s', (_what, names, title) => {
   expect(titleOf(names)).toBe(title);
 });
+
+test.each<[string, Partial<RunFlags>, string]>([
+  [
+    'a driver whose runs do not repeat',
+    { checkDeterminism: true },
+    '--check-determinism: got driver process, expected driver simulated: elsewhere no run is repeated to the last frame',
+  ],
+  [
+    'a running cluster, twice',
+    { checkDeterminism: true, name: 'net' },
+    '--name is a cluster that already runs and cannot be combined with --check-determinism',
+  ],
+  [
+    'several seeds, twice',
+    { checkDeterminism: true, repeat: 2 },
+    '--repeat runs several seeds and cannot be combined with --check-determinism',
+  ],
+])('refuses %s', async (_what, flags, message) => {
+  await expect(run(['upload'], { ...NOTHING, ...flags }, contextOf('/nowhere'))).rejects.toMatchObject({
+    code: 'USAGE',
+    message,
+  });
+});

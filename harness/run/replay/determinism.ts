@@ -2,9 +2,9 @@
 import { createReadStream, existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { grouped } from '../base/format.ts';
-import { FRAMES_FILE } from '../places/simulated/frame-log.ts';
-import type { Difference, RunResult } from '../report/result.ts';
+import { grouped } from '../../base/format.ts';
+import { FRAMES_FILE } from '../../places/simulated/frame-log.ts';
+import type { Difference, RunResult } from '../../report/result.ts';
 
 /** Names of clusters are drawn anew in each run. */
 const CLUSTER_NAME = /\bnet-[\da-f]{8}\b/g;

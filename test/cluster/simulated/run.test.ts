@@ -1,0 +1,76 @@
+/** Runs in virtual time as seen by a user: whether a seed gives the same run twice. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import type { DeterminismCheck } from '../../../harness/report/result.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { type Finished, startSvcnet } from '../svcnet.ts';
+
+const HARNESS = fileURLToPath(new URL('../../../harness/scenario.ts', import.meta.url));
+const folder = temporaryFolder('svcnet-seeds');
+
+function svcnet(args: readonly string[]): Promise<Finished> {
+  return startSvcnet(args, { stateDir: join(folder, 'state') }).finished;
+}
+
+/** A scenario of the user, in a file. */
+function scenarioFile(name: string, run: string): string {
+  const path = join(folder, `${name}.ts`);
+  writeFileSync(
+    path,
+    `import { randomBytes } from 'node:crypto';
+     import { defineScenario } from ${JSON.stringify(HARNESS)};
+     export default defineScenario({
+       name: ${JSON.stringify(name)}, group: 'functional', about: 'A test.', parameters: {},
+       needs: { nodes: 2 }, cluster: { nodes: 2 }, timeoutMs: 60_000,
+       async run({ cluster, expect, random }) {
+         const put = (data) => cluster.node(0).bytes.upload(data).then(({ reference }) => cluster.synced(reference));
+         ${run}
+       },
+     });`,
+  );
+  return path;
+}
+
+async function checked(scenario: string): Promise<Finished & { readonly check: DeterminismCheck }> {
+  const args = ['--driver', 'simulated', '--seed', '7', '--check-determinism', '--json'];
+  const ended = await svcnet(['run', scenario, ...args]);
+  return { ...ended, check: JSON.parse(ended.stdout) as DeterminismCheck };
+}
+
+test('a scenario that takes its choices from the seed is the same twice', async () => {
+  const same = scenarioFile(
+    'same',
+    `await put(random('data').bytes(20_000));
+     expect('it took time', true, { observed: cluster.clock.now(), expected: 'some' });`,
+  );
+  const { code, check } = await checked(same);
+  expect(code).toBe(0);
+  expect(check).toMatchObject({ passed: true, difference: null, runs: [{ seed: 7 }, { seed: 7 }] });
+});
+
+test('one that uploads other data in each run differs, and the first different frame is named', async () => {
+  const other = scenarioFile(
+    'other',
+    `await put(randomBytes(20_000)); expect('uploaded', true, { observed: 1, expected: 1 });`,
+  );
+  const { code, check } = await checked(other);
+  expect(code).toBe(1);
+  expect(check.runs.map(({ passed }) => passed)).toEqual([true, true]);
+  expect(check.difference).toMatchObject({
+    what: expect.stringMatching(/^frame [\d,]+ of logs\/frames\.log$/),
+    first: expect.stringMatching(/^\d+ ms node-0 -> node-1 data \S+ \d+ bytes [\da-f]{16}$/),
+    second: expect.stringMatching(/^\d+ ms node-0 -> node-1 /),
+  });
+});
+
+test('one that only judges differently differs as well', async () => {
+  const judge = scenarioFile(
+    'judge',
+    `expect('the draw', true, { observed: randomBytes(8).toString('hex'), expected: 'any' });`,
+  );
+  const { code, check } = await checked(judge);
+  expect(code).toBe(1);
+  expect(check.difference?.what).toBe('scenarios.0.assertions.0.observed');
+});

@@ -8,6 +8,7 @@ import { rpcOver } from '../../rpc.ts';
 import type { Engine, EngineOptions } from '../engine.ts';
 import { type Call, Refusal } from './answers.ts';
 import { entriesIn } from './journal.ts';
+import { KnownAnswers } from './known.ts';
 import { Machine } from './machine.ts';
 import { run } from './methods.ts';
 
@@ -24,29 +25,35 @@ export async function startInProcess({
     Machine.open({ chainId, clock }, state === undefined ? [] : entriesIn(state)),
   );
   const turns = new Lock();
+  const known = new KnownAnswers();
   const { promise: exited, resolve: end } = Promise.withResolvers<string>();
 
-  async function answerTo({ id, method, params }: Call): Promise<object> {
+  async function computed({ method, params }: Call): Promise<object> {
     try {
-      return { jsonrpc: '2.0', id, result: await run(machine, method, Array.isArray(params) ? params : []) };
+      return { result: await run(machine, method, Array.isArray(params) ? params : []) };
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      return { jsonrpc: '2.0', id, error: error.failure };
+      return { error: error.failure };
     }
   }
 
-  async function answers(calls: readonly Call[]): Promise<readonly object[]> {
+  async function answerTo(call: Call): Promise<string> {
+    const answered = known.find(call) ?? JSON.stringify(await work(() => computed(call)));
+    known.note(call, answered);
+    return `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},${answered.slice(1)}`;
+  }
+
+  async function answers(calls: readonly Call[]): Promise<string> {
     const answered = [];
     for (const call of calls) answered.push(await answerTo(call));
-    return answered;
+    return `[${answered.join(',')}]`;
   }
 
   const upstream = {
     ask: (text: string, leaving: AbortSignal) =>
-      turns.run(async () => {
+      turns.run(() => {
         const asked = JSON.parse(text) as Call | readonly Call[];
-        const answered = await work<object>(() => (isBatch(asked) ? answers(asked) : answerTo(asked)));
-        return JSON.stringify(answered);
+        return isBatch(asked) ? answers(asked) : answerTo(asked);
       }, leaving),
     close: () => undefined,
   };

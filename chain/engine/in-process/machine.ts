@@ -173,8 +173,7 @@ export class Machine {
   }
 
   async #mineAt(timeS: number): Promise<void> {
-    await this.ask('evm_setNextBlockTimestamp', [quantity(timeS)]);
-    await this.ask('evm_mine', []);
+    await this.ask('evm_mine', [quantity(timeS)]);
     this.#journal.add({ mined: timeS });
     this.#lastTimeS = timeS;
     this.#nextTimeS = undefined;

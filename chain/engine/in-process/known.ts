@@ -1,0 +1,49 @@
+/** Answers that hold until the chain changes: many nodes ask the same of each head, and it is computed once. */
+import type { Call } from './answers.ts';
+
+/** Of one head; more than nodes ask about it. */
+const ANSWERS_MAX = 1000;
+
+/** Calls that change nothing, and whose answer follows from the chain alone: neither from the time, nor from a filter. */
+const READS: ReadonlySet<string> = new Set([
+  'eth_blockNumber',
+  'eth_call',
+  'eth_chainId',
+  'eth_feeHistory',
+  'eth_gasPrice',
+  'eth_getBalance',
+  'eth_getBlockByHash',
+  'eth_getBlockByNumber',
+  'eth_getCode',
+  'eth_getLogs',
+  'eth_getStorageAt',
+  'eth_getTransactionByHash',
+  'eth_getTransactionCount',
+  'eth_getTransactionReceipt',
+  'eth_maxPriorityFeePerGas',
+]);
+
+export class KnownAnswers {
+  /** JSON of an object with the result or the error. */
+  readonly #answers = new Map<string, string>();
+
+  /** @returns undefined: it has to be computed */
+  find(call: Call): string | undefined {
+    return isRead(call) ? this.#answers.get(keyOf(call)) : undefined;
+  }
+
+  /** Notes what a call was answered; nothing else is known any more if it may have changed the chain. */
+  note(call: Call, answer: string): void {
+    if (!isRead(call) || this.#answers.size >= ANSWERS_MAX) this.#answers.clear();
+    if (isRead(call)) this.#answers.set(keyOf(call), answer);
+  }
+}
+
+/** The block that comes next has the time of the call. */
+function isRead({ method, params }: Call): boolean {
+  return READS.has(method) && !(Array.isArray(params) && params.includes('pending'));
+}
+
+function keyOf({ method, params }: Call): string {
+  return `${method} ${JSON.stringify(params ?? [])}`;
+}

@@ -32,6 +32,7 @@ import {
   type ClusterRecord,
   clusterFolder,
   findCluster,
+  holdRuns,
   readRecord,
   type Timings,
   writeRecord,
@@ -119,6 +120,7 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
   await removeLeftovers(stateDir);
   const name = definition.name ?? `net-${randomUUID().slice(0, 8)}`;
   const claimed = await claimCluster(stateDir, { name, seed, ephemeral, definition, clock: chosen });
+  if (DRIVER_FACTS[definition.driver].simulated) holdRuns(stateDir, name);
   const { batches = [], prepared } = loaded?.snapshot.record ?? {};
   const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
   const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: ephemeral, frames });

@@ -20,8 +20,13 @@ const options = { chainId: CHAIN_ID, networkId: 1n, minimumValidityBlocks: 2, st
 /** A chain with all contracts, at a time that only the test moves. */
 async function start(state?: Uint8Array) {
   const time = { ms: START_MS };
+  const computed = { calls: 0 };
+  const work = <T>(ask: () => Promise<T>): Promise<T> => {
+    computed.calls++;
+    return ask();
+  };
   const clock = { ...systemClock(), now: () => time.ms };
-  const engine = await startInProcess({ chainId: CHAIN_ID, clock, work: (ask) => ask(), state });
+  const engine = await startInProcess({ chainId: CHAIN_ID, clock, work, state });
   const deployed =
     state ??
     (await deploy({ rpc: engine.rpc, clock }, DEPLOYER_KEY, {
@@ -30,7 +35,7 @@ async function start(state?: Uint8Array) {
       batches: [],
       chequebooks: [{ issuer: receiver, deposit: 9n }],
     }));
-  return { ...engine, time, token: 'contracts' in deployed ? deployed.contracts.token : '' };
+  return { ...engine, time, computed, token: 'contracts' in deployed ? deployed.contracts.token : '' };
 }
 
 /** A transaction of the deployer. */
@@ -65,6 +70,26 @@ test('a block has the time of the clock, and never one before its parent', async
   time.ms -= 60_000;
   await rpc.call('evm_mine');
   expect((await headOf(rpc)).time).toBe(START_MS / 1000 + 1);
+});
+
+test('what is asked again of the same head is not computed again, until something changes the chain', async () => {
+  const chain = await start();
+  const { rpc, computed } = chain;
+  const ask = async () => [
+    await rpc.call('eth_getBlockByNumber', 'latest', false),
+    await rpc.call('eth_getBalance', receiver, 'latest'),
+    await rpc.call('eth_call', { to: chain.token, data: '0x' }, 'latest').catch(String),
+  ];
+  const first = await ask();
+  const { calls } = computed;
+  expect(await ask()).toEqual(first);
+  expect(computed.calls).toBe(calls);
+  await rpc.call('anvil_setBalance', receiver, '0x1234');
+  expect((await ask())[1]).toBe('0x1234');
+  await rpc.call('evm_mine');
+  expect((await ask())[0]).not.toEqual(first[0]);
+  await rpc.call('anvil_rollback', 1);
+  expect((await ask())[0]).toEqual(first[0]);
 });
 
 test('a dump becomes the same chain again, with the transactions that wait', async () => {

@@ -28,6 +28,11 @@ export interface Clock {
   deadline(ms: number, parent?: AbortSignal, inBackground?: boolean): Deadline;
 }
 
+/** Wall time as chains and records count it, seconds since the unix epoch. */
+export function unixSeconds(clock: Pick<Clock, 'now'>): bigint {
+  return BigInt(Math.floor(clock.now() / 1000));
+}
+
 /** Dispose it (`using`) when the operation is over, so that no timer outlives its work. */
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;

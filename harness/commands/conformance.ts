@@ -1,5 +1,6 @@
 /** `svcnet conformance http|wire|chain`: check a node row by row, with the exchange that proves each verdict. */
 import { EXIT, HarnessError } from '../base/errors.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { DialectName } from '../client/dialect.ts';
 import { type ChainFlags, chainConformance } from '../conformance/chain/conformance.ts';
 import { readReport, writeReport, writeText } from '../conformance/files.ts';
@@ -27,7 +28,11 @@ export async function conformanceHttp(
   flags: ConformanceFlags & Omit<HttpOptions, 'dialect'> & { readonly dialect?: DialectName },
   context: CommandContext,
 ): Promise<number> {
-  const { dialect = flags.list === true ? 'svc' : await spokenDialect(flags, context.signal) } = flags;
+  const {
+    dialect = flags.list === true
+      ? 'svc'
+      : await spokenDialect(flags, { clock: MACHINE_CLOCK, signal: context.signal }),
+  } = flags;
   return conformance(httpConformance({ ...flags, dialect }), flags, context);
 }
 
@@ -86,6 +91,7 @@ async function conformance<Subject>(
   const report = await grade(
     { ...graded, rows },
     {
+      clock: MACHINE_CLOCK,
       level,
       signal,
       onResult: (result, done, total) => {

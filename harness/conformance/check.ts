@@ -1,4 +1,5 @@
 /** Conformance for programs: one call grades a node or a chain. */
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { ChainFlags } from './chain/conformance.ts';
 import { chosenRows, type Graded, grade } from './grade.ts';
 import type { HttpOptions } from './http/conformance.ts';
@@ -35,7 +36,7 @@ export async function checkConformance(
   const run = <Subject>(graded: Graded<Subject>) =>
     grade(
       { ...graded, rows: chosenRows(graded, only) },
-      { level, signal, ...(onResult === undefined ? {} : { onResult }) },
+      { clock: MACHINE_CLOCK, level, signal, ...(onResult === undefined ? {} : { onResult }) },
     );
   // Each kind loads a stack of its own.
   switch (target.kind) {

@@ -12,8 +12,11 @@ export interface Graded<Subject> {
   readonly kind: ConformanceReport['kind'];
   readonly rows: readonly Row<Subject>[];
   /** @throws HarnessError when there is nothing to grade, such as a node that does not answer */
-  readonly open: (signal: AbortSignal) => Promise<Opened<Subject>>;
+  readonly open: (run: Opening) => Promise<Opened<Subject>>;
 }
+
+/** Of the run for which a subject is opened. */
+export type Opening = Pick<RunOptions, 'clock' | 'signal'>;
 
 export interface Opened<Subject> {
   readonly subject: Subject;
@@ -35,9 +38,10 @@ export async function grade<Subject>(
   { kind, rows, open }: Graded<Subject>,
   options: RunOptions,
 ): Promise<ConformanceReport> {
-  const startedAt = new Date().toISOString();
-  const started = performance.now();
-  const { subject, described, implementation, secrets, close } = await openedBy(open, options.signal);
+  const { clock } = options;
+  const startedAt = new Date(clock.now()).toISOString();
+  const started = clock.monotonic();
+  const { subject, described, implementation, secrets, close } = await openedBy(open, options);
   const onResult: RunOptions['onResult'] = (result, ...count) =>
     options.onResult?.(without(result, secrets), ...count);
   const results = await runRows(rows, subject, { ...options, onResult });
@@ -48,7 +52,7 @@ export async function grade<Subject>(
     implementation,
     level: options.level,
     startedAt,
-    durationMs: Math.round(performance.now() - started),
+    durationMs: Math.round(clock.monotonic() - started),
     totals: totalsOf(results),
     rows: results.map((row) => explained(row, implementation)),
     leftBehind,
@@ -57,12 +61,10 @@ export async function grade<Subject>(
 }
 
 /** What is opened after an interruption is closed again, without waiting for it. */
-async function openedBy<Subject>(
-  open: Graded<Subject>['open'],
-  signal: AbortSignal,
-): Promise<Opened<Subject>> {
+async function openedBy<Subject>(open: Graded<Subject>['open'], run: Opening): Promise<Opened<Subject>> {
+  const { signal } = run;
   signal.throwIfAborted();
-  const opening = open(signal);
+  const opening = open(run);
   try {
     return await orAborted(opening, signal);
   } catch (error) {

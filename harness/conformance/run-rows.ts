@@ -1,4 +1,5 @@
 /** Runs rows one after another: each with a deadline, none able to end the others. */
+import type { Clock } from '../../formats/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import {
   type Exchange,
@@ -19,6 +20,8 @@ const EXCHANGES_MAX = 12;
 const TEXT_MAX = 8192;
 
 export interface RunOptions {
+  /** What limits and durations are measured with: that of the subject. */
+  readonly clock: Clock;
   readonly level: Level;
   /** Rows that have not begun by then are skipped. */
   readonly signal: AbortSignal;
@@ -29,11 +32,11 @@ export interface RunOptions {
 export async function runRows<Subject>(
   rows: readonly Row<Subject>[],
   subject: Subject,
-  { level, signal, onResult }: RunOptions,
+  { onResult, ...options }: RunOptions,
 ): Promise<RowResult[]> {
   const results: RowResult[] = [];
   for (const row of rows) {
-    const result = await resultOf(row, subject, level, signal);
+    const result = await resultOf(row, subject, options);
     results.push(result);
     onResult?.(result, results.length, rows.length);
   }
@@ -43,8 +46,7 @@ export async function runRows<Subject>(
 async function resultOf<Subject>(
   row: Row<Subject>,
   subject: Subject,
-  level: Level,
-  interrupted: AbortSignal,
+  { clock, level, signal }: RunOptions,
 ): Promise<RowResult> {
   const { id, group, about } = row;
   const known = { id, group, about, level: row.level };
@@ -56,37 +58,38 @@ async function resultOf<Subject>(
       durationMs: 0,
       exchanges: [],
     };
-  if (interrupted.aborted)
+  if (signal.aborted)
     return { ...known, verdict: 'skipped', reason: 'interrupted', durationMs: 0, exchanges: [] };
-  const started = performance.now();
+  const started = clock.monotonic();
   const exchanges: Exchange[] = [];
-  const outcome = await outcomeOf(row, subject, interrupted, (exchange) => {
+  const outcome = await outcomeOf(row, subject, { clock, signal }, (exchange) => {
     exchanges.push({ sent: bounded(exchange.sent), received: bounded(exchange.received) });
     if (exchanges.length > EXCHANGES_MAX) exchanges.shift();
   });
-  return { ...known, ...outcome, durationMs: Math.round(performance.now() - started), exchanges };
+  return { ...known, ...outcome, durationMs: Math.round(clock.monotonic() - started), exchanges };
 }
 
 async function outcomeOf<Subject>(
   row: Row<Subject>,
   subject: Subject,
-  interrupted: AbortSignal,
+  { clock, signal: interrupted }: Pick<RunOptions, 'clock' | 'signal'>,
   record: (exchange: Exchange) => void,
 ): Promise<Pick<RowResult, 'verdict' | 'reason'>> {
   const limitMs = row.limitMs ?? ROW_LIMIT_MS;
-  const deadline = AbortSignal.timeout(limitMs);
-  const signal = AbortSignal.any([deadline, interrupted]);
-  const late = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => setTimeout(reject, LAST_WORDS_MS, signal.reason), { once: true });
-  });
+  using deadline = clock.deadline(limitMs, interrupted);
+  const { signal } = deadline;
+  const late = Promise.withResolvers<never>();
+  using waits = new DisposableStack();
+  const onAbort = () => waits.use(clock.timer(LAST_WORDS_MS, () => late.reject(signal.reason)));
+  signal.addEventListener('abort', onAbort, { once: true });
   try {
     // Raced, so that a row ends even if its subject never answers and it ignores its signal.
-    await Promise.race([row.run(subject, { signal, record }), late]);
+    await Promise.race([row.run(subject, { signal, record }), late.promise]);
     return { verdict: 'passed' };
   } catch (error) {
     if (interrupted.aborted) return { verdict: 'skipped', reason: 'interrupted' };
     if (error instanceof Mismatch) return { verdict: 'failed', reason: error.message };
-    if (deadline.aborted) return { verdict: 'failed', reason: `not done within ${limitMs / 1000} s` };
+    if (signal.aborted) return { verdict: 'failed', reason: `not done within ${limitMs / 1000} s` };
     if (error instanceof NotApplicable) return { verdict: 'skipped', reason: error.message };
     return { verdict: 'error', reason: messageOf(error) };
   }

@@ -26,6 +26,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       dialect: 'swarm',
     });
     const { rows, totals, implementation } = await grade(conformance, {
+      clock: net.clock,
       level: 'money',
       signal: AbortSignal.timeout(RUN_MS),
     });

@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { toHex } from '../../formats/crypto/hex.ts';
+import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { spareAccounts } from '../../harness/cluster/plan/seed.ts';
@@ -23,7 +24,11 @@ const SEED = 62n;
 const RUN_MS = 600_000;
 
 async function graded<Subject>(title: string, subject: Graded<Subject>): Promise<Column> {
-  const report = await grade(subject, { level: 'money', signal: AbortSignal.timeout(RUN_MS) });
+  const report = await grade(subject, {
+    clock: MACHINE_CLOCK,
+    level: 'money',
+    signal: AbortSignal.timeout(RUN_MS),
+  });
   const { passed, failed, error, skipped } = report.totals;
   console.log(
     `${title}, ${report.kind}: ${passed} passed, ${failed + error} red, ${skipped} skipped; ${report.implementation}`,

@@ -40,6 +40,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       hostile: true,
     });
     const { totals, rows, implementation } = await grade(wire, {
+      clock: net.clock,
       level: 'money',
       signal: AbortSignal.timeout(RUN_MS),
     });

@@ -2,9 +2,9 @@
 
 import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { shownUrl } from '../../../formats/shown-url.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
-import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { readFileLimited } from '../../base/read-limited.ts';
 import { Chain } from '../../chain/chain.ts';
 import { CONTRACT_NAMES, type Contracts } from '../../chain/contracts.ts';
@@ -18,7 +18,7 @@ const FIRST_BLOCK = 1;
  * @param file JSON: names and addresses; default: where svcnet deploys them
  * @throws HarnessError `USAGE`, `CHAIN_FAILED` when nothing answers
  */
-export async function chainAt(rpc: string, file: string | undefined): Promise<Chain> {
+export async function chainAt(rpc: string, file: string | undefined, clock: Clock): Promise<Chain> {
   const contracts = file === undefined ? usualContracts() : readContracts(file);
   const record = {
     rpc,
@@ -29,9 +29,9 @@ export async function chainAt(rpc: string, file: string | undefined): Promise<Ch
     steady: true,
     foreign: true,
   };
-  const asking = new Chain({ ...record, chainId: 0 }, MACHINE_CLOCK);
+  const asking = new Chain({ ...record, chainId: 0 }, clock);
   try {
-    return new Chain({ ...record, chainId: Number(await asking.call<string>('eth_chainId')) }, MACHINE_CLOCK);
+    return new Chain({ ...record, chainId: Number(await asking.call<string>('eth_chainId')) }, clock);
   } catch (error) {
     throw new HarnessError(
       'CHAIN_FAILED',

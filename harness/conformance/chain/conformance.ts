@@ -1,6 +1,7 @@
 /** Conformance of a chain: whether its contracts are what nodes need. */
 
 import { createRpcClient, KEPT_CONNECTIONS } from '../../../chain/rpc.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { secretsOf, shownUrl } from '../../../formats/shown-url.ts';
 import { agentOf } from '../../base/direct.ts';
 import type { Chain } from '../../chain/chain.ts';
@@ -25,11 +26,14 @@ export function chainConformance(
   flags: ChainFlags,
   around: (ask: RpcCall) => RpcCall = (ask) => ask,
 ): Graded<ChainSubject> {
-  return { kind: 'chain', rows: CHAIN_ROWS, open: () => open(flags, around) };
+  return { kind: 'chain', rows: CHAIN_ROWS, open: ({ clock }) => open(flags, { around, clock }) };
 }
 
-async function open(flags: ChainFlags, around: (ask: RpcCall) => RpcCall): Promise<Opened<ChainSubject>> {
-  const chain = await chainAt(flags.rpc, flags.contracts);
+async function open(
+  flags: ChainFlags,
+  { around, clock }: { readonly around: (ask: RpcCall) => RpcCall; readonly clock: Clock },
+): Promise<Opened<ChainSubject>> {
+  const chain = await chainAt(flags.rpc, flags.contracts, clock);
   // Its errors keep the data of a revert.
   const client = createRpcClient(
     flags.rpc,
@@ -39,6 +43,7 @@ async function open(flags: ChainFlags, around: (ask: RpcCall) => RpcCall): Promi
   const ask: RpcCall = (method, params) => client.call(method, ...params);
   return {
     subject: {
+      clock,
       call: around(ask),
       contracts: known(chain),
       startBlock: flags.startBlock ?? BigInt(chain.startBlock),

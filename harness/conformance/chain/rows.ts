@@ -73,7 +73,7 @@ const SINGLE: Readonly<Record<string, readonly [group: string, about: string, ch
     `has a block of the last ${HEAD_AGE_MAX_S} s`,
     async (ask) => {
       const { timestamp } = await ask.ask<{ timestamp: string }>('eth_getBlockByNumber', ['latest', false]);
-      const age = BigInt(Math.floor(Date.now() / 1000)) - BigInt(timestamp);
+      const age = ask.now - BigInt(timestamp);
       must(age <= HEAD_AGE_MAX_S, `the head is ${age} s old`);
       must(age >= -HEAD_AGE_MAX_S, `the head is ${-age} s ahead of this machine's clock`);
     },

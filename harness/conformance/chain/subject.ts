@@ -1,3 +1,4 @@
+import { type Clock, unixSeconds } from '../../../formats/clock.ts';
 import {
   type AbiValue,
   encodeCall,
@@ -13,6 +14,7 @@ import { type Exchange, Mismatch, NotApplicable } from '../row.ts';
 export type RpcCall = (method: string, params: readonly unknown[]) => Promise<unknown>;
 
 export interface ChainSubject {
+  readonly clock: Clock;
   readonly call: RpcCall;
   readonly contracts: Partial<Contracts>;
   /** Block of the first contract. */
@@ -27,6 +29,11 @@ export class Questions {
   constructor(subject: ChainSubject, record: (exchange: Exchange) => void) {
     this.#subject = subject;
     this.#record = record;
+  }
+
+  /** Unix seconds. */
+  get now(): bigint {
+    return unixSeconds(this.#subject.clock);
   }
 
   get startBlock(): bigint {

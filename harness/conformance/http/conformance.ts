@@ -4,10 +4,11 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../../formats/clock.ts';
 import { secretsOf } from '../../../formats/shown-url.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { DialectName } from '../../client/dialect.ts';
-import type { Graded, Opened } from '../grade.ts';
+import type { Graded, Opened, Opening } from '../grade.ts';
 import type { Place } from './messages.ts';
 import { Names } from './names.ts';
 import { PREREQUISITES } from './prerequisites.ts';
@@ -44,14 +45,14 @@ export function httpConformance(
   return {
     kind: 'http',
     rows: httpRows(names),
-    open: (signal) => open(options, { names, around }, signal),
+    open: (run) => open(options, { names, around }, run),
   };
 }
 
 async function open(
   { target, debugTarget, second, token, batch }: HttpOptions,
   { names, around }: { names: Names; around: (transport: Transport) => Transport },
-  signal: AbortSignal,
+  { clock, signal }: Opening,
 ): Promise<Opened<HttpSubject>> {
   const urls: Urls = {
     main: target,
@@ -61,8 +62,9 @@ async function open(
   const transport = new NodeTransport(urls, token);
   const cleanups: HttpSubject['cleanups'] = [];
   try {
-    const implementation = await probeTarget(transport, { urls, batch }, signal);
+    const implementation = await probeTarget(transport, { urls, batch }, { clock, signal });
     const subject: HttpSubject = {
+      clock,
       names,
       prerequisites: PREREQUISITES,
       transport: around(transport),
@@ -80,7 +82,7 @@ async function open(
       implementation,
       secrets: [...(token === undefined ? [] : [token]), ...Object.values(urls).flatMap(secretsOf)],
       close: async () => {
-        const leftBehind = await cleanUp(cleanups);
+        const leftBehind = await cleanUp(cleanups, clock);
         await transport.close();
         return leftBehind;
       },
@@ -92,11 +94,11 @@ async function open(
 }
 
 /** Whatever one of them cannot remove must not stop the others: the node may be gone by now. */
-async function cleanUp(cleanups: HttpSubject['cleanups']): Promise<string[]> {
+async function cleanUp(cleanups: HttpSubject['cleanups'], clock: Clock): Promise<string[]> {
   const leftBehind: string[] = [];
-  const deadline = Date.now() + CLEANUP_LIMIT_MS;
+  const deadline = clock.monotonic() + CLEANUP_LIMIT_MS;
   for (const { what, remove } of cleanups.toReversed()) {
-    if (Date.now() > deadline) leftBehind.push(`${what}: no time left`);
+    if (clock.monotonic() > deadline) leftBehind.push(`${what}: no time left`);
     else await remove().catch((error: unknown) => leftBehind.push(`${what}: ${messageOf(error)}`));
   }
   return leftBehind;

@@ -5,6 +5,7 @@
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { parseJson } from '../../client/json.ts';
+import type { Opening } from '../grade.ts';
 import type { Place } from './messages.ts';
 import { NodeTransport } from './transport.ts';
 
@@ -28,9 +29,9 @@ interface Answer {
 export async function probeTarget(
   transport: NodeTransport,
   { urls, batch }: { readonly urls: Urls; readonly batch: string | undefined },
-  signal: AbortSignal,
+  run: Opening,
 ): Promise<string> {
-  const ask = (place: Place, path: string) => requestFrom(transport, { urls, place, path }, signal);
+  const ask = (place: Place, path: string) => requestFrom(transport, { urls, place, path }, run);
   const health = await ask('main', '/health');
   if (!('status' in health.members) && dialectOf(await ask('main', '/node')) === undefined)
     throw new HarnessError(
@@ -72,12 +73,12 @@ async function servesOnlyData(ask: (path: string) => Promise<Answer>): Promise<b
 /** @returns `svc` for a node that does not say @throws HarnessError when nothing answers */
 export async function spokenDialect(
   { target, token }: { readonly target: string; readonly token?: string },
-  signal: AbortSignal,
+  run: Opening,
 ): Promise<DialectName> {
   const urls = { main: target };
   const transport = new NodeTransport(urls, token);
   try {
-    return dialectOf(await requestFrom(transport, { urls, place: 'main', path: '/node' }, signal)) ?? 'svc';
+    return dialectOf(await requestFrom(transport, { urls, place: 'main', path: '/node' }, run)) ?? 'svc';
   } finally {
     await transport.close();
   }
@@ -96,10 +97,10 @@ function describe(path: string, { status, members: { message } }: Answer): strin
 async function requestFrom(
   transport: NodeTransport,
   { urls, place, path }: { readonly urls: Urls; readonly place: Place; readonly path: string },
-  signal: AbortSignal,
+  { clock, signal }: Opening,
 ): Promise<Answer> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
-  const answer = await transport.send({ place, path }, limit).catch((error: unknown) => {
+  using limit = clock.deadline(ANSWER_MS, signal);
+  const answer = await transport.send({ place, path }, limit.signal).catch((error: unknown) => {
     throwIfInterrupted(signal);
     throw new HarnessError('NETWORK_INVALID', `${urls[place]} does not answer: ${messageOf(error)}`, {
       cause: error,

@@ -1,7 +1,7 @@
 /** The node graded over HTTP, and what rows have found out or made on it for each other. */
 import { createCipheriv, createHash } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { makeCac } from '../../../formats/chunk/cac.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import { classOfFailure } from '../../client/errors.ts';
 import { parseJson } from '../../client/json.ts';
@@ -47,6 +47,7 @@ export interface Expected extends Omit<Expectation, 'bytes'> {
 export type Prerequisites = Readonly<Record<string, (session: RowSession, rest: string) => Promise<string>>>;
 
 export interface SubjectParts {
+  readonly clock: Clock;
   readonly prerequisites: Prerequisites;
   readonly names: Names;
   readonly transport: Transport;
@@ -95,6 +96,11 @@ export class RowSession {
     return this.#run.signal;
   }
 
+  /** @throws the signal's reason when it aborts first */
+  pause(ms: number): Promise<void> {
+    return this.subject.clock.sleep(ms, this.signal);
+  }
+
   /** @throws NotApplicable when there is no such interface */
   needs(place: Place): void {
     const flag = place === 'debug' ? '--debug-target' : '--second';
@@ -131,7 +137,7 @@ export class RowSession {
         const { answer, wrong } = await this.#attempt(request, expected);
         if (wrong.length === 0) return answered(answer);
         last = wrong.join('; ');
-        await delay(this.subject.pollMs, undefined, { signal: this.signal });
+        await this.pause(this.subject.pollMs);
       } catch (error) {
         if (this.signal.aborted && last !== '') throw new Mismatch(`${requestLine(request)}: still ${last}`);
         throw error;
@@ -180,8 +186,8 @@ export class RowSession {
   later(what: string, request: HttpRequest): void {
     const named = { ...request, ...this.#named(request) };
     const remove = async () => {
-      const signal = AbortSignal.timeout(CLEANUP_MS);
-      const { status } = await this.subject.transport.send(named, signal, undefined);
+      using limit = this.subject.clock.deadline(CLEANUP_MS);
+      const { status } = await this.subject.transport.send(named, limit.signal, undefined);
       if (status >= 300 && status !== 404) throw new Error(`status ${status}`);
     };
     this.subject.cleanups.push({ what, remove });

@@ -1,6 +1,7 @@
 /** What a counterpart answers when the node opens a stream to it, and what it learns from that. */
 
 import { BINS } from '../../../formats/chunk/address.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { fromBigEndian } from '../../../formats/crypto/big-endian.ts';
 import type { MessageOf } from '../../../node/p2p/codec/message.ts';
 import { HANDSHAKE_DIALECTS } from '../../../node/p2p/handshake/wire.ts';
@@ -20,7 +21,6 @@ import { PUSHSYNC, Delivery as Pushed, Receipt } from '../../../node/protocols/p
 import { Delivery, RETRIEVAL, Request } from '../../../node/protocols/retrieval/wire.ts';
 import { Snapshot, STATUS, Get as StatusGet } from '../../../node/protocols/status/wire.ts';
 import { messageOf } from '../../base/errors.ts';
-import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { orLate } from '../../base/wait.ts';
 import type { Conversation } from './conversation.ts';
 import type { Transcript } from './transcript.ts';
@@ -32,7 +32,12 @@ const POLL_MS = 600_000;
 /** Something that happens once, with a wait for it. */
 class Once<T> {
   readonly #happened = Promise.withResolvers<T>();
+  readonly #clock: Clock;
   value: T | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   happens(value: T): void {
     this.value ??= value;
@@ -41,7 +46,7 @@ class Once<T> {
 
   /** @returns undefined when it has not happened in time */
   within(ms: number): Promise<T | undefined> {
-    return orLate(this.#happened.promise, { clock: MACHINE_CLOCK, ms, late: undefined });
+    return orLate(this.#happened.promise, { clock: this.#clock, ms, late: undefined });
   }
 }
 
@@ -59,17 +64,19 @@ export interface Unsolicited {
 type Answer = (conversation: Conversation) => Promise<void>;
 
 interface AnswersDeps {
+  readonly clock: Clock;
   readonly log: () => Transcript;
   readonly introduce: (conversation: Conversation, protocolId: string) => Promise<void>;
 }
 
 export class Answers {
-  readonly unsolicited: Unsolicited = { pricing: new Once(), gossip: [] };
+  readonly unsolicited: Unsolicited;
   readonly #deps: AnswersDeps;
   readonly #answers: ReadonlyMap<string, Answer>;
 
   constructor(deps: AnswersDeps) {
     this.#deps = deps;
+    this.unsolicited = { pricing: new Once(deps.clock), gossip: [] };
     const hive = (id: string): [string, Answer] => [id, (conversation) => this.#hear(conversation, id)];
     this.#answers = new Map<string, Answer>([
       ...HANDSHAKE_DIALECTS.map(({ id }): [string, Answer] => [

@@ -5,7 +5,7 @@ import { secretsOf } from '../../../formats/shown-url.ts';
 import { isDialable, peerIdOf, withoutPeerId } from '../../../node/p2p/address/underlay.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { chainAt } from '../chain/chain-at.ts';
-import type { Graded, Opened } from '../grade.ts';
+import type { Graded, Opened, Opening } from '../grade.ts';
 import { createFunds, type OwnBatch, swapPrice } from './funds.ts';
 import { BACKGROUND_CHECKS, WIRE_ROWS } from './rows/rows.ts';
 import { beginBackground, Memory, type WireOptions, type WireSubject } from './subject.ts';
@@ -30,11 +30,11 @@ export interface WireFlags {
 }
 
 export function wireConformance(flags: WireFlags): Graded<WireSubject> {
-  return { kind: 'wire', rows: WIRE_ROWS, open: (signal) => open(flags, signal) };
+  return { kind: 'wire', rows: WIRE_ROWS, open: (run) => open(flags, run) };
 }
 
-async function open(flags: WireFlags, signal: AbortSignal): Promise<Opened<WireSubject>> {
-  const chain = flags.rpc === undefined ? undefined : await chainAt(flags.rpc, flags.contracts);
+async function open(flags: WireFlags, run: Opening): Promise<Opened<WireSubject>> {
+  const chain = flags.rpc === undefined ? undefined : await chainAt(flags.rpc, flags.contracts, run.clock);
   const key = keyOf(flags);
   if (key !== undefined && chain === undefined) {
     throw new HarnessError('USAGE', '--key: nothing can be spent without --rpc, the chain of the node');
@@ -46,9 +46,9 @@ async function open(flags: WireFlags, signal: AbortSignal): Promise<Opened<WireS
     ...(chain === undefined ? {} : { swapPrice: () => swapPrice(chain) }),
     ...(chain === undefined || key === undefined
       ? {}
-      : { funds: createFunds(key, chain, batchOf(flags.batch)) }),
+      : { funds: createFunds({ key, chain, clock: run.clock, batch: batchOf(flags.batch) }) }),
   };
-  const opened = await openWire(options, { signal });
+  const opened = await openWire(options, run);
   return {
     ...opened,
     secrets: [
@@ -66,12 +66,10 @@ async function open(flags: WireFlags, signal: AbortSignal): Promise<Opened<WireS
 /** @throws HarnessError when nothing answers there */
 export async function openWire(
   options: WireOptions,
-  {
-    signal,
-    background = BACKGROUND_CHECKS,
-  }: { readonly signal?: AbortSignal; readonly background?: typeof BACKGROUND_CHECKS } = {},
+  run: Opening,
+  background = BACKGROUND_CHECKS,
 ): Promise<Opened<WireSubject>> {
-  const memory = new Memory(options, signal);
+  const memory = new Memory(options, run);
   const implementation = await agentOf(memory, options);
   const subject: WireSubject = { options, memory };
   const waited = beginBackground(subject, background);

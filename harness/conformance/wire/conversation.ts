@@ -1,12 +1,12 @@
 /** One stream to the node, message by message and, where needed, byte by byte. Everything is recorded. */
 
+import type { Clock } from '../../../formats/clock.ts';
 import { decodeMessage, encodeFrame } from '../../../node/p2p/codec/codec.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
 import { FrameReader } from '../../../node/p2p/stream/framing.ts';
 import { HeadersMessage, headersMessage, headersOf } from '../../../node/p2p/stream/headers.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
-import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { orLate } from '../../base/wait.ts';
 import { Mismatch, must } from '../row.ts';
 import { hexText, messageText, type Transcript } from './transcript.ts';
@@ -33,14 +33,20 @@ export class Conversation {
   readonly #raw: RawStream;
   readonly #log: Transcript;
   readonly #isGone: () => boolean;
+  readonly #clock: Clock;
   readonly #frames = new FrameReader(FRAME_SIZE_MAX);
   #pending: Promise<Uint8Array | undefined> | undefined;
 
-  /** @param isGone whether the connection has ended */
-  constructor(raw: RawStream, log: Transcript, isGone: () => boolean) {
+  /** @param connection.isGone whether it has ended */
+  constructor(
+    raw: RawStream,
+    log: Transcript,
+    { isGone, clock }: { readonly isGone: () => boolean; readonly clock: Clock },
+  ) {
     this.#raw = raw;
     this.#log = log;
     this.#isGone = isGone;
+    this.#clock = clock;
   }
 
   send<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>, name: string): void {
@@ -115,9 +121,9 @@ export class Conversation {
   /** Bytes that are no frames. @throws Mismatch */
   async bytes(count: number, withinMs = ANSWER_MS): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
-    const until = Date.now() + withinMs;
+    const until = this.#clock.monotonic() + withinMs;
     for (let left = count; left > 0; ) {
-      const part = await this.#read(until - Date.now());
+      const part = await this.#read(until - this.#clock.monotonic());
       if (!(part instanceof Uint8Array))
         throw new Mismatch(`expected ${left} more bytes, but the node ${REACTIONS[part.kind]}`);
       parts.push(part);
@@ -165,11 +171,11 @@ export class Conversation {
 
   /** @throws Mismatch when a frame is longer than any frame may be */
   async next(withinMs = ANSWER_MS): Promise<Next> {
-    const until = Date.now() + withinMs;
+    const until = this.#clock.monotonic() + withinMs;
     for (;;) {
       const frame = this.#frames.next();
       if (frame !== undefined) return { kind: 'frame', bytes: new Uint8Array(frame.bytes) };
-      const bytes = await this.#read(until - Date.now());
+      const bytes = await this.#read(until - this.#clock.monotonic());
       if (!(bytes instanceof Uint8Array)) return bytes;
       this.#frames.push(bytes);
     }
@@ -179,14 +185,14 @@ export class Conversation {
     this.#pending ??= this.#raw.read();
     const silence: Next = { kind: 'silence' };
     try {
-      const bytes = await orLate(this.#pending, { clock: MACHINE_CLOCK, ms: withinMs, late: silence });
+      const bytes = await orLate(this.#pending, { clock: this.#clock, ms: withinMs, late: silence });
       if (bytes instanceof Uint8Array || bytes === undefined) this.#pending = undefined;
       return bytes ?? { kind: this.#isGone() ? 'gone' : 'end' };
     } catch (error) {
       if (!(error instanceof StreamError)) throw error;
       this.#pending = undefined;
       // Streams hear of the end of the connection first.
-      await new Promise((resolve) => setImmediate(resolve));
+      await this.#clock.turn();
       return { kind: this.#isGone() ? 'gone' : 'reset' };
     }
   }

@@ -5,8 +5,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Clock, systemClock } from '../../../formats/clock.ts';
+import { type Clock, unixSeconds } from '../../../formats/clock.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import type { Logger } from '../../../node/env/logger.ts';
@@ -25,7 +24,6 @@ import { createTcp } from '../../../node/p2p/tcp-host.ts';
 import type { RawStream } from '../../../node/p2p/transport.ts';
 import { encodeAmount } from '../../../node/protocols/amounts.ts';
 import { AnnouncePaymentThreshold, PRICING } from '../../../node/protocols/pricing/wire.ts';
-import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { orLate } from '../../base/wait.ts';
 import { Mismatch, must } from '../row.ts';
 import { Answers, type Unsolicited } from './answers.ts';
@@ -63,6 +61,10 @@ export interface CounterpartOptions {
   readonly seenAt?: string;
 }
 
+interface Timed {
+  readonly clock: Clock;
+}
+
 /** Falsifies an introduction. */
 export type Alteration = (ack: MessageOf<typeof Ack>) => MessageOf<typeof Ack>;
 
@@ -86,6 +88,7 @@ export class Counterpart {
   isClosed = false;
   /** What the node has sent of its own accord. */
   readonly unsolicited: Unsolicited;
+  readonly #clock: Clock;
   readonly #target: Address;
   readonly #answers: Answers;
   readonly #seenAt: string;
@@ -94,7 +97,8 @@ export class Counterpart {
   #ended: () => void;
   #granted = USUAL_THRESHOLD;
 
-  private constructor(target: Address, log: Transcript, options: CounterpartOptions) {
+  private constructor(target: Address, log: Transcript, options: CounterpartOptions & Timed) {
+    this.#clock = options.clock;
     this.#target = target;
     this.#log = log;
     this.identity = options.identity ?? freshIdentity('Ed25519');
@@ -107,6 +111,7 @@ export class Counterpart {
     this.closed = ended.promise;
     this.#ended = ended.resolve;
     this.#answers = new Answers({
+      clock: options.clock,
       log: () => this.#log,
       introduce: (conversation, id) => this.#answerHandshake(conversation, id),
     });
@@ -114,16 +119,19 @@ export class Counterpart {
   }
 
   /** A peer that does not exist, for gossip. */
-  static unconnected(networkId: bigint): Counterpart {
+  static unconnected(networkId: bigint, clock: Clock): Counterpart {
     const nowhere = { address: '/ip4/127.0.0.1/tcp/1', peerId: '', networkId };
-    return new Counterpart(nowhere, new Transcript(() => undefined), { seenAt: '/ip4/127.0.0.1/tcp/1' });
+    return new Counterpart(nowhere, new Transcript(() => undefined), {
+      clock,
+      seenAt: '/ip4/127.0.0.1/tcp/1',
+    });
   }
 
   /** Connects and secures the connection; the node learns who this is by `introduce`. */
   static async connect(
     target: Address,
     log: Transcript,
-    options: CounterpartOptions & { readonly signal: AbortSignal },
+    options: CounterpartOptions & Timed & { readonly signal: AbortSignal },
   ): Promise<Counterpart> {
     const counterpart = new Counterpart(target, log, options);
     await counterpart.#connect(options.signal);
@@ -132,7 +140,7 @@ export class Counterpart {
 
   async #connect(stopped: AbortSignal): Promise<void> {
     const { address, peerId } = this.#target;
-    const clock: Clock = systemClock();
+    const clock = this.#clock;
     using deadline = clock.deadline(CONNECT_MS, stopped);
     const { signal } = deadline;
     this.#log.sent(`connect to ${address} as ${this.identity.peerId}`);
@@ -145,7 +153,7 @@ export class Counterpart {
         {
           clock,
           log: silent,
-          defer: (flush) => void setImmediate(flush),
+          defer: (flush) => void clock.turn().then(flush),
           identity: () => ({
             publicKey: this.identity.publicKey,
             agentVersion: AGENT,
@@ -190,14 +198,15 @@ export class Counterpart {
   }
 
   #conversation(raw: RawStream): Conversation {
-    return new Conversation(raw, this.#log, () => this.isClosed);
+    return new Conversation(raw, this.#log, { isGone: () => this.isClosed, clock: this.#clock });
   }
 
   /** A stream whose protocol the node has agreed to. @returns undefined when it does not speak it */
   async tryOpen(protocolId: string): Promise<Conversation | undefined> {
     this.#log.sent(`open ${protocolId}`);
+    using limit = this.#clock.deadline(ANSWER_MS);
     try {
-      const { stream } = await this.link.negotiate([protocolId], AbortSignal.timeout(ANSWER_MS));
+      const { stream } = await this.link.negotiate([protocolId], limit.signal);
       return this.#conversation(stream);
     } catch (cause) {
       if (cause instanceof StreamError && cause.code === 'PROTOCOL_UNSUPPORTED') {
@@ -243,8 +252,13 @@ export class Counterpart {
     return this.#conversation(this.link.open(protocolId));
   }
 
+  /** Our time, unix seconds. */
+  get now(): bigint {
+    return unixSeconds(this.#clock);
+  }
+
   /** Our record, as truthful as possible. */
-  record(generation: Generation, timestamp = BigInt(Math.floor(Date.now() / 1000))): AddressRecord {
+  record(generation: Generation, timestamp = this.now): AddressRecord {
     return this.recordAt([withPeerId(this.#seenAt, this.identity.peerId)], generation, timestamp);
   }
 
@@ -335,8 +349,8 @@ export class Counterpart {
 
   /** Whether the node ends the connection within that time. */
   async endsWithin(ms: number): Promise<boolean> {
-    await orLate(this.closed, { clock: MACHINE_CLOCK, ms, late: undefined });
-    await nextTurn();
+    await orLate(this.closed, { clock: this.#clock, ms, late: undefined });
+    await this.#clock.turn();
     return this.isClosed;
   }
 

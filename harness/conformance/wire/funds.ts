@@ -1,7 +1,7 @@
 /** What rows spend: a batch to stamp with and a chequebook, from an account whose key was given. */
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../../formats/chunk/stamp.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
@@ -56,32 +56,38 @@ export interface OwnBatch {
   readonly depth: number;
 }
 
-/** @param key 32 bytes */
-export function createFunds(key: Uint8Array, chain: Chain, batch?: OwnBatch): Funds {
-  const signer = createSigner(key);
+interface Account {
+  readonly signer: Signer;
+  /** 32 bytes. */
+  readonly key: Uint8Array;
+  readonly chain: Chain;
+  readonly clock: Clock;
+}
+
+export function createFunds({
+  batch,
+  ...of
+}: Omit<Account, 'signer'> & { readonly batch?: OwnBatch | undefined }): Funds {
+  const signer = createSigner(of.key);
+  const account = { ...of, signer };
   let stamps: Promise<Stamping> | undefined;
   let book: Promise<{ chequebook: Uint8Array }> | undefined;
   return {
     signer,
-    chainId: async () => BigInt(chain.chainId),
-    stamping: () => (stamps ??= stampingWith(signer, chain, key, batch)),
-    chequebook: () => (book ??= deployChequebook(signer, chain, key)),
+    chainId: async () => BigInt(of.chain.chainId),
+    stamping: () => (stamps ??= stampingWith(account, batch)),
+    chequebook: () => (book ??= deployChequebook(account)),
   };
 }
 
-async function stampingWith(
-  signer: Signer,
-  chain: Chain,
-  key: Uint8Array,
-  batch: OwnBatch | undefined,
-): Promise<Stamping> {
-  const { id, depth } = batch ?? (await buyBatch(signer, chain, key));
-  return createStamping(signer, { id: fromHex(id), depth });
+async function stampingWith(account: Account, batch: OwnBatch | undefined): Promise<Stamping> {
+  const { id, depth } = batch ?? (await buyBatch(account));
+  return createStamping(account, { id: fromHex(id), depth });
 }
 
 /** @param batch.id 32 bytes */
 export function createStamping(
-  signer: Signer,
+  { signer, clock }: Pick<Account, 'signer' | 'clock'>,
   batch: { readonly id: Uint8Array; readonly depth: number },
 ): Stamping {
   const bucketBits = batch.depth - BUCKET_DEPTH;
@@ -94,7 +100,7 @@ export function createStamping(
       taken.set(bucket, (next + 1) % 2 ** bucketBits);
       const index = stampIndex(bucket, position ?? next);
       const timestamp = new Uint8Array(8);
-      new DataView(timestamp.buffer).setBigUint64(0, BigInt(Date.now()) * 1_000_000n);
+      new DataView(timestamp.buffer).setBigUint64(0, clock.nowNs());
       const owner = forged ? createSigner(new Uint8Array(randomBytes(32))) : signer;
       const signature = owner.sign(stampDigest(address, batch.id, index, timestamp));
       return encodeStamp({ batchId: batch.id, index, timestamp, signature });
@@ -102,7 +108,7 @@ export function createStamping(
   };
 }
 
-async function buyBatch(signer: Signer, chain: Chain, key: Uint8Array): Promise<OwnBatch> {
+async function buyBatch({ signer, chain, key, clock }: Account): Promise<OwnBatch> {
   const { postageStamp, token } = chain.contracts;
   const price = await chain.view(postageStamp, 'lastPrice()');
   const blocks = await chain.view(postageStamp, 'minimumValidityBlocks()');
@@ -125,15 +131,11 @@ async function buyBatch(signer: Signer, chain: Chain, key: Uint8Array): Promise<
     values: [`0x${owner}`, perChunk, DEPTH, BUCKET_DEPTH, nonce, false],
     gas: GAS.createBatch,
   });
-  await blocksPass(chain, USABLE_BLOCKS);
+  await blocksPass(chain, clock, USABLE_BLOCKS);
   return { id: toHex(keccak256(encodeWord(`0x${owner}`), encodeWord(nonce))), depth: DEPTH };
 }
 
-async function deployChequebook(
-  signer: Signer,
-  chain: Chain,
-  key: Uint8Array,
-): Promise<{ chequebook: Uint8Array }> {
+async function deployChequebook({ signer, chain, key }: Account): Promise<{ chequebook: Uint8Array }> {
   const { chequebookFactory, token } = chain.contracts;
   const hash = await chain.send(key, {
     to: chequebookFactory,
@@ -162,13 +164,13 @@ export async function swapPrice(chain: Chain): Promise<SwapPrice> {
 }
 
 /** @throws NotApplicable when they take too long */
-async function blocksPass(chain: Chain, count: bigint): Promise<void> {
+async function blocksPass(chain: Chain, clock: Clock, count: bigint): Promise<void> {
   const head = async () => BigInt(await chain.call<string>('eth_blockNumber', []));
   const until = (await head()) + count;
-  const deadline = Date.now() + USABLE_MS;
+  const deadline = clock.monotonic() + USABLE_MS;
   while ((await head()) < until) {
-    if (Date.now() > deadline)
+    if (clock.monotonic() > deadline)
       throw new NotApplicable(`the chain has not made ${count} blocks within ${USABLE_MS / 1000} s`);
-    await sleep(POLL_MS);
+    await clock.sleep(POLL_MS);
   }
 }

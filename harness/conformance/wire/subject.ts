@@ -1,14 +1,17 @@
 /** The node under test as rows see it: where it is, what is already known about it, and connections to it. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../../formats/clock.ts';
 import { parseRecord, RecordError } from '../../../node/p2p/address/record.ts';
 import { isLoopback } from '../../../node/p2p/address/underlay.ts';
 import { HANDSHAKE_DIALECTS, type SynAckMessage } from '../../../node/p2p/handshake/wire.ts';
-import type { Generation } from '../../../node/p2p/host.ts';
+import { type Generation, StreamError } from '../../../node/p2p/host.ts';
 import { createSecure, type SecureChannel } from '../../../node/p2p/libp2p/channel.ts';
 import { createTcp, type TcpConnection } from '../../../node/p2p/tcp-host.ts';
 import { Get, Snapshot, STATUS } from '../../../node/protocols/status/wire.ts';
 import { messageOf } from '../../base/errors.ts';
+import { orLate } from '../../base/wait.ts';
+import type { Opening } from '../grade.ts';
 import { type Exchange, Mismatch, NotApplicable, type Row, type RowRun } from '../row.ts';
+import { ANSWER_MS } from './conversation.ts';
 import { type Address, CONNECT_MS, Counterpart, type CounterpartOptions } from './counterpart.ts';
 import type { Funds, SwapPrice } from './funds.ts';
 import { freshIdentity } from './identities.ts';
@@ -55,10 +58,11 @@ interface Introduction {
 
 /** What rows find out for each other. Lives as long as the run. */
 export class Memory {
+  readonly clock: Clock;
   readonly #options: WireOptions;
   readonly #stopped = new AbortController();
   readonly #open = new Set<Counterpart>();
-  #lastConnect = 0;
+  #lastConnect = Number.NEGATIVE_INFINITY;
   #hasConnected = false;
   #isGone = false;
   #friend: Counterpart | undefined;
@@ -71,10 +75,11 @@ export class Memory {
   /** What rows have found out for others, by name. */
   readonly #kept = new Map<string, Promise<unknown>>();
 
-  /** @param interrupted ends all connections, and what waits for one */
-  constructor(options: WireOptions, interrupted?: AbortSignal) {
+  /** @param run.signal ends all connections, and what waits for one */
+  constructor(options: WireOptions, { clock, signal }: Opening) {
+    this.clock = clock;
     this.#options = options;
-    interrupted?.addEventListener('abort', () => void this.close(), { once: true });
+    signal.addEventListener('abort', () => void this.close(), { once: true });
   }
 
   /** The same for all callers: found out once. */
@@ -87,8 +92,9 @@ export class Memory {
   async connect(log: Transcript, options: CounterpartOptions = {}): Promise<Counterpart> {
     await this.#pace();
     const seenAt = this.seenAt === undefined ? {} : { seenAt: this.seenAt };
-    const signal = this.#stopped.signal;
-    const counterpart = await Counterpart.connect(this.#options, log, { ...seenAt, ...options, signal });
+    const [clock, { signal }] = [this.clock, this.#stopped];
+    const how = { ...seenAt, ...options, clock, signal };
+    const counterpart = await Counterpart.connect(this.#options, log, how);
     this.#hasConnected = true;
     this.#open.add(counterpart);
     void counterpart.closed.then(() => this.#open.delete(counterpart));
@@ -103,11 +109,11 @@ export class Memory {
   async mustBeThere(): Promise<void> {
     if (!this.#hasConnected || this.#stopped.signal.aborted) return;
     await this.#pace();
-    const late = AbortSignal.timeout(this.#isGone ? ALIVE_MS.again : ALIVE_MS.first);
-    const signal = AbortSignal.any([late, this.#stopped.signal]);
+    const { clock } = this;
+    using late = clock.deadline(this.#isGone ? ALIVE_MS.again : ALIVE_MS.first, this.#stopped.signal);
     try {
       const unheard = new Transcript(() => undefined);
-      await (await Counterpart.connect(this.#options, unheard, { signal })).leave();
+      await (await Counterpart.connect(this.#options, unheard, { clock, signal: late.signal })).leave();
       this.#isGone = false;
     } catch (error) {
       if (this.#stopped.signal.aborted) return;
@@ -123,10 +129,8 @@ export class Memory {
 
   async dial(): Promise<TcpConnection> {
     await this.#pace();
-    return createTcp().dial(
-      this.#options.address,
-      AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(CONNECT_MS)]),
-    );
+    using limit = this.clock.deadline(CONNECT_MS, this.#stopped.signal);
+    return await createTcp().dial(this.#options.address, limit.signal);
   }
 
   /** Handshakes that the node speaks, best first. */
@@ -183,9 +187,9 @@ export class Memory {
 
   async #pace(): Promise<void> {
     if (isLoopback(this.#options.address)) return;
-    const due = this.#lastConnect + PACE_MS - Date.now();
-    if (due > 0) await sleep(due);
-    this.#lastConnect = Date.now();
+    const due = this.#lastConnect + PACE_MS - this.clock.monotonic();
+    if (due > 0) await this.clock.sleep(due);
+    this.#lastConnect = this.clock.monotonic();
   }
 }
 
@@ -200,6 +204,23 @@ export class Desk {
     this.options = options;
     this.memory = memory;
     this.log = log;
+  }
+
+  get clock(): Clock {
+    return this.memory.clock;
+  }
+
+  /** What a node does at once. @throws Mismatch when it takes too long, or the other side hangs up */
+  async within<T>(work: Promise<T>): Promise<T> {
+    const late = new Mismatch(`no answer within ${ANSWER_MS} ms`);
+    try {
+      const answer = await orLate(work, { clock: this.clock, ms: ANSWER_MS, late });
+      if (answer === late) throw late;
+      return answer as T;
+    } catch (error) {
+      if (error instanceof StreamError) throw new Mismatch(error.message);
+      throw error;
+    }
   }
 
   /** The shared peer, a light node: no other node ever hears of it. @throws NotApplicable when the node takes no peers */
@@ -248,8 +269,8 @@ export class Desk {
     connection.onClosed(() => closed.resolve());
     const { peerId } = this.options;
     const secure = createSecure(freshIdentity('Ed25519'));
-    const signal = AbortSignal.timeout(CONNECT_MS);
-    const channel = await secure(connection, 'dialler', { expected: peerId, signal });
+    using limit = this.clock.deadline(CONNECT_MS);
+    const channel = await secure(connection, 'dialler', { expected: peerId, signal: limit.signal });
     return { ...channel, closed: closed.promise };
   }
 

@@ -1,5 +1,6 @@
 /** Single rows of wire conformance, for scenarios that check one behaviour of a node. */
 import { HarnessError } from '../../base/errors.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { RowResult } from '../row.ts';
 
 /**
@@ -23,6 +24,6 @@ export async function wireVerdicts(
       throw new HarnessError('ARGUMENT_INVALID', `no row of wire conformance is named '${id}'`);
     return row;
   });
-  const report = await grade({ ...wire, rows }, { level: 'read', signal });
+  const report = await grade({ ...wire, rows }, { clock: MACHINE_CLOCK, level: 'read', signal });
   return report.rows;
 }

@@ -1,4 +1,5 @@
 /** Records of nodes that are not where they are said to be, or do not exist. */
+import { unixSeconds } from '../../../formats/clock.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { ownIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
@@ -28,10 +29,6 @@ function gossip(what: string, records: RecordsOf): (stage: Stage) => Promise<voi
     );
 }
 
-function nowSeconds({ clock }: Stage): bigint {
-  return BigInt(Math.floor(clock.now() / 1000));
-}
-
 /** An underlay where nothing listens, of an identity that no node has. */
 function nowhere({ random }: Stage): Uint8Array {
   const { peerId } = ownIdentity(random.bytes(32));
@@ -49,8 +46,10 @@ function minted(stage: Stage, key: Uint8Array | undefined, timestamp: bigint): A
 export const STALE_GOSSIP: Behaviour = {
   about: 'gossips records of long ago, and of nodes that are at none of their addresses',
   acts: gossip('stale records sent', (stage) => [
-    minted(stage, undefined, nowSeconds(stage) - YEAR_SECONDS),
-    ...Array.from({ length: BATCH_MAX - 1 }, () => minted(stage, stage.random.bytes(32), nowSeconds(stage))),
+    minted(stage, undefined, unixSeconds(stage.clock) - YEAR_SECONDS),
+    ...Array.from({ length: BATCH_MAX - 1 }, () =>
+      minted(stage, stage.random.bytes(32), unixSeconds(stage.clock)),
+    ),
   ]),
 };
 
@@ -62,7 +61,7 @@ export const FORGED_GOSSIP: Behaviour = {
     return known.flatMap((id) => {
       const record = deps.addressBook.get(id);
       if (record === undefined) return [];
-      return [{ ...record, underlay: nowhere(stage), timestamp: nowSeconds(stage) }];
+      return [{ ...record, underlay: nowhere(stage), timestamp: unixSeconds(stage.clock) }];
     });
   }),
 };

@@ -1,5 +1,6 @@
 /** Offers of chunks that do not exist. */
 import { BINS } from '../../../formats/chunk/address.ts';
+import { unixSeconds } from '../../../formats/clock.ts';
 import type { MessageStream } from '../../../node/p2p/host.ts';
 import {
   Ack,
@@ -23,7 +24,7 @@ const PACE_MS = 100;
 export const EMPTY_OFFERS: Behaviour = {
   about: 'offers chunks to its neighbours without end, and delivers none, or others',
   serves: (stage) => {
-    const epoch = BigInt(Math.floor(stage.clock.now() / 1000));
+    const epoch = unixSeconds(stage.clock);
     let turn = 0;
     return {
       [CURSORS.id]: async (stream) => {

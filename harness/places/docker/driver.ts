@@ -74,7 +74,7 @@ export class DockerDriver implements Driver {
     this.capabilities = capabilitiesWith(DOCKER_CAPABILITIES, { ...options, machineFaults: false });
     this.proxied = options.linkFaults;
     this.#networks = new Networks(this.#engine, options);
-    this.#observer = new ContainerObserver(this.#engine, options.token);
+    this.#observer = new ContainerObserver(this.#engine, options);
   }
 
   links(proxy: Handle | undefined): LinkControl {

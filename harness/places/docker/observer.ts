@@ -3,8 +3,10 @@
  * by label, so that fifty containers cost as much as one.
  */
 import { constants } from 'node:os';
+import type { Clock } from '../../../formats/clock.ts';
 import { sizeText } from '../../../formats/units.ts';
 import type { Exit, Observed } from '../driver.ts';
+import type { DriverOptions } from '../options.ts';
 import type { ContainerEntry, ContainerState } from './engine/documents.ts';
 import { type Engine, statusOf } from './engine/engine.ts';
 import { ownedBy } from './names.ts';
@@ -19,13 +21,15 @@ const REMOVED: Exit = { code: null, signal: null, reason: 'its container was rem
 export class ContainerObserver {
   readonly #engine: Engine;
   readonly #token: string;
+  readonly #clock: Pick<Clock, 'monotonic'>;
   /** How stopped containers ended, asked once each. */
   readonly #exits = new Map<string, Promise<Exit>>();
   #latest: { readonly at: number; readonly listing: Promise<readonly ContainerEntry[]> } | undefined;
 
-  constructor(engine: Engine, token: string) {
+  constructor(engine: Engine, { token, clock }: Pick<DriverOptions, 'token' | 'clock'>) {
     this.#engine = engine;
     this.#token = token;
+    this.#clock = clock;
   }
 
   async observe(container: string): Promise<Observed> {
@@ -47,7 +51,7 @@ export class ContainerObserver {
   }
 
   async #listing(): Promise<readonly ContainerEntry[]> {
-    const now = performance.now();
+    const now = this.#clock.monotonic();
     if (this.#latest !== undefined && now - this.#latest.at < FRESH_MS) return this.#latest.listing;
     const latest = { at: now, listing: listContainers(this.#engine, this.#token) };
     this.#latest = latest;

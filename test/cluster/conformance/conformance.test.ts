@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, RUN_MS);
 afterAll(() => net.stop());
 
-const options = () => ({ level: 'money' as const, signal: AbortSignal.timeout(RUN_MS) });
+const options = () => ({ clock: net.clock, level: 'money' as const, signal: AbortSignal.timeout(RUN_MS) });
 
 /** @param spare number of the account that pays */
 const wireReport = (node: ClusterNode, spare: number) =>

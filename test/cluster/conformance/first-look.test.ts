@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { httpConformance } from '../../../harness/conformance/http/conformance.ts';
 import { spokenDialect } from '../../../harness/conformance/http/probe-target.ts';
 
 const GOOD = 'ab'.repeat(32);
-const signal = new AbortController().signal;
+const run = { clock: MACHINE_CLOCK, signal: new AbortController().signal };
 /** What the server answers, by path; 404 in HTML for every other path. */
 let answers: Readonly<Record<string, readonly [status: number, body: object]>>;
 let server: Server;
@@ -30,7 +31,7 @@ const NODE = { '/health': [200, { status: 'ok', version: '1.2' }] } as const;
 const GONE = 'http://127.0.0.1:1';
 
 async function open(more: { debugTarget?: string; second?: string; batch?: string } = {}): Promise<string> {
-  const opened = await httpConformance({ target, dialect: 'svc', ...more }).open(signal);
+  const opened = await httpConformance({ target, dialect: 'svc', ...more }).open(run);
   await opened.close();
   return opened.implementation;
 }
@@ -77,9 +78,9 @@ test.each([
   ['svc', { mode: 'full' }],
 ] as const)('the dialect %s is recognised from %j', async (dialect, node) => {
   answers = { ...NODE, '/node': [200, node] };
-  expect(await spokenDialect({ target }, signal)).toBe(dialect);
+  expect(await spokenDialect({ target }, run)).toBe(dialect);
 });
 
 test('a server that does not answer has no dialect', async () => {
-  await expect(spokenDialect({ target: GONE }, signal)).rejects.toThrow(/does not answer/);
+  await expect(spokenDialect({ target: GONE }, run)).rejects.toThrow(/does not answer/);
 });

@@ -39,7 +39,7 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
       },
     );
     rows = conformance.rows;
-    ({ subject, close } = await conformance.open(signal));
+    ({ subject, close } = await conformance.open({ clock: net.clock, signal }));
   }, 120_000);
   afterAll(() => net.stop());
 
@@ -68,6 +68,7 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
 
   test('no row is red', { timeout: 120_000 }, async () => {
     const results = await runRows(rows, subject, {
+      clock: net.clock,
       level: 'money',
       signal,
       onResult: ({ id }) => {
@@ -89,7 +90,11 @@ describe.each(['svc', 'swarm'] as const)('dialect %s', (dialect) => {
     let mutations = 0;
     const verdictOf = async (row: Row<HttpSubject>, kept: KeepingTransport['kept']) => {
       transport.replay([...kept]);
-      const [result] = await runRows([row], { ...subject, pollMs: 0 }, { level: 'money', signal });
+      const [result] = await runRows(
+        [row],
+        { ...subject, pollMs: 0 },
+        { clock: net.clock, level: 'money', signal },
+      );
       return result?.verdict;
     };
     for (const row of rows) {

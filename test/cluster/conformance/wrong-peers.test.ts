@@ -1,5 +1,6 @@
 /** Each peer with one fault turns the rows red that check for it, and no others. */
 import { beforeAll, expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import type { RowResult } from '../../../harness/conformance/row.ts';
 import { runRows } from '../../../harness/conformance/run-rows.ts';
 import { openWire } from '../../../harness/conformance/wire/conformance.ts';
@@ -15,9 +16,10 @@ const LIMIT_MS = 180_000;
 
 async function graded(how: Wrong): Promise<RowResult[]> {
   const { options, stop } = await startPeer(how);
-  const { subject, close } = await openWire(options, { background: {} });
+  const run = { clock: MACHINE_CLOCK, signal: AbortSignal.timeout(LIMIT_MS) };
+  const { subject, close } = await openWire(options, run, {});
   try {
-    return await runRows(ROWS, subject, { level: 'money', signal: AbortSignal.timeout(LIMIT_MS) });
+    return await runRows(ROWS, subject, { ...run, level: 'money' });
   } finally {
     await close();
     await stop();

@@ -77,7 +77,7 @@ function pretendedFunds(): Funds {
   return {
     signer,
     chainId: async () => 1n,
-    stamping: async () => createStamping(signer, BATCH),
+    stamping: async () => createStamping({ signer, clock: systemClock() }, BATCH),
     chequebook: async () => ({ chequebook: new Uint8Array(20).fill(5) }),
   };
 }

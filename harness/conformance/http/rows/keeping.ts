@@ -1,5 +1,4 @@
 /** What is kept about content, and for whom: tags, pins, lists of grantees, stewardship. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Names } from '../names.ts';
@@ -234,7 +233,7 @@ function grantees(names: Names): (Question | Steps)[] {
         const { text } = await session.once('grantees', async (setup) => {
           const made = await list(setup);
           // Histories count in seconds.
-          await delay(HISTORY_STEP_MS, undefined, { signal: setup.signal });
+          await setup.pause(HISTORY_STEP_MS);
           return made;
         });
         const headers = { ...BATCH, [HISTORY]: text('historyref') };

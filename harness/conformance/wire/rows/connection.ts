@@ -3,7 +3,6 @@
 import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import { peerIdOfKey } from '../../../../node/p2p/address/identity-key.ts';
 import { decodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
-import { StreamError } from '../../../../node/p2p/host.ts';
 import { IDENTIFY_ID, PING_ID, PING_SIZE } from '../../../../node/p2p/libp2p/identify.ts';
 import { ProposedStream, proposeInTurn } from '../../../../node/p2p/libp2p/multistream.ts';
 import { YAMUX_ID } from '../../../../node/p2p/libp2p/yamux.ts';
@@ -15,8 +14,6 @@ import {
   StaticKeyProofs,
 } from '../../../../node/p2p/noise/noise-stream.ts';
 import { PINGPONG } from '../../../../node/protocols/pingpong/wire.ts';
-import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
-import { orLate } from '../../../base/wait.ts';
 import { Mismatch, must } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { digestOf, freshIdentity, KEY_KINDS } from '../identities.ts';
@@ -37,7 +34,7 @@ export const CONNECTION_ROWS = table({ group: 'connection', level: 'read' }, [
     async check(desk) {
       const { raw } = await desk.socket();
       desk.log.sent(`propose ${NONSENSE_ID}, then ${NOISE_ID}`);
-      const { protocolId } = await within(proposeInTurn(raw, [NONSENSE_ID, NOISE_ID]));
+      const { protocolId } = await desk.within(proposeInTurn(raw, [NONSENSE_ID, NOISE_ID]));
       desk.log.received(protocolId);
       must(protocolId === NOISE_ID, `the node agreed to ${protocolId}`);
     },
@@ -70,13 +67,13 @@ export const CONNECTION_ROWS = table({ group: 'connection', level: 'read' }, [
       const { raw } = await desk.socket();
       const { peerId } = desk.options;
       const bare = new ProposedStream(raw, NOISE_ID);
-      await within(bare.agreed());
+      await desk.within(bare.agreed());
       const deps = { muxers: [], proofs: new StaticKeyProofs() };
       const own = noiseIdentity(freshIdentity('Ed25519'), generateDhKey(), deps);
-      const { stream } = await within(noiseOutbound(bare, own, peerId));
+      const { stream } = await desk.within(noiseOutbound(bare, own, peerId));
       const muxed = new ProposedStream(stream, YAMUX_ID);
       desk.log.sent(`propose ${YAMUX_ID}`);
-      await within(muxed.agreed());
+      await desk.within(muxed.agreed());
       desk.log.received(YAMUX_ID);
       muxed.write(frame(TYPE.ping, FLAG.syn, 0, 7));
       await pingAnswer(desk, () => muxed.read(), 7);
@@ -98,7 +95,8 @@ export const CONNECTION_ROWS = table({ group: 'connection', level: 'read' }, [
     async check(desk) {
       const { link } = await desk.stranger();
       desk.log.sent(`propose ${NONSENSE_ID}, then ${PING_ID}`);
-      const { protocolId } = await link.negotiate([NONSENSE_ID, PING_ID], AbortSignal.timeout(ANSWER_MS));
+      using limit = desk.clock.deadline(ANSWER_MS);
+      const { protocolId } = await link.negotiate([NONSENSE_ID, PING_ID], limit.signal);
       desk.log.received(protocolId);
       must(protocolId === PING_ID, `the node agreed to ${protocolId}`);
     },
@@ -203,24 +201,11 @@ async function pingAnswer(
       seen.length < FRAMES_MAX * YAMUX_HEADER_SIZE,
       `${seen.toString('hex')}, and no ${answer.toString('hex')}`,
     );
-    const more = await within(read());
+    const more = await desk.within(read());
     must(more !== undefined, 'the node closed the connection instead of an answer');
     seen = Buffer.concat([seen, more]);
   }
   desk.log.received(seen.toString('hex'));
-}
-
-/** @throws Mismatch when it takes too long, or the other side hangs up */
-export async function within<T>(work: Promise<T>): Promise<T> {
-  const late = new Mismatch(`no answer within ${ANSWER_MS} ms`);
-  try {
-    const answer = await orLate(work, { clock: MACHINE_CLOCK, ms: ANSWER_MS, late });
-    if (answer === late) throw late;
-    return answer as T;
-  } catch (error) {
-    if (error instanceof StreamError) throw new Mismatch(error.message);
-    throw error;
-  }
 }
 
 function readable(field: string, bytes: Uint8Array): void {

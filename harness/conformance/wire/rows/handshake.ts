@@ -84,7 +84,7 @@ const LIES: readonly Lie[] = [
     id: 'from the future',
     generation: '15.0.0',
     about: 'a record that is from more than a minute ahead',
-    ack: (_honest, peer, generation) => peer.ack(generation, peer.record(generation, nowSeconds() + 300n)),
+    ack: (_honest, peer, generation) => peer.ack(generation, peer.record(generation, peer.now + 300n)),
   },
   {
     id: 'chequebook of 19 bytes',
@@ -100,7 +100,7 @@ const LIES: readonly Lie[] = [
       const many = Array.from({ length: 21 }, (_, n) =>
         withPeerId(`/ip4/10.1.1.${n + 1}/tcp/1634`, peer.identity.peerId),
       );
-      return peer.ack(generation, peer.recordAt(many, generation, nowSeconds()));
+      return peer.ack(generation, peer.recordAt(many, generation, peer.now));
     },
   },
 ];
@@ -251,7 +251,7 @@ function checkSynAck(
   }
   if (generation === '14.0.0') return;
   must(
-    wire.timestamp <= nowSeconds() + CLOCKS_DIFFER_SECONDS,
+    wire.timestamp <= peer.now + CLOCKS_DIFFER_SECONDS,
     `Ack.Address.Timestamp: ${wire.timestamp} is more than a minute ahead`,
   );
   must(
@@ -282,8 +282,4 @@ function flipped(bytes: Uint8Array, at: number): Uint8Array {
   const copy = new Uint8Array(bytes);
   copy[at] = (copy[at] ?? 0) ^ 1;
   return copy;
-}
-
-function nowSeconds(): bigint {
-  return BigInt(Math.floor(Date.now() / 1000));
 }

@@ -19,7 +19,6 @@ import { handshakeId } from '../counterpart.ts';
 import { BREAKING_FRAMES, IDLE_FRAMES, NO_MESSAGES, openedAndReset } from '../hostile-bytes.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
-import { within } from './connection.ts';
 
 /** Enough for a serious peer, and no load for the machine. */
 const PINGS = 10_000;
@@ -41,7 +40,7 @@ export const HOSTILE_ROWS = table({ group: 'hostile', level: 'write', hostile: t
         const { stream, closed } = await desk.channel();
         desk.log.sent(Buffer.from(bytes).toString('hex'));
         stream.write(bytes);
-        await within(closed);
+        await desk.within(closed);
         await stillServing(desk);
       },
     }),
@@ -53,14 +52,14 @@ export const HOSTILE_ROWS = table({ group: 'hostile', level: 'write', hostile: t
       const { connection, closed } = await desk.channel();
       desk.log.sent('42 bytes in the clear');
       connection.raw.write(Buffer.concat([Uint8Array.of(0, 40), Buffer.alloc(40, 7)]));
-      await within(closed);
+      await desk.within(closed);
       await stillServing(desk);
     },
   },
   survives('frames for streams that do not exist', async (desk) => {
     const { stream } = await desk.channel();
     stream.write(IDLE_FRAMES);
-    await expectPong(stream);
+    await expectPong(desk, stream);
   }),
   survives(`${PINGS} pings of the multiplexer`, async (desk) => {
     const { stream } = await desk.channel();
@@ -194,15 +193,18 @@ async function stillServing(desk: Desk): Promise<void> {
   conversation.end();
 }
 
-async function expectPong(stream: {
-  write(bytes: Uint8Array): void;
-  read(): Promise<Uint8Array | undefined>;
-}): Promise<void> {
+async function expectPong(
+  desk: Desk,
+  stream: {
+    write(bytes: Uint8Array): void;
+    read(): Promise<Uint8Array | undefined>;
+  },
+): Promise<void> {
   stream.write(frame(TYPE.ping, FLAG.syn, 0, MARK));
   const answer = Buffer.from(frame(TYPE.ping, FLAG.ack, 0, MARK));
   let seen = Buffer.alloc(0);
   while (!seen.includes(answer)) {
-    const bytes = await within(stream.read());
+    const bytes = await desk.within(stream.read());
     must(bytes !== undefined, 'the node closed the connection');
     seen = Buffer.concat([seen.subarray(-answer.length), bytes]);
   }

@@ -1,5 +1,6 @@
 /** How debts are settled, by time and by cheque: `p2p-protocols.md` 4.6 and 4.7. */
 
+import { type Clock, unixSeconds } from '../../../../formats/clock.ts';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import { decodeAmount, encodeAmount } from '../../../../node/protocols/amounts.ts';
 import { Payment, PaymentAck, PSEUDOSETTLE } from '../../../../node/protocols/pseudosettle/wire.ts';
@@ -27,7 +28,7 @@ export const PSEUDOSETTLE_ROWS = table({ group: 'pseudosettle', level: 'read' },
     async check(desk) {
       const ack = await paid(await pay(await desk.fresh(), 1_000_000n));
       must(amountOf(ack) === 0n, `Amount: ${amountOf(ack)}, expected 0`);
-      checkTime(ack);
+      checkTime(ack, desk.clock);
     },
   },
   {
@@ -44,7 +45,7 @@ export const PSEUDOSETTLE_ROWS = table({ group: 'pseudosettle', level: 'read' },
         must(next.kind === 'frame', `the node answered with ${next.kind}, expected a reset`);
         conversation.end();
         // The next second had begun, and the node counted this payment, too.
-        await peer.endsWithin(1_100 - (Date.now() % 1_000));
+        await peer.endsWithin(1_100 - (desk.clock.now() % 1_000));
         must(first.timestamp > 0n, 'Timestamp: 0');
       }
       must(false, `${ATTEMPTS_MAX} pairs of payments were all accepted`);
@@ -62,7 +63,7 @@ export const PSEUDOSETTLE_ROWS = table({ group: 'pseudosettle', level: 'read' },
       await peer.endsWithin(100);
       const ack = await paid(await pay(peer, 2n * price));
       must(amountOf(ack) === price, `Amount: ${amountOf(ack)}, expected ${price}, the price of one chunk`);
-      checkTime(ack);
+      checkTime(ack, desk.clock);
     },
   },
   {
@@ -99,8 +100,8 @@ function amountOf({ amount }: MessageOf<typeof PaymentAck>): bigint {
   return value;
 }
 
-function checkTime({ timestamp }: MessageOf<typeof PaymentAck>): void {
-  const now = BigInt(Math.floor(Date.now() / 1000));
+function checkTime({ timestamp }: MessageOf<typeof PaymentAck>, clock: Clock): void {
+  const now = unixSeconds(clock);
   const difference = timestamp > now ? timestamp - now : now - timestamp;
   must(
     difference <= CLOCKS_DIFFER_SECONDS,

@@ -1,5 +1,6 @@
 /** What peers tell each other about themselves and others: pricing, pingpong, status, hive. `p2p-protocols.md` 4.2 to 4.5. */
 import { MAX_PO } from '../../../../formats/chunk/address.ts';
+import type { Clock } from '../../../../formats/clock.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { parseRecord, RecordError } from '../../../../node/p2p/address/record.ts';
 import { decodeUnderlays, UnderlayError } from '../../../../node/p2p/address/underlay.ts';
@@ -139,11 +140,6 @@ export const STATUS_ROWS = table({ group: 'status', level: 'read' }, [
   },
 ]);
 
-/** Records of nodes that do not exist, which a node accepts until it tries to reach them. */
-function strangersRecords(count: number, networkId: bigint, generation: Generation): AddressRecord[] {
-  return Array.from({ length: count }, () => Counterpart.unconnected(networkId).record(generation));
-}
-
 export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) => {
   const { id } = HIVE[generation];
   const [, , , version = ''] = id.split('/');
@@ -165,7 +161,9 @@ export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) =>
     await check(desk, peer);
     must(!(await peer.endsWithin(200)), 'the node closed the connection');
   };
-  const records = (desk: Desk, count: number) => strangersRecords(count, desk.options.networkId, generation);
+  /** Of nodes that do not exist: a node accepts them until it tries to reach them. */
+  const records = ({ clock, options }: Desk, count: number): AddressRecord[] =>
+    Array.from({ length: count }, () => Counterpart.unconnected(options.networkId, clock).record(generation));
   return table({ group: 'hive', level: 'write' }, [
     {
       id: `hive ${version} records`,
@@ -227,7 +225,7 @@ export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) =>
         await desk.requireGeneration(generation);
         const earlier = await desk.fresh({ generation, fullNode: true });
         const later = await desk.fresh({ generation, fullNode: true });
-        const heard = await heardBy([earlier, later], GOSSIP_MS);
+        const heard = await heardBy(desk.clock, [earlier, later]);
         if (heard.length === 0) throw new NotApplicable('the node announced nobody to us');
         for (const { protocolId, message } of heard) {
           must(protocolId === id, `${protocolId} to a peer of handshake ${generation}, expected ${id}`);
@@ -239,10 +237,10 @@ export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) =>
   ]);
 });
 
-async function heardBy(peers: readonly Counterpart[], withinMs: number) {
-  const until = Date.now() + withinMs;
+async function heardBy(clock: Clock, peers: readonly Counterpart[]) {
+  const until = clock.monotonic() + GOSSIP_MS;
   const heard = () => peers.flatMap((peer) => peer.unsolicited.gossip);
-  while (heard().length === 0 && Date.now() < until) await peers[0]?.endsWithin(50);
+  while (heard().length === 0 && clock.monotonic() < until) await peers[0]?.endsWithin(50);
   return heard();
 }
 

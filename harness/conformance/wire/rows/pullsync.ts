@@ -4,6 +4,7 @@ import { BINS, proximityOrder } from '../../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
 import { decodeStamp, STAMP_SIZE, stampHash } from '../../../../formats/chunk/stamp.ts';
 import { chunkFrom } from '../../../../formats/chunk/validate.ts';
+import { unixSeconds } from '../../../../formats/clock.ts';
 import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
 import {
@@ -49,7 +50,7 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
     async check(desk) {
       const { cursors, epoch } = await cursorsOf(await desk.friend());
       must(cursors.length === BINS, `Cursors: ${cursors.length}, expected ${BINS}`);
-      const now = BigInt(Math.floor(Date.now() / 1000));
+      const now = unixSeconds(desk.clock);
       must(epoch > 0n && epoch <= now + 60n, `Epoch: ${epoch}, expected unix seconds before ${now}`);
     },
   },

@@ -152,7 +152,7 @@ function someChunk(text: string): Chunk {
 /** A chunk in the node's neighbourhood, so that the node, or one as near, keeps it. */
 function nearChunk(desk: Desk, text: string): Chunk {
   for (let n = 0; ; n++) {
-    const chunk = someChunk(`${text} ${Date.now()} ${n}`);
+    const chunk = someChunk(`${text} ${desk.clock.now()} ${n}`);
     if (proximityOrder(overlayOf(desk), chunk.address) >= NEAR) return chunk;
   }
 }

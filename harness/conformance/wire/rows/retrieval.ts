@@ -39,7 +39,7 @@ export const RETRIEVAL_ROWS = table({ group: 'retrieval', level: 'read', mode: '
     limitMs: SEARCH_MS + ANSWER_MS,
     about: 'says that a chunk was not found that nobody has',
     async check(desk) {
-      await notDelivered(desk, digestOf(`nothing ${Date.now()}`), 'that it was not found', SEARCH_MS);
+      await notDelivered(desk, digestOf(`nothing ${desk.clock.now()}`), 'that it was not found', SEARCH_MS);
     },
   },
   {

@@ -15,8 +15,15 @@ interface Served {
   readonly clients: Clients;
 }
 
-/** Told of each client from outside, until it is disposed: the connection has ended, or carries a WebSocket. */
-export type Clients = () => Disposable;
+/** Those who connect from outside. */
+export interface Clients {
+  /** Told of each of them, until it is disposed: the connection has ended, or carries a WebSocket. */
+  begin(): Disposable;
+  /** Does it when so many bytes have passed a connection. */
+  carry: Carry;
+}
+
+type Carry = (bytes: number, arrive: () => void) => void;
 
 const servers = new Map<string, Served>();
 
@@ -39,7 +46,7 @@ export function serveInMemory(
   server: Server,
   host: string,
   port: number,
-  clients: Clients = () => NOBODY,
+  clients: Clients = NOBODY,
 ): Disposable {
   const at = `${host}:${port}`;
   if (servers.has(at)) throw systemError('EADDRINUSE', `address already in use ${at}`);
@@ -60,8 +67,8 @@ export function serveInMemory(
 }
 
 /** For code that is simulated itself. @throws Error with code `ECONNREFUSED` */
-export function connectInMemory(host: string, port: number): MemorySocket {
-  const [here, there] = MemorySocket.pair();
+export function connectInMemory(host: string, port: number, carry?: Carry): MemorySocket {
+  const [here, there] = MemorySocket.pair(carry);
   find(host, port).server.emit('connection', there);
   return here;
 }
@@ -74,10 +81,10 @@ function find(host: string, port: number): Served {
 
 function connectFromOutside(host: string, port: number): MemorySocket {
   const { clients } = find(host, port);
-  const client = clients();
+  const client = clients.begin();
   const end = () => client[Symbol.dispose]();
   // An agent is told `agentRemove` when a connection has become one of WebSockets.
-  return connectInMemory(host, port).once('close', end).once('agentRemove', end);
+  return connectInMemory(host, port, clients.carry).once('close', end).once('agentRemove', end);
 }
 
 /** For clients of undici: reaches servers in memory, and all others as the given options say. */
@@ -120,7 +127,8 @@ interface Target {
   readonly port?: string | number | null | undefined;
 }
 
-const NOBODY: Disposable = { [Symbol.dispose]: () => undefined };
+const soon: Carry = (_, arrive) => process.nextTick(arrive);
+const NOBODY: Clients = { begin: () => ({ [Symbol.dispose]: () => undefined }), carry: soon };
 
 function systemError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
@@ -132,9 +140,16 @@ export class MemorySocket extends Duplex {
   readonly remoteAddress = '127.0.0.1';
   #other: MemorySocket | undefined;
   #onRead: (() => void) | undefined;
+  readonly #carry: Carry;
 
-  static pair(): [MemorySocket, MemorySocket] {
-    const [one, other] = [new MemorySocket(), new MemorySocket()];
+  /** @param carry default: bytes take no time */
+  constructor(carry: Carry = soon) {
+    super();
+    this.#carry = carry;
+  }
+
+  static pair(carry?: Carry): [MemorySocket, MemorySocket] {
+    const [one, other] = [new MemorySocket(carry), new MemorySocket(carry)];
     one.#other = other;
     other.#other = one;
     return [one, other];
@@ -144,7 +159,7 @@ export class MemorySocket extends Duplex {
     const other = this.#other;
     // Its sender may use the memory again when it is written.
     const copy = Buffer.from(bytes);
-    process.nextTick(() => {
+    this.#carry(copy.length, () => {
       if (other === undefined || other.destroyed) done(systemError('EPIPE', 'write EPIPE'));
       else if (other.push(copy)) done();
       else other.#onRead = done;

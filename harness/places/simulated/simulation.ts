@@ -17,6 +17,13 @@ const FIRST_PORT = 8545;
 /** Of a digest, to tell the contents of two frames apart. */
 const CONTENT_DIGITS = 16;
 
+/**
+ * The line of each client from outside, in both directions. Without it requests would take no time, and a load that
+ * begins the next one when the last one has ended would never come to the next instant.
+ */
+const CLIENT_LATENCY_MS = 1;
+const CLIENT_BYTES_PER_MS = 1024;
+
 interface SimulationOptions {
   /** Name of the cluster. */
   readonly name: string;
@@ -92,7 +99,12 @@ export class Simulation implements AsyncDisposable {
   }
 
   #serve(server: Server, host: string, port: number): Disposable {
-    const serving = serveInMemory(server, host, port, () => this.time.waiting());
+    const { time } = this;
+    const serving = serveInMemory(server, host, port, {
+      begin: () => time.waiting(),
+      carry: (bytes, arrive) =>
+        void time.clock.timer(CLIENT_LATENCY_MS + bytes / CLIENT_BYTES_PER_MS, arrive),
+    });
     this.#serving.add(serving);
     server.once('close', () => {
       serving[Symbol.dispose]();

@@ -42,7 +42,7 @@ export default defineScenario({
   group: 'load',
   about: 'Puts a load on the cluster with k6 and looks for everything uploaded: what svcnet load runs.',
   parameters: LOAD_PARAMETERS,
-  needs: { nodes: 2 },
+  needs: { nodes: 2, reachable: true },
   cluster: { nodes: 5 },
   timeoutMs: TIMEOUT_MS,
   async run(context) {

@@ -26,6 +26,9 @@ export function unmetNeed(
   if (needs.control === true && !chain.controlled) {
     return 'needs the control endpoint of the chain, for blocks, funds or prices: name it in the network file';
   }
+  if (needs.reachable === true && DRIVER_FACTS[driver.name].simulated) {
+    return `needs nodes that other programs reach, and those of the ${driver.name} driver are in this process alone`;
+  }
   for (const capability of needs.capabilities ?? []) {
     const lacking = lackingCapability(driver, capability);
     if (lacking !== undefined) return lacking;
@@ -34,13 +37,17 @@ export function unmetNeed(
   if (absent !== undefined) return `needs a node of mode ${absent}`;
   const lacking = needs.flavours?.find((flavour) => nodes.every((node) => node.flavour !== flavour));
   if (lacking === undefined) return undefined;
+  const { images, simulated, owned, local } = DRIVER_FACTS[driver.name];
+  if (owned && (lacking === 'dishonest' ? !local : simulated)) {
+    return `needs a node of flavour ${lacking}, which the ${driver.name} driver does not have`;
+  }
   const variable = FLAVOURS[lacking].binaryVariable;
   const how =
     variable === undefined
       ? lacking === 'dishonest'
         ? '--dishonest wrong-data, or other behaviours'
         : `--with ${lacking}=1`
-      : DRIVER_FACTS[driver.name].images
+      : images
         ? `a group with flavour: ${lacking} and image: NAME, in a definition (--file)`
         : `--with ${lacking}=2 --${lacking}-binary PATH, or name the program in ${variable}`;
   return `needs a node of flavour ${lacking}: ${how}`;

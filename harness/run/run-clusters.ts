@@ -17,7 +17,7 @@ import { seedToJson } from '../cluster/plan/seed.ts';
 import type { StartProgress } from '../cluster/start/start-context.ts';
 import { findCluster } from '../cluster/state/state.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
-import { DRIVER_DEFAULT, type DriverName } from '../places/facts.ts';
+import { DRIVER_DEFAULT, DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import { capabilitiesOf } from '../places/table.ts';
 import { linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
@@ -107,6 +107,8 @@ function kindOf(
   { nodes, ownCounts = nodes === undefined, exactNodes = false, definition = {}, planned }: RunOptions,
 ): Kind {
   const { cluster } = scenario;
+  // Without them the scenario lacks what it needs, and is skipped.
+  const { local } = DRIVER_FACTS[definition.driver ?? DRIVER_DEFAULT];
   const wanted = nodesWanted({ scenario, parameters }, planned);
   const base = nodes ?? wanted;
   const given: readonly GroupInput[] = typeof base === 'number' ? [{ count: base }] : base;
@@ -120,7 +122,7 @@ function kindOf(
     // Dishonest nodes asked for by name replace those that the scenario would have.
     ...(exactNodes || groups.some((group) => 'dishonest' in group)
       ? []
-      : (cluster.groups?.(parameters) ?? [])),
+      : (cluster.groups?.(parameters) ?? []).filter((group) => local || flavourOf(group) !== 'dishonest')),
   ];
   return {
     nodes: all.map((group) =>
@@ -129,7 +131,7 @@ function kindOf(
         : group,
     ),
     ...(credit === undefined ? {} : { credit }),
-    ...(machinesFail(scenario) ? { machineFaults: true } : {}),
+    ...(local && machinesFail(scenario) ? { machineFaults: true } : {}),
     ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
     ...definition,
   };

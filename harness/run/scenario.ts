@@ -105,6 +105,8 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     readonly control?: true;
     /** It needs nodes started by svcnet, with the options that it asks for, or their logs. */
     readonly started?: true;
+    /** It runs a program of its own against the nodes, which must be at addresses of this machine. */
+    readonly reachable?: true;
   };
   /** The cluster that is started when none is running. */
   readonly cluster: {

@@ -72,3 +72,20 @@ test('a scenario can require a chain with a control endpoint, and nodes started 
     "needs the capability 'kill', which the attached driver does not have",
   );
 });
+
+test.each([
+  [{ nodes: 1, flavours: ['bee'] }, /^needs a node of flavour bee, which the simulated driver does not have/],
+  [{ nodes: 1, flavours: ['dishonest'] }, /^needs a node of flavour dishonest, which the simulated driver/],
+  [{ nodes: 1, reachable: true }, /^needs nodes that other programs reach/],
+  [{ nodes: 1, capabilities: ['disk'] }, /^needs the capability 'disk', which the simulated driver/],
+] as const)(
+  'a simulation cannot have %j, and says so without naming an option that would not help',
+  (needs, reason) => {
+    const driver = { name: 'simulated', capabilities: capabilitiesOf('simulated') } as const;
+    expect(unmetNeed({ needs }, { nodes: NODES, driver, chain })).toMatch(reason);
+    const there = { name: 'process', capabilities: capabilitiesOf('process') } as const;
+    expect(unmetNeed({ needs }, { nodes: NODES, driver: there, chain })).not.toEqual(
+      expect.stringMatching(reason),
+    );
+  },
+);

@@ -9,8 +9,13 @@ export function repeatLine(
   options: Options,
   flags: object,
 ): string {
+  return [typed(name), ...[...words, ...repeatFlags(options, flags)].map(quoted)].join(' ');
+}
+
+/** The options of that line, as a program is given them. */
+export function repeatFlags(options: Options, flags: object): string[] {
   const values: Readonly<Record<string, unknown>> = { ...flags };
-  const given = seedFirst(options).flatMap(([flag, about]) => {
+  return seedFirst(options).flatMap(([flag, about]) => {
     const spec = typeof about === 'string' ? { help: about } : about;
     const long = longOf(flag);
     const value = values[attributeOf(long)];
@@ -18,9 +23,8 @@ export function repeatLine(
     if (typeof value === 'boolean') return [long];
     const write = (spec.write ?? String) as (one: unknown) => string;
     const all: readonly unknown[] = spec.repeatable === true ? (value as readonly unknown[]) : [value];
-    return all.flatMap((one) => [long, quoted(write(one))]);
+    return all.flatMap((one) => [long, write(one)]);
   });
-  return [typed(name), ...words.map(quoted), ...given].join(' ');
 }
 
 /** A reader looks for the seed: it tells two runs apart. */

@@ -11,10 +11,11 @@ import {
   REPORT_FILE,
   REPORT_REMEDY,
   SCHEDULE_FILE,
+  SEEDS_FILE,
 } from '../report/folder.ts';
 
 /** Each of them makes a folder that of a run, or of several. */
-const SIGNS = [REPORT_FILE, RECIPE_FILE, REPEAT_FILE, SCHEDULE_FILE, LEDGER_FILE];
+const SIGNS = [REPORT_FILE, RECIPE_FILE, REPEAT_FILE, SEEDS_FILE, SCHEDULE_FILE, LEDGER_FILE];
 /** Runs of a repetition are in folders of its folder, those of a comparison one level below. */
 const LEVELS = 2;
 /** What a process that has been killed may have left. */

@@ -14,6 +14,7 @@ import type { RunOptions } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
 import { attributeOf, type ClusterFlags, freshOptions, isGiven, keysFrom } from './cluster-flags.ts';
 import { type Nodes, nodesText, nodesWith } from './nodes-flags.ts';
+import type { SeedRange } from './options/values.ts';
 
 /** `name` is that of a running cluster; default: fresh clusters. */
 export interface RunFlags extends ClusterFlags {
@@ -30,6 +31,14 @@ export interface RunFlags extends ClusterFlags {
   readonly untilFailure?: boolean;
   /** Run the seed twice and compare. */
   readonly checkDeterminism?: boolean;
+  /** One run with each of them. */
+  readonly seeds?: SeedRange;
+  /** Processes at once. */
+  readonly jobs?: number;
+  /** Run the other seeds after a failure. */
+  readonly keepGoing?: boolean;
+  /** Ms of the machine for one seed. */
+  readonly seedLimit?: number;
   /** Clusters at once. */
   readonly parallel?: number;
   readonly keep?: boolean;
@@ -95,7 +104,19 @@ const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>>
     ['--name', 'is a cluster that already runs'],
     ['--repeat', 'runs several seeds'],
   ],
+  '--seeds': [
+    ['--keep', 'leaves one cluster running'],
+    ['--name', 'is a cluster that already runs'],
+    ['--seed', 'is one seed'],
+    ['--repeat', 'runs seeds one after the other'],
+    ['--until-failure', 'is what happens without --keep-going'],
+    ['--check-determinism', 'runs one seed twice'],
+    ['--metrics-port', 'is one port'],
+  ],
 };
+
+/** Options that only go with `--seeds`. */
+const OF_SEEDS = ['--jobs', '--keep-going', '--seed-limit'];
 
 /** @throws HarnessError `USAGE` */
 function expectOneWay(flags: RunFlags): void {
@@ -106,6 +127,8 @@ function expectOneWay(flags: RunFlags): void {
     if (wrong !== undefined && has(way))
       throw new HarnessError('USAGE', `${wrong} ${why} and cannot be combined with ${way}`);
   }
+  const lonely = has('--seeds') ? undefined : OF_SEEDS.find(has);
+  if (lonely !== undefined) throw new HarnessError('USAGE', `${lonely} goes with --seeds`);
 }
 
 /** More clusters overload the disk and the memory of an ordinary machine. */

@@ -21,11 +21,12 @@ import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } from '../run/suites.ts';
 import { answer, type CommandContext } from './context.ts';
 import { run as takes } from './options/run.ts';
-import { repeatLine } from './repeat-line.ts';
+import { repeatFlags, repeatLine } from './repeat-line.ts';
 import { reportFolder } from './report-folder.ts';
 import { chooseClusters, freshFlags, lanesOf, type RunFlags } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
 import { runRepeated } from './run-repeated.ts';
+import { runSeeds } from './run-seeds.ts';
 import { expectRepeatable, runTwice } from './run-twice.ts';
 
 const SEED_END = 2n ** 64n;
@@ -63,6 +64,12 @@ export async function run(
       planned: planChosen(chosen, flags.set),
       title: titleOf(titles),
       command: (seed) => repeatLine(['run', ...names], takes.options ?? {}, { ...flags, seed }),
+      words: (seed) => [
+        'run',
+        ...names,
+        ...repeatFlags(takes.options ?? {}, { ...flags, seed }),
+        ...(flags.trust === true ? ['--trust'] : []),
+      ],
     },
     flags,
     context,
@@ -148,6 +155,7 @@ async function runRecipe(
     ...(flags.repeat === undefined ? [] : ['--repeat']),
     ...(flags.untilFailure === undefined ? [] : ['--until-failure']),
     ...(flags.checkDeterminism === undefined ? [] : ['--check-determinism']),
+    ...(flags.seeds === undefined ? [] : ['--seeds']),
     ...(flags.parallel === undefined ? [] : ['--parallel']),
     ...(flags.metricsPort === undefined ? [] : ['--metrics-port']),
   ];
@@ -194,11 +202,13 @@ export interface PlannedRun {
   readonly title: string;
   /** The command line that repeats the run with this seed. */
   readonly command: (seed: bigint) => string;
+  /** The same as a program is given it; absent: no run with many seeds. */
+  readonly words?: (seed: bigint) => readonly string[];
 }
 
 /** @returns the exit code, as `run` */
 export async function runPlanned(
-  { planned, title, command }: PlannedRun,
+  { planned, title, command, words }: PlannedRun,
   flags: RunFlags,
   context: CommandContext,
 ): Promise<number> {
@@ -247,6 +257,14 @@ export async function runPlanned(
   };
   if (flags.untilFailure === true && flags.repeat === undefined)
     throw new HarnessError('USAGE', '--until-failure goes with --repeat, which says how many runs at most');
+  if (flags.seeds !== undefined && words !== undefined) {
+    const { seeds, jobs, keepGoing, seedLimit } = flags;
+    using report = reportFolder(flags.report, () => newFolder(`${startedAt}-${title}-seeds`, context));
+    return await runSeeds(
+      { ...seeds, jobs, keepGoing, limitMs: seedLimit, folder: report.folder, words, command },
+      context,
+    );
+  }
   if (flags.checkDeterminism === true) {
     using report = reportFolder(flags.report, () =>
       newFolder(`${startedAt}-${title}-${seed}-twice`, context),

@@ -41,6 +41,9 @@ export const SCHEDULE_FILE = 'schedule.json';
 /** In the folder of a repetition: its `RepeatedRun`. */
 export const REPEAT_FILE = 'repeat.json';
 
+/** In the folder of a run with many seeds: its `SeedsRun`. */
+export const SEEDS_FILE = 'seeds.json';
+
 /** In a run's folder: every acknowledged upload. */
 export const LEDGER_FILE = 'ledger.jsonl';
 

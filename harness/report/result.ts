@@ -149,6 +149,31 @@ export interface RepeatedRun {
   readonly runs: readonly (RunResult | FailedStart)[];
 }
 
+/** A seed with which a run has not passed. */
+export interface FailedSeed {
+  readonly seed: number | string;
+  /** What failed, the first thing first: conditions and kinds of errors, without what differs from run to run. */
+  readonly kinds: readonly string[];
+  /** Command that repeats the run. */
+  readonly command: string;
+  /** Folder of the report, as far as one was written. */
+  readonly report: string;
+}
+
+/** A run with each of many seeds. */
+export interface SeedsRun {
+  readonly passed: boolean;
+  /** Seeds whose run has ended. */
+  readonly ran: number;
+  /** Seeds that were asked for. */
+  readonly of: number;
+  readonly durationMs: number;
+  /** In the order of their seeds. */
+  readonly failures: readonly FailedSeed[];
+  /** The seeds of each kind of failure, the most frequent one first; a seed counts for the first thing that failed. */
+  readonly kinds: Readonly<Record<string, readonly (number | string)[]>>;
+}
+
 /** The first thing in which two runs of one seed differ, and what each of them has there. */
 export interface Difference {
   /** A frame and the file that has it, or the path of a value in the result, such as `scenarios.0.result`. */

@@ -2,10 +2,11 @@
 import { collect, whole } from '../../cluster/plan/options/flag.ts';
 import { clusterOptions, MIXED_NOTE } from './cluster.ts';
 import type { CommandOptions } from './spec.ts';
-import { JSON_OPTION, METRICS_PORT_OPTION } from './values.ts';
+import { JSON_OPTION, limit, METRICS_PORT_OPTION, seedRange } from './values.ts';
 
 const REPEATS_MAX = 10_000;
 const PARALLEL_MAX = 16;
+const JOBS_MAX = 256;
 
 export const run: CommandOptions = {
   arguments: ['scenario names, paths of scenario files, or the file of one minimised run'],
@@ -36,6 +37,25 @@ export const run: CommandOptions = {
     '--until-failure': { help: 'with --repeat: stop after the first run that failed', once: true },
     '--check-determinism': {
       help: 'with --driver simulated: run the seed twice, and name the first difference',
+      once: true,
+    },
+    '--seeds <first..last>': {
+      help: 'run once with each of these seeds, each in a process of its own, such as 1..1000',
+      parse: seedRange,
+      once: true,
+    },
+    '--jobs <count>': {
+      help: 'with --seeds: processes at once (default: one for each core)',
+      parse: whole(1, JOBS_MAX),
+      once: true,
+    },
+    '--keep-going': {
+      help: 'with --seeds: run the other seeds after a failure, and group failures by kind',
+      once: true,
+    },
+    '--seed-limit <duration>': {
+      help: 'with --seeds: time on this machine after which a seed counts as hung (default: 30m)',
+      parse: limit,
       once: true,
     },
     '--parallel <count>': {

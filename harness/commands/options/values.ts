@@ -1,6 +1,6 @@
 /** Parsers of option values, each naming what it expected, and the options that several commands share. */
 import { DURATION_EXPECTED, parseDurationMs, parseWaitMs, WAIT_EXPECTED } from '../../../formats/units.ts';
-import { NotExpected, whole } from '../../cluster/plan/options/flag.ts';
+import { NotExpected, seed, whole } from '../../cluster/plan/options/flag.ts';
 import type { Options } from './spec.ts';
 
 const INTERVAL_MS = { min: 100, max: 3_600_000 } as const;
@@ -34,6 +34,20 @@ export function duration(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
   throw new NotExpected(`Expected ${DURATION_EXPECTED}.`);
+}
+
+/** Seeds from one to another, both included. */
+export interface SeedRange {
+  readonly first: bigint;
+  readonly last: bigint;
+}
+
+export function seedRange(text: string): SeedRange {
+  const [, from, to] = /^(\w+)\.\.(\w+)$/.exec(text) ?? [];
+  if (from === undefined || to === undefined) throw new NotExpected('Expected two seeds, such as 1..1000.');
+  const [first, last] = [seed(from), seed(to)];
+  if (first <= last) return { first, last };
+  throw new NotExpected('Expected the lower seed first, such as 1..1000.');
 }
 
 /** A time that something may take at most. */

@@ -1,9 +1,9 @@
 /** Runs in virtual time as seen by a user: whether a seed gives the same run twice. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import type { DeterminismCheck } from '../../../harness/report/result.ts';
+import type { DeterminismCheck, SeedsRun } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, startSvcnet } from '../svcnet.ts';
 
@@ -73,4 +73,48 @@ test('one that only judges differently differs as well', async () => {
   const { code, check } = await checked(judge);
   expect(code).toBe(1);
   expect(check.difference?.what).toBe('scenarios.0.assertions.0.observed');
+});
+
+test('every seed is run, failures are grouped by kind, and the line of each repeats it', async () => {
+  const planted = scenarioFile(
+    'planted',
+    `await put(random('data').bytes(5000));
+     if (cluster.seed === 5n) process.exit(9);
+     expect('no seed is divided by 3', cluster.seed % 3n !== 0n, { observed: cluster.seed, expected: 'another' });`,
+  );
+  const report = join(folder, 'many');
+  const args = ['run', planted, '--driver', 'simulated'];
+  const ended = await svcnet([
+    ...args,
+    '--seeds',
+    '1..6',
+    '--jobs',
+    '2',
+    '--keep-going',
+    '--report',
+    report,
+    '--json',
+  ]);
+  expect(ended.code, ended.stderr).toBe(1);
+  const run = JSON.parse(ended.stdout) as SeedsRun;
+  expect(run).toMatchObject({ passed: false, ran: 6, of: 6 });
+  expect(run.kinds).toEqual({
+    'planted: not so: no seed is divided by <number>': [3, 6],
+    'crashed: its process ended with 9 and without a result': [5],
+  });
+  expect(run.failures[0]?.command).toContain('--seed 3 --driver simulated');
+  expect(existsSync(join(report, 'seed-3', 'report.json'))).toBe(true);
+  expect(existsSync(join(report, 'seed-1'))).toBe(false);
+  const again = await svcnet((run.failures[0]?.command ?? '').split(' ').slice(1));
+  expect(again.code).toBe(1);
+  expect(again.stdout).toContain('no seed is divided by 3');
+});
+
+test('a seed that has no end is a failure, and the first failure ends the run', async () => {
+  const endless = scenarioFile('endless', `for (;;) ;`);
+  const args = ['--driver', 'simulated', '--seeds', '1..1000', '--jobs', '1', '--seed-limit', '5s'];
+  const ended = await svcnet(['run', endless, ...args]);
+  expect(ended.code, ended.stderr).toBe(1);
+  expect(ended.stdout).toContain('--seed 1 --driver simulated   # hung: no result within 5');
+  expect(ended.stdout).toContain('0 of 1 runs passed, 1,000 seeds asked for');
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { run as takes } from '../../../../harness/commands/options/run.ts';
+import { seedRange } from '../../../../harness/commands/options/values.ts';
 import { repeatLine } from '../../../../harness/commands/repeat-line.ts';
 import { run, titleOf } from '../../../../harness/commands/run.ts';
 import { chooseClusters, type RunFlags } from '../../../../harness/commands/run-flags.ts';
@@ -78,9 +79,37 @@ test.each<[string, Partial<RunFlags>, string]>([
     { checkDeterminism: true, repeat: 2 },
     '--repeat runs several seeds and cannot be combined with --check-determinism',
   ],
+  ['jobs without seeds', { jobs: 2 }, '--jobs goes with --seeds'],
+  ...(
+    [
+      [{ keep: true }, '--keep leaves one cluster running'],
+      [{ name: 'net' }, '--name is a cluster that already runs'],
+      [{ seed: 7n }, '--seed is one seed'],
+      [{ repeat: 2 }, '--repeat runs seeds one after the other'],
+    ] as const
+  ).map(
+    ([flags, why]) =>
+      [
+        `many seeds with ${Object.keys(flags).join()}`,
+        { ...flags, seeds: { first: 1n, last: 2n } },
+        `${why} and cannot be combined with --seeds`,
+      ] as [string, Partial<RunFlags>, string],
+  ),
 ])('refuses %s', async (_what, flags, message) => {
   await expect(run(['upload'], { ...NOTHING, ...flags }, contextOf('/nowhere'))).rejects.toMatchObject({
     code: 'USAGE',
     message,
   });
+});
+
+test.each<[string, object | RegExp]>([
+  ['1..1000', { first: 1n, last: 1000n }],
+  ['0x10..18446744073709551615', { first: 16n, last: 2n ** 64n - 1n }],
+  ['7..7', { first: 7n, last: 7n }],
+  ['9..1', /lower seed first/],
+  ['1-9', /two seeds/],
+  ['1..18446744073709551616', /from 0 to/],
+])('--seeds %s', (text, expected) => {
+  if (expected instanceof RegExp) expect(() => seedRange(text)).toThrow(expected);
+  else expect(seedRange(text)).toEqual(expected);
 });

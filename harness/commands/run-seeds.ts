@@ -1,0 +1,182 @@
+/** `svcnet run --seeds`: the same run with many seeds, each in a process of its own, several at once. */
+import { spawn } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { cannotWrite, EXIT, interrupted, messageOf } from '../base/errors.ts';
+import { formatMs, grouped } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { programPath } from '../base/machine/programs.ts';
+import { seedToJson } from '../cluster/plan/seed.ts';
+import { type ConsoleStyle, paint, StepDisplay } from '../report/console.ts';
+import { REPORT_REMEDY, SEEDS_FILE } from '../report/folder.ts';
+import type { FailedSeed, RunResult, SeedsRun } from '../report/result.ts';
+import { signaturesOf } from '../run/replay/signature.ts';
+import { answer, type CommandContext } from './context.ts';
+import type { FailureDocument } from './failure.ts';
+import type { SeedRange } from './options/values.ts';
+
+const LIMIT_MS = 30 * 60_000;
+/** A job that has been asked to end and computes without end hears nothing. */
+const END_WITHIN_MS = 12_000;
+const MINUTE_MS = 60_000;
+
+export interface ManySeeds extends SeedRange {
+  readonly jobs?: number | undefined;
+  readonly keepGoing?: boolean | undefined;
+  readonly limitMs?: number | undefined;
+  /** Of the reports; those of seeds that have passed are removed. */
+  readonly folder: string;
+  /** Arguments of the program for a seed. */
+  readonly words: (seed: bigint) => readonly string[];
+  /** The line that repeats it. */
+  readonly command: (seed: bigint) => string;
+  /** Default: this program. */
+  readonly program?: string;
+}
+
+/** @returns the exit code @throws HarnessError `INTERRUPTED` when all jobs have ended, `CANNOT_WRITE` */
+export async function runSeeds(many: ManySeeds, context: CommandContext): Promise<number> {
+  const { first, last, jobs = availableParallelism(), keepGoing = false, folder, command } = many;
+  const of = Number(last - first + 1n);
+  const startMs = MACHINE_CLOCK.monotonic();
+  const failures: { readonly seed: bigint; readonly failed: FailedSeed }[] = [];
+  const over = new AbortController();
+  const signal = AbortSignal.any([context.signal, over.signal]);
+  const display = context.json ? undefined : new StepDisplay(context.style, context.out);
+  let next = first;
+  let ran = 0;
+  const job = async (): Promise<void> => {
+    while (next <= last && !signal.aborted) {
+      const seed = next++;
+      const report = join(folder, `seed-${seed}`);
+      const kinds = await kindsOf({ ...many, words: () => many.words(seed), report }, { context, signal });
+      // Of a job that was ended with the others nothing is known.
+      if (kinds === undefined) return;
+      ran++;
+      if (kinds.length === 0) rmSync(report, { recursive: true, force: true });
+      else {
+        const failed = { seed: seedToJson(seed), kinds, command: command(seed), report };
+        failures.push({ seed, failed });
+        if (!context.json) context.out(`${lineOf(failed, context.style)}\n`);
+        if (!keepGoing) over.abort();
+      }
+      const perMinute = (ran * MINUTE_MS) / (MACHINE_CLOCK.monotonic() - startMs);
+      display?.detail(`${perMinute.toFixed(1)} seeds/min · ${failures.length} failed`);
+      display?.progress(ran, of, 'seeds');
+    }
+  };
+  display?.start('seeds');
+  await Promise.all(Array.from({ length: Math.min(jobs, of) }, job));
+  display?.end(failures.length === 0 && !context.signal.aborted);
+  const durationMs = MACHINE_CLOCK.monotonic() - startMs;
+  const sorted = failures.toSorted((a, b) => (a.seed < b.seed ? -1 : 1)).map(({ failed }) => failed);
+  const result: SeedsRun = {
+    passed: sorted.length === 0 && ran === of,
+    ran,
+    of,
+    durationMs,
+    failures: sorted,
+    kinds: groupedByKind(sorted),
+  };
+  keep(result, folder);
+  if (context.signal.aborted) {
+    if (!context.json) context.out(`${renderSeeds(result, context.style).join('\n')}\n`);
+    throw interrupted(context.signal);
+  }
+  answer(context, result, renderSeeds(result, context.style));
+  return result.passed ? EXIT.success : EXIT.checkFailed;
+}
+
+type Job = Pick<ManySeeds, 'limitMs' | 'program'> & {
+  readonly words: () => readonly string[];
+  report: string;
+};
+
+/** @returns what failed with the seed: nothing, or several things; undefined: it was ended before it had a result */
+async function kindsOf(
+  { limitMs = LIMIT_MS, program = programPath('harness/cli'), words, report }: Job,
+  { context, signal }: { readonly context: CommandContext; readonly signal: AbortSignal },
+): Promise<readonly string[] | undefined> {
+  const args = [...process.execArgv, program, ...words(), '--report', report, '--json'];
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, SVCNET_STATE: context.stateDir },
+  });
+  let printed = '';
+  let isLate = false;
+  let kill: Disposable | undefined;
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (printed += piece));
+  const { promise: closed, resolve, reject } = Promise.withResolvers<NodeJS.Signals | number | null>();
+  child.once('error', reject).once('close', (code, ended) => resolve(ended ?? code));
+  using _limit = MACHINE_CLOCK.timer(limitMs, () => {
+    isLate = true;
+    child.kill('SIGKILL');
+  });
+  const end = () => {
+    child.kill('SIGTERM');
+    kill = MACHINE_CLOCK.timer(END_WITHIN_MS, () => child.kill('SIGKILL'));
+  };
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    const ended = await closed;
+    if (isLate) return [`hung: no result within ${formatMs(limitMs)}`];
+    if (signal.aborted) return undefined;
+    return verdictOf(printed, ended);
+  } catch (error) {
+    return [`its process could not be started: ${messageOf(error)}`];
+  } finally {
+    signal.removeEventListener('abort', end);
+    kill?.[Symbol.dispose]();
+  }
+}
+
+function verdictOf(printed: string, ended: NodeJS.Signals | number | null): readonly string[] {
+  let document: RunResult | FailureDocument;
+  try {
+    document = JSON.parse(printed) as RunResult | FailureDocument;
+  } catch {
+    return [`crashed: its process ended with ${ended} and without a result`];
+  }
+  if ('error' in document) return [`error: ${document.error.code}: ${document.error.message}`];
+  return document.passed ? [] : signaturesOf(document);
+}
+
+function groupedByKind(failures: readonly FailedSeed[]): SeedsRun['kinds'] {
+  const groups = [...Map.groupBy(failures, ({ kinds: [kind = ''] }) => kind)];
+  const sorted = groups.toSorted(([, a], [, b]) => b.length - a.length);
+  return Object.fromEntries(sorted.map(([kind, of]) => [kind, of.map(({ seed }) => seed)]));
+}
+
+/** @throws HarnessError `CANNOT_WRITE` */
+function keep(result: SeedsRun, folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, SEEDS_FILE), `${JSON.stringify(result, undefined, 2)}\n`);
+  } catch (error) {
+    throw cannotWrite(folder, error, REPORT_REMEDY);
+  }
+}
+
+/** One line, which a shell takes. */
+function lineOf({ command, kinds: [kind = ''] }: FailedSeed, style: ConsoleStyle): string {
+  return `${style.live ? CLEAR_LINE : ''}  ${command}   ${paint(style, 'red', `# ${kind}`)}`;
+}
+
+const CLEAR_LINE = '\r\u001b[2K';
+/** The others of a kind are in `seeds.json`. */
+const SEEDS_SHOWN = 8;
+
+function renderSeeds({ ran, of, failures, kinds }: SeedsRun, style: ConsoleStyle): string[] {
+  const groups = Object.entries(kinds).map(([kind, seeds]) => {
+    const more = seeds.length > SEEDS_SHOWN ? ` and ${seeds.length - SEEDS_SHOWN} more` : '';
+    return `  ${paint(style, 'red', '✖')} ${kind}: seed ${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`;
+  });
+  return [
+    '',
+    `  ${grouped(ran - failures.length)} of ${grouped(ran)} runs passed, ${grouped(of)} seeds asked for`,
+    ...groups,
+    '',
+  ];
+}

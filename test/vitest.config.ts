@@ -13,6 +13,8 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...withoutBee],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // A condition comes when the machine gets to it, however busy.
+    expect: { poll: { timeout: 30_000 } },
     // Texts name commands as they are typed: the same ones, however the tests were started.
     env: { npm_lifecycle_event: 'test' },
     pool: 'forks',

@@ -133,7 +133,7 @@ describe.each(PLATFORMS)('a node on %s whose power is cut', (name, platform) => 
     const around = surroundings();
     const { a, b } = await pair(around, { platform: platform() });
     await b.platform.cut();
-    await vi.waitFor(async () => expect(await peersOf(a.api)).toEqual([]), { timeout: 1000, interval: 10 });
+    await vi.waitFor(async () => expect(await peersOf(a.api)).toEqual([]), WAIT);
     const again = await start(2, around, {
       options: { bootnode: UNDERLAY, 'p2p-addr': SECOND },
       platform: platform(),

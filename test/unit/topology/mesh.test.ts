@@ -8,6 +8,9 @@ import { createHive } from '../../../node/protocols/hive/hive.ts';
 import { createKademlia, type Kademlia } from '../../../node/topology/kademlia.ts';
 import { FULL_NODE, type MemoryNode, memoryRecords, NETWORK_ID, startedNodes } from '../p2p/memory-nodes.ts';
 
+/** Real time: hosts in memory need some, and a busy machine more. */
+const PATIENCE = { timeout: 30_000 };
+
 function tableOf(node: MemoryNode, bootnodes: readonly string[]): Kademlia {
   const env = { clock: systemClock(), random: systemRandom(), log: silentLogger() };
   const metrics = createMetrics({ prefix: 'svc' });
@@ -62,6 +65,6 @@ test('every node names the same peer as closest to an address', async () => {
       return closest === 'self' ? toHex((nodes[i] as MemoryNode).host.overlay) : closest?.overlayHex;
     });
     expect(new Set(answers).size).toBe(1);
-  });
+  }, PATIENCE);
   for (const table of tables) await table.stop();
 });

@@ -182,7 +182,7 @@ test('an interruption does not wait for the copy: the nodes run again first', as
     return copied.promise;
   });
   const saving = save();
-  await vi.waitFor(() => expect(nodes.map(({ start }) => start)).toEqual([2, 2]));
+  await vi.waitFor(() => expect(nodes.map(({ start }) => start)).toEqual([2, 2]), { timeout: 30_000 });
   copied.resolve();
   await expect(saving).rejects.toMatchObject({ code: 'INTERRUPTED' });
   expect(hidden()).toEqual([]);

@@ -1,19 +1,20 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { HarnessError } from '../../../../../harness/base/errors.ts';
-import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { until } from '../../../../../harness/base/wait.ts';
 import { PartWatch } from '../../../../../harness/cluster/start/part-watch.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const DIED = new HarnessError('PROCESS_FAILED', 'node-1 has ended (SIGKILL)');
 
-function watch(): PartWatch {
-  const parts = new PartWatch(MACHINE_CLOCK);
+function watch(clock = new ManualClock()): PartWatch {
+  const parts = new PartWatch(clock);
   onTestFinished(() => parts.end());
   return parts;
 }
 
 test('a part that ends ends what is waited for, with its own reason', async () => {
-  const parts = watch();
+  const clock = new ManualClock();
+  const parts = watch(clock);
   let died: HarnessError | undefined;
   parts.add(() => Promise.resolve(undefined));
   parts.add(() => Promise.reject(new HarnessError('ENGINE_FAILED', 'the engine is busy')));
@@ -24,9 +25,11 @@ test('a part that ends ends what is waited for, with its own reason', async () =
       died = DIED;
       return { missing: 'node-1: connect ECONNREFUSED' };
     },
-    { clock: MACHINE_CLOCK, timeoutMs: 60_000, signal: parts.signal },
+    { clock, timeoutMs: 60_000, signal: parts.signal },
   );
-  await expect(waiting).rejects.toBe(DIED);
+  const refused = expect(waiting).rejects.toBe(DIED);
+  await clock.advance(1000);
+  await refused;
 });
 
 test('an error in the meantime may be a consequence: the reason is looked for', async () => {

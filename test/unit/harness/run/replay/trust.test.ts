@@ -96,7 +96,9 @@ test('a run that was made here, or that is trusted, is repeated', async () => {
   const repeated = { ...request(), times: 1, reports: out };
   // It goes on to its first run, which the signal ends.
   const begun = () =>
-    vi.waitFor(() => expect(existsSync(ran)).toBe(true)).finally(() => rmSync(ran, { force: true }));
+    vi
+      .waitFor(() => expect(existsSync(ran)).toBe(true), { timeout: 30_000 })
+      .finally(() => rmSync(ran, { force: true }));
   await expect(replay({ ...repeated, trust: true })).rejects.toThrow('nothing may start');
   await begun();
   keepRecipe(recipe, join(folder, RECIPE_FILE));

@@ -95,7 +95,6 @@ export interface UploadStore {
   openSession(tagUid: number): UploadSession;
   /** Pending pushes of closed sessions in upload order, after `afterSequence`, at most `limit`. */
   pending(afterSequence: number, limit: number): PendingPush[];
-  pendingCount(): number;
   /** A delivery was written to a peer (`sent` + 1 while the chunk still waits). */
   sent(push: PendingPush): void;
   /**

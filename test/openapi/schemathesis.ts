@@ -16,8 +16,8 @@ import { join } from 'node:path';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { type Dialect, dialectOf } from '../../node/api/dialect.ts';
-import { ApiError, errorBody, statusOf } from '../../node/api/errors.ts';
-import { requestedFailures } from '../../node/api/route/refusals.ts';
+import { ApiError, type ApiErrorCode, errorBody, statusOf } from '../../node/api/errors.ts';
+import { refusalsOf } from '../../node/api/route/refusals.ts';
 import { ROUTES } from '../../node/api/routes/table.ts';
 import { type Document, examplesOf, give, WITHDRAWAL_ADDRESS } from './examples.ts';
 
@@ -70,7 +70,10 @@ async function tested(net: Cluster): Promise<string[]> {
 function failuresOf(method: string, path: string, dialect: Dialect): ReadonlyMap<number, readonly string[]> {
   const canonical = path.replace(new RegExp(`^/${dialect.segment}(?=/|$)`), '/svc');
   const row = ROUTES.find((one) => one.method === method.toUpperCase() && one.path === canonical);
-  const errors = row === undefined ? [] : requestedFailures(row, dialect).map((code) => new ApiError(code));
+  // Besides those of its row only names, which a service would look up that the node lacks.
+  const allowed = new Set<ApiErrorCode>([...(row?.serverErrors ?? []), 'SERVICE_UNAVAILABLE']);
+  const refusals = row === undefined ? [] : refusalsOf(row, dialect);
+  const errors = refusals.filter((code) => allowed.has(code)).map((code) => new ApiError(code));
   return new Map(
     [...Map.groupBy(errors, statusOf)].map(([status, caused]) => [
       status,

@@ -9,22 +9,16 @@ const SPAN_SIZE = 8;
 const PAYLOAD_SIZE_MAX = 4096;
 const HASH_SIZE = 32;
 
-/** Root of the tree over the payload, zero padded to 4096 bytes. @param payload 0..4096 bytes @returns 32 bytes */
-export function bmtRoot(payload: Uint8Array): Uint8Array {
-  hash(payload);
-  return MEMORY.slice(OUTPUT, OUTPUT + HASH_SIZE);
-}
-
-/** Address of a content-addressed chunk, H(span ‖ root). @param span 8 bytes @param payload 0..4096 bytes @returns 32 bytes */
+/**
+ * Address of a content-addressed chunk, H(span ‖ root): the root is that of the tree over the payload, zero padded to
+ * 4096 bytes.
+ * @param span 8 bytes @param payload 0..4096 bytes @returns 32 bytes
+ */
 export function bmtAddress(span: Uint8Array, payload: Uint8Array): Uint8Array {
   assert.equal(span.length, SPAN_SIZE);
-  MEMORY.set(span, INPUT);
-  hash(payload);
-  return MEMORY.slice(OUTPUT + HASH_SIZE, OUTPUT + 2 * HASH_SIZE);
-}
-
-function hash(payload: Uint8Array): void {
   assert(payload.length <= PAYLOAD_SIZE_MAX);
+  MEMORY.set(span, INPUT);
   MEMORY.set(payload, INPUT + SPAN_SIZE);
   hashChunk(payload.length);
+  return MEMORY.slice(OUTPUT + HASH_SIZE, OUTPUT + 2 * HASH_SIZE);
 }

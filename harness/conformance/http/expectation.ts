@@ -1,9 +1,9 @@
 /**
- * What an answer must be, and how it can be wrong. Claims are data, so that each can be broken on purpose.
+ * What an answer must be, and how it is not. Claims are data, so that a test can break each on purpose.
  */
 
 import type { HttpAnswer } from './messages.ts';
-import { misfits, parseShape, wrongCopies } from './shape.ts';
+import { misfits, parseShape } from './shape.ts';
 
 export interface ExpectedReason {
   readonly field: string;
@@ -140,56 +140,6 @@ function wantedText(wanted: string | RegExp): string {
   return typeof wanted === 'string' ? JSON.stringify(wanted) : String(wanted);
 }
 
-/** A change to an expected answer, after which it must no longer be accepted. */
-export interface Mutation {
-  readonly about: string;
-  readonly answer: HttpAnswer;
-}
-
-/** Every claim of the expectation, broken by itself. */
-export function* mutationsOf(answer: HttpAnswer, expected: Expectation): Generator<Mutation> {
-  yield { about: 'another status', answer: { ...answer, status: 299 } };
-  for (const [name, wanted] of Object.entries(expected.headers ?? {})) {
-    const { [name]: _, ...others } = answer.headers;
-    yield wanted === null
-      ? { about: `with ${name}`, answer: { ...answer, headers: { ...others, [name]: 'something' } } }
-      : { about: `without ${name}`, answer: { ...answer, headers: others } };
-  }
-  if (expected.empty === true) yield { about: 'a body', answer: { ...answer, body: Buffer.from('{}') } };
-  if (expected.bytes !== undefined)
-    yield { about: 'another byte', answer: { ...answer, body: changed(answer.body) } };
-  if (expected.text !== undefined)
-    yield { about: 'another text', answer: { ...answer, body: new Uint8Array(0) } };
-  if (needsJson(expected)) yield* jsonMutations(answer, expected);
-}
-
-function* jsonMutations(answer: HttpAnswer, expected: Expectation): Generator<Mutation> {
-  const body = JSON.parse(Buffer.from(answer.body).toString('utf8')) as unknown;
-  const json = (about: string, value: unknown): Mutation => ({
-    about,
-    answer: { ...answer, body: Buffer.from(JSON.stringify(value)) },
-  });
-  yield { about: 'no JSON', answer: { ...answer, body: Buffer.from('{') } };
-  yield {
-    about: 'another content-type',
-    answer: { ...answer, headers: { ...answer.headers, 'content-type': 'text/plain' } },
-  };
-  if (expected.json !== undefined)
-    for (const { about, value } of wrongCopies(parseShape(expected.json), body)) yield json(about, value);
-  for (const path of Object.keys(expected.values ?? {}))
-    yield json(`another ${path}`, withMember(body, path));
-  if (expected.message !== undefined) {
-    yield json('another message', { ...(body as object), message: '' });
-    yield json('another code', { ...(body as object), code: 299 });
-  }
-  if (expected.reasons !== undefined) {
-    const { reasons } = body as { reasons?: unknown[] };
-    yield json('other reasons', { ...(body as object), reasons: ['x: y'] });
-    yield json('no reasons', { ...(body as object), reasons: [] });
-    yield json('one reason more', { ...(body as object), reasons: [...(reasons ?? []), 'x: y'] });
-  }
-}
-
 function fits(text: string, wanted: string | RegExp): boolean {
   return typeof wanted === 'string' ? text === wanted : wanted.test(text);
 }
@@ -198,18 +148,4 @@ export function memberAt(value: unknown, path: string): unknown {
   return path
     .split('.')
     .reduce<unknown>((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], value);
-}
-
-function withMember(value: unknown, path: string): unknown {
-  const [key = '', ...rest] = path.split('.');
-  if (Array.isArray(value) && key === 'length') return [...value, { changed: true }];
-  const known = (value ?? {}) as Record<string, unknown>;
-  const member = rest.length === 0 ? { changed: true } : withMember(known[key], rest.join('.'));
-  return Array.isArray(value)
-    ? value.map((element, i) => (String(i) === key ? member : element))
-    : { ...known, [key]: member };
-}
-
-function changed(bytes: Uint8Array): Uint8Array {
-  return bytes.length === 0 ? Uint8Array.of(1) : bytes.map((byte, i) => (i === 0 ? byte ^ 1 : byte));
 }

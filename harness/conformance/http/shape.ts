@@ -181,46 +181,6 @@ export function misfits(shape: Shape, value: unknown, place = 'body'): string[] 
   }
 }
 
-/** Copies of a value that fits the shape, each wrong in one field: no checker may accept them. */
-export function* wrongCopies(shape: Shape, value: unknown): Generator<{ about: string; value: unknown }> {
-  switch (shape.kind) {
-    case 'word':
-      if (shape.word !== 'any') yield { about: `no ${shape.word}`, value: shape.word === 'tree' ? 7 : {} };
-      return;
-    case 'either': {
-      const fitting = shape.of.find((one) => misfits(one, value).length === 0);
-      if (fitting !== undefined) yield* wrongCopies(fitting, value);
-      return;
-    }
-    case 'list':
-      yield { about: 'no list', value: 7 };
-      if (Array.isArray(value) && value.length > 0)
-        for (const copy of wrongCopies(shape.of, value[0]))
-          yield { about: copy.about, value: [copy.value, ...value.slice(1)] };
-      return;
-    case 'map': {
-      yield { about: 'no object', value: 7 };
-      const [first] = Object.entries(value as object);
-      if (first === undefined) return;
-      for (const copy of wrongCopies(shape.of, first[1]))
-        yield { about: copy.about, value: { ...(value as object), [first[0]]: copy.value } };
-      return;
-    }
-    case 'object': {
-      const known = value as Record<string, unknown>;
-      for (const { name, optional, shape: inner } of shape.fields) {
-        if (!optional) {
-          const { [name]: _, ...rest } = known;
-          yield { about: `without ${name}`, value: rest };
-        }
-        if (known[name] === undefined) continue;
-        for (const copy of wrongCopies(inner, known[name]))
-          yield { about: `${name} ${copy.about}`, value: { ...known, [name]: copy.value } };
-      }
-    }
-  }
-}
-
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -26,12 +26,6 @@ export function refusalsOf(row: Route, dialect: Dialect): readonly ApiErrorCode[
   ];
 }
 
-/** Answers of 500 or more that a request alone can cause, on a healthy node. */
-export function requestedFailures(row: Route, dialect: Dialect): readonly ApiErrorCode[] {
-  const lookedUp = paramRefusals(row, dialect).includes('SERVICE_UNAVAILABLE');
-  return [...(row.serverErrors ?? []), ...(lookedUp ? (['SERVICE_UNAVAILABLE'] as const) : [])];
-}
-
 function admissionRefusals(row: Route): readonly ApiErrorCode[] {
   if (row.forProbes === true) return ['HOST_REFUSED'];
   const changing = effectOf(row) === undefined ? [] : (['TOKEN_SCOPE', 'ORIGIN_REFUSED'] as const);

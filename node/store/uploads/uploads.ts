@@ -57,7 +57,6 @@ export async function openUploads({
       return new StoredUploadSession(tagUid, { backend, queue, disk, tags, undoing, onClosed: onPushable });
     },
     pending: (afterSequence, limit) => queue.pending(afterSequence, limit),
-    pendingCount: () => queue.totals().pending,
     sent(push) {
       backend
         .change((tx) => {

@@ -59,7 +59,7 @@ describe('uploads that break off', () => {
     breakOff(socket);
     await vi.waitFor(() => expect(turn.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]));
     expect(services.store.tags.get(1)).toMatchObject({ split: 0, seen: 0 });
-    expect(services.store.uploads.pendingCount()).toBe(0);
+    expect(services.store.uploads.totals().pending).toBe(0);
   });
 
   test('a client that leaves while its direct upload waits for receipts stops the pushes', async () => {

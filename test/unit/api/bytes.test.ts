@@ -148,7 +148,7 @@ describe('POST /bytes', () => {
     expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
     expect(kit.services.store.tags.get(1)).toMatchObject({ split: 0, seen: 0 });
     expect(kit.services.store.tags.get(1)?.address).toHaveLength(0);
-    expect(kit.services.store.uploads.pendingCount()).toBe(0);
+    expect(kit.services.store.uploads.totals().pending).toBe(0);
   });
 
   test('a failing store answers 500 and rolls everything back', async () => {

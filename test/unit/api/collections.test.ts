@@ -71,7 +71,7 @@ describe.each(['svc', 'swarm'] as const)('in the dialect %s', (name) => {
     const answer = await post(kit, TAR, body);
     expect(answer.json()).toMatchObject({ code: 400, message });
     expect(JSON.stringify(answer.json().reasons)).toContain(reason.replaceAll('"', '\\"'));
-    expect(kit.services.store.uploads.pendingCount()).toBe(0);
+    expect(kit.services.store.uploads.totals().pending).toBe(0);
   });
 
   test('sparse files larger than a node fills answer 413', async () => {

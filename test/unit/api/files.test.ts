@@ -250,7 +250,7 @@ describe('a collection', () => {
     const answer = await post(kit, { 'content-type': type, 'svc-collection': 'true' }, body);
     expect(answer.json()).toEqual({ code, message });
     expect(kit.knobs.sessions).toEqual([{ tagUid: 1, state: 'cleaned' }]);
-    expect(kit.services.store.uploads.pendingCount()).toBe(0);
+    expect(kit.services.store.uploads.totals().pending).toBe(0);
   });
 
   test.each([undefined, ''])(

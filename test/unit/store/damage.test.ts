@@ -164,9 +164,9 @@ test('a damaged chunk that waits to be pushed keeps waiting, and can be pushed o
   const [waiting] = store.uploads.pending(0, 10);
   expect(waiting?.isReadable).toBe(false);
   expect(() => waiting?.chunk).toThrow('waits to be pushed but cannot be read');
-  expect(store.uploads.pendingCount()).toBe(1);
+  expect(store.uploads.totals().pending).toBe(1);
   await upload(right);
-  expect(store.uploads.pendingCount()).toBe(1);
+  expect(store.uploads.totals().pending).toBe(1);
   expect(store.uploads.pending(0, 10)[0]?.chunk).toEqual(right);
   expect(looks).toBeGreaterThan(0);
 });

@@ -105,7 +105,7 @@ test('an upload whose chunk cannot be written fails at the next put and is rolle
   await expect(session.put(chunk(4), stamp())).rejects.toThrow();
   await session.cleanup();
   expect([1, 3, 4].filter((first) => store.chunks.has(chunk(first).address))).toEqual([]);
-  expect(store.uploads.pendingCount()).toBe(0);
+  expect(store.uploads.totals().pending).toBe(0);
   await store.close();
 });
 

@@ -2,7 +2,6 @@
 import {
   differences,
   type Expectation,
-  mutationsOf,
   type ReasonForm,
 } from '../../../../harness/conformance/http/expectation.ts';
 import type {
@@ -13,6 +12,7 @@ import type {
 } from '../../../../harness/conformance/http/messages.ts';
 import type { Transport } from '../../../../harness/conformance/http/transport.ts';
 import { Mismatch } from '../../../../harness/conformance/row.ts';
+import { mutationsOf } from './mutations.ts';
 
 type Kept =
   | { readonly answer: HttpAnswer; readonly expected: Expectation }

@@ -129,7 +129,7 @@ describe('waiting chunks', () => {
     const second = await upload(store, 150, 200);
     await clock.advance(100);
     expect(pushed).toEqual(addresses(0, 200));
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
     expect(store.tags.get(first)).toMatchObject({ split: 150, sent: 150, synced: 150, stored: 0 });
     expect(store.tags.get(second)).toMatchObject({ split: 50, sent: 50, synced: 50 });
   });
@@ -173,7 +173,7 @@ describe('waiting chunks', () => {
     await first.clock.settle();
     await first.pusher.stop();
     expect(first.pushed).toHaveLength(10);
-    expect(first.store.uploads.pendingCount()).toBe(10);
+    expect(first.store.uploads.totals().pending).toBe(10);
     const second = await pusherWith(async () => synced, { store: first.store });
     second.pusher.start();
     await second.clock.settle();
@@ -190,7 +190,7 @@ describe('waiting chunks', () => {
     pusher.start();
     await clock.settle();
     expect(pushed).toEqual([]);
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
     expect(store.tags.get(uid)).toMatchObject({ split: 3, synced: 0, stored: 0 });
   });
 
@@ -227,17 +227,17 @@ describe('waiting chunks', () => {
     const first = await upload(store, 0, 3);
     pusher.start();
     await clock.advance(60_000);
-    expect([pushed, store.uploads.pendingCount()]).toEqual([[], 3]);
+    expect([pushed, store.uploads.totals().pending]).toEqual([[], 3]);
     batch.exists = true;
     await clock.advance(600_000);
     expect(store.tags.get(first)).toMatchObject({ split: 3, synced: 3 });
     batch.exists = false;
     const second = await upload(store, 3, 6);
     await clock.advance(60_000);
-    expect(store.uploads.pendingCount()).toBe(3);
+    expect(store.uploads.totals().pending).toBe(3);
     batch.awaited = false;
     await clock.advance(600_000);
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
     expect(store.tags.get(second)).toMatchObject({ split: 3, synced: 0 });
   });
 
@@ -261,7 +261,7 @@ describe('waiting chunks', () => {
     expect(store.reserve.size()).toBe(2);
     expect(delivered).toEqual(addresses(0, 2));
     expect(store.tags.get(uid)).toMatchObject({ stored: 0, synced: 3 });
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
   });
 
   test('are announced to pushsync as kept here when they will be', async () => {
@@ -339,10 +339,10 @@ describe('waiting chunks', () => {
     await upload(store, 0, 200);
     pusher.start();
     await clock.advance(900);
-    expect(store.uploads.pendingCount()).toBe(1);
+    expect(store.uploads.totals().pending).toBe(1);
     broken = false;
     await clock.advance(100);
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
     expect(pushed.filter((address) => address === hopeless)).toHaveLength(2);
   });
 
@@ -355,11 +355,11 @@ describe('waiting chunks', () => {
     const uid = await upload(store, 0, 1);
     pusher.start();
     await clock.advance(999);
-    expect([pushed.length, store.uploads.pendingCount()]).toEqual([6, 1]);
+    expect([pushed.length, store.uploads.totals().pending]).toEqual([6, 1]);
     expect(store.tags.get(uid)?.synced).toBe(0);
     error = undefined;
     await clock.advance(1);
-    expect([pushed.length, store.uploads.pendingCount()]).toEqual([7, 0]);
+    expect([pushed.length, store.uploads.totals().pending]).toEqual([7, 0]);
     expect(store.tags.get(uid)?.synced).toBe(1);
   });
 
@@ -382,7 +382,7 @@ describe('waiting chunks', () => {
     const uid = await upload(store, 0, 3);
     pusher.start();
     await clock.settle();
-    expect([pushed.length, store.uploads.pendingCount()]).toEqual([3, 0]);
+    expect([pushed.length, store.uploads.totals().pending]).toEqual([3, 0]);
     expect(store.tags.get(uid)).toMatchObject({ synced: 3, stored: 0 });
   });
 
@@ -399,7 +399,7 @@ describe('waiting chunks', () => {
     pusher.start();
     await clock.settle();
     expect(renewed.size).toBe(2);
-    expect([store.tags.get(uid)?.synced, store.uploads.pendingCount()]).toEqual([2, 1]);
+    expect([store.tags.get(uid)?.synced, store.uploads.totals().pending]).toEqual([2, 1]);
   });
 
   test('stay as long as every new stamp is reported as too old', async () => {
@@ -410,7 +410,7 @@ describe('waiting chunks', () => {
     const uid = await upload(store, 0, 1);
     pusher.start();
     await clock.settle();
-    expect([pushed.length, store.tags.get(uid)?.synced, store.uploads.pendingCount()]).toEqual([4, 0, 1]);
+    expect([pushed.length, store.tags.get(uid)?.synced, store.uploads.totals().pending]).toEqual([4, 0, 1]);
   });
 
   test('of an immutable batch stay, even when a storer reports that they were replaced', async () => {
@@ -420,7 +420,7 @@ describe('waiting chunks', () => {
     const uid = await upload(store, 0, 3);
     pusher.start();
     await clock.advance(10_000);
-    expect(store.uploads.pendingCount()).toBe(3);
+    expect(store.uploads.totals().pending).toBe(3);
     expect(store.tags.get(uid)).toMatchObject({ synced: 0 });
   });
 
@@ -461,7 +461,7 @@ describe('waiting chunks', () => {
     lonely = false;
     await clock.advance(1);
     expect(pushed.length).toBe(tried + 2);
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
   });
 });
 
@@ -532,10 +532,10 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     expect(pusher.held()).toMatchObject([{ neighbourhood: '0' }]);
     full = false;
     await clock.advance(99);
-    expect([pushed.length, store.uploads.pendingCount()]).toEqual([tried, 100]);
+    expect([pushed.length, store.uploads.totals().pending]).toEqual([tried, 100]);
     await clock.advance(1);
     await clock.settle();
-    expect([store.uploads.pendingCount(), pusher.held()]).toEqual([0, []]);
+    expect([store.uploads.totals().pending, pusher.held()]).toEqual([0, []]);
   });
 
   test('are counted by neighbourhood and reason when they have waited for long', async () => {
@@ -573,7 +573,7 @@ describe('waiting chunks of a neighbourhood that takes nothing', () => {
     pusher.start();
     await clock.advance(10_000);
     const left = chunks.slice(0, 200).filter((one) => isIn('00', one)).length;
-    expect(store.uploads.pendingCount()).toBe(left);
+    expect(store.uploads.totals().pending).toBe(left);
     expect(pusher.held().every(({ neighbourhood }) => neighbourhood.startsWith('00'))).toBe(true);
   });
 

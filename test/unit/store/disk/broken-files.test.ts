@@ -114,7 +114,7 @@ describe('an index with one overwritten page', () => {
       expect(uploaded.filter(isReadable(store))).toHaveLength(21);
       expect(store.uploads.pending(0, 100)).toHaveLength(21);
       expect(store.reserve.size()).toBe(300);
-      expect(store.uploads.pendingCount()).toBe(21);
+      expect(store.uploads.totals().pending).toBe(21);
       expect(existsSync(`${file(path, 'index.mdb')}.damaged`)).toBe(isUsed);
       // It takes more, as ever.
       await store.reserve.put(leaf(9000), stamp({ index: 9000 }));
@@ -333,7 +333,7 @@ describe('an upload that was done beside one that was cut short is pushed, altho
     const again = await open(path);
     expect(existsSync(`${file(path, 'index.mdb')}.damaged`)).toBe(true);
     expect(again.uploads.pending(0, 10)).toMatchObject([{ chunk, stamp: under }]);
-    expect(again.uploads.pendingCount()).toBe(1);
+    expect(again.uploads.totals().pending).toBe(1);
     await again.close();
     expect(checkFiles(path).flatMap(({ names }) => names)).toEqual([]);
   };

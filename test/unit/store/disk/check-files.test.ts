@@ -154,7 +154,7 @@ test('pushes without a block, as the previous version left them on a failing dis
     [...uploaded, leaf(5000)].map(({ address }) => toHex(address)),
   );
   for (const push of store.uploads.pending(0, 10)) await store.uploads.report(push, 'synced');
-  expect(store.uploads.pendingCount()).toBe(0);
+  expect(store.uploads.totals().pending).toBe(0);
   await store.close();
   expect(wrong(path)).toEqual([]);
 });

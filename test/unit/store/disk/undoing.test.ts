@@ -31,10 +31,10 @@ test('an upload is taken back as soon as the disk takes writes again', async () 
   await expect(session.done()).rejects.toMatchObject({ code: 'EROFS' });
   await session.cleanup();
   await clock.advance(60_000);
-  expect(store.uploads.pendingCount()).toBe(1);
+  expect(store.uploads.totals().pending).toBe(1);
   disk.heal();
   await clock.advance(2_000);
-  expect(store.uploads.pendingCount()).toBe(0);
+  expect(store.uploads.totals().pending).toBe(0);
   expect(await store.chunkTotals()).toEqual(EMPTY);
   await store.close();
 });
@@ -67,7 +67,7 @@ test('a store that closes meanwhile tries no more', async () => {
   await store.close();
   disk.heal();
   await clock.advance(60_000);
-  expect(store.uploads.pendingCount()).toBe(1);
+  expect(store.uploads.totals().pending).toBe(1);
 });
 
 describe('a store opens on a disk that takes no writes', () => {
@@ -86,7 +86,7 @@ describe('a store opens on a disk that takes no writes', () => {
     await clock.advance(2_000);
     await session.done();
     expect(again.uploads.pending(0, 10).map(({ chunk }) => chunk.address[0])).toEqual([1, 2]);
-    expect(again.uploads.pendingCount()).toBe(2);
+    expect(again.uploads.totals().pending).toBe(2);
     expect(await again.chunkTotals()).toEqual({ chunks: 2, shared: 0, references: 2 });
     await again.close();
   });
@@ -102,7 +102,7 @@ describe('a store opens on a disk that takes no writes', () => {
     await session.put(chunk(1), stamp());
     await clock.advance(2_000);
     await session.done();
-    expect(again.uploads.pendingCount()).toBe(1);
+    expect(again.uploads.totals().pending).toBe(1);
     expect(again.uploads.pending(0, 10)).toHaveLength(1);
     await again.close();
   });

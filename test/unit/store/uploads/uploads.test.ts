@@ -156,7 +156,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     const [waiting] = store.uploads.pending(0, 10);
     expect(waiting!.chunk).toEqual(second);
     await store.uploads.report(waiting!, 'synced');
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
     expect(store.tags.get(uid)).toMatchObject({ synced: 1 });
     expect(store.chunks.get(first.address)).toEqual(second);
   });
@@ -230,7 +230,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     const [, later] = store.uploads.pending(0, 10);
     await store.uploads.report(later!, 'synced');
     expect(store.tags.get(await upload(store, [chunk(1)]))).toMatchObject({ split: 1, seen: 1 });
-    expect(store.uploads.pendingCount()).toBe(1);
+    expect(store.uploads.totals().pending).toBe(1);
   });
 
   test('reports count once and remove the chunk from the store', async () => {
@@ -259,7 +259,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     store.uploads.sent(push!);
     await store.uploads.report(push!, 'synced');
     expect(store.tags.get(uid)).toBeUndefined();
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
   });
 
   test('listeners hear of a session that closed with chunks, and of no other', async () => {
@@ -299,7 +299,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     await Promise.all([first, session.put(chunk(2), stamp()), session.put(chunk(3), stamp())]);
     await expect(session.done()).rejects.toMatchObject({ code: 'EROFS' });
     await session.cleanup();
-    expect(store.uploads.pendingCount()).toBe(0);
+    expect(store.uploads.totals().pending).toBe(0);
     expect(await store.chunkTotals()).toMatchObject({ chunks: 0, references: 0 });
     const uid = await upload(store, [chunk(1), chunk(2), chunk(3)]);
     expect(store.tags.get(uid)).toMatchObject({ split: 3, seen: 0 });
@@ -313,7 +313,7 @@ describe.each(BACKENDS)('uploads %s', (_name, open) => {
     await session.put(chunk(1), stamp());
     await session.done();
     await session.cleanup();
-    expect(store.uploads.pendingCount()).toBe(1);
+    expect(store.uploads.totals().pending).toBe(1);
     await expect(session.put(chunk(2), stamp())).rejects.toThrow('after the end');
   });
 });

@@ -1,4 +1,5 @@
 import type { Clock } from '../../formats/clock.ts';
+import type { NetworkShape } from './links/regions.ts';
 
 /** What a driver is told about its one cluster. */
 export interface DriverOptions {
@@ -26,6 +27,8 @@ export interface DriverOptions {
   readonly machineFaults: boolean;
   /** Whether nodes with sockets reach each other through a proxy. */
   readonly linkFaults: boolean;
+  /** What links of simulated nodes are like. Default: all arrives at once. */
+  readonly network?: NetworkShape | undefined;
   readonly embedded: {
     /** How embedded nodes reach their peers: over TCP if one of them is a process. */
     readonly transport: 'memory' | 'tcp';

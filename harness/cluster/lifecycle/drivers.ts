@@ -5,7 +5,7 @@ import { isAlive } from '../../base/machine/processes.ts';
 import type { ClusterParts, Driver, Observed } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { createDriver } from '../../places/table.ts';
-import { isEmbeddable, storeOf } from '../plan/facts.ts';
+import { isEmbeddable, networkOf, storeOf } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
 import { compileCacheDir } from '../state/compile-cache.ts';
 import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../state/state.ts';
@@ -46,6 +46,7 @@ export function driverOf(
       listen: planned.listen,
       machineFaults: planned.machineFaults,
       linkFaults: planned.linkFaults,
+      network: networkOf(planned),
       compileCache: {
         nodes: compileCacheDir(stateDir, 'nodes'),
         embedded: compileCacheDir(stateDir, 'embedded'),

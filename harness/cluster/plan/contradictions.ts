@@ -5,6 +5,7 @@ import { BEHAVIOUR_NAMES } from '../../flavours/dishonest/names.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
+import { networkMistakes } from './options/network.ts';
 import { NODES_MAX } from './options/nodes.ts';
 import { wantedPorts } from './ports.ts';
 import { preparationContradictions } from './prepare-rules.ts';
@@ -34,6 +35,7 @@ export function contradictions(definition: Definition): string[] {
     ...engineContradictions(definition),
     ...tamperingContradictions(definition),
     ...simulationContradictions(definition),
+    ...networkContradictions(definition),
     ...portContradictions(definition),
     ...publicContradictions(definition),
     ...preparationContradictions(definition),
@@ -87,6 +89,16 @@ function simulationContradictions({ driver, store, ports, chain, nodes }: Defini
   if (chain.port !== 0)
     lines.push(`chain.port: got ${chain.port} with driver ${driver}, expected none: nothing listens`);
   return lines;
+}
+
+/** Real links have the latency of the machine. */
+function networkContradictions({ driver, network }: Definition): string[] {
+  if (network === undefined) return [];
+  return DRIVER_FACTS[driver].simulated
+    ? networkMistakes(network).map((line) => `network${line}`)
+    : [
+        `network: got a map with driver ${driver}, expected driver simulated, or none: link faults make real links slow`,
+      ];
 }
 
 function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGroup): string[] {

@@ -135,6 +135,26 @@ export interface PrepareInput {
   readonly height?: number | undefined;
 }
 
+/** Regions of the world, each with its share of the nodes, and how far they are from each other. */
+export interface RegionsInput {
+  /** Where the figures come from. */
+  readonly about?: string | undefined;
+  /** By name, relative to the sum of all. */
+  readonly shares: Readonly<Record<string, number>>;
+  /** Round trips between two regions and within each, milliseconds: each pair once, either way round. */
+  readonly roundTripMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** What links between the nodes of a simulated cluster are like. */
+export interface NetworkShapeInput {
+  /** Round trip between any two nodes. */
+  readonly latency?: string | undefined;
+  /** A round trip varies by up to this much either way, drawn from the seed. */
+  readonly jitter?: string | undefined;
+  /** Instead of one latency: the seed places each node in a region. `internet`: six regions with rough figures. */
+  readonly regions?: 'internet' | RegionsInput | undefined;
+}
+
 /** Definition of a cluster. Every key has a default: `{}` is five nodes, a chain, and a batch for each node. */
 export interface DefinitionInput {
   /** Source of every key not given here: `factory` is the ecosystem's five-node stack. */
@@ -169,6 +189,8 @@ export interface DefinitionInput {
   readonly coldGossip?: boolean | undefined;
   /** Traffic between nodes passes through a proxy, so that links can be made to fail. Embedded clusters need none. Default: false. */
   readonly linkFaults?: boolean | undefined;
+  /** Links of a simulated cluster; no other driver takes it. Default: all arrives at once. */
+  readonly network?: NetworkShapeInput | undefined;
   /** Free ports, the first one of a fixed range, or such a range. Default: `free`. */
   readonly ports?: 'free' | number | PortsInput | undefined;
   /** Web origins that browsers may call the nodes from, `*` for all. Default: none. */

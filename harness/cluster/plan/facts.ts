@@ -4,6 +4,7 @@ import type { EngineName } from '../../../chain/engine/engine.ts';
 import type { Credit } from '../../flavours/profiles.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
+import type { NetworkShape } from '../../places/links/regions.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 
 /** What the definition says, or else what suits its profile, its nodes and the cheques it asks for. */
@@ -36,6 +37,11 @@ export function storeOf({
 /** What computes the blocks: a simulation's chain is in its process, whatever the definition says. */
 export function engineOf({ driver, chain }: Pick<Definition, 'driver' | 'chain'>): EngineName {
   return DRIVER_FACTS[driver].simulated ? 'in-process' : chain.engine;
+}
+
+/** What links are like without any fault; undefined: all arrives at once. */
+export function networkOf({ network }: Pick<Definition, 'network'>): NetworkShape | undefined {
+  return network && { latencyMs: network.latency, jitterMs: network.jitter, regions: network.regions };
 }
 
 /** Whether all nodes could share one process, and thus an in-memory network. */

@@ -22,7 +22,8 @@ export const run: CommandOptions = {
     ...clusterOptions(
       [
         ...(['nodes', 'with', 'dishonest', 'machineFaults', 'beeBinary', 'file', 'trust', 'driver'] as const),
-        ...(['profile', 'credit', 'dialect', 'coldGossip', 'linkFaults', 'seed'] as const),
+        ...(['profile', 'credit', 'dialect', 'coldGossip', 'linkFaults', 'network'] as const),
+        ...(['seed'] as const),
       ],
       {
         nodes: { help: 'number of svc nodes in the fresh cluster', fallback: 'what the scenarios need' },

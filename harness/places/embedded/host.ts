@@ -12,7 +12,7 @@ import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memor
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { openLog } from '../../base/machine/processes.ts';
 import type { Observed } from '../driver.ts';
-import type { LinkEffect, LinkRule } from '../links/rules.ts';
+import type { LastingLinks, LinkEffect, LinkRule } from '../links/rules.ts';
 import { HostedNode } from './hosted-node.ts';
 import { MemoryLinks } from './memory-links.ts';
 import { type EmbeddedNode, readEmbedded } from './node-file.ts';
@@ -28,6 +28,8 @@ export interface HostedPart {
 
 /** What the nodes of a simulation have around them instead of the machine. */
 export interface Surroundings {
+  /** What links are like without any fault. Default: everything arrives at once. */
+  readonly links?: LastingLinks | undefined;
   readonly network: Pick<MemoryNetworkOptions, 'observe'> & Required<Pick<MemoryNetworkOptions, 'defer'>>;
   /** Of each start of a node, by its name. */
   readonly platform: (
@@ -66,6 +68,7 @@ export class EmbeddedHost {
       clock,
       nameOf: (peerId) => this.nameOf(peerId),
       pairs: () => this.#network?.pairs() ?? [],
+      lasting: surroundings?.links,
     });
   }
 

@@ -1,6 +1,6 @@
 /**
- * Degraded links between nodes that share a process: what they send each other waits here, timed by a given
- * clock.
+ * Links between nodes that share a process, where they are slow or degraded: what they send each other waits here, timed
+ * by a given clock.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
@@ -11,6 +11,7 @@ import {
   changed,
   Direction,
   isFree,
+  type LastingLinks,
   type LinkControl,
   type LinkEffect,
   type LinkRule,
@@ -33,6 +34,8 @@ export interface MemoryLinksDeps {
   readonly nameOf: (peerId: string) => string | undefined;
   /** All existing connections. */
   readonly pairs: () => readonly MemoryPair[];
+  /** What links are like without any rule. Default: everything arrives at once. */
+  readonly lasting?: LastingLinks | undefined;
 }
 
 /** All traffic from one node to another. */
@@ -64,7 +67,7 @@ export class MemoryLinks implements LinkControl, Carrier {
   }
 
   get idle(): boolean {
-    return this.#links.size === 0 && this.#rules.active.length === 0;
+    return this.#deps.lasting === undefined && this.#links.size === 0 && this.#rules.active.length === 0;
   }
 
   carry(frame: MemoryFrame, arrive: () => void, refuse: () => void): void {
@@ -142,16 +145,23 @@ export class MemoryLinks implements LinkControl, Carrier {
     const key = keyOf(from, to);
     let link = this.#links.get(key);
     if (link === undefined) {
+      const { lasting } = this.#deps;
+      const [ours, theirs] = [this.#names(from), this.#names(to)];
       // Random draws depend only on the seeds of the rules and on what the two nodes send each other.
       const seeds = this.#rules.active.map(({ rule: { seed } }) => seed);
-      const line = new Line([...seeds, ...this.#names(from), ...this.#names(to)].join(' '));
+      if (lasting !== undefined) seeds.unshift(lasting.seed);
+      const line = new Line([...seeds, ...ours, ...theirs].join(' '));
       // It counts with the way back: a rule that delays both has delayed one connection.
       const back = this.#links.get(keyOf(to, from));
       link = {
         from,
         to,
         line,
-        direction: this.#directionOf(from, to, back?.direction ?? new Direction([])),
+        direction: new Direction(
+          this.#rules.of(ours, theirs),
+          back?.direction,
+          lasting?.between(ours[0], theirs[0]),
+        ),
         queue: [],
         queued: 0,
         room: undefined,
@@ -163,15 +173,11 @@ export class MemoryLinks implements LinkControl, Carrier {
     return link;
   }
 
-  #directionOf(from: string, to: string, before: Direction): Direction {
-    return changed(before, this.#rules.of(this.#names(from), this.#names(to)));
-  }
-
   #follow(): void {
     const others = new Set<string>();
     for (const link of this.#links.values()) {
       const before = link.direction;
-      link.direction = this.#directionOf(link.from, link.to, before);
+      link.direction = changed(before, this.#rules.of(this.#names(link.from), this.#names(link.to)));
       // Opening a link takes the way back, too.
       if (link.direction !== before) others.add(keyOf(link.from, link.to)).add(keyOf(link.to, link.from));
     }
@@ -194,7 +200,7 @@ export class MemoryLinks implements LinkControl, Carrier {
       }
       this.#release(link);
     }
-    if (this.#rules.active.length === 0) this.#links.clear();
+    if (this.#deps.lasting === undefined && this.#rules.active.length === 0) this.#links.clear();
   }
 
   /** Delivers what is due, in the order in which it was sent. */

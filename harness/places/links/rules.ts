@@ -29,6 +29,14 @@ const LINK_COUNTERS = [
 export type LinkCounter = (typeof LINK_COUNTERS)[number];
 export type LinkEffect = Readonly<Record<LinkCounter, number>>;
 
+/** What links are like for as long as their nodes live, before any rule. */
+export interface LastingLinks {
+  /** Determines what is drawn for what is under way. */
+  readonly seed: string;
+  /** Of the link between two nodes, by name, the same in both directions; undefined: a name is not known. */
+  between(one: string | undefined, other: string | undefined): LinkConditions | undefined;
+}
+
 /** Begins and ends bad links, here or in another process. */
 export interface LinkControl {
   /**
@@ -143,13 +151,20 @@ export class Rules {
 export class Direction {
   readonly rules: readonly ActiveRule[];
   readonly shape: Shape;
+  /** What the link is like without any rule. */
+  readonly lasting: LinkConditions | undefined;
   /** Rules that have delayed something on it; it does not keep ended ones alive. */
   readonly #delayed: WeakSet<ActiveRule>;
 
-  constructor(rules: readonly ActiveRule[], before?: Direction) {
+  /** @param before the direction so far @param lasting what the link is like without any rule; default: as before */
+  constructor(rules: readonly ActiveRule[], before?: Direction, lasting?: LinkConditions) {
     this.#delayed = before === undefined ? new WeakSet() : before.#delayed;
+    this.lasting = lasting ?? before?.lasting;
     this.rules = rules;
-    this.shape = shapeOf(rules.map(({ rule: { conditions, oneWay } }) => ({ conditions, oneWay })));
+    this.shape = shapeOf([
+      ...(this.lasting === undefined ? [] : [{ conditions: this.lasting, oneWay: false }]),
+      ...rules.map(({ rule: { conditions, oneWay } }) => ({ conditions, oneWay })),
+    ]);
   }
 
   /** Each rule counts what it contributes to. */

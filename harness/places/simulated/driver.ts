@@ -202,11 +202,12 @@ export class SimulatedDriver implements Driver {
   async close(): Promise<void> {}
 
   #running(): Running {
-    const { token, name, seed, folder, frames } = this.#options;
+    const { token, name, seed, folder, frames, network } = this.#options;
     const running = simulations.get(token) ?? {
       simulation: new Simulation({
         name,
         seed,
+        network,
         ...(frames ? { frameLog: join(folder, 'logs', FRAMES_FILE) } : {}),
       }),
       chain: undefined,

@@ -8,6 +8,7 @@ import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { connectInMemory, memoryHost, serveInMemory } from '../../base/memory/servers.ts';
 import { EmbeddedHost } from '../embedded/host.ts';
+import { linksOf, type NetworkShape } from '../links/regions.ts';
 import { FrameLog } from './frame-log.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -31,6 +32,8 @@ interface SimulationOptions {
   readonly seed: string;
   /** File that gets a line for every frame; absent: none is written. */
   readonly frameLog?: string;
+  /** Default: all arrives at once. */
+  readonly network?: NetworkShape | undefined;
 }
 
 export class Simulation implements AsyncDisposable {
@@ -47,11 +50,13 @@ export class Simulation implements AsyncDisposable {
     this.#options = options;
     if (options.frameLog !== undefined) this.#frameLog = new FrameLog(options.frameLog);
     const { time } = this;
+    const { seed, network } = options;
     this.host = new EmbeddedHost(options.name, time.clock, {
+      links: network && linksOf(network, seed),
       network: { defer: time.defer, observe: (frame) => this.#note(frame) },
       platform: (node) => ({
         clock: time.clock,
-        random: seededRandom(options.seed, node, String(this.#countStart(node))),
+        random: seededRandom(seed, node, String(this.#countStart(node))),
         defer: time.defer,
         readText: (path) => time.real(() => readFile(path, 'utf8')),
         chain: (url) =>

@@ -114,7 +114,8 @@ export class VirtualTime implements Disposable {
 
   #clock(set: (at: number, wake: () => void, inBackground?: boolean) => Disposable): Clock {
     return clockOn({
-      now: () => EPOCH_MS + this.#ms,
+      // Whole milliseconds, as those of a machine.
+      now: () => EPOCH_MS + Math.floor(this.#ms),
       monotonic: () => this.#ms,
       turn: () => new Promise((resolve) => this.defer(resolve)),
       timer: (ms, wake, inBackground) => {

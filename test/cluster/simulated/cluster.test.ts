@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
+import { regionOf, roundTripMs } from '../../../harness/places/links/regions.ts';
 
 const HOUR_MS = 3_600_000;
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-simulated-'));
@@ -38,6 +39,34 @@ test('a run of a seed is the same to the last frame, and that of another seed is
   expect(await live(7)).toEqual(first);
   expect(new Set(first).size).toBe(first.length);
   expect(await live(8)).not.toEqual(first);
+});
+
+test('a ping takes the round trip between the regions of two nodes', async () => {
+  const regions = {
+    shares: { here: 1, there: 1, elsewhere: 1 },
+    roundTripMs: {
+      here: { here: 3, there: 35, elsewhere: 180 },
+      there: { there: 8, elsewhere: 250 },
+      elsewhere: { elsewhere: 21 },
+    },
+  };
+  const run = async (seed: number) => {
+    await using net = await start({ seed, network: { regions } });
+    const places = net.nodes.map(({ name }) => regionOf(regions, String(seed), name));
+    const taken: number[] = [];
+    for (const [index, node] of net.nodes.entries()) {
+      if (index === 0) continue;
+      const { overlay } = await node.client.addresses();
+      const began = net.clock.monotonic();
+      await net.node(0).client.pingpong(overlay);
+      taken.push(net.clock.monotonic() - began);
+      expect(taken.at(-1)).toBe(roundTripMs(regions, places[0] ?? '', places[index] ?? ''));
+    }
+    return { places, taken, digest: net.digest };
+  };
+  const first = await run(7);
+  expect(await run(7)).toEqual(first);
+  expect((await run(8)).places).not.toEqual(first.places);
 });
 
 test('two simulations of one process do not disturb each other', async () => {

@@ -6,6 +6,7 @@ import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { mistakeLines } from '../../../base/foreign-text.ts';
 import { strayPath } from '../../../base/own-folder.ts';
 import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
+import { INTERNET } from '../options/network.ts';
 import { uploadedPath, uploadsIn } from '../trust.ts';
 import { plainYaml } from './plain-yaml.ts';
 
@@ -32,12 +33,12 @@ export async function readDefinitionFile(
 }
 
 /**
- * The same for a cluster file. What it uploads is relative to its folder, and below it: another person's file does not
+ * The same for a cluster file, with the regions of its network in place of the path of their file. What it uploads is relative to its folder, and below it: another person's file does not
  * upload files of its reader.
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export async function readClusterFile(path: string, argument = '--file'): Promise<Record<string, unknown>> {
-  const document = await readDefinitionFile(path, argument);
+  const document = await withRegions(await readDefinitionFile(path, argument), path);
   const uploads = uploadsIn(document);
   if (uploads.length === 0) return document;
   const folder = dirname(path);
@@ -51,6 +52,23 @@ export async function readClusterFile(path: string, argument = '--file'): Promis
   });
   if (mistakes.length > 0) throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path));
   return { ...document, prepare: { ...(document['prepare'] as object), uploads: own } };
+}
+
+/** A path is relative to the file's folder, and below it. */
+async function withRegions(
+  document: Record<string, unknown>,
+  path: string,
+): Promise<Record<string, unknown>> {
+  const network = document['network'];
+  if (typeof network !== 'object' || network === null || !('regions' in network)) return document;
+  const { regions } = network;
+  if (typeof regions !== 'string' || regions === INTERNET) return document;
+  const stray = strayPath(dirname(path), regions, 'file');
+  if (stray !== undefined) {
+    throw new HarnessError('DEFINITION_INVALID', `${path}: network.regions: ${stray}`);
+  }
+  const file = resolve(dirname(path), regions);
+  return { ...document, network: { ...network, regions: await readDefinitionFile(file, 'network.regions') } };
 }
 
 async function textOf(path: string, argument: string): Promise<string> {

@@ -53,6 +53,8 @@ nodes:
 #topology: mesh
 #coldGossip: false
 #linkFaults: false
+# Of a simulated cluster: { latency: 20ms, jitter: 5ms }, or regions of the world.
+#network: { regions: internet }
 
 chain:
   #engine: anvil

@@ -14,6 +14,7 @@ import * as field from '../fields.ts';
 import { PRESET_NAMES } from '../presets/names.ts';
 import { TRUST } from '../trust.ts';
 import { collect, type FlagSpec, oneOf, seed, someOf, whole } from './flag.ts';
+import { INTERNET, network, networkFlag, writtenNetwork } from './network.ts';
 import { batches, NODES_DEFAULT, NODES_MAX, nodes } from './nodes.ts';
 import { chain, cors, funds, hostNames, otlp, ports, prepare, swap, topology } from './values.ts';
 
@@ -220,6 +221,20 @@ export const CLUSTER_OPTIONS = {
         'Put a proxy between the nodes, so that svcnet fault can impair links; embedded clusters do not need it.',
       ),
     flag: { flag: '--link-faults', help: 'put a proxy between the nodes, for link faults' },
+  },
+  network: {
+    schema: network
+      .optional()
+      .describe(
+        'What links between the nodes of a simulated cluster are like. Default: all arrives at once.',
+      ),
+    flag: {
+      flag: '--network <network>',
+      help: `links of a simulated cluster: a round trip between any two nodes, such as 20ms, or ${INTERNET}, regions of the world`,
+      fallback: 'all arrives at once',
+      parse: networkFlag,
+      write: writtenNetwork,
+    },
   },
   ports: {
     schema: ports.prefault('free').describe('free ports, the first of a fixed range, or a map.'),

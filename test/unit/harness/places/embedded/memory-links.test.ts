@@ -1,17 +1,20 @@
 import { expect, test } from 'vitest';
 import { MemoryLinks } from '../../../../../harness/places/embedded/memory-links.ts';
 import type { LinkConditions } from '../../../../../harness/places/links/conditions.ts';
+import { linksOf } from '../../../../../harness/places/links/regions.ts';
+import type { LastingLinks } from '../../../../../harness/places/links/rules.ts';
 import { VirtualTime } from '../../../../../harness/places/simulated/virtual-time.ts';
 import type { MemoryFrame } from '../../../../../node/p2p/memory-link.ts';
 
 /** Two connected nodes whose peer ids are their names, in virtual time. */
-function pair() {
+function pair(lasting?: LastingLinks) {
   const time = new VirtualTime();
   const arrived: string[] = [];
   let resets = 0;
   const links = new MemoryLinks({
     clock: time.clock,
     nameOf: (peerId) => peerId,
+    lasting,
     pairs: () => [{ dialler: 'node-0', dialled: 'node-1', reset: () => void resets++ }],
   });
   const send = (what: string, { kind = 'data', from = 'node-0' }: Partial<MemoryFrame> = {}) => {
@@ -187,4 +190,61 @@ test('a rule on the way back delays nothing that is on its way there', async () 
   send('b'.repeat(100));
   await time.advance(1100);
   expect(arrived.at(-1)?.slice(0, 6)).toBe('2100 b');
+});
+
+test('links that are slow by themselves delay all, and a fault adds to them until it ends', async () => {
+  const { time, arrived, links, send, begin } = pair(linksOf({ latencyMs: 35 }, '1'));
+  expect(links.idle).toBe(false);
+  send('', { kind: 'dial' });
+  await time.advance(35);
+  send('a');
+  send('b', { from: 'node-1' });
+  await time.advance(20);
+  expect(arrived).toEqual(['35 ', '52.5 a', '52.5 b']);
+  await begin({ latencyMs: 100 });
+  send('c');
+  await time.advance(100);
+  expect(arrived.at(-1)).toBe('122.5 c');
+  await links.end('rule');
+  expect(await links.effect('rule')).toMatchObject({ 'bytes delayed': 1, 'connections delayed': 1 });
+  send('d');
+  await time.advance(20);
+  expect(arrived.at(-1)).toBe('172.5 d');
+});
+
+test('what is held back or lost by a fault is so on a slow link, too', async () => {
+  const { time, arrived, links, send, begin, resets } = pair(linksOf({ latencyMs: 20 }, '1'));
+  await begin({ stall: true });
+  send('a');
+  await time.advance(1000);
+  expect(arrived).toEqual([]);
+  await links.end('rule');
+  await links.begin('other', {
+    between: [[['node-0'], ['node-1']]],
+    oneWay: false,
+    share: 1,
+    seed: '1',
+    conditions: { halfOpen: true },
+  });
+  await time.advance(10);
+  send('b');
+  await time.advance(1000);
+  expect(arrived).toEqual(['1000 a']);
+  await links.end('other');
+  expect(resets()).toBe(1);
+});
+
+test('jitter follows from the seed, and never changes the order', async () => {
+  const times = async (seed: string) => {
+    const { time, arrived, send } = pair(linksOf({ latencyMs: 100, jitterMs: 40 }, seed));
+    for (let i = 0; i < 50; i++) send(String(i));
+    await time.advance(200);
+    expect(arrived.map((line) => line.split(' ')[1])).toEqual(
+      Array.from({ length: 50 }, (_, i) => String(i)),
+    );
+    return arrived;
+  };
+  const first = await times('1');
+  expect(await times('1')).toEqual(first);
+  expect(await times('2')).not.toEqual(first);
 });

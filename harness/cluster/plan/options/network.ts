@@ -1,0 +1,82 @@
+/** What the network of a simulated cluster is like, as its file and the command line name it. */
+import { z } from 'zod';
+import { DURATION_EXPECTED, parseDurationMs } from '../../../../formats/units.ts';
+import { durationMs } from '../../../base/fields.ts';
+import internet from '../../../places/links/internet.json' with { type: 'json' };
+import { type Regions, regionMistakes } from '../../../places/links/regions.ts';
+import { text } from '../fields.ts';
+import { NotExpected } from './flag.ts';
+
+/** The regions that come with this package. */
+export const INTERNET = 'internet';
+/** Longest round trip, milliseconds. */
+const ROUND_TRIP_MAX_MS = 60_000;
+
+const REGIONS_EXPECTED =
+  "'internet', or a map with shares and roundTripMs; in a cluster file also the path of a file with such a map";
+const MS_EXPECTED = `milliseconds from 0 to ${ROUND_TRIP_MAX_MS}`;
+const SHARE_EXPECTED = 'a share of the nodes, a number above 0';
+
+const milliseconds = z
+  .number({ error: MS_EXPECTED })
+  .min(0, { error: MS_EXPECTED })
+  .max(ROUND_TRIP_MAX_MS, { error: MS_EXPECTED });
+
+const regionMap = z.strictObject(
+  {
+    about: text('text').optional().describe('Where the figures come from.'),
+    shares: z
+      .record(z.string(), z.number({ error: SHARE_EXPECTED }).positive({ error: SHARE_EXPECTED }), {
+        error: 'a map of regions to their shares of the nodes',
+      })
+      .refine((shares) => Object.keys(shares).length > 0, { error: 'at least one region' })
+      .describe('Regions by name, each with its share of the nodes, relative to the sum of all.'),
+    roundTripMs: z
+      .record(z.string(), z.record(z.string(), milliseconds, { error: 'a map of regions to milliseconds' }), {
+        error: 'a map of regions to maps of regions to milliseconds',
+      })
+      .describe('Round trips between two regions and within each, milliseconds; each pair once.'),
+  },
+  { error: REGIONS_EXPECTED },
+);
+
+export const network = z.strictObject(
+  {
+    latency: durationMs
+      .refine((ms) => ms <= ROUND_TRIP_MAX_MS, { error: `${DURATION_EXPECTED}, at most 1m` })
+      .optional()
+      .describe('Round trip between any two nodes.'),
+    jitter: durationMs
+      .refine((ms) => ms <= ROUND_TRIP_MAX_MS, { error: `${DURATION_EXPECTED}, at most 1m` })
+      .optional()
+      .describe('Variation of a round trip, up to this much either way, drawn from the seed.'),
+    regions: z
+      .union([z.literal(INTERNET), regionMap], { error: REGIONS_EXPECTED })
+      .transform((value): Regions => (value === INTERNET ? internet : value))
+      .optional()
+      .describe(
+        'Regions of the world that the seed places the nodes in: internet, or a map, or in a cluster file the path of one.',
+      ),
+  },
+  { error: 'a map with latency, jitter and regions' },
+);
+
+/** Combinations that mean nothing. @returns a line for each, without the key of the network */
+export function networkMistakes({ latency, regions }: z.output<typeof network>): string[] {
+  if (regions === undefined) return [];
+  const both =
+    latency === undefined ? [] : [`.latency: got ${latency} ms beside regions, expected one of the two`];
+  return [...both, ...regionMistakes(regions).map((line) => `.regions${line}`)];
+}
+
+/** On the command line: a round trip, or the regions by name. */
+export function networkFlag(value: string): z.input<typeof network> {
+  if (value === INTERNET) return { regions: INTERNET };
+  if (parseDurationMs(value) !== undefined) return { latency: value };
+  throw new NotExpected(`Expected ${INTERNET}, or a round trip: ${DURATION_EXPECTED}.`);
+}
+
+/** The way back. */
+export function writtenNetwork({ latency, regions }: z.input<typeof network>): string {
+  return latency ?? String(regions);
+}

@@ -53,7 +53,8 @@ nodes:
 #topology: mesh
 #coldGossip: false
 #linkFaults: false
-# Of a simulated cluster: { latency: 20ms, jitter: 5ms }, or regions of the world.
+# { latency: 20ms, jitter: 5ms }, or regions: internet, or a map such as { about: text, shares: { east: 1 },
+# roundTripMs: { east: { east: 9 } } }.
 #network: { regions: internet }
 
 chain:

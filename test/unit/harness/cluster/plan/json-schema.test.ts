@@ -11,7 +11,7 @@ import {
 
 /** Every key that is off is on; examples that need other nodes or another driver stay off. */
 function complete(): unknown {
-  const needsMore = /^\s*#(?:store|keys|binary|image|neighbourhoods): /;
+  const needsMore = /^\s*#(?:store|keys|binary|image|neighbourhoods|network): /;
   const lines = CLUSTER_FILE.split('\n').map((line) =>
     needsMore.test(line) ? line : line.replace(/^(\s*)#(?=[a-zA-Z]+:)/, '$1'),
   );

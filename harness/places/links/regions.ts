@@ -26,8 +26,9 @@ export function regionOf({ shares }: Regions, seed: string, node: string): strin
   const entries = Object.entries(shares);
   const sum = entries.reduce((all, [, share]) => all + share, 0);
   let left = uniform(`${seed} region ${node}`)() * sum;
-  const [region] = entries.find(([, share]) => (left -= share) < 0) ?? (entries.at(-1) as [string, number]);
-  return region;
+  // The last one where rounding has left something.
+  const found = entries.find(([, share]) => (left -= share) < 0) ?? entries.at(-1);
+  return found?.[0] ?? '';
 }
 
 /** @returns undefined when the pair is not given */

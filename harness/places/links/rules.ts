@@ -34,7 +34,7 @@ export interface LastingLinks {
   /** Determines what is drawn for what is under way. */
   readonly seed: string;
   /** Of the link between two nodes, by name, the same in both directions; undefined: a name is not known. */
-  between(one: string | undefined, other: string | undefined): LinkConditions | undefined;
+  readonly between: (one: string | undefined, other: string | undefined) => LinkConditions | undefined;
 }
 
 /** Begins and ends bad links, here or in another process. */

@@ -114,8 +114,7 @@ export class VirtualTime implements Disposable {
 
   #clock(set: (at: number, wake: () => void, inBackground?: boolean) => Disposable): Clock {
     return clockOn({
-      // Whole milliseconds, as those of a machine.
-      now: () => EPOCH_MS + Math.floor(this.#ms),
+      now: () => EPOCH_MS + this.#ms,
       monotonic: () => this.#ms,
       turn: () => new Promise((resolve) => this.defer(resolve)),
       timer: (ms, wake, inBackground) => {

@@ -33,8 +33,8 @@ export async function readDefinitionFile(
 }
 
 /**
- * The same for a cluster file, with the regions of its network in place of the path of their file. What it uploads is relative to its folder, and below it: another person's file does not
- * upload files of its reader.
+ * The same for a cluster file, with the regions of its network in place of the path of their file. What it uploads is
+ * relative to its folder, and below it: another person's file does not upload files of its reader.
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export async function readClusterFile(path: string, argument = '--file'): Promise<Record<string, unknown>> {

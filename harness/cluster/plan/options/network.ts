@@ -76,7 +76,7 @@ export function networkFlag(value: string): z.input<typeof network> {
   throw new NotExpected(`Expected ${INTERNET}, or a round trip: ${DURATION_EXPECTED}.`);
 }
 
-/** The way back. */
-export function writtenNetwork({ latency, regions }: z.input<typeof network>): string {
-  return latency ?? String(regions);
+/** The way back, of what the command line can say. */
+export function writtenNetwork({ latency }: z.input<typeof network>): string {
+  return latency ?? INTERNET;
 }

@@ -193,23 +193,23 @@ test('a rule on the way back delays nothing that is on its way there', async () 
 });
 
 test('links that are slow by themselves delay all, and a fault adds to them until it ends', async () => {
-  const { time, arrived, links, send, begin } = pair(linksOf({ latencyMs: 35 }, '1'));
+  const { time, arrived, links, send, begin } = pair(linksOf({ latencyMs: 36 }, '1'));
   expect(links.idle).toBe(false);
   send('', { kind: 'dial' });
-  await time.advance(35);
+  await time.advance(36);
   send('a');
   send('b', { from: 'node-1' });
   await time.advance(20);
-  expect(arrived).toEqual(['35 ', '52.5 a', '52.5 b']);
+  expect(arrived).toEqual(['36 ', '54 a', '54 b']);
   await begin({ latencyMs: 100 });
   send('c');
   await time.advance(100);
-  expect(arrived.at(-1)).toBe('122.5 c');
+  expect(arrived.at(-1)).toBe('124 c');
   await links.end('rule');
   expect(await links.effect('rule')).toMatchObject({ 'bytes delayed': 1, 'connections delayed': 1 });
   send('d');
   await time.advance(20);
-  expect(arrived.at(-1)).toBe('172.5 d');
+  expect(arrived.at(-1)).toBe('174 d');
 });
 
 test('what is held back or lost by a fault is so on a slow link, too', async () => {

@@ -1,5 +1,5 @@
 /** The frames of a simulation as a file with a line each. */
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Among the logs of a cluster. */
@@ -32,7 +32,7 @@ export class FrameLog implements Disposable {
   }
 
   flush(): void {
-    writeSync(this.#file, this.#buffered);
+    writeFileSync(this.#file, this.#buffered);
     this.#buffered = '';
   }
 }

@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { cannotWrite, EXIT, interrupted, messageOf } from '../base/errors.ts';
+import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { formatMs, grouped } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { programPath } from '../base/machine/programs.ts';
@@ -161,7 +162,7 @@ function keep(result: SeedsRun, folder: string): void {
 
 /** One line, which a shell takes. */
 function lineOf({ command, kinds: [kind = ''] }: FailedSeed, style: ConsoleStyle): string {
-  return `${style.live ? CLEAR_LINE : ''}  ${command}   ${paint(style, 'red', `# ${kind}`)}`;
+  return `${style.live ? CLEAR_LINE : ''}  ${command}   ${paint(style, 'red', `# ${inLine(kind, LONG_LINE_MAX)}`)}`;
 }
 
 const CLEAR_LINE = '\r\u001b[2K';
@@ -171,7 +172,7 @@ const SEEDS_SHOWN = 8;
 function renderSeeds({ ran, of, failures, kinds }: SeedsRun, style: ConsoleStyle): string[] {
   const groups = Object.entries(kinds).map(([kind, seeds]) => {
     const more = seeds.length > SEEDS_SHOWN ? ` and ${seeds.length - SEEDS_SHOWN} more` : '';
-    return `  ${paint(style, 'red', '✖')} ${kind}: seed ${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`;
+    return `  ${paint(style, 'red', '✖')} ${inLine(kind, LONG_LINE_MAX)}: seed ${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`;
   });
   return [
     '',

@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { runSeeds } from '../../../harness/commands/run-seeds.ts';
 import type { DeterminismCheck, SeedsRun } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, startSvcnet } from '../svcnet.ts';
@@ -117,4 +118,36 @@ test('a seed that has no end is a failure, and the first failure ends the run', 
   expect(ended.code, ended.stderr).toBe(1);
   expect(ended.stdout).toContain('--seed 1 --driver simulated   # hung: no result within 5');
   expect(ended.stdout).toContain('0 of 1 runs passed, 1,000 seeds asked for');
+});
+
+test('what a job says about its failure stays in one line, without what moves the cursor', async () => {
+  const program = join(folder, 'job.mjs');
+  const message = 'no node\nis ready\u001b[2K';
+  writeFileSync(
+    program,
+    `console.log(${JSON.stringify(JSON.stringify({ error: { code: 'WAIT_TIMEOUT', message, hint: null } }))})`,
+  );
+  let told = '';
+  await runSeeds(
+    {
+      first: 1n,
+      last: 1n,
+      jobs: 1,
+      folder: join(folder, 'one'),
+      words: () => [],
+      command: (seed) => `svcnet run smoke --seed ${seed}`,
+      program,
+    },
+    {
+      stateDir: folder,
+      json: false,
+      style: { width: 80, colour: false, live: false },
+      width: 80,
+      signal: new AbortController().signal,
+      out: (text) => void (told += text),
+      note: () => undefined,
+    },
+  );
+  expect(told).toContain('svcnet run smoke --seed 1   # error: WAIT_TIMEOUT: no node is ready\\u001b[2K\n');
+  expect(told).not.toContain('\u001b');
 });

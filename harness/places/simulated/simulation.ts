@@ -22,8 +22,8 @@ const CONTENT_DIGITS = 16;
  * The line of each client from outside, in both directions. Without it requests would take no time, and a load that
  * begins the next one when the last one has ended would never come to the next instant.
  */
-const CLIENT_LATENCY_MS = 1;
-const CLIENT_BYTES_PER_MS = 1024;
+const CLIENT_LATENCY_MS = 2;
+const CLIENT_BYTES_PER_MS = 65_536;
 
 interface SimulationOptions {
   /** Name of the cluster. */

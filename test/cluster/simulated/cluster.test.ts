@@ -75,6 +75,13 @@ test('two simulations of one process do not disturb each other', async () => {
   await Promise.all(both.map((net) => net.stop()));
 });
 
+test('a client uploads tens of megabytes in a virtual second', async () => {
+  await using net = await start();
+  const before = net.clock.monotonic();
+  await net.node(0).bytes.upload(content(4_000_000));
+  expect(net.clock.monotonic() - before).toBeLessThan(400);
+});
+
 test('time passes only while someone waits for it', async () => {
   await using net = await start();
   const before = net.clock.monotonic();

@@ -38,8 +38,7 @@ export async function startInProcess({
   }
 
   async function answerTo(call: Call): Promise<string> {
-    const answered = known.find(call) ?? JSON.stringify(await work(() => computed(call)));
-    known.note(call, answered);
+    const answered = await known.answerTo(call, async () => JSON.stringify(await work(() => computed(call))));
     return `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},${answered.slice(1)}`;
   }
 

@@ -27,15 +27,20 @@ export class KnownAnswers {
   /** JSON of an object with the result or the error. */
   readonly #answers = new Map<string, string>();
 
-  /** @returns undefined: it has to be computed */
-  find(call: Call): string | undefined {
-    return isRead(call) ? this.#answers.get(keyOf(call)) : undefined;
-  }
-
-  /** Notes what a call was answered; nothing else is known any more if it may have changed the chain. */
-  note(call: Call, answer: string): void {
-    if (!isRead(call) || this.#answers.size >= ANSWERS_MAX) this.#answers.clear();
-    if (isRead(call)) this.#answers.set(keyOf(call), answer);
+  /** Calls take turns: nothing else changes the chain while one is computed. */
+  async answerTo(call: Call, compute: () => Promise<string>): Promise<string> {
+    if (!isRead(call)) {
+      // Also where it fails: it may have changed the chain before that.
+      this.#answers.clear();
+      return compute();
+    }
+    const key = keyOf(call);
+    const known = this.#answers.get(key);
+    if (known !== undefined) return known;
+    const answer = await compute();
+    if (this.#answers.size >= ANSWERS_MAX) this.#answers.clear();
+    this.#answers.set(key, answer);
+    return answer;
   }
 }
 

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { KnownAnswers } from '../../../../chain/engine/in-process/known.ts';
+
+const READ = { id: 1, method: 'eth_blockNumber', params: [] };
+
+test('an answer is forgotten when a call may have changed the chain, even one that failed', async () => {
+  const known = new KnownAnswers();
+  const answer = (text: string) => known.answerTo(READ, () => Promise.resolve(text));
+  expect([await answer('first'), await answer('second')]).toEqual(['first', 'first']);
+  const fails = known.answerTo({ id: 2, method: 'evm_mine', params: [] }, () =>
+    Promise.reject(new Error('broken')),
+  );
+  await expect(fails).rejects.toThrow('broken');
+  expect(await answer('third')).toBe('third');
+});
+
+test('a question about the pending block is always computed: its time is that of the call', async () => {
+  const known = new KnownAnswers();
+  const pending = { id: 1, method: 'eth_getBlockByNumber', params: ['pending', false] };
+  const answer = (text: string) => known.answerTo(pending, () => Promise.resolve(text));
+  expect([await answer('first'), await answer('second')]).toEqual(['first', 'second']);
+});

@@ -166,18 +166,17 @@ export async function openRunning(
   name: string | undefined,
   options: { readonly stateDir?: string; readonly clock?: Clock },
 ): Promise<ClusterParts> {
-  const { clock = MACHINE_CLOCK } = options;
+  const { clock: chosen = MACHINE_CLOCK } = options;
   const stateDir = resolve(options.stateDir ?? defaultStateDir());
   const record = findCluster(stateDir, name);
   const { phase, chain, timings, ephemeral, owner } = record;
   if (phase === 'starting' || chain === undefined || timings === undefined) {
     throw unfinishedError(stateDir, record);
   }
-  // In the owning process, restarted parts still live and die with it.
-  const driver = driverOf(stateDir, record, {
-    clock,
-    stopWithParent: ephemeral && owner.pid === process.pid,
-  });
+  // In the owning process, restarted parts still live and die with it; it alone has the time of a simulation.
+  const isOwner = ephemeral && owner.pid === process.pid;
+  const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: isOwner });
+  const clock = (isOwner ? driver.clock : undefined) ?? chosen;
   const context = { clock, stateDir, driver, ...uploadMemory() };
   return observed({
     ...context,

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
 import { regionOf, roundTripMs } from '../../../harness/places/links/regions.ts';
+import { loadScenario } from '../../../harness/run/catalogue.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 
 const HOUR_MS = 3_600_000;
 const stateDir = mkdtempSync(join(tmpdir(), 'svcnet-simulated-'));
@@ -39,6 +41,31 @@ test('a run of a seed is the same to the last frame, and that of another seed is
   expect(await live(7)).toEqual(first);
   expect(new Set(first).size).toBe(first.length);
   expect(await live(8)).not.toEqual(first);
+});
+
+test('scenarios run on a cluster that the test started, in its time, and leave it running', async () => {
+  const run = async () => {
+    await using net = await start({ name: 'given' });
+    const before = net.clock.monotonic();
+    const planned = planScenarios([await loadScenario('pause')], new Map([['hold', '2s']]));
+    const { driver, scenarios } = await runScenarios({
+      planned,
+      attachTo: net.name,
+      seed: 7n,
+      stateDir,
+      report: join(stateDir, 'given'),
+      name: 'given',
+      command: 'none',
+      signal: new AbortController().signal,
+    });
+    expect({ driver, scenarios }).toMatchObject({ driver: 'simulated', scenarios: [{ result: 'passed' }] });
+    const [{ durationMs } = { durationMs: 0 }] = scenarios;
+    expect(durationMs).toBeGreaterThan(2000);
+    expect(durationMs).toBeLessThanOrEqual(net.clock.monotonic() - before);
+    expect((await net.node(0).client.health()).status).toBe('ok');
+    return net.digest;
+  };
+  expect(await run()).toBe(await run());
 });
 
 test('a ping takes two round trips between the regions of two nodes: headers of its stream, then itself', async () => {

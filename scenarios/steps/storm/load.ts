@@ -113,6 +113,7 @@ export class StormLoad {
   async #lane(node: ClusterNode, lane: string): Promise<void> {
     const { parameters } = this.#context;
     const random = this.#context.random(`lane ${lane}`);
+    const pace = this.#context.random(`pace ${lane}`);
     for (let turn = 0; !this.#signal.aborted; turn++) {
       if (!node.running) {
         await this.#pause(AWAY_PAUSE_MS);
@@ -129,8 +130,10 @@ export class StormLoad {
         await this.#pause(IDLE_PAUSE_MS);
         continue;
       }
+      const nextAt = this.#clock.monotonic() + pace.below(2 * parameters.pace + 1);
       const outcome = await this.#do({ ...drawn, ...this.#place(lane, node) });
       if (outcome !== 'done') await this.#pause(IDLE_PAUSE_MS);
+      await this.#pause(nextAt - this.#clock.monotonic());
     }
   }
 

@@ -13,6 +13,11 @@ export const STORM_PARAMETERS = {
   'fault-for': parameter('duration', 4000, 'longest time that a fault lasts', { min: 1 }),
   sizes: parameter('sizes', [4096, 32_768, 262_144, 1_000_000], 'sizes of the uploads, drawn at random'),
   lanes: parameter('integer', 2, 'operations under way at once on each node', { min: 1 }),
+  pace: parameter(
+    'duration',
+    2000,
+    'from one operation of a lane to the next, on average, unless the first takes longer; 0: no pause',
+  ),
   reserve: parameter('integer', 4000, 'chunks that the reserve of a node is made for', { min: 100 }),
   chunks: parameter(
     'integer',

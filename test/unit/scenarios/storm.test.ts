@@ -1,5 +1,9 @@
+import { ClientError } from 'svcnet';
 import { expect, test } from 'vitest';
+import { seededRandom } from '../../../formats/random.ts';
 import type { FaultRequest } from '../../../harness/cluster/faults/fault.ts';
+import { Ledger } from '../../../harness/inspect/ledger/ledger.ts';
+import { VirtualTime } from '../../../harness/places/simulated/virtual-time.ts';
 import { plannedKills } from '../../../scenarios/steps/storm/drawn.ts';
 import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
@@ -53,3 +57,32 @@ test('a fault harms its nodes once, also one that is over at once, and one witho
   fault('f1', 80, ['node-0'], 90, { kind: 'churn', rounds: 3 });
   expect(harmed()).toEqual([4, 3, 2]);
 });
+
+test('a lane keeps its pace on average, however fast the network answers', async () => {
+  using time = new VirtualTime();
+  const fail = () => Promise.reject(new ClientError('no', { ...REFUSED, node: 'node-0' }));
+  const node = {
+    ...{ name: 'node-0', mode: 'light', flavour: 'svc', running: true, batch: 'ab'.repeat(32) },
+    ...{ bytes: { upload: fail }, files: { upload: fail }, chunks: { upload: fail }, tags: { create: fail } },
+    chequebook: { cheques: fail },
+  };
+  const context = {
+    cluster: { clock: time.outside, nodes: [node], node: () => node },
+    parameters: { lanes: 2, pace: 1000, sizes: [4096], chunks: 1_000_000 },
+    random: (stream: string) => seededRandom('1', stream),
+    ledger: new Ledger(),
+    signal: new AbortController().signal,
+    measure: (_key: unknown, work: () => Promise<unknown>) => work(),
+  } as unknown as StormContext;
+  using over = time.outside.deadline(60_000);
+  const load = new StormLoad(context, { durationMs: 60_000, signal: over.signal });
+  await time.during(load.drawn([]));
+  const lanes = Map.groupBy(load.begun, ({ lane }) => lane);
+  expect([...lanes.keys()].toSorted()).toEqual(['money', 'node-0/0', 'node-0/1']);
+  for (const lane of ['node-0/0', 'node-0/1']) {
+    expect(lanes.get(lane)?.length).toBeGreaterThan(45);
+    expect(lanes.get(lane)?.length).toBeLessThan(75);
+  }
+});
+
+const REFUSED = { class: 'http.503', method: 'POST', path: '/bytes', status: 503 } as const;

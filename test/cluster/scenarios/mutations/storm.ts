@@ -105,7 +105,7 @@ function history(as: (faults: readonly Fault[]) => readonly Fault[]): Lie {
   };
 }
 
-const CALM = { duration: '2s', faults: '', lanes: '1', sizes: '5000' };
+const CALM = { duration: '2s', faults: '', lanes: '1', pace: '0s', sizes: '5000' };
 /** Long enough for a message. */
 const TALK = { ...CALM, duration: '4s' };
 const SLOW = { ...CALM, faults: 'slow', 'fault-every': '300ms', 'fault-for': '500ms' };

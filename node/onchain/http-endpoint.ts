@@ -4,7 +4,6 @@
  * which halves the cost. The modules are loaded by name, `node:tls` only for an endpoint that needs it.
  */
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import { type HttpAnswer, HttpAnswerError, HttpAnswerReader } from '../../formats/ethereum/http-answer.ts';
 import { shownUrl } from '../../formats/shown-url.ts';
@@ -22,23 +21,12 @@ const ANSWER_SIZE_MAX = 64 * 1024 * 1024;
  */
 const KEEP_ALIVE_MS = 30_000;
 
-/** What is used of a socket. */
-export type ChainConnection = Duplex & {
-  setKeepAlive(on: boolean, afterMs: number): ChainConnection;
-  ref(): void;
-  unref(): void;
-};
-
 /**
  * @param endpoint http:// or https:// URL; user and password become basic authorisation
- * @param connect default: a socket
  * @throws TypeError for anything else
  */
-export function httpEndpoint(
-  endpoint: string,
-  connect: (to: URL) => ChainConnection = connectTo,
-): ChainEndpoint {
-  return new HttpEndpoint(endpointUrl(endpoint), connect);
+export function httpEndpoint(endpoint: string): ChainEndpoint {
+  return new HttpEndpoint(endpointUrl(endpoint));
 }
 
 function endpointUrl(endpoint: string): URL {
@@ -52,16 +40,14 @@ function endpointUrl(endpoint: string): URL {
 class HttpEndpoint implements ChainEndpoint {
   readonly shown: string;
   readonly #url: URL;
-  readonly #connect: (to: URL) => ChainConnection;
   /** Head of each request, up to the length of its body. */
   readonly #head: string;
   readonly #slots = new Slots(CONNECTIONS_MAX);
   /** Open connections that carry no request; the last one is the youngest. */
-  readonly #idle: ChainConnection[] = [];
+  readonly #idle: Socket[] = [];
 
-  constructor(url: URL, connect: (to: URL) => ChainConnection) {
+  constructor(url: URL) {
     this.#url = url;
-    this.#connect = connect;
     this.shown = shownUrl(url.href);
     this.#head = headOf(url);
   }
@@ -91,8 +77,8 @@ class HttpEndpoint implements ChainEndpoint {
     for (const socket of this.#idle.splice(0)) socket.destroy();
   }
 
-  #open(): ChainConnection {
-    const socket = this.#connect(this.#url);
+  #open(): Socket {
+    const socket = this.#connect();
     const leave = () => {
       const at = this.#idle.indexOf(socket);
       if (at !== -1) this.#idle.splice(at, 1);
@@ -106,7 +92,20 @@ class HttpEndpoint implements ChainEndpoint {
     return socket.on('data', stray).on('end', leave).on('close', leave).on('error', leave);
   }
 
-  async #attempt(socket: ChainConnection, body: string, signal: AbortSignal): Promise<string> {
+  #connect(): Socket {
+    const { protocol, hostname, port } = this.#url;
+    const host = hostname.replace(/^\[|\]$/g, '');
+    if (protocol === 'https:') {
+      const { connect } = process.getBuiltinModule('node:tls');
+      // TLS server names are for host names, not addresses.
+      const named = process.getBuiltinModule('node:net').isIP(host) === 0 ? { servername: host } : {};
+      return connect({ host, port: Number(port || 443), ALPNProtocols: ['http/1.1'], ...named });
+    }
+    const { connect } = process.getBuiltinModule('node:net');
+    return connect({ host, port: Number(port || 80), noDelay: true });
+  }
+
+  async #attempt(socket: Socket, body: string, signal: AbortSignal): Promise<string> {
     const answer = await this.#exchange(socket, body, signal).catch((error: unknown) => {
       throw error instanceof HttpAnswerError
         ? new ChainError('RPC_ERROR', error.message, { cause: error })
@@ -124,7 +123,7 @@ class HttpEndpoint implements ChainEndpoint {
   }
 
   /** Sends a request and reads its answer. The socket is idle afterwards, or gone. */
-  #exchange(socket: ChainConnection, body: string, signal: AbortSignal): Promise<HttpAnswer> {
+  #exchange(socket: Socket, body: string, signal: AbortSignal): Promise<HttpAnswer> {
     const reader = new HttpAnswerReader(ANSWER_SIZE_MAX);
     return new Promise((resolve, reject) => {
       const done = (answer: HttpAnswer) => {
@@ -171,16 +170,4 @@ function headOf({ host, pathname, search, username, password }: URL): string {
     lines.push(`authorization: Basic ${Buffer.from(credentials).toString('base64')}`);
   }
   return `${lines.join('\r\n')}\r\ncontent-length: `;
-}
-
-function connectTo({ protocol, hostname, port }: URL): Socket {
-  const host = hostname.replace(/^\[|\]$/g, '');
-  if (protocol === 'https:') {
-    const { connect } = process.getBuiltinModule('node:tls');
-    // TLS server names are for host names, not addresses.
-    const named = process.getBuiltinModule('node:net').isIP(host) === 0 ? { servername: host } : {};
-    return connect({ host, port: Number(port || 443), ALPNProtocols: ['http/1.1'], ...named });
-  }
-  const { connect } = process.getBuiltinModule('node:net');
-  return connect({ host, port: Number(port || 80), noDelay: true });
 }

@@ -11,12 +11,14 @@ import { Timers } from './timers.ts';
 
 /** First instant of every simulation. */
 const EPOCH_MS = 1_700_000_000_000;
-/** Turns of the event loop without work after which everything rests: streams need a few of them for an end. */
-const QUIET_TURNS = 4;
 /** Rounds of work in which time does not pass, after which something works without end. */
 const ROUNDS_MAX = 100_000;
 /** Requests of the runtime to the file system. */
 const FILE_WORK = /^(?:FSReq|CloseReq)/;
+/** What was put off to a later turn of the event loop. */
+const PUT_OFF = 'Immediate';
+/** Turns that simulations of this process wait for: nobody needs to wait for these. */
+let turns = 0;
 
 /** A simulation cannot go on. */
 export class StandstillError extends Error {
@@ -167,13 +169,14 @@ export class VirtualTime implements Disposable {
 
   /** Runs all work, and what it brings about; then the real requests, one by one, with what follows from each. */
   async #settle(): Promise<void> {
-    for (let quiet = 0; quiet < QUIET_TURNS && !this.#closed; ) {
+    while (!this.#closed) {
+      turns++;
       await new Promise(setImmediate);
+      turns--;
       if (this.#work.length > 0) this.#round();
-      else if (process.getActiveResourcesInfo().some((resource) => FILE_WORK.test(resource))) quiet = 0;
-      else if (++quiet < QUIET_TURNS || this.#real.length === 0) continue;
+      else if (isBusy()) continue;
+      else if (this.#real.length === 0) return;
       else await this.#real.shift()?.();
-      quiet = 0;
     }
   }
 
@@ -191,4 +194,14 @@ export class VirtualTime implements Disposable {
   #halt(error: StandstillError): void {
     for (const tell of this.#onStandstill) tell(error);
   }
+}
+
+/** Whether the runtime has something under way that goes on in a later turn: an end of a stream needs a few of them. */
+function isBusy(): boolean {
+  let putOff = 0;
+  for (const resource of process.getActiveResourcesInfo()) {
+    if (resource === PUT_OFF) putOff++;
+    else if (FILE_WORK.test(resource)) return true;
+  }
+  return putOff > turns;
 }

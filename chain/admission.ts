@@ -21,14 +21,17 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** What is known of who asks. */
+export type Asking = Pick<IncomingMessage, 'headers'>;
+
 export interface Admission {
   /** For the control endpoint, which asks for the token whatever the command. */
-  controlRefusal(request: IncomingMessage): Refusal | undefined;
+  controlRefusal(request: Asking): Refusal | undefined;
   /** For the JSON-RPC endpoint, before a method is known. */
-  rpcRefusal(request: IncomingMessage): Refusal | undefined;
-  hasToken(request: IncomingMessage): boolean;
+  rpcRefusal(request: Asking): Refusal | undefined;
+  hasToken(request: Asking): boolean;
   /** Headers with which a browser shows the answer to the page that has asked; none for programs. */
-  pageHeaders(request: IncomingMessage): Readonly<Record<string, string>>;
+  pageHeaders(request: Asking): Readonly<Record<string, string>>;
 }
 
 const HOST_REFUSED: Refusal = {
@@ -53,7 +56,7 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
   const pages = new Set(origins.map((origin) => origin.toLowerCase()));
   const expected = digestOf(token);
 
-  function given({ headers }: IncomingMessage): 'none' | 'right' | 'wrong' {
+  function given({ headers }: Asking): 'none' | 'right' | 'wrong' {
     const text = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
     if (text === undefined) return 'none';
     return timingSafeEqual(digestOf(text), expected) ? 'right' : 'wrong';
@@ -96,7 +99,7 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
 }
 
 /** Some requests of pages have no origin, but newer browsers say how the page's site relates to ours. */
-function isForeignRead({ headers }: IncomingMessage): boolean {
+function isForeignRead({ headers }: Asking): boolean {
   const site = headers['sec-fetch-site'];
   return site === 'cross-site' || site === 'same-site';
 }

@@ -6,13 +6,13 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
-import type { Admission } from '../admission.ts';
+import type { Admission, Asking } from '../admission.ts';
 import type { Upstream } from '../engine/ipc.ts';
 import { type Listen, listen as listenOnSocket, reachableHost } from '../listen.ts';
 import { ActiveFault, type GateFault, isWrong, type RpcFault } from './faults.ts';
 import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, mayRewrite, whyNot } from './methods.ts';
 
-/** Limit on a request's body, that of Anvil itself. */
+/** Limit on a request's body, bytes: that of Anvil itself. */
 const BODY_SIZE_MAX = 2_097_152;
 /** Error code of public endpoints when a limit is exceeded. */
 const LIMIT_EXCEEDED = -32_005;
@@ -42,6 +42,12 @@ export interface Gate {
   readonly met: ReadonlyMap<string, number>;
   /** @param id of the fault; a known id replaces that fault @param fault undefined: ends it */
   setFault(id: string, fault: GateFault | undefined): void;
+  /**
+   * What a POST is answered, for code of this process: the same without a connection.
+   * @param url that of the gate, and the client's name as its path
+   * @throws Error with code `ECONNRESET` where the connection would break; the signal's reason
+   */
+  ask(url: URL, text: string, left: AbortSignal): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -79,17 +85,23 @@ export async function startGate(
     return { client, count, faults: [...active.values()].filter(isMet), answer, ask };
   }
 
+  async function take(request: Request, answer: Answer): Promise<void> {
+    const refusal = admission.rpcRefusal(request);
+    if (refusal !== undefined) return answer.error(refusal.status, REFUSED, refusal.message);
+    const passing = passingOf(request.path.slice(1), answer);
+    await pass(passing, request, { withToken: admission.hasToken(request), onRewrite });
+  }
+
   async function serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const answer = answerTo(outgoing, admission.pageHeaders(incoming));
-    const refusal = admission.rpcRefusal(incoming);
-    if (refusal !== undefined) {
+    const { method, headers, url: path = '/' } = incoming;
+    const pageHeaders = admission.pageHeaders(incoming);
+    const answer = answerTo(outgoing, pageHeaders);
+    if (method === 'POST' || admission.rpcRefusal(incoming) !== undefined) {
+      await take({ headers, path, body: () => read(incoming) }, answer);
+      // What it has not read.
       incoming.resume();
-      answer.error(refusal.status, REFUSED, refusal.message);
-    } else if (incoming.method === 'OPTIONS') {
-      outgoing.writeHead(204, answer.headers).end();
-    } else if (incoming.method === 'POST') {
-      const passing = passingOf((incoming.url ?? '/').slice(1), answer);
-      await pass(passing, incoming, { withToken: admission.hasToken(incoming), onRewrite });
+    } else if (method === 'OPTIONS') {
+      outgoing.writeHead(204, pageHeaders).end();
     } else {
       incoming.resume();
       answer.error(405, INVALID_REQUEST, 'this is a JSON-RPC endpoint: POST a call', {
@@ -98,6 +110,7 @@ export async function startGate(
     }
   }
 
+  const inProcess = callers(take);
   const server = createServer((incoming, outgoing) => {
     void serve(incoming, outgoing).catch(() => outgoing.destroy());
   });
@@ -122,8 +135,10 @@ export async function startGate(
       // Requests already waiting on an open connection saw the endpoint before the fault.
       if (of.fault.kind === 'down') server.closeIdleConnections();
     },
+    ask: (url, text, left) => inProcess.ask(url, text, left),
     async close() {
       for (const fault of active.values()) fault.end();
+      inProcess.cut();
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
       await closed;
@@ -131,13 +146,21 @@ export async function startGate(
   };
 }
 
+/** What is asked. */
+interface Request extends Asking {
+  readonly path: string;
+  /** @returns undefined: it is too large */
+  body(): Promise<string | undefined>;
+}
+
 /** What a client is answered. */
 interface Answer {
-  readonly headers: Readonly<Record<string, string>>;
   /** Aborted when the client has left. */
   readonly left: AbortSignal;
   text(text: string): void;
   error(status: number, code: number, message: string, more?: Readonly<Record<string, string>>): void;
+  /** Breaks the connection. */
+  cut(): void;
 }
 
 function answerTo(outgoing: ServerResponse, more: Readonly<Record<string, string>>): Answer {
@@ -145,14 +168,44 @@ function answerTo(outgoing: ServerResponse, more: Readonly<Record<string, string
   outgoing.once('close', () => leaving.abort(new Error('the client has left')));
   const headers = { 'content-type': 'application/json', ...more };
   return {
-    headers: more,
     left: leaving.signal,
     text: (text) => outgoing.writeHead(200, headers).end(text),
     error: (status, code, message, others = {}) =>
-      outgoing
-        .writeHead(status, { ...headers, ...others })
-        .end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })),
+      outgoing.writeHead(status, { ...headers, ...others }).end(errorText(code, message)),
+    cut: () => outgoing.destroy(),
   };
+}
+
+/** Those who ask without a connection. */
+function callers(take: (request: Request, answer: Answer) => Promise<void>) {
+  const cuts = new Set<() => void>();
+  return {
+    /** As if the connections of all broke. */
+    cut() {
+      for (const cut of cuts) cut();
+    },
+    async ask({ host, pathname: path }: URL, text: string, left: AbortSignal): Promise<string> {
+      left.throwIfAborted();
+      const { promise, resolve, reject } = Promise.withResolvers<string>();
+      const leave = () => reject(left.reason as Error);
+      const cut = () => reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
+      left.addEventListener('abort', leave, { once: true });
+      cuts.add(cut);
+      const body = async () => (Buffer.byteLength(text) > BODY_SIZE_MAX ? undefined : text);
+      const error: Answer['error'] = (_status, code, message) => resolve(errorText(code, message));
+      take({ headers: { host }, path, body }, { left, text: resolve, error, cut }).catch(cut);
+      try {
+        return await promise;
+      } finally {
+        cuts.delete(cut);
+        left.removeEventListener('abort', leave);
+      }
+    },
+  };
+}
+
+function errorText(code: number, message: string): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } });
 }
 
 interface Passing {
@@ -167,7 +220,7 @@ interface Passing {
 
 async function pass(
   { client, count, faults, answer, ask }: Passing,
-  incoming: IncomingMessage,
+  request: Request,
   { withToken, onRewrite }: { readonly withToken: boolean; readonly onRewrite: () => void },
 ): Promise<void> {
   count.requests++;
@@ -182,10 +235,10 @@ async function pass(
   const down = faults.find(({ of }) => of.fault.kind === 'down');
   if (down !== undefined) {
     noteMet(down);
-    incoming.socket.destroy();
+    answer.cut();
     return;
   }
-  const asked = await callsIn(incoming, answer);
+  const asked = await callsIn(request, answer);
   if (asked === undefined) return;
   const { calls, isBatch } = asked;
   const refuse = (refusalOf: (call: Call) => object) => {
@@ -206,7 +259,7 @@ async function pass(
     noteMet(one);
     await one.delay(fault.ms);
     // Clients that gave up ask again: the calls they left must not all reach the chain at once when the fault ends.
-    if (incoming.socket.destroyed) return;
+    if (answer.left.aborted) return;
   }
   // Some may have ended meanwhile.
   const left = faults.filter(({ isOver }) => !isOver);
@@ -240,10 +293,10 @@ async function pass(
 
 /** @returns undefined: it holds no calls, and the client has been told so */
 async function callsIn(
-  incoming: IncomingMessage,
+  request: Request,
   answer: Answer,
 ): Promise<{ readonly calls: readonly Call[]; readonly isBatch: boolean } | undefined> {
-  const body = await read(incoming);
+  const body = await request.body();
   if (body === undefined) {
     answer.error(413, INVALID_REQUEST, `a request of more than ${BODY_SIZE_MAX} bytes`, {
       connection: 'close',
@@ -252,7 +305,7 @@ async function callsIn(
   }
   let asked: unknown;
   try {
-    asked = JSON.parse(body.toString('utf8'));
+    asked = JSON.parse(body);
   } catch (error) {
     answer.error(200, NOT_JSON, error instanceof Error ? error.message : String(error));
     return undefined;
@@ -268,16 +321,13 @@ async function callsIn(
 }
 
 /** @returns undefined: it is too large */
-async function read(incoming: IncomingMessage): Promise<Buffer | undefined> {
+async function read(incoming: IncomingMessage): Promise<string | undefined> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > BODY_SIZE_MAX) {
-      incoming.resume();
-      return undefined;
-    }
+    if (size > BODY_SIZE_MAX) return undefined;
     parts.push(part);
   }
-  return Buffer.concat(parts);
+  return Buffer.concat(parts).toString('utf8');
 }

@@ -66,25 +66,26 @@ export function serveInMemory(
   };
 }
 
-/** For code that is simulated itself. @throws Error with code `ECONNREFUSED` */
-export function connectInMemory(host: string, port: number, carry?: Carry): MemorySocket {
-  const [here, there] = MemorySocket.pair(carry);
-  find(host, port).server.emit('connection', there);
-  return here;
-}
-
 function find(host: string, port: number): Served {
   const served = servers.get(`${host}:${port}`);
-  if (served === undefined) throw systemError('ECONNREFUSED', `connect ECONNREFUSED ${host}:${port}`);
+  if (served === undefined) throw refusedBy(`${host}:${port}`);
   return served;
 }
 
-function connectFromOutside(host: string, port: number): MemorySocket {
-  const { clients } = find(host, port);
+/** What whoever connects to an address is told where nobody listens. */
+export function refusedBy(address: string): Error {
+  return systemError('ECONNREFUSED', `connect ECONNREFUSED ${address}`);
+}
+
+/** @throws Error with code `ECONNREFUSED` */
+function connect(host: string, port: number): MemorySocket {
+  const { server, clients } = find(host, port);
   const client = clients.begin();
   const end = () => client[Symbol.dispose]();
+  const [here, there] = MemorySocket.pair(clients.carry);
+  server.emit('connection', there);
   // An agent is told `agentRemove` when a connection has become one of WebSockets.
-  return connectInMemory(host, port, clients.carry).once('close', end).once('agentRemove', end);
+  return here.once('close', end).once('agentRemove', end);
 }
 
 /** For clients of undici: reaches servers in memory, and all others as the given options say. */
@@ -96,7 +97,7 @@ export function connectorFor(options: buildConnector.BuildOptions = {}): buildCo
     process.nextTick(() => {
       try {
         // What undici uses of a socket is what every duplex has.
-        const socket: Duplex = connectFromOutside(target.hostname, Number(target.port || PORT_OF_HTTP));
+        const socket: Duplex = connect(target.hostname, Number(target.port || PORT_OF_HTTP));
         done(null, socket as Parameters<buildConnector.Callback>[1] & Duplex);
       } catch (error) {
         done(error as Error, null);
@@ -113,7 +114,7 @@ export class MemoryAgent extends Agent {
   ): undefined {
     process.nextTick(() => {
       try {
-        done?.(null, connectFromOutside(host ?? '', Number(port ?? PORT_OF_HTTP)));
+        done?.(null, connect(host ?? '', Number(port ?? PORT_OF_HTTP)));
       } catch (error) {
         // Its own type asks for a socket besides.
         done?.(error as Error, undefined as never);

@@ -13,9 +13,11 @@ export interface SimulatedChain {
 
 /** Says that it is ready in its log, as one in a process of its own would. */
 export async function startSimulatedChain(
-  { time, listen, hostName }: Pick<Simulation, 'time' | 'listen'> & { hostName: string },
+  simulation: Simulation,
   { options, log: file }: ChainPart,
 ): Promise<SimulatedChain> {
+  const { time, listen } = simulation;
+  const hostName = simulation.hostName('chain');
   const log = (line: string) => appendFileSync(file, `${line}\n`);
   const { chain: given, gate, steady, controlPort } = parseOptions(JSON.stringify(options));
   const at = {
@@ -27,10 +29,12 @@ export async function startSimulatedChain(
   const chain = await time.during(
     startLocalChain({ ...given, ...at, engine: 'in-process', allowedHosts: [hostName], log }),
   );
+  const offer = simulation.offerChain(chain.gate);
   const control = await startControl({ chain, gate, steady }, { host: hostName, port: controlPort, listen });
   log(readyLine({ chain, gate }, control));
   return {
     async stop() {
+      offer[Symbol.dispose]();
       await control.close();
       await chain.stop();
     },

@@ -129,8 +129,7 @@ export class SimulatedDriver implements Driver {
     }
     if (part.kind !== 'chain') throw new HarnessError('PROCESS_FAILED', 'simulated nodes need no link proxy');
     mkdirSync(dirname(part.log), { recursive: true, mode: 0o700 });
-    const { time, listen } = simulation;
-    running.chain = await startSimulatedChain({ time, listen, hostName: simulation.hostName('chain') }, part);
+    running.chain = await startSimulatedChain(simulation, part);
     return { handle: { chain: 1 } };
   }
 

@@ -2,17 +2,17 @@
 import { createHash, hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
+import type { Gate } from '../../../chain/gate/gate.ts';
 import { seededRandom } from '../../../formats/random.ts';
+import { shownUrl } from '../../../formats/shown-url.ts';
 import { createApiServer } from '../../../node/api/listen.ts';
-import { httpEndpoint } from '../../../node/onchain/http-endpoint.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
-import { connectInMemory, memoryHost, serveInMemory } from '../../base/memory/servers.ts';
+import { memoryHost, refusedBy, serveInMemory } from '../../base/memory/servers.ts';
 import { EmbeddedHost } from '../embedded/host.ts';
 import { linksOf, type NetworkShape } from '../links/regions.ts';
 import { FrameLog } from './frame-log.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-const HTTP_PORT = 80;
 /** First of the ports that are given to servers that ask for any. */
 const FIRST_PORT = 8545;
 /** Of a digest, to tell the contents of two frames apart. */
@@ -42,6 +42,7 @@ export class Simulation implements AsyncDisposable {
   readonly #options: SimulationOptions;
   readonly #starts = new Map<string, number>();
   readonly #serving = new Set<Disposable>();
+  readonly #gates = new Map<string, Gate>();
   readonly #frames = createHash('sha256');
   readonly #frameLog: FrameLog | undefined;
   #port = FIRST_PORT;
@@ -59,8 +60,7 @@ export class Simulation implements AsyncDisposable {
         random: seededRandom(seed, node, String(this.#countStart(node))),
         defer: time.defer,
         readText: (path) => time.real(() => readFile(path, 'utf8')),
-        chain: (url) =>
-          httpEndpoint(url, ({ hostname, port }) => connectInMemory(hostname, Number(port || HTTP_PORT))),
+        chain: (url) => this.#endpoint(new URL(url)),
         listen: async (listener, address, deps) => {
           const api = createApiServer(listener, deps);
           const port = Number(address.slice(address.lastIndexOf(':') + 1));
@@ -84,6 +84,13 @@ export class Simulation implements AsyncDisposable {
   /** Of a part of it. */
   hostName(part: string): string {
     return memoryHost(part, this.#options.name);
+  }
+
+  /** Nodes reach it at the host of its URL, until disposed. */
+  offerChain(gate: Gate): Disposable {
+    const { host } = new URL(gate.url);
+    this.#gates.set(host, gate);
+    return { [Symbol.dispose]: () => void this.#gates.delete(host) };
   }
 
   /** Opens a server of a part: `Listen` of the chain. */
@@ -116,6 +123,19 @@ export class Simulation implements AsyncDisposable {
       this.#serving.delete(serving);
     });
     return serving;
+  }
+
+  /** Nodes ask their chain once a block each: without a connection that costs a tenth. */
+  #endpoint(url: URL) {
+    return {
+      shown: shownUrl(url.href),
+      post: async (text: string, signal: AbortSignal) => {
+        const gate = this.#gates.get(url.host);
+        if (gate === undefined) throw refusedBy(url.host);
+        return gate.ask(url, text, signal);
+      },
+      close: () => undefined,
+    };
   }
 
   #note({ kind, from, to, protocolId, bytes }: MemoryFrame): void {

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'undici';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createAdmission } from '../../../chain/admission.ts';
+import type { GateFault } from '../../../chain/gate/faults.ts';
 import { type Gate, startGate } from '../../../chain/gate/gate.ts';
 import { systemClock } from '../../../formats/clock.ts';
 
@@ -149,6 +150,74 @@ async function post(headers: Record<string, string>, body = call(7)): Promise<[n
   const { error } = (text.startsWith('echo') ? {} : JSON.parse(text)) as { error?: { message: string } };
   return [answer.statusCode, error?.message ?? text, answer.headers['access-control-allow-origin']];
 }
+
+interface Situation {
+  readonly fault?: GateFault['fault'];
+  readonly body?: string;
+  readonly host?: string;
+  readonly chainDown?: true;
+}
+
+test.for<readonly [string, Situation]>([
+  ['a call', {}],
+  ['a batch', { body: `[${call(1)},${call(2)}]` }],
+  ['what is not JSON', { body: '{' }],
+  ['what is no call', { body: '[]' }],
+  ['a call that needs the token', { body: call(1, 'evm_mine') }],
+  ['a body that is too large', { body: `"${' '.repeat(2 ** 21)}"` }],
+  ['a host name that is not allowed', { host: 'evil.example' }],
+  ['an endpoint that is down', { fault: { kind: 'down' } }],
+  ['an endpoint that refuses', { fault: { kind: 'error', percent: 50 } }],
+  ['an endpoint that is slow', { fault: { kind: 'slow', ms: 5 } }],
+  ['a chain that has ended', { chainDown: true }],
+])(
+  'code of this process is answered as over HTTP: %s',
+  async ([, { fault, body, host, chainDown = false }]) => {
+    isDown = chainDown;
+    if (fault !== undefined) gate.setFault('f1', { client: undefined, fault });
+    const headers = host === undefined ? {} : { host };
+    const ways: Record<string, () => Promise<string>> = {
+      'over-http': async () =>
+        (
+          await request(`${gate.url}/over-http`, { method: 'POST', headers, body: body ?? call(7) })
+        ).body.text(),
+      directly: () =>
+        gate.ask(
+          new URL(`http://${host ?? 'chain'}/directly`),
+          body ?? call(7),
+          new AbortController().signal,
+        ),
+    };
+    const outcomes: unknown[] = [];
+    for (const [client, way] of Object.entries(ways)) {
+      seen = [];
+      const told: string[] = [];
+      for (let asked = 0; asked < 2; asked++) told.push(await way().catch(() => 'no answer'));
+      outcomes.push({ told, seen, count: gate.counts.get(client) });
+    }
+    expect(outcomes[1]).toEqual(outcomes[0]);
+  },
+);
+
+test('code of this process that leaves is told so at once, and asks nothing later', async () => {
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 600_000 } });
+  const client = new AbortController();
+  const answer = gate.ask(new URL('http://chain/node-0'), call(1), client.signal);
+  await vi.waitFor(() => expect(Object.fromEntries(gate.met)).toEqual({ f1: 1 }), { timeout: 10_000 });
+  client.abort(new Error('left'));
+  await expect(answer).rejects.toThrow('left');
+  gate.setFault('f1', undefined);
+  expect(await ask('node-0', call(2))).toBe(`echo ${call(2)}`);
+  expect(seen).toEqual([call(2)]);
+});
+
+test('code of this process that waits for an answer gets none when the gate closes', async () => {
+  gate.setFault('f1', { client: 'node-0', fault: { kind: 'slow', ms: 600_000 } });
+  const answer = gate.ask(new URL('http://chain/node-0'), call(1), new AbortController().signal);
+  answer.catch(() => undefined);
+  await gate.close();
+  await expect(answer).rejects.toMatchObject({ code: 'ECONNRESET' });
+});
 
 test('a page may call only from an origin of the list, and under a name that is allowed', async () => {
   const refused = expect.stringContaining('origin not allowed') as string;

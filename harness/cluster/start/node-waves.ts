@@ -3,7 +3,6 @@
  * ready. If there are many nodes, the first ones show whether the machine can cope.
  */
 
-import { availableParallelism } from 'node:os';
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
@@ -17,6 +16,8 @@ const NAMES_SHOWN = 3;
 
 export interface WaveDeps {
   readonly clock: Clock;
+  /** That the nodes share; any number of them for nodes that need no time. */
+  readonly processors: number;
   /** For all nodes to be ready. */
   readonly limitMs: number;
   readonly launch: (node: ClusterNode) => Promise<void>;
@@ -32,9 +33,8 @@ export interface WaveDeps {
  */
 export async function startInWaves(
   nodes: readonly ClusterNode[],
-  { clock, limitMs, launch, onReady, onProgress, signal }: WaveDeps,
+  { clock, processors, limitMs, launch, onReady, onProgress, signal }: WaveDeps,
 ): Promise<void> {
-  const processors = availableParallelism();
   const pilots = pilotCount(nodes.length, processors);
   const waiting = new Set(nodes.map(({ name }) => name));
   const watch = stopwatch(clock);

@@ -3,10 +3,12 @@
  * goes wrong, a failed start leaves nothing running.
  */
 
+import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';
 import { plainHex } from '../../client/json.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 import { haltAll } from '../../places/halt.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
@@ -315,6 +317,8 @@ async function startNodesOnce(
   if (routes.length > 0) await startLinkProxy(context, routes, launched);
   await startInWaves(nodes, {
     clock: context.clock,
+    // What happens in virtual time must not depend on the machine.
+    processors: DRIVER_FACTS[context.driver.name].simulated ? Infinity : availableParallelism(),
     limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
     async launch(node) {
       throwIfInterrupted(signal);

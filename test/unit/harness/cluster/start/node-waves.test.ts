@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { expect, test } from 'vitest';
 import type { HarnessError } from '../../../../../harness/base/errors.ts';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
@@ -8,9 +7,12 @@ import type { StartProgress } from '../../../../../harness/cluster/start/start-c
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 const MANY = 200;
-const PILOTS = pilotCount(MANY, availableParallelism());
+const PROCESSORS = 2;
+const PILOTS = pilotCount(MANY, PROCESSORS);
 
 interface Limits {
+  /** Default: two. */
+  readonly processors?: number;
   readonly limitMs: number;
   /** Virtual time in which a node becomes ready. */
   readonly nodeMs: number;
@@ -18,7 +20,10 @@ interface Limits {
   readonly broken?: string;
 }
 
-async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, broken }: Limits) {
+async function start(
+  modes: readonly ClusterNode['mode'][],
+  { processors = PROCESSORS, limitMs, nodeMs, broken }: Limits,
+) {
   const clock = new ManualClock();
   const launched: string[] = [];
   const served: string[] = [];
@@ -40,6 +45,7 @@ async function start(modes: readonly ClusterNode['mode'][], { limitMs, nodeMs, b
   const told: StartProgress[] = [];
   const ended = startInWaves(nodes, {
     clock,
+    processors,
     limitMs,
     async launch({ name }) {
       await Promise.resolve();
@@ -82,6 +88,13 @@ test('of many nodes, only as many start at once as keep the processors busy, beg
   expect(most).toBe(PILOTS);
   expect(launched.slice(0, 2)).toEqual([`node-${MANY - 1}`, 'node-1']);
   expect(launched.toSorted()).toEqual(modes.map((_, index) => `node-${index}`).toSorted());
+});
+
+test('nodes that need no processor are all started at once, however many', async () => {
+  const modes = Array.from({ length: MANY }, () => 'full' as const);
+  const { most, error } = await start(modes, { processors: Infinity, limitMs: 60_000, nodeMs: 1000 });
+  expect(error).toBeUndefined();
+  expect(most).toBe(MANY);
 });
 
 test('a start that cannot finish in time ends after the first nodes, with their pace and the number that would fit', async () => {

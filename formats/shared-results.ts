@@ -35,6 +35,19 @@ export class SharedResults {
   readonly chunks = new ResultTable(CHUNK_SLOTS, { inputMax: CHUNK_INPUT_MAX, result: CHUNK_RESULT });
   /** Signature, digest → who signed. */
   readonly signers = new ResultTable(SIGNATURE_SLOTS, { inputMax: SIGNATURE_INPUT, result: SIGNER_SIZE });
+  readonly #texts = new Map<string, { readonly text: string; readonly meaning: unknown }>();
+
+  /**
+   * What a text says that all nodes read when they start: computed once, kept for the latest text of a kind.
+   * @param kind always read in the same way @param read gives what no node changes @throws what `read` throws
+   */
+  meaningOf<T>(kind: string, text: string, read: (text: string) => T): T {
+    const last = this.#texts.get(kind);
+    if (last?.text === text) return last.meaning as T;
+    const meaning = read(text);
+    this.#texts.set(kind, { text, meaning });
+    return meaning;
+  }
 }
 
 /** The latest result of each slot. The first four bytes of the input determine the slot. */

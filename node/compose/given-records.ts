@@ -1,42 +1,58 @@
 import { toHex } from '../../formats/crypto/hex.ts';
+import { SharedResults } from '../../formats/shared-results.ts';
 import { type NodeOptions, OptionError } from '../options.ts';
 import { parseRecords } from '../p2p/address/record-file.ts';
 import { decodeUnderlays, peerIdOf } from '../p2p/address/underlay.ts';
 import type { AddressRecord } from '../p2p/host.ts';
 import type { Foundation } from './foundation.ts';
 
-/** Records of peers that the node starts with. @throws OptionError */
-export async function givenRecords(
-  { 'peer-records': path }: Pick<NodeOptions, 'peer-records'>,
-  { platform, networkId }: Pick<Foundation, 'platform' | 'networkId'>,
-): Promise<readonly AddressRecord[]> {
-  if (path === '') return [];
-  try {
-    return parseRecords(await platform.readText(path), networkId);
-  } catch (cause) {
-    throw new OptionError(`--peer-records ${path}: ${(cause as Error).message}`, { cause });
-  }
+interface Place {
+  readonly overlay: string;
+  /** Multiaddresses. */
+  readonly underlays: readonly string[];
 }
 
-/**
- * Listen addresses of the nodes in these records, by transport identity: nodes known from the start need not
- * be asked. Read when first needed.
- * @param holds whether the record of an overlay is still the one that was given
- */
-export function whereGiven(
-  given: readonly AddressRecord[],
-  holds: (overlayHex: string) => boolean,
-): (remoteId: string) => readonly string[] | undefined {
-  let places: Map<string, { overlay: string; underlays: readonly string[] }> | undefined;
-  return (remoteId) => {
-    places ??= new Map(
-      given.flatMap(({ overlay, underlay }) => {
+/** Records of peers that a node starts with. They never change: nodes of one process share them. */
+export class GivenRecords {
+  readonly records: readonly AddressRecord[];
+  readonly #byOverlay: ReadonlyMap<string, AddressRecord>;
+  #places: ReadonlyMap<string, Place> | undefined;
+
+  constructor(records: readonly AddressRecord[]) {
+    this.records = records;
+    this.#byOverlay = new Map(records.map((record) => [toHex(record.overlay), record]));
+  }
+
+  /** Of this overlay. */
+  of(overlayHex: string): AddressRecord | undefined {
+    return this.#byOverlay.get(overlayHex);
+  }
+
+  /** Where the node with this transport identity listens: nodes known from the start need not be asked. */
+  placeOf(remoteId: string): Place | undefined {
+    // Read when first needed.
+    this.#places ??= new Map(
+      this.records.flatMap(({ overlay, underlay }) => {
         const underlays = decodeUnderlays(underlay);
         const id = peerIdOf(underlays[0] ?? '');
         return id === undefined ? [] : [[id, { overlay: toHex(overlay), underlays }]];
       }),
     );
-    const place = places.get(remoteId);
-    return place !== undefined && holds(place.overlay) ? place.underlays : undefined;
-  };
+    return this.#places.get(remoteId);
+  }
+}
+
+/** Records that the node was started with, perhaps none. @throws OptionError */
+export async function givenRecords(
+  { 'peer-records': path }: Pick<NodeOptions, 'peer-records'>,
+  { platform, networkId }: Pick<Foundation, 'platform' | 'networkId'>,
+): Promise<GivenRecords> {
+  if (path === '') return new GivenRecords([]);
+  const read = (text: string) => new GivenRecords(parseRecords(text, networkId));
+  try {
+    const text = await platform.readText(path);
+    return SharedResults.current()?.meaningOf(`records of network ${networkId}`, text, read) ?? read(text);
+  } catch (cause) {
+    throw new OptionError(`--peer-records ${path}: ${(cause as Error).message}`, { cause });
+  }
 }

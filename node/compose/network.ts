@@ -8,7 +8,8 @@ import { paymentTerms } from '../accounting/terms.ts';
 import { createWarmUp, type WarmUp } from '../neighbourhood/warmup.ts';
 import type { NodeOptions } from '../options.ts';
 import { ADDRESS_BOOK, createAddressBook } from '../p2p/address/address-book.ts';
-import type { AddressBook, AddressRecord, Host } from '../p2p/host.ts';
+import type { Host } from '../p2p/host.ts';
+import type { HostDeps, HostOptions } from '../p2p/host-options.ts';
 import { createHive } from '../protocols/hive/hive.ts';
 import { createPingpong, type Pingpong } from '../protocols/pingpong/pingpong.ts';
 import { createPricing, type Pricing } from '../protocols/pricing/pricing.ts';
@@ -16,7 +17,7 @@ import { createPseudosettle, type Pseudosettle } from '../protocols/pseudosettle
 import { createSwap, type SwapProtocol } from '../protocols/swap/swap.ts';
 import { createKademlia, type Kademlia } from '../topology/kademlia.ts';
 import type { Foundation } from './foundation.ts';
-import { whereGiven } from './given-records.ts';
+import type { GivenRecords } from './given-records.ts';
 import type { Money } from './money.ts';
 
 export interface Network {
@@ -34,22 +35,25 @@ export interface Network {
 
 export interface NetworkDeps extends Foundation {
   /** Records of peers to start with, possibly including one of this node. */
-  readonly given: readonly AddressRecord[];
+  readonly given: GivenRecords;
   readonly money: Money;
   /** The storage radius that most peers report; undefined while none has. */
   readonly networkRadius: () => number | undefined;
 }
 
 export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
-  const { clock, random, metrics, module, store, parts, networkId, serving } = deps;
+  const { clock, random, metrics, module, store, parts, networkId, serving, given } = deps;
   const addressBook = createAddressBook(store.state(ADDRESS_BOOK), {
     inUse: (id) => host.peer(id) !== undefined || (accounting.balance(id)?.balance ?? 0n) !== 0n,
-    given: deps.given.filter(({ overlay }) => !equalBytes(overlay, deps.overlay)),
+    given: given.records.filter(({ overlay }) => !equalBytes(overlay, deps.overlay)),
   });
-  const given = new Map(deps.given.map(({ overlay, timestamp }) => [toHex(overlay), timestamp]));
-  const isGiven = (id: string) => given.has(id);
-  const isCommon = (id: string) => isGiven(id) && addressBook.get(id)?.timestamp === given.get(id);
-  const host = openHost(options, deps, { addressBook, listensAt: whereGiven(deps.given, isCommon) });
+  const isGiven = (id: string) => given.of(id) !== undefined;
+  const isCommon = (id: string) => isGiven(id) && addressBook.get(id)?.timestamp === given.of(id)?.timestamp;
+  const listensAt = (remoteId: string) => {
+    const place = given.placeOf(remoteId);
+    return place !== undefined && isCommon(place.overlay) ? place.underlays : undefined;
+  };
+  const host = openHost(options, deps, { addressBook, listensAt });
   const { accounting, pseudosettle } = openAccounts(options, deps, host);
 
   const allowPrivateCidrs = options['allow-private-cidrs'];
@@ -99,7 +103,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
 function openHost(
   options: NodeOptions,
   deps: NetworkDeps,
-  { addressBook, listensAt }: { addressBook: AddressBook; listensAt: ReturnType<typeof whereGiven> },
+  { addressBook, listensAt }: Required<Pick<HostDeps, 'addressBook'> & Pick<HostOptions, 'listensAt'>>,
 ): Host {
   const { platform, money, networkId, nonce, signer, keys, store, clock, random, module, metrics } = deps;
   return platform.host(
@@ -112,7 +116,7 @@ function openHost(
       welcomeMessage: options['welcome-message'],
       onlyPeers: options['only-peers'],
       chequebook: () => money.swap?.chequebook?.address,
-      givenRecord: deps.given.find(({ overlay }) => equalBytes(overlay, deps.overlay)),
+      givenRecord: deps.given.of(toHex(deps.overlay)),
       listensAt,
       ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
     },

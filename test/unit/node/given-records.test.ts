@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
+import { SharedResults } from '../../../formats/shared-results.ts';
 import type { Foundation } from '../../../node/compose/foundation.ts';
-import { givenRecords, whereGiven } from '../../../node/compose/given-records.ts';
+import { GivenRecords, givenRecords } from '../../../node/compose/given-records.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { formatRecords } from '../../../node/p2p/address/record-file.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
@@ -21,8 +22,8 @@ function ground(readText: Platform['readText']): Pick<Foundation, 'platform' | '
 
 test('reads address records from the file given by the option, and has none without it', async () => {
   const read = ground(async (path) => (path === '/records' ? formatRecords([record]) : ''));
-  expect(await givenRecords({ 'peer-records': '/records' }, read)).toEqual([record]);
-  expect(await givenRecords({ 'peer-records': '' }, read)).toEqual([]);
+  expect((await givenRecords({ 'peer-records': '/records' }, read)).records).toEqual([record]);
+  expect((await givenRecords({ 'peer-records': '' }, read)).records).toEqual([]);
 });
 
 test.each([
@@ -34,17 +35,32 @@ test.each([
   await expect(started).rejects.toThrow(`--peer-records /records: ${why}`);
 });
 
-test('finds the underlay of a peer by its peer id while its record is the given one', () => {
+test('finds a record by its overlay, and the place of a peer by its peer id', () => {
   const id = 'QmQBDSWypmTn4fBckNJfHS2jFvJ4ysijezQeeimXf6vHp9';
   const place = `/ip4/127.0.0.1/tcp/1635/p2p/${id}`;
   const named = mintRecord(
     { ...record, underlay: encodeUnderlays([place]) },
     { signer: createSigner(testKey(2)), networkId: NETWORK_ID },
   );
-  const holding = new Set([toHex(named.overlay)]);
-  const listensAt = whereGiven([record, named], (overlay) => holding.has(overlay));
-  expect(listensAt(id)).toEqual([place]);
-  expect(listensAt('QmSomebodyElse')).toBeUndefined();
-  holding.clear();
-  expect(listensAt(id)).toBeUndefined();
+  const given = new GivenRecords([record, named]);
+  expect(given.of(toHex(named.overlay))).toBe(named);
+  expect(given.of('00'.repeat(32))).toBeUndefined();
+  expect(given.placeOf(id)).toEqual({ overlay: toHex(named.overlay), underlays: [place] });
+  expect(given.placeOf('QmSomebodyElse')).toBeUndefined();
+});
+
+test('nodes that share results read the records of a file once, and again when the file has others', async () => {
+  let text = formatRecords([record]);
+  const shared = new SharedResults();
+  SharedResults.findBy(() => shared);
+  onTestFinished(() => SharedResults.findBy(() => undefined));
+  const read = () =>
+    givenRecords(
+      { 'peer-records': '/records' },
+      ground(async () => text),
+    );
+  const first = await read();
+  expect(await read()).toBe(first);
+  text = '';
+  expect((await read()).records).toEqual([]);
 });

@@ -13,6 +13,7 @@ export class Bins {
   readonly #own: Uint8Array;
   readonly #known: readonly Map<string, KnownPeer>[] = emptyBins();
   readonly #connected: readonly Map<string, Peer>[] = emptyBins();
+  readonly #connectedIds = new Set<string>();
   /** All connected peers, shallow to deep; rebuilt when they change, because every chunk walks over it. */
   #flat: readonly Peer[] = [];
   #knownCount = 0;
@@ -48,6 +49,7 @@ export class Bins {
   connect(peer: Peer): void {
     this.addKnown(peer.overlayHex);
     (this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>).set(peer.overlayHex, peer);
+    this.#connectedIds.add(peer.overlayHex);
     this.#rebuild();
   }
 
@@ -56,6 +58,7 @@ export class Bins {
     const bin = this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>;
     if (bin.get(peer.overlayHex) !== peer) return false;
     bin.delete(peer.overlayHex);
+    this.#connectedIds.delete(peer.overlayHex);
     this.#rebuild();
     return true;
   }
@@ -80,7 +83,7 @@ export class Bins {
   }
 
   isConnected(overlayHex: string): boolean {
-    return (this.#connected[this.binOf(fromHex(overlayHex))] as Map<string, Peer>).has(overlayHex);
+    return this.#connectedIds.has(overlayHex);
   }
 
   known(bin: number): Iterable<KnownPeer> {

@@ -68,12 +68,18 @@ interface Wait {
   readonly eagerMs: number;
 }
 
+interface Running {
+  readonly overlay: Uint8Array;
+  readonly since: number;
+  readonly done: Promise<void>;
+}
+
 export class Dialler {
   readonly #options: DiallerOptions;
   readonly #deps: DiallerDeps;
   readonly #targets: DialTargets;
   readonly #waiting = new Map<string, Wait>();
-  readonly #running = new Map<string, { readonly since: number; readonly done: Promise<void> }>();
+  readonly #running = new Map<string, Running>();
 
   constructor(options: DiallerOptions, deps: DiallerDeps) {
     this.#options = options;
@@ -98,7 +104,8 @@ export class Dialler {
         this.#running.delete(peer.overlayHex);
         settled();
       });
-      this.#running.set(peer.overlayHex, { since: this.#deps.clock.monotonic(), done });
+      const { overlay, overlayHex } = peer;
+      this.#running.set(overlayHex, { overlay, since: this.#deps.clock.monotonic(), done });
     }
   }
 
@@ -156,35 +163,46 @@ export class Dialler {
   #due(): KnownPeer[] {
     const { bins, host } = this.#deps;
     const radius = this.#options.storageRadius();
-    const refused = new Set(host.blocklisted().map(({ overlay }) => overlay));
+    const full = saturation({ radius, known: this.#knownCount() });
+    const dialled = this.#dialledByBin();
+    let refused: ReadonlySet<string> | undefined;
+    const isRefused = (id: string) => {
+      refused ??= new Set(host.blocklisted().map(({ overlay }) => overlay));
+      return refused.has(id);
+    };
     const free = ({ overlayHex }: KnownPeer) =>
       !this.#isWaiting(overlayHex) &&
       !this.#running.has(overlayHex) &&
       !bins.isConnected(overlayHex) &&
-      !refused.has(overlayHex);
+      !isRefused(overlayHex);
     const due: KnownPeer[] = [];
     for (let index = 0; index < BINS; index++) {
+      const connected = this.#serving(index);
+      // How many peers the bin lacks, not counting those being dialled.
+      const room = full - connected.length - (dialled[index] ?? 0);
+      // Before any known peer is looked at: there may be hundreds, and every event leads here.
+      if (room <= 0 && index >= radius) continue;
       const candidates = [...bins.known(index)].filter(free);
       if (candidates.length === 0) continue;
-      const bin = { own: host.overlay, index, connected: this.#serving(index) };
+      const bin = { own: host.overlay, index, connected };
       const balanced = balancedCandidates(bin, candidates);
       const others = candidates.filter((peer) => !balanced.includes(peer));
-      const room = this.#room(index);
       // Below the radius a bin gets a peer for each slot, even beyond the number that fills it.
-      const count = index < radius ? Math.max(room, balanced.length) : Math.max(room, 0);
+      const count = index < radius ? Math.max(room, balanced.length) : room;
       due.push(...[...balanced, ...others].slice(0, count));
     }
     return due;
   }
 
-  /** How many peers the bin lacks, not counting those being dialled. */
-  #room(index: number): number {
+  /** Number of peers in each bin that are being dialled. */
+  #dialledByBin(): number[] {
     const { bins } = this.#deps;
-    const full = saturation({ radius: this.#options.storageRadius(), known: this.#knownCount() });
-    const dialled = [...bins.known(index)].filter(
-      ({ overlayHex }) => this.#running.has(overlayHex) && !bins.isConnected(overlayHex),
-    );
-    return full - this.#serving(index).length - dialled.length;
+    const counts = new Array<number>(BINS).fill(0);
+    for (const [id, { overlay }] of this.#running) {
+      const bin = bins.binOf(overlay);
+      if (!bins.isConnected(id)) counts[bin] = (counts[bin] ?? 0) + 1;
+    }
+    return counts;
   }
 
   /** Connected peers of a bin that store and fetch. */

@@ -186,7 +186,10 @@ class KademliaTable implements Kademlia {
   }
 
   peers(): readonly Peer[] {
-    return this.#bins.all.filter(({ overlayHex }) => !this.#bootnodes.has(overlayHex));
+    const { all } = this.#bins;
+    return this.#bootnodes.size === 0
+      ? all
+      : all.filter(({ overlayHex }) => !this.#bootnodes.has(overlayHex));
   }
 
   connectedCount(): number {
@@ -199,6 +202,7 @@ class KademliaTable implements Kademlia {
 
   neighbours(): Peer[] {
     const radius = this.storageRadius();
+    if (radius === 0) return [...this.peers()];
     return this.peers().filter((peer) => this.#bins.binOf(peer.overlay) >= radius);
   }
 
@@ -352,7 +356,10 @@ class KademliaTable implements Kademlia {
   }
 
   #usableIn(bin: number): Peer[] {
-    return this.#bins.connected(bin).filter(({ overlayHex }) => !this.#bootnodes.has(overlayHex));
+    const connected = this.#bins.connected(bin);
+    return this.#bootnodes.size === 0
+      ? connected
+      : connected.filter(({ overlayHex }) => !this.#bootnodes.has(overlayHex));
   }
 
   #arrange(): void {

@@ -18,7 +18,7 @@ import { suggestion } from './base/format.ts';
 import { CONFINEMENT } from './base/machine/confinement.ts';
 import { DIALECT_NAMES, type DialectName } from './client/dialect.ts';
 import type { ClusterDocument } from './cluster/cluster-document.ts';
-import { NODES_MAX } from './cluster/plan/options/nodes.ts';
+import { REAL_NODES_MAX } from './cluster/plan/options/nodes.ts';
 import { portsOf, RPC_PORT } from './export/container/ports.ts';
 
 const IMAGE = 'svcnet';
@@ -44,8 +44,8 @@ export class StorageNetworkContainer extends GenericContainer {
 
   /** @param count 1 to 200; default 5 @throws HarnessError `ARGUMENT_INVALID` */
   withNodes(count: number): this {
-    if (!Number.isInteger(count) || count < 1 || count > NODES_MAX) {
-      throw invalid('withNodes', count, `a whole number from 1 to ${NODES_MAX}`);
+    if (!Number.isInteger(count) || count < 1 || count > REAL_NODES_MAX) {
+      throw invalid('withNodes', count, `a whole number from 1 to ${REAL_NODES_MAX}`);
     }
     this.#nodes = count;
     return this;

@@ -6,7 +6,7 @@ import { FLAVOURS } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { networkMistakes } from './options/network.ts';
-import { NODES_MAX } from './options/nodes.ts';
+import { NODES_MAX, REAL_NODES_MAX } from './options/nodes.ts';
 import { wantedPorts } from './ports.ts';
 import { preparationContradictions } from './prepare-rules.ts';
 import type { Definition, NodeGroup } from './schema.ts';
@@ -155,7 +155,14 @@ function programContradictions(entry: NodeGroup, { driver }: Definition): string
 function nodesContradictions(definition: Definition): string[] {
   const count = nodeCount(definition);
   const lines = [];
-  if (count > NODES_MAX) lines.push(`nodes: got ${count} in all groups, expected at most ${NODES_MAX}`);
+  const { driver } = definition;
+  if (!DRIVER_FACTS[driver].simulated && count > REAL_NODES_MAX) {
+    lines.push(
+      `nodes: got ${count} in all groups with driver ${driver}, expected at most ${REAL_NODES_MAX}: only simulated nodes can be ${NODES_MAX}`,
+    );
+  } else if (count > NODES_MAX) {
+    lines.push(`nodes: got ${count} in all groups, expected at most ${NODES_MAX}`);
+  }
   if (definition.nodes.every(({ mode }) => mode !== 'full')) {
     const given = definition.nodes.map(({ mode, count: of }) => plural(of, `${mode} node`)).join(' and ');
     lines.push(

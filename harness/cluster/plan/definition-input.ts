@@ -39,7 +39,7 @@ export interface ResourcesInput {
 export interface GroupKeys {
   /** Default: `full`. */
   readonly mode?: NodeMode;
-  /** Number of nodes, 1 to 200. Default: 1. */
+  /** Number of nodes, 1 to 1000, of other drivers than `simulated` at most 200. Default: 1. */
   readonly count?: number;
   /** Private keys of the nodes' accounts, 64 hex digits each, instead of those that follow from the seed. */
   readonly keys?: readonly string[];
@@ -163,7 +163,7 @@ export interface DefinitionInput {
   readonly name?: string | undefined;
   /** Seed for every random choice, 0 to 2^64 - 1: keys, overlays, batch ids. Default: random. */
   readonly seed?: bigint | number | string | undefined;
-  /** Number of nodes, 1 to 200, or groups of them. Default: 5. */
+  /** Number of nodes, 1 to 1000, or groups of them; of other drivers than `simulated` at most 200. Default: 5. */
   readonly nodes?: number | readonly GroupInput[];
   readonly chain?: ChainInput | undefined;
   /** Where the nodes run: a process each, all in this process, or a container each. Default: `process`. */

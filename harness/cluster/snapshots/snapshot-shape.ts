@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { entriesOf, NAME_PATTERN } from '../../base/own-folder.ts';
 import { LOCAL_DRIVERS } from '../../places/facts.ts';
 import { nodeName } from '../plan/fields.ts';
-import { NODES_MAX } from '../plan/options/nodes.ts';
+import { REAL_NODES_MAX } from '../plan/options/nodes.ts';
 
 const text = z.string({ error: 'text' });
 const count = z.int({ error: 'a whole number' }).min(0, { error: 'a whole number from 0' });
@@ -31,7 +31,7 @@ const group = z.looseObject(
     count: z
       .int({ error: 'a count' })
       .min(1, { error: 'a count from 1' })
-      .max(NODES_MAX, { error: `a count up to ${NODES_MAX}` }),
+      .max(REAL_NODES_MAX, { error: `a count up to ${REAL_NODES_MAX}` }),
     binary: z.undefined({ error: 'none: a snapshot names no programs' }).optional(),
     image: z.undefined({ error: 'none: a snapshot names no images' }).optional(),
     options: z.record(z.string(), z.unknown(), { error: 'a map of node options' }),
@@ -63,7 +63,7 @@ const startable = z.looseObject({
   sizeBytes: count,
   nodes: z
     .array(z.looseObject({ name: nodeName }, { error: 'a node' }), { error: 'a list of nodes' })
-    .max(NODES_MAX, { error: `at most ${NODES_MAX} nodes` }),
+    .max(REAL_NODES_MAX, { error: `at most ${REAL_NODES_MAX} nodes` }),
 });
 
 /** @param folder its name @returns what is wrong with the head of a record; undefined: nothing */

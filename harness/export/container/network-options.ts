@@ -7,7 +7,7 @@ import { DIALECT_NAMES } from '../../client/dialect.ts';
 import type { DefinitionInput } from '../../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../../cluster/plan/document/read.ts';
 import { NotExpected, oneOf, seed, whole } from '../../cluster/plan/options/flag.ts';
-import { NODES_DEFAULT, NODES_MAX } from '../../cluster/plan/options/nodes.ts';
+import { NODES_DEFAULT, REAL_NODES_MAX } from '../../cluster/plan/options/nodes.ts';
 import { expectTrusted, programsIn } from '../../cluster/plan/trust.ts';
 import type { StartingDriver } from '../../places/facts.ts';
 import { PORT_RANGE, RPC_PORT } from './ports.ts';
@@ -19,7 +19,7 @@ export const NETWORK_HELP = `A whole storage network in one container.
 
 usage: docker run -p 1633:1633 -p 8545:8545 svcnet network [--nodes 5] [--seed S] [--dialect svc] [-f FILE]
 
-  --nodes N      number of nodes, 1 to ${NODES_MAX} (SVCNET_NODES, default ${NODES_DEFAULT})
+  --nodes N      number of nodes, 1 to ${REAL_NODES_MAX} (SVCNET_NODES, default ${NODES_DEFAULT})
   --seed S       keys, overlays, contracts and batches follow from it (SVCNET_SEED, default: drawn)
   --dialect D    names and values on HTTP: ${DIALECT_NAMES.join(', ')} (SVCNET_DIALECT, default svc)
   --allowed-hosts NAMES   host names, separated by commas, that the APIs answer to beside addresses and localhost
@@ -33,7 +33,7 @@ is healthy, and its document is the only line on standard output and in /data/ne
 
 /** How each key is given, and what is valid. */
 const KEYS = {
-  nodes: { flag: '--nodes', variable: 'SVCNET_NODES', parse: whole(1, NODES_MAX) },
+  nodes: { flag: '--nodes', variable: 'SVCNET_NODES', parse: whole(1, REAL_NODES_MAX) },
   seed: { flag: '--seed', variable: 'SVCNET_SEED', parse: seed },
   dialect: { flag: '--dialect', variable: 'SVCNET_DIALECT', parse: oneOf(DIALECT_NAMES) },
 } as const;

@@ -6,8 +6,10 @@ import { FLAVOUR_NAMES, NODE_MODES } from '../../../flavours/flavour.ts';
 import { list, oneOf, optionValue, prefix, privateKey, text, trueOrFalse, whole } from '../fields.ts';
 
 export const NODES_DEFAULT = 5;
+/** Of any driver. Simulated nodes take a few megabytes each. */
+export const NODES_MAX = 1000;
 /** More do not fit on one machine: each is a process of about 100 MB. */
-export const NODES_MAX = 200;
+export const REAL_NODES_MAX = 200;
 /** Smallest depth a batch may have: one more than its 16 bucket bits. */
 const BATCH_DEPTH_MIN = 17;
 const BATCH_DEPTH_MAX = 40;

@@ -5,7 +5,7 @@ import { DURATION_EXPECTED } from '../../../../formats/units.ts';
 import { OPTIONS } from '../../../../node/options.ts';
 import { durationMs, sizeBytes } from '../../../base/fields.ts';
 import { amount, list, nodeName, oneOf, text, trueOrFalse, whole } from '../fields.ts';
-import { NODES_MAX } from './nodes.ts';
+import { NODES_MAX, REAL_NODES_MAX } from './nodes.ts';
 
 /** Networks that real nodes treat as public; a test cluster must not be mistaken for one. */
 const PUBLIC_NETWORK_IDS = [1, 5, 10];
@@ -20,7 +20,7 @@ const UINT32_MAX = 4_294_967_295;
 /** Nodes of ours accept no longer one. */
 const BLOCK_TIME_MAX_MS = 3_600_000;
 /** Between any two nodes. */
-const LINKS_MAX = (NODES_MAX * (NODES_MAX - 1)) / 2;
+const LINKS_MAX = (REAL_NODES_MAX * (REAL_NODES_MAX - 1)) / 2;
 const UPLOADS_MAX = 1000;
 const CHEQUES_MAX = 10_000;
 const ORIGINS_MAX = 100;

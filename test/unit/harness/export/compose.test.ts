@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { NODES_MAX } from '../../../../harness/cluster/plan/options/nodes.ts';
+import { REAL_NODES_MAX } from '../../../../harness/cluster/plan/options/nodes.ts';
 import { exportCompose } from '../../../../harness/export/compose.ts';
 import { prepare } from '../../../../harness/export/prepare.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
@@ -145,7 +145,7 @@ test('a container has a volume of its own: keys and the seed are in none of anot
 
 test('the image has a folder for the volume of each node that a definition may have, and for the others', () => {
   const text = readFileSync('node/Dockerfile', 'utf8');
-  expect(text).toContain(`for name in chain dashboards $(node -p "Array.from({ length: ${NODES_MAX} }`);
+  expect(text).toContain(`for name in chain dashboards $(node -p "Array.from({ length: ${REAL_NODES_MAX} }`);
   expect(text).toContain('mkdir -p "/volumes/$name" && chown node:node "/volumes/$name"');
 });
 

@@ -114,20 +114,25 @@ test.each([
   [
     'a value of the wrong type',
     { nodes: [{ count: 'x' }] },
-    "nodes[0].count: got 'x', expected a whole number from 1 to 200",
+    "nodes[0].count: got 'x', expected a whole number from 1 to 1000",
   ],
-  ['a value out of range', { nodes: 0 }, 'nodes: got 0, expected a whole number from 1 to 200'],
+  ['a value out of range', { nodes: 0 }, 'nodes: got 0, expected a whole number from 1 to 1000'],
   [
     'a number in words',
     { nodes: 'three' },
-    "nodes: got 'three', expected a whole number from 1 to 200, or a list of at least one group",
+    "nodes: got 'three', expected a whole number from 1 to 1000, or a list of at least one group",
   ],
   ['an empty list', { nodes: [] }, 'nodes: got [], expected at least one group'],
   ['a group that is none', { nodes: [4] }, 'nodes[0]: got 4, expected a map with flavour, mode, count'],
   [
     'more nodes in all groups than there may be',
     { nodes: [{ count: 150 }, { count: 51 }] },
-    'nodes: got 201 in all groups, expected at most 200',
+    'nodes: got 201 in all groups with driver process, expected at most 200: only simulated nodes can be 1000',
+  ],
+  [
+    'more simulated nodes than there may be',
+    { driver: 'simulated', nodes: [{ count: 999 }, { count: 2 }] },
+    'nodes: got 1001 in all groups, expected at most 1000',
   ],
   [
     'a cluster of light nodes alone',
@@ -479,18 +484,18 @@ test('of a hundred thousand mistakes the first twenty are told, and how many the
   expect(unknown[20]).toBe('cluster.yaml: and 99,980 more mistakes');
   const foreign = Object.entries(keys).map(([key]) => ({ [key]: 1 }));
   expect(lines({ nodes: foreign })).toEqual([
-    expect.stringMatching(/^cluster\.yaml: nodes: got \[.*, expected a list of groups, at most 200$/),
+    expect.stringMatching(/^cluster\.yaml: nodes: got \[.*, expected a list of groups, at most 1000$/),
   ]);
-  expect(lines({ nodes: foreign.slice(0, 200) })[20]).toBe('cluster.yaml: and 180 more mistakes');
+  expect(lines({ nodes: foreign.slice(0, 1000) })[20]).toBe('cluster.yaml: and 980 more mistakes');
   expect(lines({ ['k'.repeat(1_000_000)]: 1 })).toHaveLength(1);
 });
 
 const many = <T>(count: number, value: T): T[] => Array.from({ length: count }, () => value);
 
 test.each([
-  [{ nodes: many(201, {}) }, 'expected a list of groups, at most 200'],
-  [{ nodes: [{ keys: many(201, '1'.repeat(64)) }] }, 'expected a list of private keys, at most 200'],
-  [{ nodes: [{ neighbourhoods: many(201, '0') }] }, 'or a list of them, one for each node, at most 200'],
+  [{ nodes: many(1001, {}) }, 'expected a list of groups, at most 1000'],
+  [{ nodes: [{ keys: many(1001, '1'.repeat(64)) }] }, 'expected a list of private keys, at most 1000'],
+  [{ nodes: [{ neighbourhoods: many(1001, '0') }] }, 'or a list of them, one for each node, at most 1000'],
   [
     { nodes: [{ options: Object.fromEntries(many(201, 1).map((one, i) => [`o${i}`, one])) }] },
     'at most 200 node',

@@ -67,9 +67,10 @@ export class BootnodePasses {
   }
 
   /** Whether the node at these multiaddresses is the bootnode being dialled. */
-  isDialling(underlays: readonly string[]): boolean {
+  isDialling(underlaysOf: () => readonly string[]): boolean {
     const bootnode = this.#current;
     if (bootnode === undefined) return false;
+    const underlays = underlaysOf();
     const peerId = peerIdOf(bootnode);
     if (peerId === undefined) return underlays.some((underlay) => withoutPeerId(underlay) === bootnode);
     return underlays.some((underlay) => peerIdOf(underlay) === peerId);

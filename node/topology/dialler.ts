@@ -54,7 +54,7 @@ export interface DiallerDeps {
   /** Whether a node is known from the start. */
   readonly isCommon: (overlayHex: string) => boolean;
   /** Whether the node at these multiaddresses is being dialled as a bootnode: a second link would be spare. */
-  readonly isDialledAsBootnode: (underlays: readonly string[]) => boolean;
+  readonly isDialledAsBootnode: (underlays: () => readonly string[]) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: MetricsOf<typeof KADEMLIA_METRICS>;
@@ -97,9 +97,11 @@ export class Dialler {
    * each, and the next round finds the peers due then.
    */
   round(signal: AbortSignal, settled: () => void): void {
+    const mayDial = () => this.#running.size < DIALS_MAX && this.#brisk().length < BRISK_MAX;
+    if (!mayDial()) return;
     for (const peer of this.#due()) {
-      if (this.#running.size >= DIALS_MAX || this.#brisk().length >= BRISK_MAX) return;
-      if (this.#deps.isDialledAsBootnode(this.#underlays(peer) ?? [])) continue;
+      if (!mayDial()) return;
+      if (this.#deps.isDialledAsBootnode(() => this.#underlays(peer) ?? [])) continue;
       const done = this.#dial(peer, signal).finally(() => {
         this.#running.delete(peer.overlayHex);
         settled();
@@ -197,7 +199,7 @@ export class Dialler {
   /** Number of peers in each bin that are being dialled. */
   #dialledByBin(): number[] {
     const { bins } = this.#deps;
-    const counts = new Array<number>(BINS).fill(0);
+    const counts = Array.from({ length: BINS }, () => 0);
     for (const [id, { overlay }] of this.#running) {
       const bin = bins.binOf(overlay);
       if (!bins.isConnected(id)) counts[bin] = (counts[bin] ?? 0) + 1;

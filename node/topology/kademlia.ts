@@ -31,6 +31,8 @@ import type { Reachability, Topology, TopologySnapshot } from './topology.ts';
 const PRUNE_MS = 300_000;
 const FLUSH_MS = 300_000;
 const NEIGHBOUR_GOSSIP_MS = 900_000;
+/** Why a pause between two rounds ends. One for all: an error of its own for each event would cost more than the round. */
+const NEWS = new Error('something has changed');
 /** Light peers at once; a further one displaces another. */
 const LIGHT_PEERS_MAX = 100;
 
@@ -159,7 +161,7 @@ class KademliaTable implements Kademlia {
 
   async stop(): Promise<void> {
     this.#stopped.abort();
-    this.#wake.abort();
+    this.#wake.abort(NEWS);
     await this.#loops;
     await this.#prober.stop();
     await this.#passes.idle();
@@ -382,7 +384,7 @@ class KademliaTable implements Kademlia {
     while (!signal.aborted) {
       // Any event from here on triggers another round.
       this.#wake = new AbortController();
-      const settled = () => this.#wake.abort();
+      const settled = () => this.#wake.abort(NEWS);
       const lonely = this.#passes.isDue(this.#bins.all.length > 0) && this.#dialler.dialling === 0;
       if (lonely) this.#passes.dial(signal, settled);
       // Peers come to a bootnode by themselves; it only has to know the other bootnodes.
@@ -396,7 +398,7 @@ class KademliaTable implements Kademlia {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       this.#wake = new AbortController();
-      links.round(signal, () => this.#wake.abort());
+      links.round(signal, () => this.#wake.abort(NEWS));
       await this.#pause(links.pauseMs(ROUND_MS), this.#wake.signal);
     }
   }
@@ -462,7 +464,7 @@ class KademliaTable implements Kademlia {
     this.#metrics.known.set(this.#bins.knownCount);
     this.#metrics.depth.set(this.storageRadius());
     this.#metrics.connectedDepth.set(this.#bins.depth(NEIGHBOURS_LOW_WATERMARK));
-    this.#wake.abort();
+    this.#wake.abort(NEWS);
     this.#notify();
   }
 

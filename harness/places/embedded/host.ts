@@ -157,6 +157,8 @@ export class EmbeddedHost {
   /** Cuts everything off. */
   async close(): Promise<void> {
     this.#closed = true;
+    // Together: none reacts to the end of another.
+    for (const node of this.#hosted.values()) node.pause();
     await Promise.all(Array.from(this.#hosted.values(), (node) => node.kill()));
     for (const guard of this.#guards ?? []) guard[Symbol.dispose]();
     this.#guards = undefined;

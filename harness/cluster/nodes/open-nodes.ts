@@ -12,6 +12,7 @@ import {
   isOwnCluster,
   type NodeRecord,
   readRecord,
+  recordIdentity,
   removeCluster,
 } from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
@@ -29,8 +30,9 @@ export function openNodes(
   records: readonly NodeRecord[],
   batches: readonly BatchRecord[],
 ): readonly ClusterNode[] {
+  const exists = existence(context);
   const nodes: readonly ClusterNode[] = records.map((record, index) =>
-    openNode(context, { record, index, batches, all: () => nodes }),
+    openNode(context, { record, index, batches, all: () => nodes, exists }),
   );
   return nodes;
 }
@@ -42,28 +44,42 @@ function openNode(
     index,
     batches,
     all,
+    exists,
   }: {
     record: NodeRecord;
     index: number;
     batches: readonly BatchRecord[];
     all: () => readonly ClusterNode[];
+    exists: () => boolean;
   },
 ): ClusterNode {
   const batch = batches.find(({ node }) => node === record.name)?.id;
-  const { name, token } = context.record;
   return new ClusterNode(index, record, {
     clock: context.clock,
     driver: context.driver,
     stateDir: context.stateDir,
-    cluster: name,
+    cluster: context.record.name,
     batch: () => batch,
     onUploaded: context.onUploaded,
     all,
-    exists: () => readRecord(context.stateDir, name)?.token === token,
+    exists,
     removed: () => removeCluster(context.stateDir, context.record),
     mayStart: () => whyNotStarted(context),
     mayChange: () => whySaved(context),
   });
+}
+
+/** Whether the record on disk is of this cluster. Read again only when the file is another: every start of a node asks. */
+function existence({ stateDir, record: { name, token } }: OpenContext): () => boolean {
+  let read: { readonly identity: string; readonly isOurs: boolean } | undefined;
+  return () => {
+    const identity = recordIdentity(stateDir, name);
+    if (identity === undefined) return false;
+    if (read?.identity !== identity) {
+      read = { identity, isOurs: readRecord(stateDir, name)?.token === token };
+    }
+    return read.isOurs;
+  };
 }
 
 /** Why this process must not start nodes now, if so. */

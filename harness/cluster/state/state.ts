@@ -264,7 +264,12 @@ export function isOwnCluster(stateDir: string, name: string): boolean {
   return true;
 }
 
-/** The same where one record must not hide the others. @param onInvalid gets the reason why it cannot be read */
+/** Identifies what is on disk: a record that is written again is another file. @returns undefined when there is none */
+export function recordIdentity(stateDir: string, name: string): string | undefined {
+  return identityOf(recordFile(stateDir, name));
+}
+
+/** The same as `readRecord` where one record must not hide the others. @param onInvalid gets the reason why it cannot be read */
 export function readableRecord(
   stateDir: string,
   name: string,

@@ -161,6 +161,11 @@ export function route<
   return row;
 }
 
+/** The row of its path that answers the same without a body. */
+export function headOf({ mediaType: _mediaType, ...get }: Route, summary: string): Route {
+  return { ...get, method: 'HEAD', summary };
+}
+
 /** @returns undefined: it only reads */
 export function effectOf({ method, effect }: Route): Effect | undefined {
   return effect ?? (method === 'GET' || method === 'HEAD' ? undefined : 'changes');

@@ -36,7 +36,7 @@ import {
 } from '../content/uploads.ts';
 import { ApiError, type ApiErrorCode, type ErrorWording, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
-import { type Call, type EarlyCall, route } from '../route/route.ts';
+import { type Call, type EarlyCall, headOf, route } from '../route/route.ts';
 import { bool, byteText, mediaType, reference, storedText, text } from '../values/kinds.ts';
 import { checkMediaType, essence } from '../values/media-type.ts';
 import {
@@ -83,6 +83,41 @@ const FILE_ANSWER_HEADERS = [
   'feedResolvedVersion',
   'location',
 ] as const;
+
+const ROOT_FILE = route({
+  method: 'GET',
+  path: '/svc/{reference}',
+  port: 'main',
+  summary: 'content of the root, or a redirect to the form with a slash',
+  gates: ['started'],
+  params: ROOT,
+  headers: { ...ROOT_HEADERS, ...DOWNLOAD_HEADERS },
+  success: [200, 206, 304, 308],
+  refusals: FILE_REFUSALS,
+  others: DOWNLOAD_OTHERS,
+  response: 'octets',
+  answerHeaders: [...FILE_ANSWER_HEADERS, 'vary'],
+  mediaType: '*/*',
+  early: rootRedirect,
+  handle: (call) => serve(call, '', call.dialect.rootVary),
+});
+
+const FILE = route({
+  method: 'GET',
+  path: '/svc/{reference}/{path}',
+  port: 'main',
+  summary: 'file of a collection',
+  gates: ['started'],
+  params: PATH,
+  headers: DOWNLOAD_HEADERS,
+  success: [200, 206, 304, 308],
+  refusals: FILE_REFUSALS,
+  others: DOWNLOAD_OTHERS,
+  response: 'octets',
+  answerHeaders: FILE_ANSWER_HEADERS,
+  mediaType: '*/*',
+  handle: (call) => serve(call, call.params.path, {}),
+});
 
 export const FILE_ROUTES = [
   route({
@@ -144,70 +179,10 @@ export const FILE_ROUTES = [
       };
     },
   }),
-  route({
-    method: 'GET',
-    path: '/svc/{reference}',
-    port: 'main',
-    summary: 'content of the root, or a redirect to the form with a slash',
-    gates: ['started'],
-    params: ROOT,
-    headers: { ...ROOT_HEADERS, ...DOWNLOAD_HEADERS },
-    success: [200, 206, 304, 308],
-    refusals: FILE_REFUSALS,
-    others: DOWNLOAD_OTHERS,
-    response: 'octets',
-    answerHeaders: [...FILE_ANSWER_HEADERS, 'vary'],
-    mediaType: '*/*',
-    early: rootRedirect,
-    handle: (call) => serve(call, '', call.dialect.rootVary),
-  }),
-  route({
-    method: 'HEAD',
-    path: '/svc/{reference}',
-    port: 'main',
-    summary: 'headers of the content of the root',
-    gates: ['started'],
-    params: ROOT,
-    headers: { ...ROOT_HEADERS, ...DOWNLOAD_HEADERS },
-    success: [200, 206, 304, 308],
-    refusals: FILE_REFUSALS,
-    others: DOWNLOAD_OTHERS,
-    response: 'octets',
-    answerHeaders: [...FILE_ANSWER_HEADERS, 'vary'],
-    early: rootRedirect,
-    handle: (call) => serve(call, '', call.dialect.rootVary),
-  }),
-  route({
-    method: 'GET',
-    path: '/svc/{reference}/{path}',
-    port: 'main',
-    summary: 'file of a collection',
-    gates: ['started'],
-    params: PATH,
-    headers: DOWNLOAD_HEADERS,
-    success: [200, 206, 304, 308],
-    refusals: FILE_REFUSALS,
-    others: DOWNLOAD_OTHERS,
-    response: 'octets',
-    answerHeaders: FILE_ANSWER_HEADERS,
-    mediaType: '*/*',
-    handle: (call) => serve(call, call.params.path, {}),
-  }),
-  route({
-    method: 'HEAD',
-    path: '/svc/{reference}/{path}',
-    port: 'main',
-    summary: 'headers of a file of a collection',
-    gates: ['started'],
-    params: PATH,
-    headers: DOWNLOAD_HEADERS,
-    success: [200, 206, 304, 308],
-    refusals: FILE_REFUSALS,
-    others: DOWNLOAD_OTHERS,
-    response: 'octets',
-    answerHeaders: FILE_ANSWER_HEADERS,
-    handle: (call) => serve(call, call.params.path, {}),
-  }),
+  ROOT_FILE,
+  headOf(ROOT_FILE, 'headers of the content of the root'),
+  FILE,
+  headOf(FILE, 'headers of a file of a collection'),
 ];
 
 /** The same by host name, `{subdomain}.svc.localhost/{path}`: `../by-host.ts` says which requests come here. */

@@ -15,6 +15,7 @@ import { beeFlavour } from '../../../harness/flavours/bee.ts';
 import { p256Identity } from '../../../harness/flavours/bee-keys.ts';
 import type { NodePlan } from '../../../harness/flavours/flavour.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { CONTRACTS } from '../../unit/harness/cluster/plan/contracts.ts';
 
 let folder: string;
 beforeEach(() => void (folder = temporaryFolder('svcnet-bee')));
@@ -59,15 +60,7 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
     network: {
       networkId: 4020,
       rpc: 'http://127.0.0.1:8545',
-      contracts: {
-        token: '0x01',
-        postageStamp: '0x02',
-        postagePriceOracle: '0x03',
-        stakeRegistry: '0x04',
-        redistribution: '0x05',
-        chequebookFactory: '0x06',
-        swapPriceOracle: '0x07',
-      },
+      contracts: CONTRACTS,
       startBlock: 1,
       blockTimeMs: 2000,
       bootnodes: [],

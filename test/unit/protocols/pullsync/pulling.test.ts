@@ -459,31 +459,21 @@ test('a list with an invalid entry, or one that makes no progress, is refused', 
   await expect(node.pullsync.list(wrong.peer, 0, 1n, never)).rejects.toMatchObject({ code: 'OFFER_INVALID' });
 });
 
-test('a list is waited for without limit, until the caller leaves', async () => {
-  const { clock, node, silent } = await pulling();
-  const one = await silent();
-  const leaving = new AbortController();
-  const page = outcome(node.pullsync.list(one.peer, 0, 1n, leaving.signal));
-  await clock.advance(30 * 86_400_000);
-  expect([page, one.ended]).toEqual([{}, undefined]);
-  leaving.abort(new Error('never mind'));
-  await clock.settle();
-  expect(page.error).toMatchObject({ message: 'never mind' });
-  expect(one.ended).toMatchObject({ code: 'STREAM_RESET' });
-});
-
-test('an offer is waited for without limit, and a caller that leaves resets the stream', async () => {
-  const { clock, silent, node } = await pulling();
-  const one = await silent();
-  const leaving = new AbortController();
-  const page = outcome(node.pullsync.sync(one.peer, 0, 1n, leaving.signal));
-  await clock.advance(30 * 86_400_000);
-  expect([page, one.ended]).toEqual([{}, undefined]);
-  leaving.abort(new Error('never mind'));
-  await clock.settle();
-  expect(page.error).toMatchObject({ message: 'never mind' });
-  expect(one.ended).toMatchObject({ code: 'STREAM_RESET' });
-});
+test.each(['list', 'sync'] as const)(
+  'the offer that %s asks for is waited for without limit, and a caller that leaves resets the stream',
+  async (ask) => {
+    const { clock, node, silent } = await pulling();
+    const one = await silent();
+    const leaving = new AbortController();
+    const page = outcome<unknown>(node.pullsync[ask](one.peer, 0, 1n, leaving.signal));
+    await clock.advance(30 * 86_400_000);
+    expect([page, one.ended]).toEqual([{}, undefined]);
+    leaving.abort(new Error('never mind'));
+    await clock.settle();
+    expect(page.error).toMatchObject({ message: 'never mind' });
+    expect(one.ended).toMatchObject({ code: 'STREAM_RESET' });
+  },
+);
 
 test('a peer that offers nothing for as long as the caller waits has nothing, and may take its time to deliver', async () => {
   const { clock, server, silent, node } = await pulling();

@@ -110,14 +110,20 @@ test('in an intact store everything is checked, nothing is wrong, and not a byte
   expect(digests(path)).toEqual(before);
 });
 
-test('nothing is wrong when two uploads brought a chunk at once and one of them was taken back', async () => {
-  const path = join(root, 'at-once');
+/** Of two uploads that brought one chunk at once the first is done. */
+async function uploadedTwice(path: string) {
   const store = await open(path);
   const session = async () => store.uploads.openSession((await store.tags.create()).uid);
   const [first, second] = [await session(), await session()];
   await first.put(leaf(1), stamp());
   await second.put(leaf(1), stamp());
   await first.done();
+  return { store, second };
+}
+
+test('nothing is wrong when two uploads brought a chunk at once and one of them was taken back', async () => {
+  const path = join(root, 'at-once');
+  const { store, second } = await uploadedTwice(path);
   await second.cleanup();
   await store.close();
   expect(wrong(path)).toEqual([]);
@@ -125,12 +131,7 @@ test('nothing is wrong when two uploads brought a chunk at once and one of them 
 
 test('nothing is wrong when the previous version entered only the second of two such uploads', async () => {
   const path = join(root, 'at-once-before');
-  const store = await open(path);
-  const session = async () => store.uploads.openSession((await store.tags.create()).uid);
-  const [first, second] = [await session(), await session()];
-  await first.put(leaf(1), stamp());
-  await second.put(leaf(1), stamp());
-  await first.done();
+  const { store, second } = await uploadedTwice(path);
   await second.done();
   const sequences = store.uploads.pending(0, 2).map(({ sequence }) => sequence);
   await store.close();

@@ -6,16 +6,7 @@ import { type ClusterPlan, placeNodes, planCluster } from '../../../../../harnes
 import { deriveNode } from '../../../../../harness/cluster/plan/seed.ts';
 import type { NodePlan } from '../../../../../harness/flavours/flavour.ts';
 import { svcFlavour } from '../../../../../harness/flavours/svc.ts';
-
-const CONTRACTS = {
-  token: '0x01',
-  postageStamp: '0x02',
-  postagePriceOracle: '0x03',
-  stakeRegistry: '0x04',
-  redistribution: '0x05',
-  chequebookFactory: '0x06',
-  swapPriceOracle: '0x07',
-};
+import { CONTRACTS } from './contracts.ts';
 
 function planOf(input: DefinitionInput): ClusterPlan {
   return planCluster(parseDefinition(input, 'options'), 7n);

@@ -9,6 +9,7 @@ import { sharesRecords, writePeerRecords } from '../../../../../harness/cluster/
 import { parseRecords } from '../../../../../node/p2p/address/record-file.ts';
 import { decodeUnderlays } from '../../../../../node/p2p/address/underlay.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
+import { CONTRACTS } from '../plan/contracts.ts';
 
 const NOW_MS = 1_750_000_000_123;
 const MIXED: DefinitionInput['nodes'] = [{}, { mode: 'light' }, { flavour: 'bee', binary: '/bee' }, {}];
@@ -25,18 +26,9 @@ function placed(input: DefinitionInput, listen = '127.0.0.1') {
     listen,
     dataDir: `/data/${name}`,
   }));
-  const contracts = {
-    token: '0x01',
-    postageStamp: '0x02',
-    postagePriceOracle: '0x03',
-    stakeRegistry: '0x04',
-    redistribution: '0x05',
-    chequebookFactory: '0x06',
-    swapPriceOracle: '0x07',
-  };
   const chequebook = `0x${'ab'.repeat(20)}`;
   const facts = {
-    contracts,
+    contracts: CONTRACTS,
     startBlock: 3,
     rpcOf: () => 'http://chain',
     chequebookOf: ({ name }: { name: string }) => (name === 'node-0' ? chequebook : undefined),

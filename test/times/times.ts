@@ -1,0 +1,40 @@
+/** How long test files took, from the JSON that vitest reports. */
+
+/** What is read of a report: a file's time is that from its first test to the end of its last one. */
+export interface Report {
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly startTime: number;
+    readonly endTime: number;
+    readonly assertionResults: readonly unknown[];
+  }[];
+}
+
+/** @param root the repository, with a slash at its end @returns a line for each file and each folder, slowest first */
+export function timesOf(reports: readonly Report[], root: string): string {
+  const files = reports
+    .flatMap(({ testResults }) => testResults)
+    .map(({ name, startTime, endTime, assertionResults }) => ({
+      what: name.startsWith(root) ? name.slice(root.length) : name,
+      ms: endTime - startTime,
+      tests: assertionResults.length,
+    }));
+  const by = (key: (what: string) => string) =>
+    Array.from(
+      Map.groupBy(files, ({ what }) => key(what)),
+      ([what, inside]) => ({
+        what,
+        ms: inside.reduce((total, { ms }) => total + ms, 0),
+        tests: inside.reduce((total, { tests }) => total + tests, 0),
+      }),
+    )
+      .toSorted((a, b) => b.ms - a.ms)
+      .map(
+        ({ what, ms, tests }) =>
+          `${(ms / 1000).toFixed(1).padStart(8)} s ${String(tests).padStart(6)} tests  ${what}`,
+      )
+      .join('\n');
+  return [by((what) => what), by((what) => what.slice(0, what.lastIndexOf('/') + 1)), by(() => 'all')].join(
+    '\n\n',
+  );
+}

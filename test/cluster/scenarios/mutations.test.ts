@@ -15,37 +15,40 @@ const TIMEOUT_MS = 180_000;
 const folder = temporaryFolder('svcnet-mutations');
 const stateDir = join(folder, 'state');
 
-describe.each(GROUNDS)('on the $name cluster', ({ name: ground, cluster, seed, mutations }) => {
-  let net: Cluster;
-  beforeAll(async () => {
-    net = await Cluster.start({ ...cluster, name: ground, driver: 'embedded', seed: 5, stateDir });
-  });
-  afterAll(() => net.stop());
-  afterEach(async () => {
-    vi.restoreAllMocks();
-    // A lie may have ended a scenario half-way.
-    for (const node of net.nodes) if ((await node.observe()).state !== 'running') await node.start();
-  });
+describe.each(GROUNDS)(
+  'on the $name cluster',
+  ({ name: ground, driver = 'simulated', cluster, seed, mutations }) => {
+    let net: Cluster;
+    beforeAll(async () => {
+      net = await Cluster.start({ ...cluster, name: ground, driver, seed: 5, stateDir });
+    });
+    afterAll(() => net.stop());
+    afterEach(async () => {
+      vi.restoreAllMocks();
+      // A lie may have ended a scenario half-way.
+      for (const node of net.nodes) if ((await node.observe()).state !== 'running') await node.start();
+    });
 
-  test.each(mutations)(
-    '%s with %j turns red when it is lied to',
-    { timeout: TIMEOUT_MS },
-    async (name, set, lie, ...conditions) => {
-      const scenario = await loadScenario(name.startsWith('known/') ? `scenarios/${name}.ts` : name);
-      lie(net);
-      const { scenarios } = await run(scenario, { ground, set, seed });
-      const [result] = scenarios;
-      const failed = (result?.assertions ?? []).filter(({ passed }) => !passed);
-      const red = [...new Set(failed.map((assertion) => assertion.name))];
-      const why = JSON.stringify({ failed, error: result?.error, skipped: result?.skipReason });
-      for (const condition of conditions) expect(red, why).toContainEqual(expect.stringMatching(condition));
-      expect(
-        red.filter((one) => !conditions.some((condition) => condition.test(one))),
-        why,
-      ).toEqual([]);
-    },
-  );
-});
+    test.each(mutations)(
+      '%s with %j turns red when it is lied to',
+      { timeout: TIMEOUT_MS },
+      async (name, set, lie, ...conditions) => {
+        const scenario = await loadScenario(name.startsWith('known/') ? `scenarios/${name}.ts` : name);
+        lie(net);
+        const { scenarios } = await run(scenario, { ground, set, seed });
+        const [result] = scenarios;
+        const failed = (result?.assertions ?? []).filter(({ passed }) => !passed);
+        const red = [...new Set(failed.map((assertion) => assertion.name))];
+        const why = JSON.stringify({ failed, error: result?.error, skipped: result?.skipReason });
+        for (const condition of conditions) expect(red, why).toContainEqual(expect.stringMatching(condition));
+        expect(
+          red.filter((one) => !conditions.some((condition) => condition.test(one))),
+          why,
+        ).toEqual([]);
+      },
+    );
+  },
+);
 
 let runs = 0;
 interface Where {

@@ -1,5 +1,6 @@
 /** The clusters on which scenarios are lied to, each with what is done there. */
 import type { ClusterOptions } from '../../../../harness/cluster/opening.ts';
+import type { StartingDriver } from '../../../../harness/places/facts.ts';
 import redistributionRound from '../../../../scenarios/redistribution-round.ts';
 import { SILENT_CLUSTER } from '../../../../scenarios/steps/silent-neighbourhood.ts';
 import withdraw from '../../../../scenarios/withdraw.ts';
@@ -15,28 +16,35 @@ import { MONEY } from './money.ts';
 import { POSTAGE } from './postage.ts';
 import { GC, GROWTH } from './storage.ts';
 import { STORMS } from './storm.ts';
-import { LAST, WIDE } from './wide.ts';
+import { LAST, MACHINES, WIDE } from './wide.ts';
 
 interface Ground {
   readonly name: string;
+  /** Default: simulated. */
+  readonly driver?: StartingDriver;
   readonly cluster: Pick<ClusterOptions, 'nodes' | 'credit' | 'chain' | 'linkFaults' | 'machineFaults'>;
   /** The same content in each run: more would not fit. */
   readonly seed?: bigint;
   readonly mutations: readonly Mutation[];
 }
 
+const WIDE_NODES: ClusterOptions['nodes'] = [
+  { count: 4, neighbourhoods: ['0', '1', '0', '1'], options: { 'minimum-storage-radius': 1 } },
+  { count: 1, mode: 'light' },
+];
+
 export const GROUNDS: readonly Ground[] = [
   {
     name: 'wide',
-    cluster: {
-      nodes: [
-        { count: 4, neighbourhoods: ['0', '1', '0', '1'], options: { 'minimum-storage-radius': 1 } },
-        { count: 1, mode: 'light' },
-      ],
-      linkFaults: true,
-      machineFaults: true,
-    },
-    mutations: [...WIDE, ...CONTENT, ...GROWTH, ...LOAD, ...POSTAGE, ...STORMS, ...CHAOS, ...LAST],
+    cluster: { nodes: WIDE_NODES },
+    mutations: [...WIDE, ...CONTENT, ...GROWTH, ...POSTAGE, ...CHAOS, ...LAST],
+  },
+  {
+    name: 'machines',
+    // Clocks and disks of simulated nodes do not fail, no other program reaches them, and nothing slows a storm's load down.
+    driver: 'embedded',
+    cluster: { nodes: WIDE_NODES, linkFaults: true, machineFaults: true },
+    mutations: [...LOAD, ...STORMS, ...MACHINES],
   },
   {
     name: 'paying',
@@ -69,6 +77,8 @@ export const GROUNDS: readonly Ground[] = [
   },
   {
     name: 'dishonest',
+    // No node of a simulation is dishonest.
+    driver: 'embedded',
     cluster: {
       nodes: [
         {

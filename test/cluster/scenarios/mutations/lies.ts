@@ -3,7 +3,6 @@
 import { join } from 'node:path';
 import { vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
-import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
 import type { Cluster } from '../../../../harness/cluster/cluster.ts';
 
@@ -121,9 +120,9 @@ function callers(): string[] {
 
 /** Waits that a scenario itself begins end after this time. @param file that begins them; default: any */
 export function waits(ms: number, file = ''): Lie {
-  return () => {
-    const deadline = presentOf(MACHINE_CLOCK, 'deadline') as typeof MACHINE_CLOCK.deadline;
-    vi.spyOn(MACHINE_CLOCK, 'deadline').mockImplementation((given, ...rest) => {
+  return ({ clock }) => {
+    const deadline = presentOf(clock, 'deadline') as typeof clock.deadline;
+    vi.spyOn(clock, 'deadline').mockImplementation((given, ...rest) => {
       const lines = callers().filter((line) => !line.includes(DOOR));
       const caller = lines[lines.findIndex((line) => line.includes(WAIT)) + 1];
       const isMeant = caller?.includes(SCENARIOS) === true && lines.some((line) => line.includes(file));
@@ -148,11 +147,11 @@ function reader(): string {
  * @param file of the scenarios whose clock does so; default: any
  */
 export function lasts<C extends object>(prototype: C, method: keyof C & string, ms: number, file = ''): Lie {
-  return () => {
+  return ({ clock }) => {
     let gone = 0;
     for (const name of ['now', 'monotonic'] as const) {
-      const read = presentOf(MACHINE_CLOCK, name) as typeof MACHINE_CLOCK.now;
-      vi.spyOn(MACHINE_CLOCK, name).mockImplementation(() =>
+      const read = presentOf(clock, name) as typeof clock.now;
+      vi.spyOn(clock, name).mockImplementation(() =>
         reader().includes(join(SCENARIOS, file)) ? read() + gone : read(),
       );
     }

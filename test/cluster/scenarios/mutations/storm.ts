@@ -35,11 +35,11 @@ const noSlots = answers(StampsClient.prototype, 'buckets', () => ({
   buckets: [],
 }));
 /** While the load lasts: a storm waits long for chunks to come. */
-const noChunkAtOnce: Lie = () => {
+const noChunkAtOnce: Lie = ({ clock }) => {
   const has = Reflect.get<ChunksClient, 'has'>(ChunksClient.prototype, 'has');
-  const endsAt = performance.now() + LOAD_MS;
+  const endsAt = clock.monotonic() + LOAD_MS;
   vi.spyOn(ChunksClient.prototype, 'has').mockImplementation(function (this: ChunksClient, ...given) {
-    return performance.now() < endsAt ? Promise.resolve(false) : has.apply(this, given);
+    return clock.monotonic() < endsAt ? Promise.resolve(false) : has.apply(this, given);
   });
 };
 const noChunk = answers(ChunksClient.prototype, 'has', () => false);

@@ -8,7 +8,9 @@ import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/clie
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 import { Ledger } from '../../../../harness/inspect/ledger/ledger.ts';
-import { all, answers, changes, type Lie, type Mutation, refusal } from './lies.ts';
+import { all, answers, changes, type Lie, lasts, type Mutation, refusal } from './lies.ts';
+
+const MINUTE_MS = 60_000;
 
 const nobody: Lie = () => void vi.spyOn(NodeClient.prototype, 'peers').mockResolvedValue([]);
 const noChunk: Lie = () => void vi.spyOn(ChunksClient.prototype, 'has').mockResolvedValue(false);
@@ -192,7 +194,7 @@ export const WIDE: readonly Mutation[] = [
     /every acknowledged chunk/,
   ],
   ['ledger-verify', { size: '5000', within: '300ms' }, lost, /every acknowledged chunk/],
-  ['rolling-restart', { 'shutdown-within': '1ms' }, wholeAtOnce, /stops in time/],
+  ['rolling-restart', {}, all(wholeAtOnce, lasts(ClusterNode.prototype, 'stop', MINUTE_MS)), /stops in time/],
   ['partition-and-heal', { hold: '1s', baseline: '1s' }, refusals, /no node refuses another/],
   ['partition-and-heal', { hold: '1s', baseline: '1s' }, otherBytes, /no chunk comes with other bytes/],
   [
@@ -238,6 +240,15 @@ export const WIDE: readonly Mutation[] = [
   ],
   ['act', { size: '100' }, nobodyGranted, /the list has/],
   ['tags-and-pins', TAGS, noTags, /the tag is listed/],
+];
+
+/** They leave nodes behind that find their peers again only later. */
+export const LAST: readonly Mutation[] = [
+  ['pause', { hold: '300ms', 'max-p99': '0ms' }, wholeAtOnce, /do not wait for the paused node/],
+];
+
+/** Scenarios that need machines which fail. */
+export const MACHINES: readonly Mutation[] = [
   [
     'clock-skew',
     SKEWS,
@@ -248,11 +259,6 @@ export const WIDE: readonly Mutation[] = [
   ],
   ['clock-skew', SKEWS, otherBytes, /no chunk comes with other bytes/],
   ['clock-skew', SKEWS, nothingSettled, /skew 1s: time settles debts meanwhile/],
-];
-
-/** They leave nodes behind that find their peers again only later. */
-export const LAST: readonly Mutation[] = [
-  ['pause', { hold: '300ms', 'max-p99': '0ms' }, wholeAtOnce, /do not wait for the paused node/],
   ['disk-full', FULL, all(allIsStored, silentLog), /it refuses uploads/, /its log says so/],
   [
     'disk-full',

@@ -82,7 +82,12 @@ export function connectionsTo(
 
 /** @throws Error of the system when it cannot be reached; the signal's reason when aborted */
 export function requestDirectly(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
-  return request(url, { ...options, dispatcher: directDispatcher });
+  return request(url, {
+    ...options,
+    // undici ends a connection that it keeps by the machine's time.
+    reset: isInMemory(new URL(url).hostname),
+    dispatcher: directDispatcher,
+  });
 }
 
 let proxied: Dispatcher | undefined;

@@ -1,9 +1,9 @@
-/** The life of a batch on real nodes: topped up, diluted, repriced, full, expired. */
+/** The life of a batch: topped up, diluted, repriced, full, expired. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
-import { bytesOf, eventually, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventuallyIn, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 import { caughtUp, mining, setPrice, usableBatch } from './onchain.ts';
 
 const INSUFFICIENT = 'insufficient amount for 24h minimum validity';
@@ -13,6 +13,7 @@ const BLOCK_SECONDS = 1000;
 const AMOUNT = 24_000n * 100_000n;
 const BLOCKS = 3;
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 let node: ClusterNode;
 let other: ClusterNode;
 
@@ -20,6 +21,7 @@ beforeAll(async () => {
   net = await Cluster.start({
     // A node must not keep in its cache what it gives up.
     nodes: [{ count: 3, options: { 'usable-blocks': BLOCKS, 'cache-capacity': 0, 'reserve-wake-up': '1s' } }],
+    driver: 'simulated',
     seed: 21,
     stateDir,
     chain: { blockTime: `${BLOCK_SECONDS}s` },

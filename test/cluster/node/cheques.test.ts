@@ -1,11 +1,10 @@
-/** Debts between real nodes are paid by cheques, and cheques are cashed on the chain. */
-import { setTimeout as sleep } from 'node:timers/promises';
+/** Debts between nodes are paid by cheques, and cheques are cashed on the chain. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeCall, selectorOf } from '../../../formats/ethereum/abi.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { until } from '../../../harness/scenario.ts';
-import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
+import { bytesOf, eventuallyIn, http, metric, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 const DEPOSIT = 10n ** 15n;
@@ -24,10 +23,12 @@ const CREDIT = {
 /** A node killed while in debt comes back after being refused for a while. */
 const KILLED_MS = 150_000;
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 
 beforeAll(async () => {
   net = await Cluster.start({
     nodes: [{ count: 3, options: CREDIT }],
+    driver: 'simulated',
     seed: 21,
     stateDir,
     swap: { deposit: DEPOSIT },
@@ -256,7 +257,7 @@ describe('kill -9', () => {
         ({ status }) => status,
         ({ code }: { code?: string }) => code,
       );
-      await sleep(afterMs);
+      await net.clock.sleep(afterMs);
       await payer.kill();
       // Finished before the kill, or cut off by it.
       expect([201, 'UND_ERR_SOCKET', 'ECONNRESET']).toContain(await paying);
@@ -275,7 +276,7 @@ describe('kill -9', () => {
       await traffic(payer);
       const { received: before } = await settled(payee, payer);
       const paying = upload(payer);
-      await sleep(600);
+      await net.clock.sleep(600);
       await payee.kill();
       // A chunk that it was about to store is refused.
       expect([201, 500]).toContain((await paying).status);
@@ -306,7 +307,7 @@ describe('kill -9', () => {
           ? { done: true }
           : { missing: `they have ${counts.join(', ')} peers` };
       },
-      { timeoutMs: KILLED_MS },
+      { timeoutMs: KILLED_MS, clock: net.clock },
     );
   }
 });

@@ -11,7 +11,7 @@ let uploader: ClusterNode;
 let readers: readonly ClusterNode[];
 
 beforeAll(async () => {
-  net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: 11, stateDir });
+  net = await Cluster.start({ driver: 'simulated', nodes: 3, seed: 11, stateDir });
   uploader = net.node(0);
   readers = net.nodes.slice(1);
 });

@@ -3,19 +3,20 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { bytesOf, eventually, reserveSize, stateFolder } from './kit.ts';
+import { bytesOf, eventuallyIn, reserveSize, stateFolder } from './kit.ts';
 
 const RADIUS = 3;
 const CHUNKS = 60;
 
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 beforeAll(async () => {
   net = await Cluster.start({
     nodes: [
       { count: 2, neighbourhoods: ['10', '11'] },
       { count: 1, neighbourhoods: ['000'], options: { 'minimum-storage-radius': RADIUS } },
     ],
-    driver: 'embedded',
+    driver: 'simulated',
     seed: 29,
     stateDir: stateFolder(),
   });

@@ -16,7 +16,7 @@ let net: Cluster;
 let writer: ClusterNode;
 
 beforeAll(async () => {
-  net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: 22, stateDir });
+  net = await Cluster.start({ driver: 'simulated', nodes: 3, seed: 22, stateDir });
   writer = net.node(0);
 });
 afterAll(async () => {

@@ -4,10 +4,12 @@ import { createCipheriv, createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { afterAll } from 'vitest';
 import type { Clock } from '../../../formats/clock.ts';
+import { requestDirectly } from '../../../harness/base/direct.ts';
 import { checkPortsFree, pickFreePorts } from '../../../harness/base/machine/ports.ts';
+import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { parseDefinition } from '../../../harness/cluster/plan/definition.ts';
 import { wantedPorts } from '../../../harness/cluster/plan/ports.ts';
@@ -63,7 +65,7 @@ export async function http(
   asked: Asked = {},
 ): Promise<HttpReply> {
   const { method = 'GET', headers = {}, body } = asked;
-  const answer = await request(`${node.api}${path}`, {
+  const answer = await requestDirectly(`${node.api}${path}`, {
     method,
     headers,
     ...(body === undefined ? {} : { body }),
@@ -123,6 +125,12 @@ export function eventually(
     },
     { timeoutMs, ...(clock === undefined ? {} : { clock }) },
   );
+}
+
+/** The same in the time of a cluster. @param cluster which may not have started yet */
+export function eventuallyIn(cluster: () => Pick<Cluster, 'clock'>) {
+  return (what: string, probe: () => Promise<string | undefined>, timeoutMs = EVENTUALLY_MS) =>
+    eventually(what, probe, timeoutMs, cluster().clock);
 }
 
 export function openFiles(pid: number): number {

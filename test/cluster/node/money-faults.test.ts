@@ -8,7 +8,7 @@ import { type Books, type LinkGap, violations } from '../../../harness/cluster/b
 import { readBooks } from '../../../harness/cluster/books/read-books.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { bytesOf, eventually, http, metric, stateFolder } from './kit.ts';
+import { bytesOf, eventuallyIn, http, metric, stateFolder } from './kit.ts';
 import { sent } from './onchain.ts';
 
 const stateDir = stateFolder();
@@ -20,6 +20,7 @@ const SLOW_MS = 500;
 /** What peers lend each other on the public network, accounting units. */
 const UNDER_WAY_MAX = 13_500_000n;
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 let payer: ClusterNode;
 let payee: ClusterNode;
 
@@ -27,6 +28,7 @@ beforeAll(async () => {
   net = await Cluster.start({
     nodes: [{ count: 2, options: { 'refresh-rate': 4_000_000, 'payment-retry-pause': '500ms' } }],
     credit: 'low',
+    driver: 'simulated',
     seed: 23,
     stateDir,
     chain: { blockTime: '200ms', gate: true },

@@ -1,7 +1,7 @@
 /** Operations that wait for the chain, on a chain whose blocks are mined only by the tests. */
 import type { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { eventually, type HttpReply, http } from './kit.ts';
+import { eventuallyIn, type HttpReply, http } from './kit.ts';
 
 type Asked = Parameters<typeof http>[2];
 
@@ -23,7 +23,7 @@ export async function mining(
   const answer = http(node, path, asked).finally(() => {
     answered = true;
   });
-  await eventually(`${path} is not answered`, async () => {
+  await eventuallyIn(() => net)(`${path} is not answered`, async () => {
     if (answered) return undefined;
     const { mined, all } = await sent(net, node);
     if (all > mined) await net.chain.mine();
@@ -52,7 +52,7 @@ export async function usableBatch(
 /** All running nodes have read the last block of the chain. */
 export async function caughtUp(net: Cluster, nodes: readonly ClusterNode[] = net.nodes): Promise<void> {
   const height = await net.chain.height();
-  await eventually('the nodes are behind the chain', async () => {
+  await eventuallyIn(() => net)('the nodes are behind the chain', async () => {
     const running = nodes.filter((node) => node.running);
     const blocks = await Promise.all(running.map(async ({ client }) => (await client.chainState()).block));
     return blocks.every((block) => block === height)
@@ -64,7 +64,7 @@ export async function caughtUp(net: Cluster, nodes: readonly ClusterNode[] = net
 /** Sets the price of storage, and mines until the node has read it. */
 export async function setPrice(net: Cluster, node: ClusterNode, price: bigint): Promise<void> {
   const setting = net.chain.setStoragePrice(price);
-  await eventually('the price is not set', async () => {
+  await eventuallyIn(() => net)('the price is not set', async () => {
     const { currentPrice } = await node.client.chainState();
     if (currentPrice === price) return undefined;
     await net.chain.mine();

@@ -1,22 +1,21 @@
 /**
- * Content that is kept on real nodes: a light node with a small cache pins what two full nodes store, still has it when they
+ * Content that is kept: a light node with a small cache pins what two full nodes store, still has it when they
  * are gone, and brings it back when they have lost it. And many chunks over one connection.
  */
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
-import { bytesOf, eventually, heldBy, http, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventuallyIn, heldBy, http, sameBytes, stateFolder } from './kit.ts';
 
 const CACHE = 30;
 const SIZE = 60 * 4096 + 1;
 
 const stateDir = stateFolder();
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 let uploader: ClusterNode;
 let keeper: ClusterNode;
 
@@ -38,6 +37,7 @@ async function uploaded(name: string): Promise<Content> {
 beforeAll(async () => {
   net = await Cluster.start({
     nodes: [{ count: 2 }, { count: 1, mode: 'light', options: { 'cache-capacity': CACHE } }],
+    driver: 'simulated',
     seed: 31,
     stateDir,
   });
@@ -115,7 +115,7 @@ test('pinned content survives a restart, and is served when no other node runs',
 
 test('content lost by the network is reported as lost, and restored by the node that has it', async () => {
   for (const node of fullNodes()) {
-    rmSync(join(node.dataDir, 'store'), { recursive: true });
+    await node.wipe();
     await node.start();
   }
   await net.meshed();

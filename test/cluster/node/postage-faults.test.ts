@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { bytesOf, eventually, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventuallyIn, type HttpReply, http, sameBytes, stateFolder } from './kit.ts';
 import { caughtUp, mining, sent, setPrice, usableBatch } from './onchain.ts';
 
 const stateDir = stateFolder();
@@ -12,6 +12,7 @@ const TOTAL = AMOUNT << 18n;
 const BLOCKS = 3;
 const TAIL = 4;
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 let node: ClusterNode;
 /** Follows the chain directly, as the first one does. */
 let other: ClusterNode;
@@ -25,6 +26,7 @@ beforeAll(async () => {
       { count: 2, options },
       { count: 1, options: { ...options, 'chain-tail-blocks': TAIL } },
     ],
+    driver: 'simulated',
     seed: 22,
     stateDir,
     chain: { blockTime: '1000s', gate: true },
@@ -224,7 +226,7 @@ describe('a reorganisation', () => {
       'batch not usable yet or does not exist',
     ]);
     // Longer than the reserve sleeps: chunks of a batch that may come back are not deleted.
-    await new Promise((resolve) => setTimeout(resolve, 2500));
+    await net.clock.sleep(2500);
     expect(sameBytes(await other.bytes.download(reference), data)).toBe(true);
 
     await eventually('its transactions are not mined again', async () => {

@@ -3,18 +3,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../../harness/inspect/ledger/content.ts';
-import { bytesOf, eventually, type HttpReply, http, stateFolder } from './kit.ts';
+import { bytesOf, eventuallyIn, type HttpReply, http, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 /** Per chunk: a day at the price that the chain starts with, one block a second. */
 const AMOUNT = 24_000n * 86_400n;
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 let node: ClusterNode;
 
 beforeAll(async () => {
   // Blocks are mined only by the tests, so that an age in blocks is exact.
   net = await Cluster.start({
-    driver: 'embedded',
+    driver: 'simulated',
     nodes: [{ count: 2, options: { 'usable-blocks': 3 } }],
     seed: 5,
     stateDir,

@@ -1,5 +1,5 @@
 /**
- * Redundant content on real nodes: stored on one, read on another, with as many chunks missing as its level promises
+ * Redundant content: stored on one, read on another, with as many chunks missing as its level promises
  * to survive, and with one more.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -13,15 +13,16 @@ import type { RedundancyLevel } from '../../../node/files/redundancy/redundancy.
 import { split } from '../../../node/files/splitter.ts';
 import { ChunkMap, inParts } from '../../unit/files/chunk-map.ts';
 import { damage, type Group, groupsOf } from '../../unit/files/damage.ts';
-import { bytesOf, eventually, http, sameBytes, stateFolder } from './kit.ts';
+import { bytesOf, eventuallyIn, http, sameBytes, stateFolder } from './kit.ts';
 
 const stateDir = stateFolder();
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 let uploader: ClusterNode;
 let reader: ClusterNode;
 
 beforeAll(async () => {
-  net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: 12, stateDir });
+  net = await Cluster.start({ driver: 'simulated', nodes: 3, seed: 12, stateDir });
   uploader = net.node(0);
   reader = net.node(2);
 });

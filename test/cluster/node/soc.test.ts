@@ -19,7 +19,7 @@ let a: ClusterNode;
 let b: ClusterNode;
 
 beforeAll(async () => {
-  net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: SEED, stateDir });
+  net = await Cluster.start({ driver: 'simulated', nodes: 3, seed: SEED, stateDir });
   [a, b] = [net.node(0), net.node(1)];
 });
 afterAll(async () => {

@@ -1,17 +1,19 @@
-/** Transactions and the wallet of a running node, as seen by a client of its API, on a failing chain. */
+/** Transactions and the wallet of a node, as seen by a client of its API, on a failing chain. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts';
-import { eventually, type HttpReply, http, stateFolder } from './kit.ts';
+import { eventuallyIn, type HttpReply, http, stateFolder } from './kit.ts';
 
 const TO = `0x${'a1'.repeat(20)}`;
 const stateDir = stateFolder();
 let net: Cluster;
+const eventually = eventuallyIn(() => net);
 let node: ClusterNode;
 
 beforeAll(async () => {
   net = await Cluster.start({
     nodes: [{ count: 1, options: { 'withdrawal-addresses-whitelist': TO } }],
+    driver: 'simulated',
     seed: 21,
     stateDir,
     batches: false,

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { requestDirectly } from '../../../harness/base/direct.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
 import { regionOf, roundTripMs } from '../../../harness/places/links/regions.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
@@ -111,6 +112,8 @@ test('a client uploads tens of megabytes in a virtual second', async () => {
 
 test('time passes only while someone waits for it', async () => {
   await using net = await start();
+  const { body } = await requestDirectly(`${net.node(0).api}/health`);
+  await body.dump();
   const before = net.clock.monotonic();
   for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
   expect(net.clock.monotonic()).toBe(before);
@@ -147,13 +150,8 @@ test('nothing of it is left when it has stopped', async () => {
   const net = await start();
   const { api } = net.node(0);
   await net.stop();
-  await expect(fetchOf(api)).rejects.toThrow();
+  await expect(requestDirectly(`${api}/health`)).rejects.toThrow();
 });
-
-async function fetchOf(api: string): Promise<void> {
-  const { requestDirectly } = await import('../../../harness/base/direct.ts');
-  await requestDirectly(`${api}/health`);
-}
 
 test.for([
   [

@@ -17,7 +17,7 @@ const folder = temporaryFolder('svcnet-left');
 const stateDir = join(folder, 'state');
 let net: Cluster;
 beforeAll(async () => {
-  net = await Cluster.start({ nodes: 4, name: 'left', driver: 'embedded', seed: 5, stateDir });
+  net = await Cluster.start({ nodes: 4, name: 'left', driver: 'simulated', seed: 5, stateDir });
 });
 afterEach(() => void vi.restoreAllMocks());
 afterAll(() => net.stop());
@@ -53,7 +53,7 @@ test.each<[string, Readonly<Record<string, string>>, object, string]>([
     await until<true>(
       'no block comes',
       async () => ((await net.chain.height()) > height ? { done: true } : { missing: `block ${height}` }),
-      { timeoutMs: 10_000 },
+      { timeoutMs: 10_000, clock: net.clock },
     );
   },
   180_000,
@@ -81,7 +81,7 @@ test.each(['an error', 'Ctrl-C'])(
     const run = runScenarios({
       planned: planScenarios([scenario], new Map()),
       seed: 1n,
-      definition: { driver: 'embedded' },
+      definition: { driver: 'simulated' },
       stateDir,
       report,
       name: 'broken',

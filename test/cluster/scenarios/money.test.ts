@@ -22,6 +22,7 @@ beforeAll(async () => {
   net = await Cluster.start({
     nodes: [{ count: 3, options: withdraw.cluster.options ?? {} }, { mode: 'light' }],
     credit: 'low',
+    driver: 'simulated',
     seed: 31,
     name: 'money',
     stateDir: join(folder, 'state'),

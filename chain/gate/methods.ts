@@ -90,10 +90,11 @@ export const METHOD_NOT_AVAILABLE = -32_601;
 
 /** Why a call may not run; undefined: it may. */
 export function whyNot({ method, params }: Call, withToken: boolean): string | undefined {
+  if (OPEN.has(method)) return undefined;
   const given = JSON.stringify(params ?? []).replaceAll('null', '');
   const never = NEVER.find((row) => row.method.test(method) && (row.with?.test(given) ?? true));
   if (never !== undefined) return `${method} is not available: ${never.why}`;
-  if (withToken || OPEN.has(method)) return undefined;
+  if (withToken) return undefined;
   return `${method} is not available without the chain's token: sign transactions with a key of your own, or send Authorization: Bearer TOKEN (svcnet keys shows it)`;
 }
 

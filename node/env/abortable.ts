@@ -30,15 +30,17 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
 export class LazyDeadline implements Deadline {
   readonly #clock: Clock;
   readonly #ms: number;
+  readonly #parent: AbortSignal | undefined;
   #started: Deadline | undefined;
 
-  constructor(clock: Clock, ms: number) {
+  constructor(clock: Clock, ms: number, parent?: AbortSignal) {
     this.#clock = clock;
     this.#ms = ms;
+    this.#parent = parent;
   }
 
   get signal(): AbortSignal {
-    this.#started ??= this.#clock.deadline(this.#ms);
+    this.#started ??= this.#clock.deadline(this.#ms, this.#parent);
     return this.#started.signal;
   }
 

@@ -11,9 +11,10 @@
  * A node that is killed continues where it was.
  */
 
-import type { Clock } from '../../formats/clock.ts';
+import type { Clock, Deadline } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Random } from '../../formats/random.ts';
+import { LazyDeadline } from '../env/abortable.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
 import type { SendingChain } from '../onchain/chain.ts';
 import type { Head } from '../onchain/head.ts';
@@ -173,8 +174,8 @@ class ContractPlayer implements Player {
     while (!signal.aborted) {
       let failed = false;
       try {
-        using deadline = clock.deadline(POLL_TIMEOUT_MS, signal);
-        await this.#poll(await this.#height(deadline.signal), deadline.signal);
+        using deadline = new LazyDeadline(clock, POLL_TIMEOUT_MS, signal);
+        await this.#poll(await this.#height(deadline), deadline);
       } catch (err) {
         if (signal.aborted) break;
         failed = true;
@@ -199,21 +200,21 @@ class ContractPlayer implements Player {
   }
 
   /** Only a player must know the exact block. */
-  async #height(signal: AbortSignal): Promise<number> {
+  async #height(deadline: Deadline): Promise<number> {
     const { chain, head } = this.#deps;
     const known = this.#staked ? undefined : head.height(this.#options.pollMs * IDLE_PAUSES);
     if (known !== undefined) return known;
     this.#metrics.backendCalls.inc();
-    return await chain.blockNumber(signal);
+    return await chain.blockNumber(deadline.signal);
   }
 
-  async #poll(block: number, signal: AbortSignal): Promise<void> {
+  async #poll(block: number, deadline: Deadline): Promise<void> {
     const place = placeOf(block, this.#options.roundLength);
     const before = this.#place;
     this.#block = block;
     this.#place = place;
     if (before?.round !== place.round || before.phase !== place.phase) await this.#enter(place);
-    if (!this.#frozenKnown) await this.#checkStake(block, place.round, signal);
+    if (!this.#frozenKnown) await this.#checkStake(block, place.round, deadline.signal);
     await this.#steps.reconcile();
     if (place.phase === 'claim') {
       this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));

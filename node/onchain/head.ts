@@ -3,21 +3,21 @@
  * whether anything can have changed. Blocks without transactions change no contract state.
  */
 
-import { type Clock, TimeoutError } from '../../formats/clock.ts';
-import { abortable } from '../env/abortable.ts';
+import type { Clock } from '../../formats/clock.ts';
 import type { BlockHeader } from './ports.ts';
 
 /** Who waits for a change checks after this many times the age of a recent poll that there still are polls. */
 const RECHECK_AGES = 5;
 
 export class Head {
-  readonly #clock: Pick<Clock, 'monotonic' | 'deadline'>;
+  readonly #clock: Pick<Clock, 'monotonic' | 'timer'>;
   #last: { readonly header: BlockHeader; readonly at: number } | undefined;
   #changes = 0;
-  #nextChange = Promise.withResolvers<void>();
-  #nextPoll = Promise.withResolvers<void>();
+  /** Wake those who wait. */
+  readonly #forChange = new Set<() => void>();
+  readonly #forPoll = new Set<() => void>();
 
-  constructor(clock: Pick<Clock, 'monotonic' | 'deadline'>) {
+  constructor(clock: Pick<Clock, 'monotonic' | 'timer'>) {
     this.#clock = clock;
   }
 
@@ -25,12 +25,10 @@ export class Head {
   seen(header: BlockHeader): void {
     const before = this.#last?.header;
     this.#last = { header, at: this.#clock.monotonic() };
-    this.#nextPoll.resolve();
-    this.#nextPoll = Promise.withResolvers();
+    for (const wake of this.#forPoll) wake();
     if (header.hash === before?.hash || (before !== undefined && isEmptyAfter(header, before))) return;
     this.#changes++;
-    this.#nextChange.resolve();
-    this.#nextChange = Promise.withResolvers();
+    for (const wake of this.#forChange) wake();
   }
 
   /** Undefined when the last poll is older than `ageMs`. */
@@ -52,19 +50,29 @@ export class Head {
    */
   async changed(since: number | undefined, ageMs: number, signal: AbortSignal): Promise<void> {
     const isSame = () => since !== undefined && this.changes(ageMs) === since;
-    while (isSame()) await this.#within(this.#nextChange.promise, RECHECK_AGES * ageMs, signal);
+    while (isSame()) await this.#within(this.#forChange, RECHECK_AGES * ageMs, signal);
   }
 
   /** Waits for the next poll, at most `ms`. Needs no timer that wakes an idle node. @throws the signal's reason */
   polled(ms: number, signal: AbortSignal): Promise<void> {
-    return this.#within(this.#nextPoll.promise, ms, signal);
+    return this.#within(this.#forPoll, ms, signal);
   }
 
-  async #within(event: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
-    using deadline = this.#clock.deadline(ms, signal);
-    await abortable(event, deadline.signal).catch((error: unknown) => {
-      if (!(error instanceof TimeoutError)) throw error;
-    });
+  /** A node at rest waits here for each block: a deadline with its signal would cost more than what it does then. */
+  async #within(waiting: Set<() => void>, ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = () => reject(signal.reason as Error);
+    const timer = this.#clock.timer(ms, resolve);
+    signal.addEventListener('abort', leave, { once: true });
+    waiting.add(resolve);
+    try {
+      await promise;
+    } finally {
+      timer[Symbol.dispose]();
+      signal.removeEventListener('abort', leave);
+      waiting.delete(resolve);
+    }
   }
 
   #recent(ageMs: number) {

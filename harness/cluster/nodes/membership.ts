@@ -170,7 +170,8 @@ function incidentOf(
   before: Pick<NodeSight, 'state' | 'handle'>,
   { state, handle }: NodeSight,
 ): Incident['what'] | undefined {
-  const same = JSON.stringify(before.handle) === JSON.stringify(handle);
+  // Several times a second and node: mostly the very same one.
+  const same = before.handle === handle || JSON.stringify(before.handle) === JSON.stringify(handle);
   const ran = before.state === 'running' || before.state === 'paused';
   if (!same && state === 'running') return ran ? 'was restarted' : 'was started';
   if (state === before.state) return same ? undefined : 'was restarted';

@@ -342,6 +342,7 @@ test('without a stake the chain is not asked for its height while another compon
     return bench.game.head;
   };
   await bench.restart();
+  await bench.clock.advance(0);
   const timers = bench.clock.running;
   for (let blocks = 0; blocks < 5; blocks++) {
     await bench.clock.advance(10 * POLL_MS);

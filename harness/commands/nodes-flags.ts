@@ -8,7 +8,7 @@ import type { ClusterFlags } from './cluster-flags.ts';
 /** Events a node records for `trace`: those of about ten thousand chunks, in about 10 MB. */
 const TRACED_EVENTS = 65_536;
 
-export type NodesFlags = Pick<ClusterFlags, 'nodes' | 'with' | 'beeBinary' | 'dishonest' | 'trace'>;
+export type NodesFlags = Pick<ClusterFlags, 'nodes' | 'light' | 'with' | 'beeBinary' | 'dishonest' | 'trace'>;
 
 export type Nodes = NonNullable<DefinitionInput['nodes']>;
 type Groups = Exclude<Nodes, number>;
@@ -23,7 +23,9 @@ export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): 
   const groups: Groups = typeof base === 'number' ? (base === 0 ? [] : [{ count: base }]) : base;
   // If this is not a list of groups, the validation of the definition reports it.
   if (!Array.isArray(groups)) return base;
-  const all: Groups = [...groups, ...withDishonest(flags)];
+  const { light = 0 } = flags;
+  const lights: Groups = light === 0 ? [] : [{ flavour: 'svc', mode: 'light', count: light }];
+  const all: Groups = [...groups, ...lights, ...withDishonest(flags)];
   if (all.length === 0) throw new HarnessError('USAGE', '--nodes 0 leaves no nodes; add some with --with');
   return withBinary(flags, flags.trace === true ? all.map(traced) : all);
 }
@@ -56,11 +58,13 @@ function withBinary({ beeBinary }: NodesFlags, all: Groups): Groups {
 
 /** `4 nodes, 1 of them bee` @param light nodes beside them */
 export function nodesText(nodes: Nodes, light: number): string {
-  const groups = typeof nodes === 'number' ? [{ count: nodes }] : nodes;
+  const groups: Groups = typeof nodes === 'number' ? [{ count: nodes }] : nodes;
   const total = groups.reduce((sum, { count = 1 }) => sum + count, light);
   const others = groups
     .filter((group) => 'flavour' in group && group.flavour !== 'svc')
     .map((group) => `, ${group.count ?? 1} of them ${'flavour' in group ? group.flavour : 'svc'}`);
-  const lights = light > 0 ? `, ${light} of them light` : '';
+  const isLight = ({ mode }: Groups[number]) => mode === 'light';
+  const allLight = groups.filter(isLight).reduce((sum, { count = 1 }) => sum + count, light);
+  const lights = allLight > 0 ? `, ${allLight} of them light` : '';
   return `${plural(total, 'node')}${others.join('')}${lights}`;
 }

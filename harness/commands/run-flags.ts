@@ -33,6 +33,8 @@ export interface RunFlags extends ClusterFlags {
   readonly checkDeterminism?: boolean;
   /** One run with each of them. */
   readonly seeds?: SeedRange;
+  /** Draw more from each of them. */
+  readonly vary?: boolean;
   /** Processes at once. */
   readonly jobs?: number;
   /** Run the other seeds after a failure. */
@@ -113,10 +115,11 @@ const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>>
     ['--check-determinism', 'runs one seed twice'],
     ['--metrics-port', 'is one port'],
   ],
+  '--vary': [['--file', 'describes the cluster']],
 };
 
 /** Options that only go with `--seeds`. */
-const OF_SEEDS = ['--jobs', '--keep-going', '--seed-limit'];
+const OF_SEEDS = ['--vary', '--jobs', '--keep-going', '--seed-limit'];
 
 /** @throws HarnessError `USAGE` */
 function expectOneWay(flags: RunFlags): void {

@@ -35,10 +35,15 @@ export async function listScenarios(chosen: readonly Chosen[], context: CommandC
   answer(context, document, ['', ...lines, ...suites, '']);
 }
 
-/** `integer, default 3` */
-function shown({ kind, default: value, oneOf }: ParameterSpec): string {
+/** `integer, default 3, with --vary 1 to 4` */
+function shown({ kind, default: value, oneOf, vary }: ParameterSpec): string {
   const words = oneOf === undefined ? kind : oneOf.join(' | ');
-  return `${words}, default ${defaultText(kind, value)}`;
+  const bounds = vary?.map((bound) => (kind === 'duration' ? durationText(Number(bound)) : bound));
+  const varied =
+    bounds === undefined
+      ? ''
+      : `, with --vary ${kind === 'list' ? `some of ${bounds.join()}` : bounds.join(' to ')}`;
+  return `${words}, default ${defaultText(kind, value)}${varied}`;
 }
 
 function defaultText(kind: ParameterSpec['kind'], value: ParameterSpec['default']): string {

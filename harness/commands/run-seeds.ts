@@ -3,11 +3,14 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { VERSION } from '../../formats/version.ts';
 import { cannotWrite, EXIT, interrupted, messageOf } from '../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { formatMs, grouped } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { programPath } from '../base/machine/programs.ts';
+import { sourceCommit } from '../base/machine/source-commit.ts';
+import { typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { type ConsoleStyle, paint, StepDisplay } from '../report/console.ts';
 import { REPORT_REMEDY, SEEDS_FILE } from '../report/folder.ts';
@@ -41,6 +44,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   const { first, last, jobs = availableParallelism(), keepGoing = false, folder, command } = many;
   const of = Number(last - first + 1n);
   const startMs = MACHINE_CLOCK.monotonic();
+  const code = (await sourceCommit()) ?? VERSION;
   const failures: { readonly seed: bigint; readonly failed: FailedSeed }[] = [];
   const over = new AbortController();
   const signal = AbortSignal.any([context.signal, over.signal]);
@@ -59,7 +63,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
       else {
         const failed = { seed: seedToJson(seed), kinds, command: command(seed), report };
         failures.push({ seed, failed });
-        if (!context.json) context.out(`${lineOf(failed, context.style)}\n`);
+        if (!context.json) context.out(`${lineOf(failed, code, context.style)}\n`);
         if (!keepGoing) over.abort();
       }
       const perMinute = (ran * MINUTE_MS) / (MACHINE_CLOCK.monotonic() - startMs);
@@ -77,6 +81,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
     ran,
     of,
     durationMs,
+    code,
     failures: sorted,
     kinds: groupedByKind(sorted),
   };
@@ -160,9 +165,10 @@ function keep(result: SeedsRun, folder: string): void {
   }
 }
 
-/** One line, which a shell takes. */
-function lineOf({ command, kinds: [kind = ''] }: FailedSeed, style: ConsoleStyle): string {
-  return `${style.live ? CLEAR_LINE : ''}  ${command}   ${paint(style, 'red', `# ${inLine(kind, LONG_LINE_MAX)}`)}`;
+/** One line, which a shell takes. @param code that gives this run */
+function lineOf({ command, kinds: [kind = ''] }: FailedSeed, code: string, style: ConsoleStyle): string {
+  const why = paint(style, 'red', `# ${code}: ${inLine(kind, LONG_LINE_MAX)}`);
+  return `${style.live ? CLEAR_LINE : ''}  ${command}   ${why}`;
 }
 
 const CLEAR_LINE = '\r\u001b[2K';
@@ -170,9 +176,13 @@ const CLEAR_LINE = '\r\u001b[2K';
 const SEEDS_SHOWN = 8;
 
 function renderSeeds({ ran, of, failures, kinds }: SeedsRun, style: ConsoleStyle): string[] {
-  const groups = Object.entries(kinds).map(([kind, seeds]) => {
+  const groups = Object.entries(kinds).flatMap(([kind, seeds]) => {
     const more = seeds.length > SEEDS_SHOWN ? ` and ${seeds.length - SEEDS_SHOWN} more` : '';
-    return `  ${paint(style, 'red', '✖')} ${inLine(kind, LONG_LINE_MAX)}: seed ${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`;
+    const report = failures.find(({ seed }) => seed === seeds[0])?.report ?? '';
+    return [
+      `  ${paint(style, 'red', '✖')} ${inLine(kind, LONG_LINE_MAX)}: seed ${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`,
+      `      make it smaller   ${typed(`minimise ${report}`)}`,
+    ];
   });
   return [
     '',

@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { readDefinitionFile } from '../cluster/plan/document/read.ts';
 import { statePath } from '../cluster/state/state-folder.ts';
+import { DRIVER_DEFAULT, DRIVER_FACTS } from '../places/facts.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import type { RunResult } from '../report/result.ts';
@@ -19,6 +20,7 @@ import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
 import { planScenarios, runScenarios } from '../run/runner.ts';
 import { ParameterError, type Scenario } from '../run/scenario.ts';
 import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } from '../run/suites.ts';
+import { vary } from '../run/vary.ts';
 import { answer, type CommandContext } from './context.ts';
 import { run as takes } from './options/run.ts';
 import { repeatFlags, repeatLine } from './repeat-line.ts';
@@ -59,21 +61,36 @@ export async function run(
     ...(tag === undefined ? [] : [tag]),
     ...(checks === undefined ? [] : ['checks']),
   ];
+  const flagsOf = (seed: bigint) => ({ ...flags, ...variedFlags(seed, chosen, flags), seed });
   return runPlanned(
     {
       planned: planChosen(chosen, flags.set),
       title: titleOf(titles),
-      command: (seed) => repeatLine(['run', ...names], takes.options ?? {}, { ...flags, seed }),
+      command: (seed) => repeatLine(['run', ...names], takes.options ?? {}, flagsOf(seed)),
       words: (seed) => [
         'run',
         ...names,
-        ...repeatFlags(takes.options ?? {}, { ...flags, seed }),
+        ...repeatFlags(takes.options ?? {}, flagsOf(seed)),
         ...(flags.trust === true ? ['--trust'] : []),
       ],
     },
     flags,
     context,
   );
+}
+
+/** What `--vary` says of a run with this seed, as flags: the line that repeats it needs nothing else. */
+function variedFlags(seed: bigint, chosen: readonly Chosen[], flags: RunFlags): Partial<RunFlags> {
+  if (flags.vary !== true) return {};
+  const { simulated } = DRIVER_FACTS[flags.driver ?? DRIVER_DEFAULT];
+  const given = new Set([
+    ...Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [name])),
+    ...(simulated ? [] : ['network']),
+    ...parameters(flags.set).keys(),
+    ...chosen.flatMap(({ set }) => Object.keys(set)),
+  ]);
+  const { options, set } = vary(seed, { scenarios: chosen.map(({ scenario }) => scenario), given });
+  return { ...options, set: [...flags.set, ...set] };
 }
 
 /** What was asked for, in one word: the first and how many more where all names would be too long. */

@@ -168,6 +168,8 @@ export interface SeedsRun {
   /** Seeds that were asked for. */
   readonly of: number;
   readonly durationMs: number;
+  /** Commit of the code, or the version of the package: with another one a seed may give another run. */
+  readonly code: string;
   /** In the order of their seeds. */
   readonly failures: readonly FailedSeed[];
   /** The seeds of each kind of failure, the most frequent one first; a seed counts for the first thing that failed. */

@@ -63,7 +63,15 @@ export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
    * does not lower it.
    */
   readonly allowance?: true;
+  /** What `--vary` draws it from: a whole number from the first to the second, or at least one of these words. */
+  readonly vary?: Bounds<K>;
 }
+
+type Bounds<K extends ParameterKind> = K extends 'list'
+  ? readonly string[]
+  : K extends 'integer' | 'size' | 'duration'
+    ? readonly [least: number, most: number]
+    : never;
 
 /** Parameters of a scenario by name. */
 export type ParameterTable = Readonly<Record<string, ParameterSpec>>;
@@ -77,7 +85,7 @@ export function parameter<K extends ParameterKind>(
   kind: K,
   fallback: ParameterValue[K],
   help: string,
-  limits: Pick<ParameterSpec, 'min' | 'max' | 'oneOf' | 'allowance'> = {},
+  limits: Pick<ParameterSpec<K>, 'min' | 'max' | 'oneOf' | 'allowance' | 'vary'> = {},
 ): ParameterSpec<K> {
   return { kind, default: fallback, help, ...limits };
 }

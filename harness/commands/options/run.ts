@@ -1,5 +1,6 @@
 /** Options of `svcnet run`. */
 import { collect, whole } from '../../cluster/plan/options/flag.ts';
+import { VARIED } from '../../run/vary.ts';
 import { clusterOptions, MIXED_NOTE } from './cluster.ts';
 import type { CommandOptions } from './spec.ts';
 import { JSON_OPTION, limit, METRICS_PORT_OPTION, seedRange } from './values.ts';
@@ -21,7 +22,8 @@ export const run: CommandOptions = {
     '--name <cluster>': 'run on this running cluster instead of a fresh one',
     ...clusterOptions(
       [
-        ...(['nodes', 'with', 'dishonest', 'machineFaults', 'beeBinary', 'file', 'trust', 'driver'] as const),
+        ...(['nodes', 'light', 'with', 'dishonest', 'machineFaults', 'beeBinary'] as const),
+        ...(['file', 'trust', 'driver'] as const),
         ...(['profile', 'credit', 'dialect', 'coldGossip', 'linkFaults', 'network'] as const),
         ...(['seed'] as const),
       ],
@@ -43,6 +45,12 @@ export const run: CommandOptions = {
     '--seeds <first..last>': {
       help: 'run once with each of these seeds, each in a process of its own, such as 1..1000',
       parse: seedRange,
+      once: true,
+    },
+    '--vary': {
+      help: `with --seeds: draw from each seed also ${Object.keys(VARIED)
+        .map((name) => `--${name}`)
+        .join(', ')} and the parameters whose bounds --list shows, except what is given`,
       once: true,
     },
     '--jobs <count>': {

@@ -6,7 +6,7 @@ import { JSON_OPTION, limit, WIDE_OPTION } from './values.ts';
 export const up: CommandOptions = {
   options: {
     ...clusterOptions(
-      ['nodes', 'with', 'dishonest', 'machineFaults', 'beeBinary', 'preset', 'file', 'trust'],
+      ['nodes', 'light', 'with', 'dishonest', 'machineFaults', 'beeBinary', 'preset', 'file', 'trust'],
       { file: { help: 'cluster file (YAML); overrides the preset, options override it' } },
     ),
     '--snapshot <name>':

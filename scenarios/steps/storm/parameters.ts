@@ -7,18 +7,31 @@ export const STORM_PARAMETERS = {
     'list',
     ['kill', 'pause', 'partition', 'slow'],
     'faults to draw from; none: only the load',
-    { oneOf: DRAWN_FAULTS },
+    { oneOf: DRAWN_FAULTS, vary: DRAWN_FAULTS },
   ),
-  'fault-every': parameter('duration', 5000, 'from one fault to the next, on average', { min: 1 }),
-  'fault-for': parameter('duration', 4000, 'longest time that a fault lasts', { min: 1 }),
+  'fault-every': parameter('duration', 5000, 'from one fault to the next, on average', {
+    min: 1,
+    vary: [1500, 8000],
+  }),
+  'fault-for': parameter('duration', 4000, 'longest time that a fault lasts', {
+    min: 1,
+    vary: [500, 6000],
+  }),
   sizes: parameter('sizes', [4096, 32_768, 262_144, 1_000_000], 'sizes of the uploads, drawn at random'),
-  lanes: parameter('integer', 2, 'operations under way at once on each node', { min: 1 }),
+  lanes: parameter('integer', 2, 'operations under way at once on each node', {
+    min: 1,
+    vary: [1, 4],
+  }),
   pace: parameter(
     'duration',
     2000,
     'from one operation of a lane to the next, on average, unless the first takes longer; 0: no pause',
+    { vary: [0, 4000] },
   ),
-  reserve: parameter('integer', 4000, 'chunks that the reserve of a node is made for', { min: 100 }),
+  reserve: parameter('integer', 4000, 'chunks that the reserve of a node is made for', {
+    min: 100,
+    vary: [600, 4000],
+  }),
   chunks: parameter(
     'integer',
     0,

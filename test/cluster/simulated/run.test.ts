@@ -1,12 +1,18 @@
 /** Runs in virtual time as seen by a user: whether a seed gives the same run twice. */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { runSeeds } from '../../../harness/commands/run-seeds.ts';
-import type { DeterminismCheck, SeedsRun } from '../../../harness/report/result.ts';
+import { SEEDS_FILE } from '../../../harness/report/folder.ts';
+import { readRun } from '../../../harness/report/read-run.ts';
+import type { DeterminismCheck, RunResult, SeedsRun } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, startSvcnet } from '../svcnet.ts';
+
+/** Processes whose number is known do a known amount of work, however long a busy machine takes for it. */
+vi.setConfig({ testTimeout: 600_000 });
 
 const HARNESS = fileURLToPath(new URL('../../../harness/scenario.ts', import.meta.url));
 const folder = temporaryFolder('svcnet-seeds');
@@ -16,16 +22,16 @@ function svcnet(args: readonly string[]): Promise<Finished> {
 }
 
 /** A scenario of the user, in a file. */
-function scenarioFile(name: string, run: string): string {
+function scenarioFile(name: string, run: string, parameters = ''): string {
   const path = join(folder, `${name}.ts`);
   writeFileSync(
     path,
     `import { randomBytes } from 'node:crypto';
      import { defineScenario } from ${JSON.stringify(HARNESS)};
      export default defineScenario({
-       name: ${JSON.stringify(name)}, group: 'functional', about: 'A test.', parameters: {},
+       name: ${JSON.stringify(name)}, group: 'functional', about: 'A test.', parameters: { ${parameters} },
        needs: { nodes: 2 }, cluster: { nodes: 2 }, timeoutMs: 60_000,
-       async run({ cluster, expect, random }) {
+       async run({ cluster, expect, random, parameters }) {
          const put = (data) => cluster.node(0).bytes.upload(data).then(({ reference }) => cluster.synced(reference));
          ${run}
        },
@@ -111,43 +117,123 @@ test('every seed is run, failures are grouped by kind, and the line of each repe
   expect(again.stdout).toContain('no seed is divided by 3');
 });
 
+test('each seed is varied, and its line repeats what was drawn', async () => {
+  const varied = scenarioFile(
+    'varied',
+    `const seen = { nodes: cluster.nodes.length, ...parameters };
+     expect('never', false, { observed: JSON.stringify(seen), expected: 'another' });`,
+    `count: { kind: 'integer', default: 1, help: 'how many', vary: [100, 999] }`,
+  );
+  const report = join(folder, 'varied');
+  const args = ['--driver', 'simulated', '--nodes', '2', '--vary', '--seeds', '1..2', '--keep-going'];
+  const ended = await svcnet(['run', varied, ...args, '--report', report, '--json']);
+  const { failures } = JSON.parse(ended.stdout) as SeedsRun;
+  const drawn = failures.map(({ command }) => {
+    const [, seed, light = '', count] =
+      /--seed (\d) --nodes 2 --light ([012]) --driver simulated.* --set count=(\d+)$/.exec(command) ?? [];
+    return { seed: Number(seed), nodes: 2 + Number(light), count: Number(count) };
+  });
+  expect(drawn.map(({ seed }) => seed)).toEqual([1, 2]);
+  expect(drawn[0]?.count).not.toBe(drawn[1]?.count);
+  const [first, ...others] = failures.map((one) => readRun(one.report).scenarios[0]);
+  for (const [index, scenario] of [first, ...others].entries()) {
+    const { nodes, count } = drawn[index] ?? {};
+    expect(scenario?.assertions[0]?.observed).toBe(JSON.stringify({ nodes, count }));
+  }
+  const again = await svcnet([...(failures[0]?.command ?? '').split(' ').slice(1), '--json']);
+  expect((JSON.parse(again.stdout) as RunResult).scenarios[0]?.digest).toBe(first?.digest);
+});
+
 test('a seed that has no end is a failure, and the first failure ends the run', async () => {
   const endless = scenarioFile('endless', `for (;;) ;`);
   const args = ['--driver', 'simulated', '--seeds', '1..1000', '--jobs', '1', '--seed-limit', '5s'];
   const ended = await svcnet(['run', endless, ...args]);
   expect(ended.code, ended.stderr).toBe(1);
-  expect(ended.stdout).toContain('--seed 1 --driver simulated   # hung: no result within 5');
+  expect(ended.stdout).toMatch(/--seed 1 --driver simulated {3}# \S+: hung: no result within 5/);
   expect(ended.stdout).toContain('0 of 1 runs passed, 1,000 seeds asked for');
 });
 
-test('what a job says about its failure stays in one line, without what moves the cursor', async () => {
-  const program = join(folder, 'job.mjs');
-  const message = 'no node\nis ready\u001b[2K';
-  writeFileSync(
+/** @param job source of the program that is run for each seed, which is its first argument */
+function startSeeds(last: bigint, job: string, signal: AbortSignal) {
+  const program = join(folder, `job-${last}.mjs`);
+  writeFileSync(program, job);
+  const many = {
+    first: 1n,
+    last,
+    jobs: 2,
+    folder: join(folder, `jobs-${last}`),
+    words: (seed: bigint) => [String(seed)],
+    command: (seed: bigint) => `svcnet run smoke --seed ${seed}`,
     program,
-    `console.log(${JSON.stringify(JSON.stringify({ error: { code: 'WAIT_TIMEOUT', message, hint: null } }))})`,
+  };
+  const told: string[] = [];
+  const ended = runSeeds(many, {
+    stateDir: folder,
+    json: false,
+    style: { width: 80, colour: false, live: false },
+    width: 80,
+    signal,
+    out: (text) => void told.push(text),
+    note: () => undefined,
+  });
+  return { told: () => told.join(''), ended, folder: many.folder };
+}
+
+test('what a job says about its failure stays in one line, without what moves the cursor', async () => {
+  const message = 'no node\nis ready\u001b[2K';
+  const said = JSON.stringify({ error: { code: 'WAIT_TIMEOUT', message, hint: null } });
+  const { ended, told } = startSeeds(
+    1n,
+    `console.log(${JSON.stringify(said)})`,
+    new AbortController().signal,
   );
-  let told = '';
-  await runSeeds(
-    {
-      first: 1n,
-      last: 1n,
-      jobs: 1,
-      folder: join(folder, 'one'),
-      words: () => [],
-      command: (seed) => `svcnet run smoke --seed ${seed}`,
-      program,
-    },
-    {
-      stateDir: folder,
-      json: false,
-      style: { width: 80, colour: false, live: false },
-      width: 80,
-      signal: new AbortController().signal,
-      out: (text) => void (told += text),
-      note: () => undefined,
-    },
+  await ended;
+  expect(told()).toMatch(
+    /svcnet run smoke --seed 1 {3}# \S+: error: WAIT_TIMEOUT: no node is ready\\u001b\[2K\n/,
   );
-  expect(told).toContain('svcnet run smoke --seed 1   # error: WAIT_TIMEOUT: no node is ready\\u001b[2K\n');
-  expect(told).not.toContain('\u001b');
+  expect(told()).not.toContain('\u001b');
 });
+
+test('after Ctrl-C no process is left, even one that hears nothing, and what is known is said and kept', async () => {
+  const pids = join(folder, 'pids');
+  mkdirSync(pids);
+  const abort = new AbortController();
+  const {
+    ended,
+    told,
+    folder: report,
+  } = startSeeds(
+    9n,
+    `import { renameSync, writeFileSync } from 'node:fs';
+     const [, , seed] = process.argv;
+     if (seed === '1') {
+       console.log(JSON.stringify({ passed: true, scenarios: [] }));
+     } else {
+       if (seed === '3') process.on('SIGTERM', () => {});
+       const file = ${JSON.stringify(pids)} + '/' + seed;
+       writeFileSync(file + '.new', String(process.pid));
+       renameSync(file + '.new', file);
+       setInterval(() => {}, 1000);
+     }`,
+    abort.signal,
+  );
+  const running = ['2', '3'].map((seed) => join(pids, seed));
+  while (!running.every(existsSync)) await sleep(20);
+  const alive = () => running.filter((file) => isRunning(Number(readFileSync(file, 'utf8'))));
+  expect(alive()).toEqual(running);
+  abort.abort(new Error('Ctrl-C'));
+  await expect(ended).rejects.toMatchObject({ code: 'INTERRUPTED' });
+  expect(alive()).toEqual([]);
+  expect(readdirSync(pids).toSorted()).toEqual(['2', '3']);
+  expect(told()).toContain('1 of 1 runs passed, 9 seeds asked for');
+  const kept = JSON.parse(readFileSync(join(report, SEEDS_FILE), 'utf8')) as SeedsRun;
+  expect(kept).toMatchObject({ passed: false, ran: 1, of: 9, failures: [] });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

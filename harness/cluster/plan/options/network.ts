@@ -69,14 +69,22 @@ export function networkMistakes({ latency, regions }: z.output<typeof network>):
   return [...both, ...regionMistakes(regions).map((line) => `.regions${line}`)];
 }
 
-/** On the command line: a round trip, or the regions by name. */
+/** On the command line: a round trip with or without its jitter, or the regions by name. */
 export function networkFlag(value: string): z.input<typeof network> {
   if (value === INTERNET) return { regions: INTERNET };
-  if (parseDurationMs(value) !== undefined) return { latency: value };
-  throw new NotExpected(`Expected ${INTERNET}, or a round trip: ${DURATION_EXPECTED}.`);
+  const [latency = '', jitter, ...others] = value.split(',');
+  const isDuration = (text: string) => parseDurationMs(text) !== undefined;
+  if (others.length === 0 && isDuration(latency)) {
+    if (jitter === undefined) return { latency };
+    if (isDuration(jitter)) return { latency, jitter };
+  }
+  throw new NotExpected(
+    `Expected ${INTERNET}, or a round trip and, after a comma, its jitter: ${DURATION_EXPECTED}.`,
+  );
 }
 
 /** The way back, of what the command line can say. */
-export function writtenNetwork({ latency }: z.input<typeof network>): string {
-  return latency ?? INTERNET;
+export function writtenNetwork({ latency, jitter }: z.input<typeof network>): string {
+  if (latency === undefined) return INTERNET;
+  return jitter === undefined ? latency : `${latency},${jitter}`;
 }

@@ -108,6 +108,14 @@ export const CLUSTER_OPTIONS = {
       parse: whole(0, NODES_MAX),
     },
   },
+  light: {
+    flag: {
+      flag: '--light <count>',
+      help: 'additional light svc nodes',
+      fallback: '0',
+      parse: whole(0, NODES_MAX),
+    },
+  },
   with: {
     flag: {
       flag: '--with <flavour=count>',
@@ -230,7 +238,7 @@ export const CLUSTER_OPTIONS = {
       ),
     flag: {
       flag: '--network <network>',
-      help: `links of a simulated cluster: a round trip between any two nodes, such as 20ms, or ${INTERNET}, regions of the world`,
+      help: `links of a simulated cluster: a round trip between any two nodes, such as 20ms, or with jitter 20ms,5ms; or ${INTERNET}, regions of the world`,
       fallback: 'all arrives at once',
       parse: networkFlag,
       write: writtenNetwork,

@@ -43,16 +43,23 @@ test('the command that repeats a run can be pasted into a shell', () => {
   );
 });
 
-test('nodes of --with svc=2 are added to those that the scenarios ask for, as the header says', async () => {
-  const scenario = await loadScenario('upload');
-  const flags: RunFlags = { ...NOTHING, with: [{ flavour: 'svc', count: 2 }] };
-  const { options, where } = await chooseClusters(flags, [scenario]);
-  const planned = planScenarios([scenario], new Map());
-  const [asking] = planned;
-  const { nodes } = plannedFor(asking!, { ...options, planned } as unknown as RunOptions);
-  expect(where).toBe('7 nodes');
-  expect(nodes).toHaveLength(7);
-});
+test.each<[string, Partial<RunFlags>, string]>([
+  ['--with svc=2', { with: [{ flavour: 'svc', count: 2 }] }, '7 nodes'],
+  ['--light 2', { light: 2 }, '7 nodes, 2 of them light'],
+])(
+  'nodes of %s are added to those that the scenarios ask for, as the header says',
+  async (_what, given, header) => {
+    const scenario = await loadScenario('upload');
+    const flags: RunFlags = { ...NOTHING, ...given };
+    const { options, where } = await chooseClusters(flags, [scenario]);
+    const planned = planScenarios([scenario], new Map());
+    const [asking] = planned;
+    const { nodes } = plannedFor(asking!, { ...options, planned } as unknown as RunOptions);
+    expect(where).toBe(header);
+    expect(nodes).toHaveLength(7);
+    expect(nodes.filter(({ mode }) => mode === 'light')).toHaveLength(given.light ?? 0);
+  },
+);
 
 test.each([
   ['one scenario', ['upload'], 'upload'],
@@ -80,6 +87,12 @@ test.each<[string, Partial<RunFlags>, string]>([
     '--repeat runs several seeds and cannot be combined with --check-determinism',
   ],
   ['jobs without seeds', { jobs: 2 }, '--jobs goes with --seeds'],
+  ['variation without seeds', { vary: true }, '--vary goes with --seeds'],
+  [
+    'variation of a file',
+    { vary: true, seeds: { first: 1n, last: 2n }, file: 'net.yaml' },
+    '--file describes the cluster and cannot be combined with --vary',
+  ],
   ...(
     [
       [{ keep: true }, '--keep leaves one cluster running'],

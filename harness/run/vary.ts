@@ -1,0 +1,95 @@
+/**
+ * What `svcnet run --vary` draws from each seed, beside what scenarios draw themselves: the cluster, by the table below,
+ * and the parameters of scenarios that say within which bounds (`vary`). What is given is never varied.
+ */
+import { type Random, seededRandom } from '../../formats/random.ts';
+import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
+import { INTERNET } from '../cluster/plan/options/network.ts';
+import type { ParameterSpec, Scenario } from './scenario.ts';
+
+/** Every scenario of the package runs on so many nodes. */
+const NODES_LEAST = 4;
+const NODES_SHARE = 1.5;
+const LIGHT_MOST = 2;
+const ROUND_TRIP_MOST_MS = 300;
+
+/** Options of clusters by name; absent: as without `--vary`. */
+interface Drawn {
+  readonly nodes?: number;
+  readonly light?: number;
+  readonly network?: NonNullable<DefinitionInput['network']>;
+}
+
+interface Varied<T> {
+  /** For its reader. */
+  readonly bounds: string;
+  readonly draw: (random: Random, scenarios: readonly Scenario[]) => T | undefined;
+}
+
+/** By the option that says it as well. */
+export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Drawn[Name]>> } = {
+  nodes: {
+    bounds: `from what the scenarios need, but ${NODES_LEAST} if they ask for so many, to ${NODES_SHARE} times what they ask for`,
+    draw: (random, scenarios) => {
+      const least = scenarios.map(({ needs, cluster }) =>
+        Math.max(needs.nodes, Math.min(NODES_LEAST, cluster.nodes)),
+      );
+      const most = Math.max(...scenarios.map(({ cluster }) => cluster.nodes)) * NODES_SHARE;
+      return between(Math.max(...least), Math.ceil(most), random);
+    },
+  },
+  light: { bounds: `0 to ${LIGHT_MOST}`, draw: (random) => between(0, LIGHT_MOST, random) },
+  network: {
+    bounds: `with --driver simulated: none; a round trip from 1ms to ${ROUND_TRIP_MOST_MS}ms, which varies by up to half of it; or ${INTERNET}`,
+    draw: (random) => {
+      const kind = random.below(3);
+      if (kind === 0) return undefined;
+      if (kind === 1) return { regions: INTERNET };
+      const ms = between(1, ROUND_TRIP_MOST_MS, random);
+      return { latency: `${ms}ms`, jitter: `${random.below(Math.ceil(ms / 2) + 1)}ms` };
+    },
+  },
+};
+
+interface Variation {
+  readonly scenarios: readonly Scenario[];
+  /** Names of options and parameters whose values stay. */
+  readonly given: ReadonlySet<string>;
+}
+
+/** @returns options of the cluster, and `name=value` of parameters */
+export function vary(
+  seed: bigint,
+  { scenarios, given }: Variation,
+): { readonly options: Drawn; readonly set: readonly string[] } {
+  const randomOf = (name: string) => seededRandom(seed.toString(), 'vary', name);
+  const options = Object.entries(VARIED)
+    .filter(([name]) => !given.has(name))
+    .map(([name, { draw }]) => [name, draw(randomOf(name), scenarios)]);
+  const set = variedParameters(scenarios)
+    .filter(([name]) => !given.has(name))
+    .map(([name, spec]) => `${name}=${drawnText(spec, randomOf(name))}`);
+  return { options: Object.fromEntries(options) as Drawn, set };
+}
+
+/** Those within whose bounds any value suits each scenario that has one of the name. */
+function variedParameters(scenarios: readonly Scenario[]): (readonly [string, ParameterSpec])[] {
+  const all = scenarios.flatMap(({ parameters }) => Object.entries(parameters));
+  return [...Map.groupBy(all, ([name]) => name).values()].flatMap(([first, ...others]) => {
+    const bounds = (row: (typeof all)[number]) => JSON.stringify(row[1].vary);
+    const isVaried = first?.[1].vary !== undefined && others.every((row) => bounds(row) === bounds(first));
+    return isVaried ? [first] : [];
+  });
+}
+
+function drawnText({ kind, vary: bounds = [] }: ParameterSpec, random: Random): string {
+  const [least, most] = bounds;
+  if (typeof least === 'number' && typeof most === 'number')
+    return `${between(least, most, random)}${kind === 'duration' ? 'ms' : ''}`;
+  const some = bounds.filter(() => random.below(2) === 0);
+  return (some.length > 0 ? some : [bounds[random.below(bounds.length)]]).join();
+}
+
+function between(least: number, most: number, random: Random): number {
+  return least + random.below(most - least + 1);
+}

@@ -35,20 +35,22 @@ export function capabilitiesWith(
 /** An option of `up` without which a cluster lacks capabilities. */
 const LINK_FAULTS = {
   needed: 'link faults',
-  flag: '--link-faults',
+  start: 'svcnet up --link-faults',
   absent: (cluster: string) => `cluster '${cluster}' was started without link faults`,
 };
 const MACHINE_FAULTS = {
   needed: 'machine faults',
-  flag: '--machine-faults',
+  start: 'svcnet up --machine-faults',
   absent: (cluster: string) => `cluster '${cluster}' was started without machine faults`,
 };
 
 /** What a cluster with that driver would have needed at its start to have a capability that it lacks; undefined: nothing helps. */
 export function startedWithout(driver: DriverName, lacking: Capability): typeof LINK_FAULTS | undefined {
-  const { owned, local } = DRIVER_FACTS[driver];
+  const { owned, images, simulated } = DRIVER_FACTS[driver];
   if (lacking === 'linkFaults' && owned) return LINK_FAULTS;
-  return (lacking === 'clock' || lacking === 'disk') && local ? MACHINE_FAULTS : undefined;
+  if ((lacking !== 'clock' && lacking !== 'disk') || !owned || images) return undefined;
+  // `up` starts no simulation.
+  return simulated ? { ...MACHINE_FAULTS, start: 'machineFaults: true' } : MACHINE_FAULTS;
 }
 
 /** JSON that outlives the process that wrote it. Opaque to everything but the driver. */

@@ -37,8 +37,8 @@ export function unmetNeed(
   if (absent !== undefined) return `needs a node of mode ${absent}`;
   const lacking = needs.flavours?.find((flavour) => nodes.every((node) => node.flavour !== flavour));
   if (lacking === undefined) return undefined;
-  const { images, simulated, owned, local } = DRIVER_FACTS[driver.name];
-  if (owned && (lacking === 'dishonest' ? !local : simulated)) {
+  const { images, simulated, owned } = DRIVER_FACTS[driver.name];
+  if (owned && (lacking === 'dishonest' ? images : simulated)) {
     return `needs a node of flavour ${lacking}, which the ${driver.name} driver does not have`;
   }
   const variable = FLAVOURS[lacking].binaryVariable;
@@ -59,7 +59,7 @@ export function lackingCapability(driver: Present['driver'], capability: Capabil
   const without = startedWithout(driver.name, capability);
   if (without !== undefined) {
     const which = capability === 'linkFaults' ? '' : ` (${capability})`;
-    return `needs ${without.needed}${which}: start the cluster with svcnet up ${without.flag}`;
+    return `needs ${without.needed}${which}: start the cluster with ${without.start}`;
   }
   return `needs the capability '${capability}', which the ${driver.name} driver does not have`;
 }

@@ -108,7 +108,7 @@ function kindOf(
 ): Kind {
   const { cluster } = scenario;
   // Without them the scenario lacks what it needs, and is skipped.
-  const { local } = DRIVER_FACTS[definition.driver ?? DRIVER_DEFAULT];
+  const { images } = DRIVER_FACTS[definition.driver ?? DRIVER_DEFAULT];
   const wanted = nodesWanted({ scenario, parameters }, planned);
   const base = nodes ?? wanted;
   const given: readonly GroupInput[] = typeof base === 'number' ? [{ count: base }] : base;
@@ -122,7 +122,7 @@ function kindOf(
     // Dishonest nodes asked for by name replace those that the scenario would have.
     ...(exactNodes || groups.some((group) => 'dishonest' in group)
       ? []
-      : (cluster.groups?.(parameters) ?? []).filter((group) => local || flavourOf(group) !== 'dishonest')),
+      : (cluster.groups?.(parameters) ?? []).filter((group) => !images || flavourOf(group) !== 'dishonest')),
   ];
   return {
     nodes: all.map((group) =>
@@ -131,7 +131,7 @@ function kindOf(
         : group,
     ),
     ...(credit === undefined ? {} : { credit }),
-    ...(local && machinesFail(scenario) ? { machineFaults: true } : {}),
+    ...(!images && machinesFail(scenario) ? { machineFaults: true } : {}),
     ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
     ...definition,
   };

@@ -44,6 +44,8 @@ export interface FaultStart {
    * undone even when this process dies meanwhile.
    */
   readonly hold: (handle: Handle) => void;
+  /** No other fault that its cluster ever had has it. */
+  readonly key: string;
 }
 
 /**

@@ -30,6 +30,7 @@ export class Faults {
   readonly #beginning = new Map<Promise<Fault>, AbortController>();
   readonly #ending = new Map<string, Promise<Fault>>();
   readonly #abandoned = new AbortController();
+  #begun = 0;
 
   /** @param kinds default: all kinds @internal */
   constructor(context: FaultContext, kinds: readonly FaultKind[] = FAULT_KINDS) {
@@ -102,6 +103,7 @@ export class Faults {
     let active: ActiveFault = claimed;
     const start: FaultStart = {
       signal,
+      key: `${claimed.id}-${claimed.at}-${this.#begun++}`,
       hold: (handle) => {
         active = { ...claimed, handle };
         this.#active.write(active);
@@ -361,7 +363,7 @@ export class Faults {
     const without = startedWithout(driver.name, capability);
     if (without !== undefined) {
       const why = `fault ${name}: ${without.absent(this.#context.name)}`;
-      const hint = `Start one with them: svcnet up ${without.flag}`;
+      const hint = `Start one with them: ${without.start}`;
       throw new HarnessError('FAULT_REFUSED', why, { hint });
     }
     throw new HarnessError('FAULT_REFUSED', `fault ${name}: the ${driver.name} driver cannot do that`);

@@ -1,7 +1,7 @@
 /** Values that each key of a definition allows by itself, but not in combination with others. */
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { plural } from '../../base/format.ts';
-import { BEHAVIOUR_NAMES } from '../../flavours/dishonest/names.ts';
+import { BEHAVIOUR_NAMES, SPOILS_CONNECTIONS } from '../../flavours/dishonest/names.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
@@ -59,10 +59,9 @@ function engineContradictions({ driver, chain }: Definition): string[] {
     : [];
 }
 
-/** The image lacks the program of tampered nodes, and a simulation the machine that fails. */
+/** The image lacks the program of tampered nodes. */
 function tamperingContradictions({ driver, machineFaults, nodes }: Definition): string[] {
-  const { images, simulated } = DRIVER_FACTS[driver];
-  if (!images && !simulated) return [];
+  if (!DRIVER_FACTS[driver].images) return [];
   const lines = nodes.flatMap(({ flavour }, index) =>
     flavour === 'dishonest'
       ? [`nodes[${index}].flavour: got dishonest with driver ${driver}, expected driver process or embedded`]
@@ -83,6 +82,13 @@ function simulationContradictions({ driver, store, ports, chain, nodes }: Defini
         ]
       : [],
   );
+  for (const [index, { dishonest = [] }] of nodes.entries()) {
+    const spoils = dishonest.filter((name) => SPOILS_CONNECTIONS.includes(name));
+    if (spoils.length > 0)
+      lines.push(
+        `nodes[${index}].dishonest: got ${spoils.join(', ')} with driver ${driver}, expected other behaviours: its nodes have no connections to spoil`,
+      );
+  }
   if (store === 'disk') lines.push(`store: got 'disk' with driver ${driver}, expected memory or none`);
   if (ports !== 'free')
     lines.push(`ports: got ${ports.first} with driver ${driver}, expected none: nothing listens`);

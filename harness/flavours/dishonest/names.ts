@@ -23,3 +23,6 @@ export const BEHAVIOUR_NAMES = [
 ] as const;
 /** What a dishonest node does, as a definition names it. */
 export type BehaviourName = (typeof BEHAVIOUR_NAMES)[number];
+
+/** Those that spoil the bytes of a connection itself, and so need one. */
+export const SPOILS_CONNECTIONS: readonly BehaviourName[] = ['handshake-garbage'];

@@ -28,7 +28,7 @@ export function wrongClock(base: Clock, surroundings: Pick<Surroundings, 'clocks
     },
     sleep: (ms, signal) => base.sleep(ms, signal),
     turn: () => base.turn(),
-    timer: (ms, wake) => base.timer(ms, wake),
-    deadline: (ms, parent) => base.deadline(ms, parent),
+    timer: (...how) => base.timer(...how),
+    deadline: (...how) => base.deadline(...how),
   };
 }

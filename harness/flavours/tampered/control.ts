@@ -6,7 +6,28 @@
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
-import { type Counts, type NodeFault, readControl, readCounts, removeFault, writeFault } from './settings.ts';
+import {
+  type Controlled,
+  type Counts,
+  type NodeFault,
+  readControl,
+  readCounts,
+  removeFault,
+  writeFault,
+} from './settings.ts';
+
+/** Nodes of this process that nobody else asks, by their data directories. */
+const controlledHere = new Map<string, Controlled>();
+
+/** `ServeControl` for this process alone: no socket, and no time passes. */
+export async function serveHere(dataDir: string, controlled: Controlled): Promise<AsyncDisposable> {
+  controlledHere.set(dataDir, controlled);
+  return {
+    async [Symbol.asyncDispose]() {
+      if (controlledHere.get(dataDir) === controlled) controlledHere.delete(dataDir);
+    },
+  };
+}
 
 const HOST = '127.0.0.1';
 const ANSWER_MS = 2_000;
@@ -14,17 +35,17 @@ const ANSWER_MS = 2_000;
 /** In force from now on, even if the node is not running yet. */
 export async function beginNodeFault(dataDir: string, key: string, fault: NodeFault): Promise<void> {
   writeFault(dataDir, key, fault);
-  await ask(dataDir, '/reload');
+  await ask(dataDir, 'reload');
 }
 
 export async function endNodeFault(dataDir: string, key: string): Promise<void> {
   removeFault(dataDir, key);
-  await ask(dataDir, '/reload');
+  await ask(dataDir, 'reload');
 }
 
 /** @param of key of a fault, or name of a behaviour */
 export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
-  await ask(dataDir, '/flush');
+  await ask(dataDir, 'flush');
   return readCounts(dataDir, of);
 }
 
@@ -32,10 +53,12 @@ export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
  * A node that is gone or frozen reads the files when it runs again, and has written most of its counts.
  * @throws HarnessError `FAULT_REFUSED` when a node that runs does not take it
  */
-async function ask(dataDir: string, path: '/reload' | '/flush'): Promise<void> {
+async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
+  const here = controlledHere.get(dataDir);
+  if (here !== undefined) return here[what]();
   const control = readControl(dataDir);
   if (control === undefined) return;
-  const url = `http://${HOST}:${control.port}${path}`;
+  const url = `http://${HOST}:${control.port}/${what}`;
   try {
     using limit = MACHINE_CLOCK.deadline(ANSWER_MS);
     const { statusCode, body } = await requestDirectly(url, {

@@ -7,6 +7,7 @@ import { startNode } from '../../../node/compose.ts';
 import { resolveOptions } from '../../../node/option-sources.ts';
 import { machinePlatform } from '../../../node/platform/machine.ts';
 import { messageOf } from '../../base/errors.ts';
+import { serveControl } from './serve.ts';
 import { tamperedOf } from './settings.ts';
 import { tamper } from './tamper.ts';
 
@@ -24,7 +25,7 @@ async function main(argv: readonly string[]): Promise<void> {
   if (tampered === undefined) throw new Error(`nobody has tampered with the node of ${dataDir}`);
   const { signal } = stopRequests();
   const machine = machinePlatform({ dataDir, password: options.password });
-  await using made = await tamper(machine, { dataDir, tampered, options });
+  await using made = await tamper(machine, { dataDir, tampered, options, serve: serveControl });
   const node = await startNode(options, made.platform, signal);
   const failure = await node.stopped(signal);
   await node.stop();

@@ -5,14 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { writeControl } from './settings.ts';
+import { type Controlled, writeControl } from './settings.ts';
 
-interface Controlled {
-  reload(): void;
-  flush(): void;
-}
-
-/** @returns dispose it to close the endpoint */
+/** `ServeControl` for other processes. */
 export async function serveControl(dataDir: string, controlled: Controlled): Promise<AsyncDisposable> {
   const token = randomUUID();
   const server = createServer((request, response) => {

@@ -49,6 +49,17 @@ export interface ControlAddress {
   readonly pid: number;
 }
 
+/** What is asked of a running node. */
+export interface Controlled {
+  /** Rereads what is wrong. */
+  reload(): void;
+  /** Writes down what was counted. */
+  flush(): void;
+}
+
+/** Lets others ask it of a node, until disposed. */
+export type ServeControl = (dataDir: string, controlled: Controlled) => Promise<AsyncDisposable>;
+
 export function isTampered(dataDir: string): boolean {
   return existsSync(join(dataDir, TAMPERED_FILE));
 }
@@ -70,12 +81,12 @@ export function isOfOneRun(path: string): boolean {
   return dirname(path) === FOLDER && basename(path) !== basename(TAMPERED_FILE);
 }
 
-/** By their keys. */
+/** By their keys, in an order of their own: that of a folder is the machine's. */
 export function readFaults(dataDir: string): ReadonlyMap<string, NodeFault> {
   const folder = join(dataDir, FOLDER, 'faults');
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.json')) : [];
   return new Map(
-    files.flatMap((file): [string, NodeFault][] => {
+    files.toSorted().flatMap((file): [string, NodeFault][] => {
       const fault = readJson(join(folder, file)) as NodeFault | undefined;
       return fault === undefined ? [] : [[basename(file, '.json'), fault]];
     }),

@@ -1,21 +1,21 @@
 /** What a tampered node has done so far, kept on disk so that it survives a kill. */
 
-import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
-import { every } from '../../base/wait.ts';
+import type { Clock } from '../../../formats/clock.ts';
 import { type Counts, readCounts, writeCounts } from './settings.ts';
 
-/** Between two checks for anything to write down, milliseconds. */
+/** From a change until it is written down, milliseconds. */
 const FLUSH_MS = 200;
 
 export class Tally implements Disposable {
   readonly #dataDir: string;
   readonly #counts = new Map<string, Record<string, number>>();
   readonly #changed = new Set<string>();
-  readonly #timer: Disposable;
+  readonly #clock: Pick<Clock, 'timer'>;
+  #timer: Disposable | undefined;
 
-  constructor(dataDir: string) {
+  constructor(dataDir: string, clock: Pick<Clock, 'timer'>) {
     this.#dataDir = dataDir;
-    this.#timer = every(MACHINE_CLOCK, FLUSH_MS, () => this.flush());
+    this.#clock = clock;
   }
 
   /** @param of key of a fault, or name of a behaviour */
@@ -23,6 +23,7 @@ export class Tally implements Disposable {
     const counts = this.#of(of);
     counts[what] = (counts[what] ?? 0) + by;
     this.#changed.add(of);
+    this.#timer ??= this.#clock.timer(FLUSH_MS, () => this.flush(), true);
   }
 
   /** So far, including earlier starts of the node. */
@@ -31,12 +32,13 @@ export class Tally implements Disposable {
   }
 
   flush(): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
     for (const of of this.#changed) writeCounts(this.#dataDir, of, this.#of(of));
     this.#changed.clear();
   }
 
   [Symbol.dispose](): void {
-    this.#timer[Symbol.dispose]();
     this.flush();
   }
 

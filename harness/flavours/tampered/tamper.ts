@@ -3,8 +3,7 @@ import type { NodeOptions } from '../../../node/options.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
 import { wrongClock } from './clock.ts';
 import { badDisk } from './disk.ts';
-import { serveControl } from './serve.ts';
-import type { TamperSettings } from './settings.ts';
+import type { ServeControl, TamperSettings } from './settings.ts';
 import { Surroundings } from './surroundings.ts';
 import { Tally } from './tally.ts';
 
@@ -14,11 +13,16 @@ export interface TamperedPlatform extends AsyncDisposable {
 
 export async function tamper(
   base: Platform,
-  { dataDir, tampered, options }: { dataDir: string; tampered: TamperSettings; options: NodeOptions },
+  {
+    dataDir,
+    tampered,
+    options,
+    serve,
+  }: { dataDir: string; tampered: TamperSettings; options: NodeOptions; serve: ServeControl },
 ): Promise<TamperedPlatform> {
-  const tally = new Tally(dataDir);
+  const tally = new Tally(dataDir, base.clock);
   const surroundings = new Surroundings(dataDir, tally);
-  const served = await serveControl(dataDir, {
+  const served = await serve(dataDir, {
     reload: () => surroundings.reload(),
     flush: () => tally.flush(),
   });

@@ -11,12 +11,13 @@ import type { MemoryNetworkOptions } from '../../../node/p2p/memory-host.ts';
 import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memory.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { openLog } from '../../base/machine/processes.ts';
+import type { ServeControl } from '../../flavours/tampered/settings.ts';
 import type { Observed } from '../driver.ts';
 import type { LastingLinks, LinkEffect, LinkRule } from '../links/rules.ts';
 import { HostedNode } from './hosted-node.ts';
 import { MemoryLinks } from './memory-links.ts';
 import { type EmbeddedNode, readEmbedded } from './node-file.ts';
-import { loadPrograms, type Programs, tamperedWith } from './programs.ts';
+import { loadPrograms, loadTampering, type Programs, tamperedWith } from './programs.ts';
 import { watchLoop } from './watchdog.ts';
 
 /** A node to start, as it is on disk. */
@@ -31,6 +32,8 @@ export interface Surroundings {
   /** What links are like without any fault. Default: everything arrives at once. */
   readonly links?: LastingLinks | undefined;
   readonly network: Pick<MemoryNetworkOptions, 'observe'> & Required<Pick<MemoryNetworkOptions, 'defer'>>;
+  /** How its tampered nodes are asked for something. */
+  readonly serve: ServeControl;
   /** Of each start of a node, by its name. */
   readonly platform: (
     node: string,
@@ -81,6 +84,8 @@ export class EmbeddedHost {
   async prepare(): Promise<void> {
     this.#programs ??= loadPrograms();
     await this.#programs;
+    // What a simulation loads later takes a machine's time.
+    if (this.#surroundings !== undefined) await loadTampering();
   }
 
   /** @returns which start of the node this is @throws HarnessError `PROCESS_FAILED` when it runs already */
@@ -151,7 +156,7 @@ export class EmbeddedHost {
   async damage(name: string, chunks: number): Promise<number> {
     const disk = this.#disks.get(name);
     if (disk === undefined) return 0;
-    return (await import('../../flavours/tampered/flip.ts')).flipInMemory(disk, chunks);
+    return (await loadTampering()).flipInMemory(disk, chunks);
   }
 
   /** Cuts everything off. */
@@ -195,7 +200,7 @@ export class EmbeddedHost {
       clock: this.#clock,
       start: ++this.#starts,
       platform,
-      tampered: await tamperedWith(platform, part.dataDir, options),
+      tampered: await tamperedWith(platform, part.dataDir, { options, serve: this.#surroundings?.serve }),
       onFailed: (message, error) => this.#report(part, message, error),
     });
     this.#hosted.set(part.name, node);

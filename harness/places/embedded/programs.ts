@@ -1,21 +1,32 @@
 /** The node's code, loaded on demand: commands that embed no nodes must not pay for it. */
 import type { NodeOptions } from '../../../node/options.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
-import { tamperedOf } from '../../flavours/tampered/settings.ts';
+import { type ServeControl, tamperedOf } from '../../flavours/tampered/settings.ts';
 import type { TamperedPlatform } from '../../flavours/tampered/tamper.ts';
 
 export type Programs = Awaited<ReturnType<typeof loadPrograms>>;
 
-/** Hardly any cluster has such nodes. @returns undefined when the node is none */
+/** @param serve how others reach it; default: over a socket @returns undefined for an untampered node */
 export async function tamperedWith(
   platform: MemoryPlatform,
   dataDir: string,
-  options: () => NodeOptions,
+  { options, serve }: { readonly options: () => NodeOptions; readonly serve: ServeControl | undefined },
 ): Promise<TamperedPlatform | undefined> {
   const tampered = tamperedOf(dataDir);
   if (tampered === undefined) return undefined;
-  const { tamper } = await import('../../flavours/tampered/tamper.ts');
-  return tamper(platform, { dataDir, tampered, options: options() });
+  const { tamper, serveControl } = await loadTampering();
+  return tamper(platform, { dataDir, tampered, options: options(), serve: serve ?? serveControl });
+}
+
+/** What damages nodes and their data: hardly any cluster has such nodes. */
+export async function loadTampering() {
+  const [{ tamper }, { serveControl }, { flipInMemory }] = await Promise.all([
+    import('../../flavours/tampered/tamper.ts'),
+    import('../../flavours/tampered/serve.ts'),
+    import('../../flavours/tampered/flip.ts'),
+    import('../../flavours/dishonest/host.ts'),
+  ]);
+  return { tamper, serveControl, flipInMemory };
 }
 
 /** What all nodes of a host share; loading it takes most of the time of the first start. */

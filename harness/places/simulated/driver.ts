@@ -13,6 +13,7 @@ import {
   type Capability,
   type ChainUrls,
   type ClusterParts,
+  capabilitiesWith,
   type Disposed,
   type Driver,
   type Handle,
@@ -53,11 +54,12 @@ const simulations = new Map<string, Running>();
 
 export class SimulatedDriver implements Driver {
   readonly name: DriverName = 'simulated';
-  readonly capabilities: ReadonlySet<Capability> = SIMULATED_CAPABILITIES;
+  readonly capabilities: ReadonlySet<Capability>;
   readonly #options: DriverOptions;
 
   constructor(options: DriverOptions) {
     this.#options = options;
+    this.capabilities = capabilitiesWith(SIMULATED_CAPABILITIES, options);
   }
 
   /** Of those who wait for its nodes. */

@@ -8,6 +8,7 @@ import { shownUrl } from '../../../formats/shown-url.ts';
 import { createApiServer } from '../../../node/api/listen.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
 import { memoryHost, refusedBy, serveInMemory } from '../../base/memory/servers.ts';
+import { serveHere } from '../../flavours/tampered/control.ts';
 import { EmbeddedHost } from '../embedded/host.ts';
 import { linksOf, type NetworkShape } from '../links/regions.ts';
 import { FrameLog } from './frame-log.ts';
@@ -54,6 +55,7 @@ export class Simulation implements AsyncDisposable {
     const { seed, network } = options;
     this.host = new EmbeddedHost(options.name, time.clock, {
       links: network && linksOf(network, seed),
+      serve: serveHere,
       network: { defer: time.defer, observe: (frame) => this.#note(frame) },
       platform: (node) => ({
         clock: time.clock,

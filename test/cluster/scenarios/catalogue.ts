@@ -86,9 +86,6 @@ const SKIPPED: Readonly<Record<string, string>> = {
 };
 /** Those that cannot be in virtual time. */
 export const NOT_SIMULATED: Readonly<Record<string, string>> = {
-  byzantine: 'needs a node of flavour dishonest, which the simulated driver does not have',
-  'clock-skew': "needs the capability 'clock', which the simulated driver does not have",
-  'disk-full': "needs the capability 'disk', which the simulated driver does not have",
   load: 'needs nodes that other programs reach, and those of the simulated driver are in this process alone',
   mixed: 'needs a node of flavour bee, which the simulated driver does not have',
 };

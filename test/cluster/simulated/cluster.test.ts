@@ -159,8 +159,8 @@ test.for([
     /^driver: got simulated for a cluster that outlives its process, expected process or embedded/,
   ],
   [
-    { machineFaults: true },
-    /machineFaults: got true with driver simulated, expected driver process or embedded/,
+    { nodes: [{ count: 1 }, { flavour: 'dishonest', dishonest: ['silent', 'handshake-garbage'] }] },
+    /nodes\[1\]\.dishonest: got handshake-garbage with driver simulated, expected other behaviours/,
   ],
   [{ store: 'disk' }, /store: got 'disk' with driver simulated, expected memory or none/],
   [{ ports: 16_330 }, /ports: got 16330 with driver simulated, expected none/],

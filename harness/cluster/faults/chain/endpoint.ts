@@ -1,5 +1,4 @@
 /** What the nodes, all of them or one, see of the chain's endpoint; for a chain with a gate. */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { RpcFault } from '../../../../chain/gate/faults.ts';
 import { WRONG_ANSWERS } from '../../../../chain/gate/wrong-answers.ts';
@@ -40,9 +39,8 @@ function endpointKind<R extends { node?: string | undefined }>(row: EndpointRow<
     fields: [WHOSE, ...fields],
     text: (request) => `${what(request)} for ${request.node ?? 'all nodes'}`,
     targets: ({ node }) => (node === undefined ? ['chain'] : [node]),
-    async begin({ chain }, request, { hold }) {
+    async begin({ chain }, request, { hold, key: id }) {
       const { node = '' } = request;
-      const id = randomUUID();
       await metBy(chain, id);
       hold({ id, node });
       await chain.setRpcFault(fault(request), request.node, id);

@@ -2,7 +2,6 @@
  * Disk faults, for our own nodes that were started with machine faults; and bits flipped in what any node has
  * stored.
  */
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { formatMs, plural } from '../../../base/format.ts';
@@ -24,7 +23,7 @@ export async function beginOnNode(
   context: FaultContext,
   name: string,
   fault: NodeFault,
-  { hold }: Pick<FaultStart, 'hold'>,
+  { hold, key }: Pick<FaultStart, 'hold' | 'key'>,
 ): Promise<{ node: string; key: string }> {
   const { dataDir, flavour } = context.node(name);
   if (!isTampered(dataDir)) {
@@ -33,7 +32,6 @@ export async function beginOnNode(
       hint: 'Nodes of our own can, in a cluster started with svcnet up --machine-faults.',
     });
   }
-  const key = randomUUID();
   hold({ node: name, key });
   await beginNodeFault(dataDir, key, fault);
   return { node: name, key };

@@ -73,11 +73,24 @@ test('a scenario can require a chain with a control endpoint, and nodes started 
   );
 });
 
+test('a simulation is told how its definition gives it disks that fail', () => {
+  const present = (machineFaults: boolean) => {
+    const driver = {
+      name: 'simulated',
+      capabilities: capabilitiesOf('simulated', { machineFaults }),
+    } as const;
+    return { nodes: NODES, driver, chain };
+  };
+  expect(unmetNeed(needing('disk'), present(true))).toBeUndefined();
+  expect(unmetNeed(needing('disk'), present(false))).toBe(
+    'needs machine faults (disk): start the cluster with machineFaults: true',
+  );
+});
+
 test.each([
   [{ nodes: 1, flavours: ['bee'] }, /^needs a node of flavour bee, which the simulated driver does not have/],
-  [{ nodes: 1, flavours: ['dishonest'] }, /^needs a node of flavour dishonest, which the simulated driver/],
   [{ nodes: 1, reachable: true }, /^needs nodes that other programs reach/],
-  [{ nodes: 1, capabilities: ['disk'] }, /^needs the capability 'disk', which the simulated driver/],
+  [{ nodes: 1, capabilities: ['copy'] }, /^needs the capability 'copy', which the simulated driver/],
 ] as const)(
   'a simulation cannot have %j, and says so without naming an option that would not help',
   (needs, reason) => {

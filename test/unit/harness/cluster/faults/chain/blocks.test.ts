@@ -18,6 +18,7 @@ test('a block that comes just before a stall is none of those that the stall wit
   const start: FaultStart = {
     signal: new AbortController().signal,
     hold: (handle) => void held.push(handle),
+    key: 'f1',
   };
   const handle = await CHAIN_STALL.begin(context, {}, start);
   expect(held).toMatchObject([{ height: 7 }]);

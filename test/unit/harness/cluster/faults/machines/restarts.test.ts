@@ -50,7 +50,7 @@ test.each([
     const context = clusterOf(started);
     const kind = FAULT_KINDS.find((each) => each.name === name);
     if (kind === undefined) throw new Error(`no fault '${name}'`);
-    const start: FaultStart = { signal, hold: () => undefined };
+    const start: FaultStart = { signal, hold: () => undefined, key: 'f1' };
     await kind.end(context, await kind.begin(context, kind.schema.parse(request), start));
     expect(started).toEqual([expect.objectContaining({ timeoutMs: 120_000 })]);
     expect(kind.startsNodes).toBe(true);

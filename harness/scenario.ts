@@ -28,7 +28,14 @@ export { messageOf } from './base/errors.ts';
 export { formatMs, grouped, plural } from './base/format.ts';
 export { readTree, type TreeFile, tarOf } from './base/tree.ts';
 export type { Probe, ProbeResult } from './base/wait.ts';
-export { type Books, type ChainBooks, type LinkGap, linkGaps, violations } from './cluster/books/books.ts';
+export {
+  type Books,
+  type ChainBooks,
+  type LinkGap,
+  lawViolations,
+  linkGaps,
+  violations,
+} from './cluster/books/books.ts';
 export { type AccountedNode, readNodeBooks } from './cluster/books/node-books.ts';
 export { readBooks } from './cluster/books/read-books.ts';
 export { effectText, hadEffect } from './cluster/faults/fault.ts';
@@ -115,6 +122,7 @@ export type {
 } from './run/load/thresholds.ts';
 export { expectedUpload, LEDGER_KINDS } from './run/load/uploads.ts';
 export {
+  type AlwaysCondition,
   defineScenario,
   type ParameterKind,
   type ParameterSpec,

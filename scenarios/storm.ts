@@ -20,13 +20,14 @@ import {
   writeSchedule,
 } from 'svcnet/scenario';
 import { checkBooks, countedFromNow, underWay } from './steps/money.ts';
-import { slotsCounted } from './steps/stamps.ts';
+import { watchSlots } from './steps/stamps.ts';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
-import { expectNone, placed, presentAtOnce, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
+import { expectNone, placed, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
 import { plannedKills } from './steps/storm/drawn.ts';
 import { growth, usesOf } from './steps/storm/growth.ts';
 import { StormLoad } from './steps/storm/load.ts';
 import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/storm/parameters.ts';
+import { watchSafety } from './steps/storm/safety.ts';
 
 /** A storm may last for hours, and its uploads are verified afterwards. */
 const TIMEOUT_MS = 24 * 3_600_000;
@@ -35,6 +36,8 @@ const SETTLED_WITHIN_MS = 60_000;
 /** The shortest fault. */
 const FAULT_MIN_MS = 500;
 const SHOWN_EVERY_MS = 1000;
+/** What a node remembers of chunks: the last some thousand of them. */
+const EVENTS = 20_000;
 
 export default defineScenario({
   name: 'storm',
@@ -48,7 +51,12 @@ export default defineScenario({
     credit: 'network',
     neighbourhoods: NEIGHBOURHOODS,
     linkFaults: ({ faults }) => faults.some((word) => LINK_WORDS.includes(word)),
-    optionsFor: ({ reserve }) => ({ 'reserve-capacity': reserve, 'minimum-storage-radius': 1 }),
+    optionsFor: ({ reserve }) => ({
+      'reserve-capacity': reserve,
+      'minimum-storage-radius': 1,
+      // For the routes of chunks that are lost.
+      'chunk-events': EVENTS,
+    }),
   },
   timeoutMs: TIMEOUT_MS,
   alone: true,
@@ -58,16 +66,14 @@ export default defineScenario({
     if (faults.some((word) => LINK_WORDS.includes(word))) context.requires('linkFaults');
     const before = await checkBooks(context);
     const uses = await usesOf(context);
-    const load = await rage(context, given);
+    const load = await rage(context, given, before);
     using messages = load.messages;
-    await presentAtOnce(context, load.operations);
     await whole(context);
     await messages.conclude();
     await sync(context, load.operations);
     const count = await countedFromNow(context);
     await readBack(context, load.operations);
     await count();
-    await slotsCounted(context);
     await placed(context);
     await balance(context, load, before);
     await refusals(context);
@@ -95,7 +101,7 @@ async function balance(context: StormContext, load: StormLoad, before: Books): P
 }
 
 /** The load and the faults. Whatever ends it, the schedule so far is in the run's folder. */
-function rage(context: StormContext, given: Schedule | undefined): Promise<StormLoad> {
+function rage(context: StormContext, given: Schedule | undefined, before: Books): Promise<StormLoad> {
   return context.step('storm', async (progress) => {
     const { cluster, parameters, signal } = context;
     const { duration, faults: kinds, 'fault-every': everyMs, 'fault-for': most } = parameters;
@@ -113,6 +119,8 @@ function rage(context: StormContext, given: Schedule | undefined): Promise<Storm
     using limit = cluster.clock.deadline(durationMs, AbortSignal.any([signal, ended.signal]));
     const over = limit.signal;
     const load = new StormLoad(context, { durationMs, signal: over });
+    watchSafety(context, load.operations, before);
+    watchSlots(context);
     const show = async () => {
       for (; !over.aborted; await pause(SHOWN_EVERY_MS, over, cluster.clock)) progress.detail(summary(load));
     };

@@ -367,6 +367,11 @@ export class Cluster implements AsyncDisposable {
     return this.#parts.driver.digest;
   }
 
+  /** What its nodes have sent each other last, a line each, on a simulated cluster; elsewhere none. */
+  get lastFrames(): readonly string[] {
+    return this.#parts.driver.lastFrames ?? [];
+  }
+
   /** Folder of logs, keys and data. */
   get folder(): string {
     return clusterFolder(this.#parts.stateDir, this.name).path;

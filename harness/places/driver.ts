@@ -209,6 +209,8 @@ export interface Driver {
   readonly clock?: Clock;
   /** Of all that its nodes have sent each other so far, where that repeats: equal runs have equal ones. */
   readonly digest?: string;
+  /** What its nodes have sent each other last, a line each, where that can be seen; oldest first. */
+  readonly lastFrames?: readonly string[];
   readonly capabilities: ReadonlySet<Capability>;
   /** Whether a link proxy stands in front of every node, as a part of the cluster. */
   readonly proxied?: boolean;
@@ -261,6 +263,11 @@ export interface Driver {
    * @returns how many chunks were damaged
    */
   damage?(part: StoredPart, chunks: number): Promise<number>;
+  /**
+   * Only for drivers that see what nodes have stored without asking them: whether a node has a chunk, with the right bytes,
+   * also while it does not run. It takes no time of its clock. @param address 64 hex digits
+   */
+  holds?(node: string, address: string): boolean;
   /** Only for containers. @param bytes that it may use from now on @returns its previous limit */
   limitMemory?(handle: Handle, bytes: number): Promise<number>;
   stats(handle: Handle): Promise<Stats>;

@@ -49,7 +49,8 @@ import {
   Skipped,
   type StepProgress,
 } from './scenario.ts';
-import { MemberWatch } from './watch.ts';
+import { MemberWatch } from './watch/members.ts';
+import { SafetyWatch } from './watch/safety.ts';
 
 /** Log lines of each node shown with a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
@@ -263,21 +264,27 @@ async function runScenario(
   testbed.ledger(ledger);
   using watch = new MemberWatch(cluster, (incident) => events.push(incidentEvent(incident)));
   using deadline = clock.deadline(scenario.timeoutMs);
+  const outer = AbortSignal.any([options.signal, deadline.signal, watch.signal]);
+  const expect: ScenarioContext['expect'] = (name, condition, seen) => {
+    testbed.assertion(condition);
+    return assertions.expect(name, condition, seen);
+  };
+  const note = (what: string) => void unchecked.add(what);
+  using safety = new SafetyWatch(cluster, { expect, unchecked: note, signal: outer });
   const context: ScenarioContext = {
     cluster,
     parameters,
     ledger,
     folder: options.report,
-    signal: AbortSignal.any([options.signal, deadline.signal, watch.signal]),
+    signal: AbortSignal.any([outer, safety.signal]),
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
     recorder,
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
-    expect(name, condition, seen) {
-      testbed.assertion(condition);
-      return assertions.expect(name, condition, seen);
-    },
+    // The scenario has ended with the first of its conditions that must always hold, whatever it still does.
+    expect: (...given) => (safety.signal.aborted ? given[1] : expect(...given)),
+    always: (condition) => safety.add(condition),
     figure: (figure) => void figures.push(figure),
-    unchecked: (what) => void unchecked.add(what),
+    unchecked: note,
     skip(reason) {
       throw new Skipped(reason);
     },
@@ -293,22 +300,30 @@ async function runScenario(
   try {
     await orAborted(scenario.run(context), context.signal);
     await watch.end();
+    await safety.end();
   } catch (error) {
     if (options.signal.aborted) return finish('error', { error: interrupted(options.signal).message });
     await watch.end(error);
     if (watch.text !== undefined) return finish('error', await lost(watch, cluster, error));
-    if (error instanceof Skipped) {
-      const failed = assertions.list.some(({ passed }) => !passed);
-      return finish(failed ? 'failed' : 'skipped', { skipReason: error.message });
-    }
-    const why = deadline.signal.aborted
-      ? `not finished within ${scenario.timeoutMs / 1000} s: ${messageOf(error)}`
-      : describe(error);
-    return finish('error', { error: why });
+    if (await safety.isRed()) return finish('failed');
+    const isFailed = assertions.list.some(({ passed }) => !passed);
+    const lateMs = deadline.signal.aborted ? scenario.timeoutMs : undefined;
+    return finish(...brokenOff(error, { isFailed, lateMs }));
   }
   if (watch.text !== undefined) return finish('error', await lost(watch, cluster));
   if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
+}
+
+/** Result of a scenario that threw something. @param lateMs its time, when that was over */
+function brokenOff(
+  error: unknown,
+  { isFailed, lateMs }: { readonly isFailed: boolean; readonly lateMs: number | undefined },
+): [ScenarioOutcome, Pick<ScenarioResult, 'error' | 'skipReason'>] {
+  if (error instanceof Skipped) return [isFailed ? 'failed' : 'skipped', { skipReason: error.message }];
+  const late =
+    lateMs === undefined ? undefined : `not finished within ${lateMs / 1000} s: ${messageOf(error)}`;
+  return ['error', { error: late ?? describe(error) }];
 }
 
 async function usedIn(

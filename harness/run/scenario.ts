@@ -190,6 +190,25 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
     condition: boolean,
     seen: { observed: unknown; expected: unknown; evidence?: string; threshold?: true },
   ): boolean;
+  /**
+   * A condition that is looked at again and again until the scenario has ended. When it is false, the scenario ends there
+   * and then and its result is `failed`.
+   */
+  always(condition: AlwaysCondition): void;
+}
+
+/** A condition that holds at every moment. */
+export interface AlwaysCondition {
+  readonly name: string;
+  /** From one look to the next, milliseconds. */
+  readonly everyMs: number;
+  /**
+   * @returns what is wrong, a line each; undefined: that cannot be told now. An error of a node means the same.
+   * @throws whatever ends the scenario as an error
+   */
+  check(signal: AbortSignal): Promise<readonly string[] | undefined>;
+  /** More about what was wrong, a line each, which nodes are asked for. */
+  explain?(signal: AbortSignal): Promise<readonly string[]>;
 }
 
 /** Deterministic bytes and choices, the same for the same seed on every machine. */

@@ -14,7 +14,7 @@ import { chunkFrom } from '../../formats/chunk/validate.ts';
 import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
-import type { Backend, TableReader, Transaction } from './backend.ts';
+import type { Backend, Slots, TableReader, Transaction } from './backend.ts';
 import {
   contentRange,
   dataIn,
@@ -68,9 +68,9 @@ export class ChunkTable implements Damage {
   /** Undefined also when the bytes are damaged. */
   get(wanted: Uint8Array): Chunk | undefined {
     const address = new Uint8Array(wanted);
-    const record = this.#record(this.#backend, address);
+    const record = recordOf(this.#backend, address);
     if (record === undefined || this.#isMarked(this.#backend, address)) return undefined;
-    const data = this.#read(address, record);
+    const data = bytesOf(this.#backend.slots, address, record);
     if (data !== undefined) return { address, data, kind: record.kind, identity: record.identity };
     this.#mark(address, record.slot);
     return undefined;
@@ -93,7 +93,7 @@ export class ChunkTable implements Damage {
 
   /** How many logical stores keep it. */
   references(address: Uint8Array): number {
-    return this.#record(this.#backend, address)?.references ?? 0;
+    return recordOf(this.#backend, address)?.references ?? 0;
   }
 
   damaged(limit: number): Uint8Array[] {
@@ -171,7 +171,7 @@ export class ChunkTable implements Damage {
    * newer stamp of the batch. Keeps its references. @returns false when nothing has changed
    */
   supersede(tx: Transaction, chunk: Chunk, held: Held): boolean {
-    const record = chunk.kind === 'soc' ? this.#record(tx, chunk.address) : undefined;
+    const record = chunk.kind === 'soc' ? recordOf(tx, chunk.address) : undefined;
     if (record === undefined || equalBytes(record.identity, chunk.identity)) return false;
     if (this.#isOutdated(tx, chunk.address, held)) return false;
     this.replace(tx, chunk, held);
@@ -179,7 +179,7 @@ export class ChunkTable implements Damage {
   }
 
   #isOutdated(tx: Transaction, address: Uint8Array, { stamp: { batchId, timestamp } }: Held): boolean {
-    const record = this.#record(tx, address);
+    const record = recordOf(tx, address);
     if (record === undefined) return false;
     const stamp = this.#heldIn(record.slot)?.stamp;
     return (
@@ -198,7 +198,7 @@ export class ChunkTable implements Damage {
   /** New bytes for a stored single-owner chunk. */
   replace(tx: Transaction, chunk: Chunk, held?: Held): void {
     if (chunk.kind !== 'soc') return;
-    const record = this.#record(tx, chunk.address);
+    const record = recordOf(tx, chunk.address);
     if (record === undefined) return;
     this.#free(tx, record.slot);
     this.#unmark(tx, chunk.address);
@@ -207,7 +207,7 @@ export class ChunkTable implements Damage {
 
   /** Removes a reference, and with the last one the bytes. Unknown addresses are ignored. */
   release(tx: Transaction, address: Uint8Array): void {
-    const record = this.#record(tx, address);
+    const record = recordOf(tx, address);
     if (record === undefined) return;
     if (record.references > 1) {
       this.#put(tx, address, { ...record, references: record.references - 1 });
@@ -230,7 +230,7 @@ export class ChunkTable implements Damage {
   /** @returns the record of the chunk, whose bytes are now intact */
   #restored(tx: Transaction, chunk: Chunk): ChunkRecord | undefined {
     const { address, data, kind, identity } = chunk;
-    const record = this.#record(tx, address);
+    const record = recordOf(tx, address);
     if (record === undefined) return undefined;
     if (this.#isIntact(tx, address, record)) return record;
     // In the same place: its content is useless, and an unreadable sector is replaced by a write. The stamp has its
@@ -245,26 +245,13 @@ export class ChunkTable implements Damage {
   }
 
   #isIntact(tx: Transaction, address: Uint8Array, record: ChunkRecord): boolean {
-    return !this.#isMarked(tx, address) && this.#read(address, record) !== undefined;
+    return !this.#isMarked(tx, address) && bytesOf(this.#backend.slots, address, record) !== undefined;
   }
 
   /** Undefined when nobody has brought the chunk with a stamp, or when that is damaged. */
   #heldIn(slot: number): Held | undefined {
     const start = this.#backend.slots.read(slot, HELD_RANGE);
     return start && decodeHeld(start);
-  }
-
-  /** Undefined when the bytes are not those of the chunk. */
-  #read(address: Uint8Array, { slot, length }: ChunkRecord): Uint8Array | undefined {
-    // A record with nonsense in it must not make the node read gigabytes.
-    if (length > CHUNK_STORED_SIZE_MAX) return undefined;
-    const content = this.#backend.slots.read(slot, contentRange(length));
-    if (content === undefined) return undefined;
-    const data = dataIn(content, address);
-    if (data !== undefined) return data;
-    // The checksum itself may be what is damaged.
-    const unchecked = uncheckedData(content);
-    return isChunk(address, unchecked) ? unchecked : undefined;
   }
 
   #isMarked(reader: TableReader, address: Uint8Array): boolean {
@@ -282,7 +269,7 @@ export class ChunkTable implements Damage {
     this.#log.error({ chunk: key, slot }, 'stored chunk is damaged, it counts as missing');
     this.#backend
       .change((tx) => {
-        const record = this.#marking.has(key) ? this.#record(tx, address) : undefined;
+        const record = this.#marking.has(key) ? recordOf(tx, address) : undefined;
         if (record?.slot === slot) tx.put('damaged', address, NONE);
       })
       .catch((err: unknown) => this.#log.warn({ err, chunk: key }, 'damaged chunk could not be marked'))
@@ -316,20 +303,6 @@ export class ChunkTable implements Damage {
     this.#mayHaveFreeSlots = true;
   }
 
-  #record(reader: TableReader, address: Uint8Array): ChunkRecord | undefined {
-    const record = reader.get('chunks', address);
-    if (record === undefined) return undefined;
-    // An invalid kind makes the chunk unreadable like any other damage: its checksum covers the right one.
-    const kind = KINDS[record[KIND_OFFSET]!] ?? 'cac';
-    return {
-      slot: decodeNumber(record),
-      length: decodeNumber(record, NUMBER_SIZE),
-      references: decodeNumber(record, 2 * NUMBER_SIZE),
-      kind,
-      identity: kind === 'cac' ? address : record.subarray(IDENTITY_OFFSET),
-    };
-  }
-
   #put(tx: Transaction, address: Uint8Array, record: ChunkRecord): void {
     const { slot, length, references, kind } = record;
     const identity = kind === 'cac' ? NONE : record.identity;
@@ -346,4 +319,42 @@ function isChunk(address: Uint8Array, data: Uint8Array): boolean {
     if (error instanceof ChunkError) return false;
     throw error;
   }
+}
+
+/** Whether a chunk is stored, with its own bytes, and not marked as damaged: what `get` would find, and nothing is changed. */
+export function isStored(
+  { reader, slots }: { reader: Pick<TableReader, 'get' | 'has'>; slots: Slots },
+  address: Uint8Array,
+): boolean {
+  const record = recordOf(reader, address);
+  return (
+    record !== undefined && !reader.has('damaged', address) && bytesOf(slots, address, record) !== undefined
+  );
+}
+
+function recordOf(reader: Pick<TableReader, 'get'>, address: Uint8Array): ChunkRecord | undefined {
+  const record = reader.get('chunks', address);
+  if (record === undefined) return undefined;
+  // An invalid kind makes the chunk unreadable like any other damage: its checksum covers the right one.
+  const kind = KINDS[record[KIND_OFFSET]!] ?? 'cac';
+  return {
+    slot: decodeNumber(record),
+    length: decodeNumber(record, NUMBER_SIZE),
+    references: decodeNumber(record, 2 * NUMBER_SIZE),
+    kind,
+    identity: kind === 'cac' ? address : record.subarray(IDENTITY_OFFSET),
+  };
+}
+
+/** Undefined when the bytes are not those of the chunk. */
+function bytesOf(slots: Slots, address: Uint8Array, { slot, length }: ChunkRecord): Uint8Array | undefined {
+  // A record with nonsense in it must not make the node read gigabytes.
+  if (length > CHUNK_STORED_SIZE_MAX) return undefined;
+  const content = slots.read(slot, contentRange(length));
+  if (content === undefined) return undefined;
+  const data = dataIn(content, address);
+  if (data !== undefined) return data;
+  // The checksum itself may be what is damaged.
+  const unchecked = uncheckedData(content);
+  return isChunk(address, unchecked) ? unchecked : undefined;
 }

@@ -10,6 +10,7 @@ import {
   type TableReader,
   type Transaction,
 } from './backend.ts';
+import { isStored } from './chunk-table.ts';
 import { SLOT_SIZE } from './disk/slot.ts';
 import { StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
@@ -76,6 +77,16 @@ export class MemoryDisk {
       slotSize: SLOT_SIZE,
     };
     return serialize(image);
+  }
+
+  /** Whether a chunk is on it, with its own bytes; its node need not run. */
+  holds(address: Uint8Array): boolean {
+    const { tables, slots } = this;
+    const reader = {
+      get: (name: Table, key: Uint8Array) => tables[name].get(key),
+      has: (name: Table, key: Uint8Array) => tables[name].has(key),
+    };
+    return isStored({ reader, slots }, address);
   }
 
   /** @throws StoreError `DATA_DIR_IN_USE` */

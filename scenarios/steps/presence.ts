@@ -2,7 +2,7 @@
  * Where chunks are and belong: the closest node, its neighbourhood, and the nodes that have them on disk
  * (HEAD, never GET).
  */
-import { ClientError, type ClusterNode } from 'svcnet';
+import { ClientError, type Cluster, type ClusterNode } from 'svcnet';
 import {
   CHUNK_PAYLOAD_SIZE,
   fromHex,
@@ -67,23 +67,22 @@ export async function holdersOf(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
 ): Promise<ClusterNode[]> {
-  const has = await Promise.all(nodes.map((node) => node.chunks.has(address, signal)));
+  const has = await Promise.all(nodes.map((node) => node.holds(address, signal)));
   return nodes.filter((_, index) => has[index]);
 }
 
 /**
  * The chunks that no honest node has. A chunk may move from a node not asked yet to one asked before, so those that
  * seem to be missing are looked for a second time at once.
- * @param all nodes of the cluster
- * @returns undefined when it cannot be told: a node was away meanwhile, and may have them
+ * @returns undefined when it cannot be told: a node that may have them was away meanwhile, or is not listed
  */
 export async function heldByNobody(
   chunks: readonly string[],
-  all: readonly ClusterNode[],
+  cluster: Pick<Cluster, 'nodes' | 'unlistedPeers'>,
   signal: AbortSignal,
 ): Promise<readonly string[] | undefined> {
-  const nodes = all.filter((node) => node.mode !== 'boot' && isHonest(node));
-  if (nodes.some(({ running }) => !running)) return undefined;
+  const nodes = cluster.nodes.filter((node) => node.mode !== 'boot' && isHonest(node));
+  if (nodes.some(({ running, isTransparent }) => !running && !isTransparent)) return undefined;
   const before = changesOf(nodes);
   try {
     let missing = chunks;
@@ -91,7 +90,8 @@ export async function heldByNobody(
       const holders = await Promise.all(missing.map((chunk) => holdersOf(chunk, nodes, signal)));
       missing = missing.filter((_, index) => holders[index]?.length === 0);
     }
-    return changesOf(nodes) === before ? missing : undefined;
+    if (changesOf(nodes) !== before) return undefined;
+    return missing.length > 0 && (await cluster.unlistedPeers(signal)).length > 0 ? undefined : missing;
   } catch (error) {
     if (!(error instanceof ClientError) || signal.aborted) throw error;
     return undefined;

@@ -89,10 +89,10 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   const { cluster, ledger, signal } = context;
   const holders = cluster.nodes
     .filter((node) => node.running && isHonest(node))
-    .map(({ name, overlay, chunks }) => ({
-      name,
-      overlay,
-      hasChunk: (address: string, aborted: AbortSignal) => chunks.has(address, aborted),
+    .map((node) => ({
+      name: node.name,
+      overlay: node.overlay,
+      hasChunk: (address: string, aborted: AbortSignal) => node.holds(address, aborted),
     }));
   await context.step('ledger', async (progress) => {
     const verdict = await ledger.verify(holders, {

@@ -20,7 +20,7 @@ import {
 } from '../../harness/run/schedule/schedule.ts';
 import { checkBooks } from '../../scenarios/steps/money.ts';
 import { changesOf, heldByNobody, storers } from '../../scenarios/steps/presence.ts';
-import { slotsCounted } from '../../scenarios/steps/stamps.ts';
+import { watchSlots } from '../../scenarios/steps/stamps.ts';
 import { batchOf, difference, verifyLedger, workingNodes } from '../../scenarios/steps/steps.ts';
 
 /** What has not moved for so long is stuck: it is longer than the pauses of a node. */
@@ -83,7 +83,7 @@ export default defineScenario({
     }
     // What is still under way is in no place yet.
     if (!(await sync(context, uploads))) return;
-    await slotsCounted(context);
+    watchSlots(context);
     if (!(await balanced(context))) return;
     await places(context, uploads);
     await verifyLedger(context);
@@ -178,7 +178,7 @@ async function upload(context: Context, load: Load, operation: Upload): Promise<
   load.uploads.push(done);
   if (deferred) return;
   await note(context, done, { level: 'api', requestedAtMs });
-  const missing = (await heldByNobody(chunks, cluster.nodes, signal)) ?? [];
+  const missing = (await heldByNobody(chunks, cluster, signal)) ?? [];
   load.broken ||= !context.expect(
     'what a direct upload acknowledges is on a node at once',
     missing.length === 0,

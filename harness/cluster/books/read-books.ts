@@ -25,11 +25,15 @@ export async function readBooks(
   others: readonly string[] = [],
   signal?: AbortSignal,
 ): Promise<Books> {
+  const { seed } = cluster;
+  const accounts = (known: bigint) =>
+    [...cluster.nodes, ...spareAccounts(known)].map(({ ethereum }) => ethereum);
+  // First: what is cashed was promised before.
+  const chain =
+    seed === undefined ? undefined : await readChainBooks(cluster.chain, [...accounts(seed), ...others]);
   const running = cluster.nodes.filter((node) => node.running);
   const nodes = await Promise.all(running.map((node) => readNodeBooks(node, signal)));
-  if (cluster.seed === undefined) return { nodes };
-  const accounts = [...cluster.nodes, ...spareAccounts(cluster.seed)].map(({ ethereum }) => ethereum);
-  return { nodes, chain: await readChainBooks(cluster.chain, [...accounts, ...others]) };
+  return chain === undefined ? { nodes } : { nodes, chain };
 }
 
 async function readChainBooks(chain: Chain, accounts: readonly string[]): Promise<ChainBooks> {

@@ -241,6 +241,16 @@ export class ClusterNode {
     return this.#deps.driver.capabilities.has(capability);
   }
 
+  /** Whether what it has stored can be seen without asking it, also while it does not run. */
+  get isTransparent(): boolean {
+    return this.#deps.driver.holds !== undefined;
+  }
+
+  /** Whether a chunk is in its local store. Asks it only where that cannot be seen. @param address 64 hex digits */
+  async holds(address: string, signal?: AbortSignal): Promise<boolean> {
+    return this.#deps.driver.holds?.(this.name, address) ?? this.chunks.has(address, signal);
+  }
+
   /** Its resource usage since it started; values the driver cannot determine are absent. */
   stats(): Promise<Stats> {
     const run = this.#run.record;

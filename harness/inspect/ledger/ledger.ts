@@ -80,6 +80,11 @@ export class Ledger {
     }
   }
 
+  /** The first upload of a chunk. */
+  originOf(chunk: string): LedgerEntry | undefined {
+    return this.#origins.get(chunk);
+  }
+
   /** Distinct chunks acknowledged so far. */
   acknowledgedChunks(): number {
     return this.#origins.size;

@@ -90,7 +90,6 @@ export class PlacementWatch {
     return new Map(await Promise.all(radii));
   }
 
-  /** HEAD looks only in the local store. */
   async #ask(
     chunk: string,
     radii: ReadonlyMap<ClusterNode, number>,
@@ -98,7 +97,7 @@ export class PlacementWatch {
   ): Promise<Placement> {
     const storers = this.#nodes.map((one) => ({ ...one, radius: radii.get(one.node) ?? 0 }));
     const byDistance = rankStorers(fromHex(chunk), storers);
-    const has = await Promise.all(byDistance.map(({ storer }) => storer.node.chunks.has(chunk, signal)));
+    const has = await Promise.all(byDistance.map(({ storer }) => storer.node.holds(chunk, signal)));
     return {
       chunk,
       holders: byDistance.filter((_, rank) => has[rank]).map(({ storer }) => storer.node),

@@ -6,6 +6,7 @@
 import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
+import { fromHex } from '../../../formats/crypto/hex.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import type { MemoryNetworkOptions } from '../../../node/p2p/memory-host.ts';
 import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memory.ts';
@@ -157,6 +158,11 @@ export class EmbeddedHost {
     const disk = this.#disks.get(name);
     if (disk === undefined) return 0;
     return (await loadTampering()).flipInMemory(disk, chunks);
+  }
+
+  /** Whether a node has a chunk in memory, also while it does not run. */
+  holds(name: string, address: string): boolean {
+    return this.#disks.get(name)?.holds(fromHex(address)) ?? false;
   }
 
   /** Cuts everything off. */

@@ -71,6 +71,10 @@ export class SimulatedDriver implements Driver {
     return this.#running().simulation.digest;
   }
 
+  get lastFrames(): readonly string[] {
+    return this.#running().simulation.lastFrames;
+  }
+
   links(): LinkControl {
     const { host } = this.#running().simulation;
     return {
@@ -174,6 +178,10 @@ export class SimulatedDriver implements Driver {
 
   damage({ name }: StoredPart, chunks: number): Promise<number> {
     return this.#running().simulation.host.damage(name, chunks);
+  }
+
+  holds(node: string, address: string): boolean {
+    return this.#running().simulation.host.holds(node, address);
   }
 
   /** All nodes share one process. */

@@ -16,6 +16,8 @@ import { VirtualTime } from './virtual-time.ts';
 
 /** First of the ports that are given to servers that ask for any. */
 const FIRST_PORT = 8545;
+/** Frames that are kept for what goes wrong. */
+const LAST_FRAMES = 40;
 /** Of a digest, to tell the contents of two frames apart. */
 const CONTENT_DIGITS = 16;
 
@@ -25,6 +27,11 @@ const CONTENT_DIGITS = 16;
  */
 const CLIENT_LATENCY_MS = 2;
 const CLIENT_BYTES_PER_MS = 65_536;
+
+interface Noted {
+  readonly ms: number;
+  readonly frame: MemoryFrame;
+}
 
 interface SimulationOptions {
   /** Name of the cluster. */
@@ -46,6 +53,9 @@ export class Simulation implements AsyncDisposable {
   readonly #gates = new Map<string, Gate>();
   readonly #frames = createHash('sha256');
   readonly #frameLog: FrameLog | undefined;
+  /** The last ones, in turn, and how many there were. */
+  readonly #last: Noted[] = [];
+  #noted = 0;
   #port = FIRST_PORT;
 
   constructor(options: SimulationOptions) {
@@ -76,6 +86,12 @@ export class Simulation implements AsyncDisposable {
   /** Of all frames that its nodes have sent so far, with their times: equal runs have equal ones. */
   get digest(): string {
     return this.#frames.copy().digest('hex');
+  }
+
+  /** Oldest first. */
+  get lastFrames(): string[] {
+    const next = this.#noted % LAST_FRAMES;
+    return [...this.#last.slice(next), ...this.#last.slice(0, next)].map((one) => this.#lineOf(one));
   }
 
   /** What has been written down of its frames is in the file. */
@@ -140,15 +156,20 @@ export class Simulation implements AsyncDisposable {
     };
   }
 
-  #note({ kind, from, to, protocolId, bytes }: MemoryFrame): void {
+  #note(frame: MemoryFrame): void {
     const { ms } = this.time;
+    const { kind, from, to, protocolId, bytes } = frame;
     this.#frames.update(`${ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `).update(bytes);
-    if (this.#frameLog === undefined) return;
+    this.#last[this.#noted++ % LAST_FRAMES] = { ms, frame };
+    this.#frameLog?.write(this.#lineOf({ ms, frame }));
+  }
+
+  #lineOf({ ms, frame: { kind, from, to, protocolId, bytes } }: Noted): string {
     const [sender, receiver] = [from, to].map((peerId) => this.host.nameOf(peerId) ?? peerId);
     const about = protocolId === '' ? '' : ` ${protocolId}`;
     const content =
       bytes.length === 0 ? '' : ` ${bytes.length} bytes ${hash('sha256', bytes).slice(0, CONTENT_DIGITS)}`;
-    this.#frameLog.write(`${ms} ms ${sender} -> ${receiver} ${kind}${about}${content}`);
+    return `${ms} ms ${sender} -> ${receiver} ${kind}${about}${content}`;
   }
 
   #countStart(node: string): number {

@@ -60,20 +60,6 @@ export function whole(context: StormContext): Promise<void> {
   });
 }
 
-/** What direct uploads have acknowledged was on a node at that moment, as far as no fault hid it. */
-export async function presentAtOnce(context: StormContext, { present }: Operations): Promise<void> {
-  const { checked, missing } = present;
-  const unlisted = missing.length === 0 ? [] : await context.cluster.unlistedPeers(context.signal);
-  if (checked === 0 || unlisted.length > 0) {
-    const why =
-      checked === 0 ? 'none ended while no fault was active' : 'nodes that are not listed may have it';
-    context.unchecked(`what direct uploads acknowledge, at once: ${why}`);
-    return;
-  }
-  const name = 'what a direct upload acknowledges is on a node at once';
-  expectNone(context, name, missing, plural(checked, 'upload'));
-}
-
 /** Deferred uploads are promised once they are synced; each must be, as there is room for all. */
 export function sync(context: StormContext, operations: Operations): Promise<void> {
   return context.step('sync', async (progress) => {
@@ -151,7 +137,6 @@ export function readBack(context: StormContext, operations: Operations): Promise
     await atMost(READS_AT_ONCE, works);
     const given = unread === 0 ? '' : `, ${unread} of which were not read after so many failures`;
     expectNone(context, 'every upload is delivered', failures, plural(uploads.length, 'upload'), given);
-    expectNone(context, 'no node has served or named anything wrong', operations.wrong, 'all answers');
   });
 }
 

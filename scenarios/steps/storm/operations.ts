@@ -30,7 +30,7 @@ export interface Uploaded {
 const FILE = { name: 'storm.bin', contentType: 'application/octet-stream' } as const;
 /** A frozen node answers nothing: a request to it ends after this. */
 const PATIENCE_MS = 60_000;
-/** Chunks of a direct upload that are looked for at once: all of them would be most of the load. */
+/** Chunks of a direct upload that nodes are asked for at once: all of them would be most of the load. */
 const CHECKED_MAX = 2;
 
 export class Operations {
@@ -41,7 +41,7 @@ export class Operations {
   /** Answers that differ from what was uploaded. */
   readonly wrong: string[] = [];
   /** Direct uploads whose chunks were looked for at once, and what of them was on no node. */
-  readonly present = { checked: 0, missing: [] as string[] };
+  readonly present = { checked: 0, missing: [] as string[], lost: [] as string[] };
   readonly #context: StormContext;
   readonly #isQuiet: () => boolean;
 
@@ -72,22 +72,23 @@ export class Operations {
     this.readable.push(operation.n);
     if (tag !== undefined) return 'done';
     await this.acknowledge(uploaded, 'api');
-    if (this.#isQuiet()) await this.#checkPresence(uploaded);
+    if (node.isTransparent || this.#isQuiet()) await this.#checkPresence(uploaded);
     return 'done';
   }
 
   /** A receipt promises that the chunk is stored already. */
   async #checkPresence({ operation, node, chunks }: Uploaded): Promise<void> {
     const { cluster, signal } = this.#context;
-    const step = Math.ceil(chunks.length / CHECKED_MAX);
+    const step = node.isTransparent ? 1 : Math.ceil(chunks.length / CHECKED_MAX);
     const some = chunks.filter((_, index) => index % step === 0);
-    const missing = await heldByNobody(some, cluster.nodes, signal);
-    if (missing === undefined || !this.#isQuiet()) return;
+    const missing = await heldByNobody(some, cluster, signal);
+    if (missing === undefined || !(node.isTransparent || this.#isQuiet())) return;
     this.present.checked++;
-    if (missing.length > 0)
-      this.present.missing.push(
-        `upload ${operation.n} of ${node.name}: ${missing.length} of ${some.length} chunks, ${missing[0]} the first`,
-      );
+    if (missing.length === 0) return;
+    this.present.lost.push(...missing);
+    this.present.missing.push(
+      `upload ${operation.n} of ${node.name}: ${missing.length} of ${some.length} chunks, ${missing[0]} the first`,
+    );
   }
 
   async #send(

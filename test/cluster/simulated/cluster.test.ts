@@ -103,6 +103,35 @@ test('two simulations of one process do not disturb each other', async () => {
   await Promise.all(both.map((net) => net.stop()));
 });
 
+test('what a node has stored is seen without asking it, also while it does not run', async () => {
+  await using net = await start();
+  const { reference } = await net.node(0).bytes.upload(content(1000), { deferred: false });
+  const seen = () => Promise.all(net.nodes.map((node) => node.holds(reference)));
+  const asked = await Promise.all(net.nodes.map((node) => node.chunks.has(reference)));
+  expect(await seen()).toEqual(asked);
+  expect(asked).toContain(true);
+  const before = [net.clock.monotonic(), net.digest];
+  await seen();
+  expect([net.clock.monotonic(), net.digest]).toEqual(before);
+  const holder = net.node(asked.indexOf(true));
+  await holder.kill();
+  expect(await seen()).toEqual(asked);
+  await holder.damage(1000);
+  expect(await holder.holds(reference)).toBe(false);
+});
+
+test('the last frames are at hand, oldest first', async () => {
+  await using net = await start();
+  await net.node(0).client.pingpong(net.node(1).overlay);
+  await net.clock.sleep(1);
+  const frames = net.lastFrames;
+  expect(frames.length).toBeGreaterThan(10);
+  expect(frames.at(-1)).toMatch(/^\d+ ms node-\d -> node-\d \w+/);
+  const times = frames.map((line) => Number.parseInt(line, 10));
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+  expect(frames.some((line) => line.includes('pingpong'))).toBe(true);
+});
+
 test('a client uploads tens of megabytes in a virtual second', async () => {
   await using net = await start();
   const before = net.clock.monotonic();

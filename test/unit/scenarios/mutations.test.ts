@@ -13,8 +13,8 @@ const SCENARIOS = join(ROOT, 'scenarios');
 /** A name, or a variable that has it; functions that check a condition for others get it from them. */
 const CONDITION =
   /[^\w](?<check>expect|expectSuccess|expectNone|expectRefusal|rule)\(\s*(?:context,\s*)?(?:(?<quote>['`])(?<text>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>|(?<variable>\w+)(?=,))/g;
-/** A condition of a list of them. */
-const RULE = /\{\s*name: '(?<text>[^']+)',\s*expected:|condition: '(?<condition>[^']+)'/g;
+/** A condition of a list of them, or one that always holds. */
+const RULE = /\{\s*name: '(?<text>[^']+)',\s*(?:expected|everyMs):|condition: '(?<condition>[^']+)'/g;
 /** Functions whose name of a condition comes from their caller, which is where it is counted. */
 const PASSED_ON = [
   'mixed.ts: (name)',

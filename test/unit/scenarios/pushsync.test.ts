@@ -10,6 +10,7 @@ const { address } = freshChunk(random);
 /** A node of the chunk's neighbourhood. @param lacks looks that do not find the chunk on it */
 function node(name: string, overlay: string, lacks: number): ClusterNode {
   let looks = 0;
+  const has = () => Promise.resolve(++looks > lacks);
   return {
     name,
     overlay,
@@ -18,10 +19,8 @@ function node(name: string, overlay: string, lacks: number): ClusterNode {
     running: true,
     batch: 'b1',
     client: { status: () => Promise.resolve({ storageRadius: 0 }) },
-    chunks: {
-      upload: () => Promise.resolve({ reference: address }),
-      has: () => Promise.resolve(++looks > lacks),
-    },
+    chunks: { upload: () => Promise.resolve({ reference: address }), has },
+    holds: has,
   } as unknown as ClusterNode;
 }
 

@@ -78,26 +78,40 @@ describe('chunks that are held by nobody', () => {
       flavour: 'svc',
       running: true,
       changes: 0,
-      chunks: { has },
+      holds: has,
     } as unknown as ClusterNode;
   };
+  const listed = (nodes: readonly ClusterNode[], others: readonly string[] = []) => ({
+    nodes,
+    unlistedPeers: () => Promise.resolve(others),
+  });
 
   test('are those that no node has, however often it is asked', async () => {
-    expect(await heldByNobody(['a'], [holder([false]), holder([true])], signal)).toEqual([]);
-    expect(await heldByNobody(['a'], [holder([false]), holder([false])], signal)).toEqual(['a']);
+    expect(await heldByNobody(['a'], listed([holder([false]), holder([true])]), signal)).toEqual([]);
+    expect(await heldByNobody(['a'], listed([holder([false]), holder([false])]), signal)).toEqual(['a']);
   });
 
   test('may have moved to a node that was asked before', async () => {
-    expect(await heldByNobody(['a'], [holder([false, true]), holder([false])], signal)).toEqual([]);
+    expect(await heldByNobody(['a'], listed([holder([false, true]), holder([false])]), signal)).toEqual([]);
+  });
+
+  test('are not known where nodes may have them that nobody lists', async () => {
+    expect(await heldByNobody(['a'], listed([holder([false])], ['b'.repeat(64)]), signal)).toBeUndefined();
+  });
+
+  test('are known while a node is away whose store can be seen', async () => {
+    const away = (held: boolean) => Object.assign(holder([held]), { running: false, isTransparent: true });
+    expect(await heldByNobody(['a'], listed([holder([false]), away(true)]), signal)).toEqual([]);
+    expect(await heldByNobody(['a'], listed([holder([false]), away(false)]), signal)).toEqual(['a']);
   });
 
   test('are not known while a node is away, or was in between', async () => {
     const away = Object.assign(holder([true]), { running: false });
-    expect(await heldByNobody(['a'], [holder([false]), away], signal)).toBeUndefined();
+    expect(await heldByNobody(['a'], listed([holder([false]), away]), signal)).toBeUndefined();
     const killed = holder([false]);
     const has = () => Promise.resolve(Object.assign(killed, { changes: 1 }) === undefined);
-    Object.assign(killed, { chunks: { has } });
-    expect(await heldByNobody(['a'], [killed], signal)).toBeUndefined();
+    Object.assign(killed, { holds: has });
+    expect(await heldByNobody(['a'], listed([killed]), signal)).toBeUndefined();
   });
 });
 

@@ -62,8 +62,15 @@ test('a lane keeps its pace on average, however fast the network answers', async
   using time = new VirtualTime();
   const fail = () => Promise.reject(new ClientError('no', { ...REFUSED, node: 'node-0' }));
   const node = {
-    ...{ name: 'node-0', mode: 'light', flavour: 'svc', running: true, batch: 'ab'.repeat(32) },
-    ...{ bytes: { upload: fail }, files: { upload: fail }, chunks: { upload: fail }, tags: { create: fail } },
+    name: 'node-0',
+    mode: 'light',
+    flavour: 'svc',
+    running: true,
+    batch: 'ab'.repeat(32),
+    bytes: { upload: fail },
+    files: { upload: fail },
+    chunks: { upload: fail },
+    tags: { create: fail },
     chequebook: { cheques: fail },
   };
   const context = {

@@ -12,6 +12,7 @@ import {
   answers,
   changes,
   fails,
+  holding,
   impatience,
   type Lie,
   lasts,
@@ -25,8 +26,8 @@ import {
 const MINUTE_MS = 60_000;
 
 const noPeers = answers(NodeClient.prototype, 'peers', () => []);
-const nowhere = answers(ChunksClient.prototype, 'has', () => false);
-const everywhere = answers(ChunksClient.prototype, 'has', () => true);
+const nowhere = holding(false);
+const everywhere = holding(true);
 const otherBytes = answers(BytesClient.prototype, 'download', () => new Uint8Array(3));
 const noChunkUp = fails(ChunksClient.prototype, 'upload', refusal(503));
 const noChunkDown = fails(ChunksClient.prototype, 'download', refusal(503));

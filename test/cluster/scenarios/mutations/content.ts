@@ -6,7 +6,17 @@ import { PinsClient, StewardshipClient } from '../../../../harness/client/pins.t
 import { StampsClient, TagsClient } from '../../../../harness/client/sessions.ts';
 import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/client/transfers.ts';
 import type { Tag } from '../../../../harness/client/types.ts';
-import { after, all, answers, changes, impatience, type Lie, type Mutation, takesAll } from './lies.ts';
+import {
+  after,
+  all,
+  answers,
+  changes,
+  holding,
+  impatience,
+  type Lie,
+  type Mutation,
+  takesAll,
+} from './lies.ts';
 
 const OTHER = new Uint8Array(3);
 const otherFile = answers(FilesClient.prototype, 'download', () => OTHER);
@@ -14,7 +24,7 @@ const otherFile = answers(FilesClient.prototype, 'download', () => OTHER);
 const otherFileOnce: Lie = () =>
   void vi.spyOn(FilesClient.prototype, 'download').mockResolvedValueOnce(OTHER);
 const otherBytes = answers(BytesClient.prototype, 'download', () => OTHER);
-const nowhere = answers(ChunksClient.prototype, 'has', () => false);
+const nowhere = holding(false);
 
 /** Heard on every subscription. */
 function hearing(texts: (heard: readonly string[]) => string[]): Lie {

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import { HarnessError } from '../../../../harness/base/errors.ts';
 import { ClientError } from '../../../../harness/client/errors.ts';
+import { ChunksClient } from '../../../../harness/client/transfers.ts';
 import type { Cluster } from '../../../../harness/cluster/cluster.ts';
+import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 
 /** What is answered instead of the truth. */
 export type Lie = (cluster: Cluster) => void;
@@ -95,6 +97,14 @@ export function all(...lies: readonly Lie[]): Lie {
   };
 }
 
+/** Whether nodes have chunks, whichever way a scenario looks. */
+export function holding(held: boolean): Lie {
+  return all(
+    answers(ChunksClient.prototype, 'has', () => held),
+    answers(ClusterNode.prototype, 'holds', () => held),
+  );
+}
+
 export const late = new HarnessError('WAIT_TIMEOUT', 'it does not come to an end');
 
 export function refusal(status: number): ClientError {
@@ -116,6 +126,11 @@ function callers(): string[] {
   const stack = new Error('only its stack is read').stack ?? '';
   Error.stackTraceLimit = stackTraceLimit;
   return stack.split('\n');
+}
+
+/** Whether a call comes from this file, directly or as part of what it waits for. */
+export function isCalledFrom(file: string): boolean {
+  return callers().some((line) => line.includes(file));
 }
 
 /** Waits that a scenario itself begins end after this time. @param file that begins them; default: any */

@@ -1,10 +1,10 @@
 /** Two implementations, the second one ours in disguise: what each check is shown so that it turns red. */
 import { ChequebookClient } from '../../../../harness/client/money.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
-import { BytesClient, ChunksClient } from '../../../../harness/client/transfers.ts';
+import { BytesClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
-import { after, all, answers, changes, impatience, type Mutation, waits } from './lies.ts';
+import { after, all, answers, changes, holding, impatience, type Mutation, waits } from './lies.ts';
 
 const SMALL = { sizes: '5000', chunks: '1', files: '2', sample: '20' };
 
@@ -27,7 +27,7 @@ export const MIXED: readonly Mutation[] = [
     all(
       disguised,
       waits(5000),
-      answers(ChunksClient.prototype, 'has', () => false),
+      holding(false),
       answers(BytesClient.prototype, 'download', () => new Uint8Array(3)),
       answers(NodeClient.prototype, 'blocklist', () => [
         { address: 'ab'.repeat(32), reason: 'a test', duration: 60 },

@@ -1,5 +1,6 @@
 /** Storms: what each of their checks is shown so that it turns red. */
 import { vi } from 'vitest';
+import { Chain } from '../../../../harness/chain/chain.ts';
 import { MessagesClient, type Subscription } from '../../../../harness/client/messages.ts';
 import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { StampsClient, TagsClient } from '../../../../harness/client/sessions.ts';
@@ -14,6 +15,7 @@ import {
   changes,
   fails,
   impatience,
+  isCalledFrom,
   type Lie,
   lasts,
   late,
@@ -23,9 +25,8 @@ import {
 } from './lies.ts';
 
 const MINUTE_MS = 60_000;
-/** Longer than the load. */
-const LOAD_MS = 10_000;
 const CHECKS = 'steps/storm/checks.ts';
+const SAFETY = 'steps/storm/safety.ts';
 
 /** No batch has given a slot. */
 const noSlots = answers(StampsClient.prototype, 'buckets', () => ({
@@ -34,15 +35,17 @@ const noSlots = answers(StampsClient.prototype, 'buckets', () => ({
   bucketUpperBound: 16,
   buckets: [],
 }));
-/** While the load lasts: a storm waits long for chunks to come. */
-const noChunkAtOnce: Lie = ({ clock }) => {
-  const has = Reflect.get<ChunksClient, 'has'>(ChunksClient.prototype, 'has');
-  const endsAt = clock.monotonic() + LOAD_MS;
-  vi.spyOn(ChunksClient.prototype, 'has').mockImplementation(function (this: ChunksClient, ...given) {
-    return clock.monotonic() < endsAt ? Promise.resolve(false) : has.apply(this, given);
-  });
-};
-const noChunk = answers(ChunksClient.prototype, 'has', () => false);
+/** No node has a chunk that this file asks for. */
+function noChunkFor(file: string): Lie {
+  return () => {
+    const has = Reflect.get<ChunksClient, 'has'>(ChunksClient.prototype, 'has');
+    vi.spyOn(ChunksClient.prototype, 'has').mockImplementation(function (this: ChunksClient, ...given) {
+      return isCalledFrom(file) ? Promise.resolve(false) : has.apply(this, given);
+    });
+  };
+}
+/** A token more than there is, while everything goes on. */
+const oneTokenMore = changes(Chain.prototype, 'view', (value) => (isCalledFrom(SAFETY) ? value + 1n : value));
 const noMesh = fails(Cluster.prototype, 'meshed', late);
 const noTags = answers(TagsClient.prototype, 'list', () => []);
 const nothingIsTaken = all(
@@ -119,7 +122,14 @@ export const STORMS: readonly Mutation[] = [
     history((faults) => faults.map((fault) => ({ ...fault, effect: {} }))),
     /every fault has an effect/,
   ],
-  ['storm', CALM, noChunkAtOnce, /what a direct upload acknowledges is on a node at once/],
+  [
+    'storm',
+    CALM,
+    noChunkFor('steps/storm/operations.ts'),
+    /what a direct upload acknowledges is on a node at once/,
+  ],
+  ['storm', CALM, noChunkFor(SAFETY), /no acknowledged chunk is lost/],
+  ['storm', CALM, oneTokenMore, /money is neither made nor lost/],
   ['storm', CALM, noMesh, /the mesh is whole again/],
   [
     'storm',
@@ -148,11 +158,10 @@ export const STORMS: readonly Mutation[] = [
   [
     'storm',
     CALM,
-    all(noChunk, impatience),
-    /what a direct upload acknowledges is on a node at once/,
+    all(noChunkFor('inspect/ledger/placement.ts'), impatience),
     /chunks are on every node of their neighbourhood/,
-    /every acknowledged chunk is held by a node/,
   ],
+  ['storm', CALM, noChunkFor('inspect/ledger/ledger.ts'), /every acknowledged chunk is held by a node/],
   ['storm', CALM, refusals, /no node refuses another/],
   [
     'storm',

@@ -8,12 +8,12 @@ import { BytesClient, ChunksClient, FilesClient } from '../../../../harness/clie
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 import { Ledger } from '../../../../harness/inspect/ledger/ledger.ts';
-import { all, answers, changes, type Lie, lasts, type Mutation, refusal } from './lies.ts';
+import { all, answers, changes, holding, type Lie, lasts, type Mutation, refusal } from './lies.ts';
 
 const MINUTE_MS = 60_000;
 
 const nobody: Lie = () => void vi.spyOn(NodeClient.prototype, 'peers').mockResolvedValue([]);
-const noChunk: Lie = () => void vi.spyOn(ChunksClient.prototype, 'has').mockResolvedValue(false);
+const noChunk = holding(false);
 const otherBytes: Lie = () =>
   void vi.spyOn(ChunksClient.prototype, 'download').mockResolvedValue(new Uint8Array(4104));
 const stranger: Lie = () => {

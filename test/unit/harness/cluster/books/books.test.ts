@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   type Books,
   type Link,
+  lawViolations,
   linkGaps,
   type NodeBooks,
   violations,
@@ -153,6 +154,17 @@ test('a cheque that promises less than the one before is named at either end', (
     nodes: [node('b', link('a', { chequeReceived: 70n })), node('a', link('b', { chequeSent: 70n }))],
   });
   expect(violations(forgotten, books())).toEqual([]);
+});
+
+test('while payments are under way only what can never be is wrong', () => {
+  const [paid, before] = [books(), books({ nodes: [node('a', link('b', { chequeSent: 80n }))] })];
+  const underWay = [node('a', link('b', { balance: -9n, chequeSent: 70n })), node('b', link('a'))];
+  expect(violations({ ...paid, nodes: underWay })).not.toEqual([]);
+  expect(lawViolations({ ...paid, nodes: underWay })).toEqual([]);
+  expect(lawViolations(books({ chain: { supply: 999n } }))).toHaveLength(1);
+  expect(lawViolations({ nodes: underWay }, before)).toEqual([
+    'a: what was promised to bbbbbbbb fell from 80 to 70',
+  ]);
 });
 
 test('a gap explained by a fault is no violation, any other gap is', () => {

@@ -18,11 +18,9 @@ function node(fake: Fake): ClusterNode {
     name: fake.name,
     overlay: address(fake.overlay),
     client: { status: () => Promise.resolve({ storageRadius: fake.radius }) },
-    chunks: {
-      has: (chunk: string) => {
-        fake.asked = (fake.asked ?? 0) + 1;
-        return Promise.resolve(fake.holds.has(chunk));
-      },
+    holds: (chunk: string) => {
+      fake.asked = (fake.asked ?? 0) + 1;
+      return Promise.resolve(fake.holds.has(chunk));
     },
   } as unknown as ClusterNode;
 }

@@ -2,11 +2,11 @@
  * A run owns the membership of its cluster: whatever happens to a node or the chain, other than by the
  * scenario, ends the scenario and appears in its result, however well the rest went.
  */
-import { HarnessError } from '../base/errors.ts';
-import { ClientError } from '../client/errors.ts';
-import type { Cluster } from '../cluster/cluster.ts';
-import { type Incident, incidentText } from '../cluster/nodes/membership.ts';
-import { DRIVER_FACTS } from '../places/facts.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { ClientError } from '../../client/errors.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
+import { type Incident, incidentText } from '../../cluster/nodes/membership.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 
 /** Members that die together are named together; the requests they broke fail in the meantime. */
 const GATHER_MS = 300;

@@ -1,0 +1,93 @@
+/** What holds at every moment of a storm, whatever is broken. */
+import {
+  type Books,
+  explainLosses,
+  fromHex,
+  type Loss,
+  lawViolations,
+  rankStorers,
+  readBooks,
+} from 'svcnet/scenario';
+import { AWAY } from '../money.ts';
+import { heldByNobody, storers } from '../presence.ts';
+import type { Operations } from './operations.ts';
+import type { StormContext } from './parameters.ts';
+
+/** What operations have found is known already. */
+const FOUND_MS = 50;
+const PRESENCE_MS = 1000;
+/** All nodes count, and the chain. */
+const MONEY_MS = 10_000;
+/** Chunks of the ledger in one look, in turn: where nodes are asked, each costs requests. */
+const SEEN_AT_ONCE = 400;
+const ASKED_AT_ONCE = 20;
+/** Losses of one moment mostly have one cause. */
+const EXPLAINED = 3;
+
+/** @param before the books at its beginning */
+export function watchSafety(context: StormContext, operations: Operations, before: Books): void {
+  context.always({
+    name: 'what a direct upload acknowledges is on a node at once',
+    everyMs: FOUND_MS,
+    check: async () => (operations.present.checked === 0 ? undefined : operations.present.missing),
+    explain: (signal) => routesOf(context, operations.present.lost, signal),
+  });
+  context.always({
+    name: 'no node has served or named anything wrong',
+    everyMs: FOUND_MS,
+    check: async () => (operations.uploaded.size === 0 ? undefined : operations.wrong),
+  });
+  held(context);
+  let last = before;
+  context.always({
+    name: 'money is neither made nor lost',
+    everyMs: MONEY_MS,
+    async check(signal) {
+      const now = await readBooks(context.cluster, [AWAY], signal);
+      const wrong = lawViolations(now, last);
+      last = now;
+      return wrong;
+    },
+  });
+}
+
+function held(context: StormContext): void {
+  const { cluster, ledger } = context;
+  const atOnce = cluster.nodes.every(({ isTransparent }) => isTransparent) ? SEEN_AT_ONCE : ASKED_AT_ONCE;
+  let lost: readonly string[] = [];
+  let next = 0;
+  context.always({
+    name: 'no acknowledged chunk is lost',
+    everyMs: PRESENCE_MS,
+    async check(signal) {
+      const { entries } = ledger;
+      const chunks: string[] = [];
+      for (let looked = 0; looked < entries.length && chunks.length < atOnce; looked++) {
+        chunks.push(...(entries[next++ % entries.length]?.chunks ?? []));
+      }
+      const missing = chunks.length === 0 ? undefined : await heldByNobody(chunks, cluster, signal);
+      lost = missing ?? [];
+      return missing?.map(
+        (chunk) => `${chunk} is on no node: ${ledger.originOf(chunk)?.node} had it acknowledged`,
+      );
+    },
+    explain: (signal) => routesOf(context, lost, signal),
+  });
+}
+
+/** Where chunks have been, and why they are lost. */
+async function routesOf(
+  { cluster, ledger, folder }: StormContext,
+  chunks: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const nodes = storers(cluster.nodes).map((node) => ({ node, overlay: fromHex(node.overlay), radius: 0 }));
+  const losses = chunks.slice(0, EXPLAINED).flatMap((chunk): Loss[] => {
+    const origin = ledger.originOf(chunk);
+    if (origin === undefined) return [];
+    const { reference, node: uploader, batch } = origin;
+    const closest = rankStorers(fromHex(chunk), nodes)[0]?.storer.node.name ?? 'nobody';
+    return [{ chunk, reference, uploader, batch, closest }];
+  });
+  return explainLosses(losses, cluster.nodes, { folder, signal });
+}

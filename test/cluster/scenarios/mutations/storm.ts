@@ -45,7 +45,14 @@ function noChunkFor(file: string): Lie {
   };
 }
 /** A token more than there is, while everything goes on. */
-const oneTokenMore = changes(Chain.prototype, 'view', (value) => (isCalledFrom(SAFETY) ? value + 1n : value));
+const oneTokenMore: Lie = () => {
+  const view = Reflect.get<Chain, 'view'>(Chain.prototype, 'view');
+  vi.spyOn(Chain.prototype, 'view').mockImplementation(async function (this: Chain, ...given) {
+    // Whoever asks is known only before the answer is.
+    const more = isCalledFrom(SAFETY) ? 1n : 0n;
+    return (await view.apply(this, given)) + more;
+  });
+};
 const noMesh = fails(Cluster.prototype, 'meshed', late);
 const noTags = answers(TagsClient.prototype, 'list', () => []);
 const nothingIsTaken = all(
@@ -114,6 +121,7 @@ const TALK = { ...CALM, duration: '4s' };
 const SLOW = { ...CALM, faults: 'slow', 'fault-every': '300ms', 'fault-for': '500ms' };
 
 export const STORMS: readonly Mutation[] = [
+  ['storm', CALM, oneTokenMore, /money is neither made nor lost/],
   ['storm', CALM, nothingIsTaken, /nodes take uploads/],
   ['storm', SLOW, history(() => []), /faults are begun/],
   [
@@ -129,7 +137,6 @@ export const STORMS: readonly Mutation[] = [
     /what a direct upload acknowledges is on a node at once/,
   ],
   ['storm', CALM, noChunkFor(SAFETY), /no acknowledged chunk is lost/],
-  ['storm', CALM, oneTokenMore, /money is neither made nor lost/],
   ['storm', CALM, noMesh, /the mesh is whole again/],
   [
     'storm',

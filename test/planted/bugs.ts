@@ -67,7 +67,7 @@ export const BUGS: readonly Bug[] = [
       {
         file: 'protocols/pushsync/serving.ts',
         from: '    await store.reserve.put(chunk, stamp);\n    this.#observer',
-        to: '    setTimeout(() => void store.reserve.put(chunk, stamp), 5000).unref();\n    this.#observer',
+        to: '    this.#deps.clock.timer(5000, () => void store.reserve.put(chunk, stamp));\n    this.#observer',
       },
     ],
   },

@@ -1,7 +1,9 @@
 /**
  * Loaded before everything else (`node --import`): plants the bug that `SVCNET_PLANTED` names into the sources of the
- * node as they are loaded. Nodes must run in the process that loads this, so the driver is `embedded`.
+ * node as they are loaded. Nodes must run in the process that loads this, so the driver is `simulated`. In the end it
+ * writes how much processor time the process has taken, microseconds, to the file that `SVCNET_PLANTED_CPU` names.
  */
+import { writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -41,3 +43,10 @@ if (name !== undefined) {
     },
   });
 }
+
+const cpuFile = process.env['SVCNET_PLANTED_CPU'];
+if (cpuFile !== undefined)
+  process.once('exit', () => {
+    const { user, system } = process.cpuUsage();
+    writeFileSync(cpuFile, String(user + system));
+  });

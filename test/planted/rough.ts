@@ -2,7 +2,6 @@
  * A short storm for planted bugs: uploads, reads and kills, drawn from the seed or read from a schedule, then everything
  * that must hold after it. Small, so that a run takes seconds.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../harness/base/errors.ts';
 import { ClientError } from '../../harness/client/errors.ts';
 import { type LinkGap, violations } from '../../harness/cluster/books/books.ts';
@@ -106,7 +105,8 @@ function draw(context: Context): Schedule {
   });
   const faults = Array.from({ length: given.kills }, (_, n): ScheduledFault => {
     const after = Math.floor(((n + 1) * uploads.length) / (given.kills + 1));
-    const request = { kind: 'kill', node: pick(names) };
+    // What it has just taken waits in its queue.
+    const request = { kind: 'kill', node: operations[uploads[after - 1] ?? 0]?.node ?? pick(names) };
     return { id: `s${n + 1}`, when: { after, of: 'uploads acknowledged' }, forMs: DOWN_MS, request };
   });
   return { schema: 1, durationMs: 60_000, faults, operations };
@@ -118,6 +118,7 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
     const load: Load = { uploads: [], broken: false };
     const { uploads } = load;
     const over = new AbortController();
+    using limit = cluster.clock.deadline(durationMs, AbortSignal.any([signal, over.signal]));
     const targets = workingNodes(cluster.nodes).map(({ name }) => name);
     const faultsDone = runSchedule(
       faults,
@@ -130,31 +131,31 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
           'bytes acknowledged': uploads.reduce((sum, { data }) => sum + data.length, 0),
         }),
       },
-      AbortSignal.any([signal, over.signal, AbortSignal.timeout(durationMs)]),
+      limit.signal,
     );
     const work = async () => {
       for (const operation of operations) {
         const node = cluster.node(operation.node);
-        await running(node, signal);
+        await running(node, context);
         if (operation.do === 'upload') await upload(context, load, operation);
         if (operation.do === 'download') await download(context, load, operation);
         if (load.broken) return;
         progress.progress(operation.n + 1, operations.length, 'operations');
         // A kill that is due now comes before the next operation.
-        await sleep(PAUSE_MS, undefined, { signal });
+        await cluster.clock.sleep(PAUSE_MS, signal);
       }
     };
     // However the operations end, no fault begins after them, and those that last are healed.
     const outcomes = await Promise.allSettled([work().finally(() => over.abort()), faultsDone]);
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
-    for (const { node } of uploads) await running(node, signal);
+    for (const { node } of uploads) await running(node, context);
     return load;
   });
 }
 
-async function running(node: ClusterNode, signal: AbortSignal): Promise<void> {
-  while (!node.running) await sleep(PAUSE_MS, undefined, { signal });
+async function running(node: ClusterNode, { cluster, signal }: Context): Promise<void> {
+  while (!node.running) await cluster.clock.sleep(PAUSE_MS, signal);
 }
 
 async function upload(context: Context, load: Load, operation: Upload): Promise<void> {
@@ -163,7 +164,7 @@ async function upload(context: Context, load: Load, operation: Upload): Promise<
   const data = context.random(operation.data).bytes(operation.size);
   const { reference, chunks } = await expectBytes(data);
   const deferred = operation.mode === 'deferred';
-  const requestedAtMs = Date.now();
+  const requestedAtMs = cluster.clock.now();
   const options = {
     batch: batchOf(node),
     deferred,
@@ -194,44 +195,56 @@ async function upload(context: Context, load: Load, operation: Upload): Promise<
 async function undisturbed<T>(
   context: Context,
   load: Load,
-  { name, work }: { readonly name: string; readonly work: () => Promise<T> },
+  {
+    name,
+    work,
+    underWay,
+  }: { readonly name: string; readonly work: () => Promise<T>; readonly underWay?: boolean },
 ): Promise<T | undefined> {
   const { cluster, signal } = context;
   const before = changesOf(cluster.nodes);
   try {
-    return await answered(work, signal);
+    return await answered(work, context, underWay === true ? [503, 404] : [503]);
   } catch (error) {
     if (!(error instanceof ClientError) || signal.aborted) throw error;
     // A kill that is under way has been written down by then.
-    await sleep(DOWN_MS, undefined, { signal });
+    await cluster.clock.sleep(DOWN_MS, signal);
     if (changesOf(cluster.nodes) === before)
       load.broken ||= !context.expect(name, false, { observed: error.message, expected: 'all are' });
     return undefined;
   }
 }
 
-/** A node that is killed in the middle, or has only just started, has acknowledged nothing: it is asked again. */
-async function answered<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const until = performance.now() + ANSWERED_WITHIN_MS;
+/**
+ * A node that is killed in the middle, or has only just started, has acknowledged nothing: it is asked again.
+ * @param notYet statuses after which it is asked again as well
+ */
+async function answered<T>(
+  work: () => Promise<T>,
+  { cluster: { clock }, signal }: Context,
+  notYet: readonly number[],
+): Promise<T> {
+  const until = clock.monotonic() + ANSWERED_WITHIN_MS;
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      const isAway = error instanceof ClientError && (error.status === undefined || error.status === 503);
-      if (!isAway || performance.now() > until || signal.aborted) throw error;
-      await sleep(PAUSE_MS * 5, undefined, { signal });
+      const isAway =
+        error instanceof ClientError && (error.status === undefined || notYet.includes(error.status));
+      if (!isAway || clock.monotonic() > until || signal.aborted) throw error;
+      await clock.sleep(PAUSE_MS * 5, signal);
     }
   }
 }
 
 async function note(
-  { ledger }: Context,
+  { cluster, ledger }: Context,
   { operation, node, reference, chunks }: Done,
   { level, requestedAtMs }: { readonly level: 'api' | 'synced'; readonly requestedAtMs: number },
 ): Promise<void> {
   const { size, mode } = operation;
   const batch = batchOf(node);
-  const acknowledgedAtMs = Date.now();
+  const acknowledgedAtMs = cluster.clock.now();
   const kind = 'bytes';
   const entry = { kind, node: node.name, batch, reference, size, chunks, mode, level } as const;
   await ledger.add({ ...entry, requestedAtMs, acknowledgedAtMs });
@@ -247,7 +260,9 @@ async function download(
   const node = context.cluster.node(name);
   const options = { cache: false, signal: context.signal };
   const read = () => node.bytes.download(upload.reference, options);
-  const seen = await undisturbed(context, load, { name: 'every upload is delivered', work: read });
+  // What was deferred may not have reached the network yet.
+  const underWay = upload.tag !== undefined;
+  const seen = await undisturbed(context, load, { name: 'every upload is delivered', work: read, underWay });
   if (seen === undefined) return;
   const wrong = difference(seen, upload.data);
   load.broken ||= !context.expect('what is read is what was uploaded', wrong === undefined, {
@@ -259,10 +274,10 @@ async function download(
 /** @returns whether all of them have reached the network */
 function sync(context: Context, uploads: readonly Done[]): Promise<boolean> {
   return context.step('sync', async () => {
-    const { signal } = context;
+    const { cluster, signal } = context;
     if (uploads.length === 0) throw new HarnessError('NODE_STATE', 'nothing was uploaded');
     const waiting = uploads.filter(({ tag }) => tag !== undefined);
-    const missing = await stuck(signal, async () => {
+    const missing = await stuck(context, async () => {
       for (const { node, tag = 0 } of waiting) {
         const { split, seen, synced } = await node.tags.get(tag, signal);
         if (seen + synced < split) return `${node.name}, tag ${tag}: ${seen + synced} of ${split} chunks`;
@@ -272,7 +287,8 @@ function sync(context: Context, uploads: readonly Done[]): Promise<boolean> {
     const seen = { observed: missing ?? 'all are', expected: 'all are' };
     const isDone = context.expect('every deferred upload is synced', missing === undefined, seen);
     if (!isDone) return false;
-    for (const done of waiting) await note(context, done, { level: 'synced', requestedAtMs: Date.now() });
+    for (const done of waiting)
+      await note(context, done, { level: 'synced', requestedAtMs: cluster.clock.now() });
     return true;
   });
 }
@@ -294,7 +310,7 @@ function places(context: Context, uploads: readonly Done[]): Promise<void> {
     const { cluster, signal } = context;
     const all = uploads.flatMap(({ chunks }) => chunks);
     const watch = new PlacementWatch(all, storers(cluster.nodes));
-    const astray = await stuck(signal, async () => {
+    const astray = await stuck(context, async () => {
       const seen = await watch.probe(signal);
       return 'done' in seen ? undefined : seen.missing;
     });
@@ -305,16 +321,16 @@ function places(context: Context, uploads: readonly Done[]): Promise<void> {
 
 /** Waits until `look` finds nothing missing, or the same for too long. @returns what is missing in the end */
 async function stuck(
-  signal: AbortSignal,
+  { cluster: { clock }, signal }: Context,
   probe: () => Promise<string | undefined>,
 ): Promise<string | undefined> {
-  let movedAt = performance.now();
+  let movedAt = clock.monotonic();
   for (let before: string | undefined; ; ) {
     const missing = await probe();
     if (missing === undefined) return undefined;
-    if (missing !== before) movedAt = performance.now();
-    if (performance.now() - movedAt > STUCK_AFTER_MS) return missing;
+    if (missing !== before) movedAt = clock.monotonic();
+    if (clock.monotonic() - movedAt > STUCK_AFTER_MS) return missing;
     before = missing;
-    await sleep(POLL_PAUSE_MS, undefined, { signal });
+    await clock.sleep(POLL_PAUSE_MS, signal);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Makes a failing run as small as it can while it still fails the same way. Each candidate runs on a fresh
  * cluster; one whose failure depends on timing is tried several times, and the smallest one is run again in
- * the end to count how often it fails.
+ * the end to count how often it fails. A simulated run is exact, so one run says all of it.
  */
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
 import { writeJson } from '../../base/json-file.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { DRIVER_DEFAULT, DRIVER_FACTS } from '../../places/facts.ts';
 import { RECIPE_FILE, SCHEDULE_FILE } from '../../report/folder.ts';
 import { keepRecipe } from '../recipe.ts';
 import {
@@ -30,16 +31,21 @@ import type { Rerun } from './rerun.ts';
 import { mostFrequent } from './signature.ts';
 import { type Subject, subjectOf } from './subject.ts';
 
-/** Runs of the original before anything is left out: whether it fails again, and how reliably. */
-const FIRST_RUNS = 3;
-/** A failure that occurs in fewer than one of this many runs is too rare to minimise within a budget. */
-const FIRST_RUNS_MAX = 10;
+/** How often the same is run. */
+interface Repetition {
+  /** The original before anything is left out: whether it fails again, and how reliably. */
+  readonly first: number;
+  /** A failure that occurs in fewer than one of this many runs is too rare to minimise within a budget. */
+  readonly firstMax: number;
+  /** The smallest one, which says how often it fails. */
+  readonly last: number;
+}
+const BY_TIMING: Repetition = { first: 3, firstMax: 10, last: 3 };
+const EXACT: Repetition = { first: 1, firstMax: 1, last: 1 };
 /** Tries of one candidate. */
 const TRIES_MAX = 5;
 /** At most this share of the candidates that fail as often as the original is dropped by mistake. */
 const MISSED_SHARE = 0.1;
-/** Runs of the smallest one, which say how often it fails. */
-const LAST_RUNS = 3;
 const ROUNDS_MAX = 4;
 /** Factor by which times are shortened, again and again. */
 const SHARE = 0.5;
@@ -109,6 +115,7 @@ class Minimiser {
   readonly #request: MinimiseRequest;
   readonly #subject: Subject;
   readonly #work: string;
+  readonly #repetition: Repetition;
   readonly #startedMs = MACHINE_CLOCK.monotonic();
   /** Candidates that did not fail the same way: a second round asks for many of them again. */
   readonly #refused = new Set<string>();
@@ -123,6 +130,8 @@ class Minimiser {
     this.#request = request;
     this.#subject = subject;
     this.#work = join(request.out, 'tried');
+    const { driver = DRIVER_DEFAULT } = subject.given.recipe.definition;
+    this.#repetition = DRIVER_FACTS[driver].simulated ? EXACT : BY_TIMING;
     this.#best = subject.given;
     this.#failure = subject.failures[0] ?? '';
   }
@@ -176,7 +185,8 @@ class Minimiser {
     const { failures, given } = this.#subject;
     const again: (readonly string[])[] = [];
     const failed = () => again.filter((signatures) => signatures.includes(this.#failure)).length;
-    while (again.length < FIRST_RUNS || (failed() === 0 && again.length < FIRST_RUNS_MAX)) {
+    const { first, firstMax } = this.#repetition;
+    while (again.length < first || (failed() === 0 && again.length < firstMax)) {
       if (again.length >= this.#request.attempts) break;
       await this.#once(given, 'the run as it was', ({ signatures }) => {
         again.push(signatures);
@@ -331,7 +341,7 @@ class Minimiser {
     let of = 1;
     const best = this.#best;
     try {
-      for (; of < LAST_RUNS; of++)
+      for (; of < this.#repetition.last; of++)
         if ((await this.#once(best, 'the smallest one again')) === 'same') failed++;
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;

@@ -1,0 +1,88 @@
+/** Starts one simulated cluster in a process of its own and says a line of JSON: `node simulate-process.ts NODES STATE`. */
+import { seededRandom } from '../../formats/random.ts';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import { parseExposition } from '../../harness/metrics/exposition.ts';
+
+/** What a simulated cluster of one size took. Seconds are those of the processor. */
+export interface Simulated {
+  readonly startS: number;
+  /** Until usable. */
+  readonly virtualMs: number;
+  readonly mib: number;
+  readonly peers: number;
+  /** Messages of gossip and streams that each node has opened, until the end of the rest. */
+  readonly gossip: number;
+  readonly streams: number;
+  /** Virtual seconds for a second of the processor, while nobody uses the cluster. */
+  readonly restTimes: number;
+  /** Until the network has taken it. */
+  readonly chunkMs: number;
+}
+
+/** What a start sets off is over by then. */
+const SETTLE_MS = 60_000;
+const REST_MS = 60_000;
+const UPLOAD_SIZE = 2 ** 20;
+/** Of so many bytes: 256 leaves, and three that join them. */
+const CHUNKS = 259;
+
+const [count, stateDir = ''] = process.argv.slice(2);
+process.stdout.write(`${JSON.stringify(await simulate(Number(count)))}\n`);
+
+async function simulate(nodes: number): Promise<Simulated> {
+  const before = cpuS();
+  const others = nodes > 1 ? [{ count: nodes - 1, batches: false as const }] : [];
+  await using net = await Cluster.start({
+    nodes: [{ count: 1 }, ...others],
+    seed: 7,
+    driver: 'simulated',
+    stateDir,
+  });
+  const startS = cpuS() - before;
+  const virtualMs = net.timings.totalMs;
+  await net.clock.sleep(SETTLE_MS);
+  const restS = await took(() => net.clock.sleep(REST_MS));
+  const counted = await countsOf(net);
+  const mib = process.memoryUsage().rss / 2 ** 20;
+  const data = seededRandom('simulate').bytes(UPLOAD_SIZE);
+  const uploadS = await took(async () => {
+    const { reference } = await net.node(0).bytes.upload(data);
+    await net.synced(reference);
+  });
+  return {
+    startS,
+    virtualMs,
+    mib,
+    ...counted,
+    restTimes: REST_MS / 1000 / restS,
+    chunkMs: (uploadS * 1000) / CHUNKS,
+  };
+}
+
+/** @returns seconds of the processor */
+async function took(work: () => Promise<unknown>): Promise<number> {
+  const before = cpuS();
+  await work();
+  return cpuS() - before;
+}
+
+function cpuS(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+}
+
+/** Per node. */
+async function countsOf({ nodes }: Cluster): Promise<Pick<Simulated, 'peers' | 'gossip' | 'streams'>> {
+  const texts = await Promise.all(nodes.map((node) => node.client.metrics()));
+  const samples = texts.flatMap((text) => parseExposition(text).samples);
+  const perNode = (name: string) => {
+    const found = samples.filter((sample) => sample.name === name);
+    if (found.length === 0) throw new Error(`no node has the metric ${name}`);
+    return found.reduce((sum, { value }) => sum + value, 0) / nodes.length;
+  };
+  return {
+    peers: perNode('svc_kademlia_currently_connected_peers'),
+    gossip: perNode('svc_hive_broadcast_peers_count'),
+    streams: perNode('svc_libp2p_created_stream_count'),
+  };
+}

@@ -292,7 +292,9 @@ export class ClusterNode {
     return this.#run.change(async () => {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
       this.#launchedAt = await this.output.end();
-      const { handle } = await this.#deps.driver.start(this.#part());
+      const { name, binary, dataDir, log } = this;
+      const part: NodePart = { kind: 'node', name, flavour: this.#flavour, binary, dataDir, log };
+      const { handle } = await this.#deps.driver.start(part);
       // A process without a record could never be found again.
       if (this.#retired || !this.#deps.exists()) {
         await this.#deps.driver.kill(handle);
@@ -445,13 +447,9 @@ export class ClusterNode {
     const how = exit === undefined ? '' : ` (${exitText(exit)})`;
     const latest = await this.output.since(this.#launchedAt);
     const inUse = latest.some((line) => line.includes('address already in use'));
-    return new HarnessError(
-      inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED',
-      `${this.name}${this.#programText()} has ended${how}`,
-      {
-        hint: [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n'),
-      },
-    );
+    const hint = [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+    const code = inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED';
+    return new HarnessError(code, `${this.name}${this.#programText()} has ended${how}`, { hint });
   }
 
   #programText(): string {
@@ -492,11 +490,6 @@ export class ClusterNode {
   #expectOurs(action: string): void {
     if (!DRIVER_FACTS[this.#deps.driver.name].owned)
       throw this.#wrongState(action, 'it was not started by svcnet');
-  }
-
-  #part(): NodePart {
-    const { name, binary, dataDir, log } = this;
-    return { kind: 'node', name, flavour: this.#flavour, binary, dataDir, log };
   }
 
   #wrongState(action: string, why: string): HarnessError {

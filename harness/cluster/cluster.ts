@@ -17,7 +17,7 @@ import { until, type WaitOptions } from '../base/wait.ts';
 import type { Chain } from '../chain/chain.ts';
 import type { Tag } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
-import { type Capability, LINK_PROXY } from '../places/driver.ts';
+import { type Capability, capabilitiesOf, LINK_PROXY } from '../places/driver.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { NetworkInput } from './attached/network-input.ts';
 import { type AttachOptions, recordNetwork } from './attached/record-network.ts';
@@ -356,7 +356,7 @@ export class Cluster implements AsyncDisposable {
 
   /** What can be done to its nodes where they run. */
   get capabilities(): ReadonlySet<Capability> {
-    return this.#parts.driver.capabilities;
+    return capabilitiesOf(this.#parts.driver);
   }
 
   /**

@@ -6,9 +6,8 @@ import type { Clock } from '../../formats/clock.ts';
 import { requestForeign } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { readLimitedText } from '../base/read-limited.ts';
-import type { Capability, Disposed, Driver, Handle, Observed, Stats } from './driver.ts';
+import type { Disposed, Driver, Handle, Observed, Stats } from './driver.ts';
 
-export const ATTACHED_CAPABILITIES: ReadonlySet<Capability> = new Set();
 /** Clusters observe their members several times a second; a remote endpoint is asked only this often. */
 const PROBE_PAUSE_MS = 1500;
 const PROBE_TIMEOUT_MS = 4000;
@@ -25,7 +24,7 @@ interface AttachedHandle {
 
 export class AttachedDriver implements Driver {
   readonly name = 'attached';
-  readonly capabilities = ATTACHED_CAPABILITIES;
+  readonly can = {};
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #closed = new AbortController();
   readonly #clock: Clock;
@@ -34,9 +33,6 @@ export class AttachedDriver implements Driver {
   readonly create = async () => notOurs('be created');
   readonly start = async () => notOurs('be started');
   readonly stop = async () => notOurs('be stopped');
-  readonly kill = async () => notOurs('be killed');
-  readonly pause = async () => notOurs('be paused');
-  readonly resume = async () => notOurs('be resumed');
   readonly logs = () => notOurs('show its log');
 
   constructor(clock: Clock) {

@@ -16,20 +16,50 @@ const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'data', 'memory', 'linkF
 /** What a driver can do to a node from outside. */
 export type Capability = (typeof CAPABILITIES)[number];
 
-/**
- * What a driver can do for a cluster that was started with support for faults of links, or of clocks and
- * disks.
- */
-export function capabilitiesWith(
-  capabilities: ReadonlySet<Capability>,
-  { linkFaults, machineFaults }: { readonly linkFaults: boolean; readonly machineFaults: boolean },
-): ReadonlySet<Capability> {
-  if (!linkFaults && !machineFaults) return capabilities;
-  return new Set([
-    ...capabilities,
-    ...(linkFaults ? (['linkFaults'] as const) : []),
-    ...(machineFaults ? (['clock', 'disk'] as const) : []),
-  ]);
+/** What does it; undefined: the driver cannot, or not to the nodes of this cluster. */
+export interface Capabilities {
+  readonly kill?: {
+    /** Ends it at once, as a power cut would. */
+    kill(handle: Handle): Promise<void>;
+  };
+  readonly pause?: {
+    /** @returns false when it was gone */
+    pause(handle: Handle): Promise<boolean>;
+    resume(handle: Handle): Promise<boolean>;
+  };
+  readonly data?: {
+    /** Removes what a stopped node has stored, but not its keys and configuration. */
+    wipe(part: StoredPart): Promise<void>;
+    /**
+     * Flips a bit in this many stored chunks of a stopped node.
+     * @returns how many chunks were damaged
+     */
+    damage(part: StoredPart, chunks: number): Promise<number>;
+  };
+  readonly memory?: {
+    /** @param bytes that it may use from now on @returns its previous limit */
+    limitMemory(handle: Handle, bytes: number): Promise<number>;
+  };
+  readonly linkFaults?:
+    | {
+        /** @param proxy where the link proxy runs, if there is one */
+        links(proxy: Handle | undefined): LinkControl;
+      }
+    | undefined;
+  readonly copy?: {
+    /**
+     * Writes what a stopped node keeps outside its data directory into a copy of that directory, so that it can
+     * be started from the copy.
+     */
+    completeCopy(handle: Handle, dataDir: string): Promise<void>;
+  };
+  /** Nodes were started as programs that read their faults themselves. */
+  readonly clock?: true | undefined;
+  readonly disk?: true | undefined;
+}
+
+export function capabilitiesOf({ can }: Pick<Driver, 'can'>): ReadonlySet<Capability> {
+  return new Set(CAPABILITIES.filter((name) => can[name] !== undefined));
 }
 
 /** An option of `up` without which a cluster lacks capabilities. */
@@ -211,14 +241,9 @@ export interface Driver {
   readonly digest?: string;
   /** What its nodes have sent each other last, a line each, where that can be seen; oldest first. */
   readonly lastFrames?: readonly string[];
-  readonly capabilities: ReadonlySet<Capability>;
+  readonly can: Capabilities;
   /** Whether a link proxy stands in front of every node, as a part of the cluster. */
   readonly proxied?: boolean;
-  /**
-   * Only for drivers that can degrade links: what controls them.
-   * @param proxy where the link proxy runs, if there is one
-   */
-  links?(proxy: Handle | undefined): LinkControl;
   /** @throws HarnessError when this machine could not reach it at that place */
   place(site: Site): Place;
   /** For a chain that reports these URLs: its URLs for this machine and for the nodes. */
@@ -245,31 +270,12 @@ export interface Driver {
   start(part: Part): Promise<Started>;
   /** Asks it to stop, and ends it by force after `graceMs`. */
   stop(handle: Handle, graceMs: number): Promise<{ forced: boolean }>;
-  /** Ends it at once, as a power cut would. */
-  kill(handle: Handle): Promise<void>;
-  /** @returns false when it was gone */
-  pause(handle: Handle): Promise<boolean>;
-  resume(handle: Handle): Promise<boolean>;
   observe(handle: Handle): Promise<Observed>;
-  /**
-   * Writes what a stopped node keeps outside its data directory into a copy of that directory, so that it can
-   * be started from the copy. Absent: a driver whose nodes keep nothing elsewhere, or that cannot copy them.
-   */
-  completeCopy?(handle: Handle, dataDir: string): Promise<void>;
-  /** Removes what a stopped node has stored, but not its keys and configuration. Absent: not supported. */
-  wipe?(part: StoredPart): Promise<void>;
-  /**
-   * Flips a bit in this many stored chunks of a stopped node. Absent: not supported.
-   * @returns how many chunks were damaged
-   */
-  damage?(part: StoredPart, chunks: number): Promise<number>;
   /**
    * Only for drivers that see what nodes have stored without asking them: whether a node has a chunk, with the right bytes,
    * also while it does not run. It takes no time of its clock. @param address 64 hex digits
    */
   holds?(node: string, address: string): boolean;
-  /** Only for containers. @param bytes that it may use from now on @returns its previous limit */
-  limitMemory?(handle: Handle, bytes: number): Promise<number>;
   stats(handle: Handle): Promise<Stats>;
   /** @param part its log is a path on this machine, if the driver writes log files */
   logs(part: { readonly name: string; readonly log: string }): PartLog;

@@ -7,8 +7,8 @@ export interface DriverOptions {
   readonly clock: Clock;
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  /** Folders of compiled code: shared by all nodes, used by embedded nodes instead, and read by the chain. */
-  readonly compileCache: { readonly nodes: string; readonly embedded: string; readonly tools: string };
+  /** Folder of compiled code: shared by all nodes, used by embedded nodes instead, or read by the chain. */
+  readonly compileCache: (of: 'nodes' | 'embedded' | 'tools') => string;
   /** It ran before, and starts again: parts that were made then are not made anew. */
   readonly isAgain?: boolean;
   /** The cluster's token; every process is started under it. */

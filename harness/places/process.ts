@@ -26,10 +26,9 @@ import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { flipOnDisk } from '../flavours/tampered/flip.ts';
 import {
   type Address,
-  type Capability,
+  type Capabilities,
   type ChainUrls,
   type ClusterParts,
-  capabilitiesWith,
   type Disposed,
   type Driver,
   type Exit,
@@ -54,21 +53,11 @@ type ProcessDriverOptions = Pick<
   'clock' | 'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults'
 >;
 
-/**
- * A process's clock and disk cannot be manipulated without privileges, and its links only through a proxy.
- */
-export const PROCESS_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
-  'kill',
-  'pause',
-  'data',
-  'copy',
-]);
 /** For helpers of killed programs: they tidy up and end by themselves. */
 const HELPER_GRACE_MS = 300;
 
 export class ProcessDriver implements Driver {
   readonly name: DriverName = 'process';
-  readonly capabilities: ReadonlySet<Capability>;
   readonly proxied: boolean;
   readonly #options: ProcessDriverOptions;
   /** Of paused processes, by their ids. */
@@ -78,8 +67,14 @@ export class ProcessDriver implements Driver {
 
   constructor(options: ProcessDriverOptions) {
     this.#options = options;
-    this.capabilities = capabilitiesWith(PROCESS_CAPABILITIES, options);
     this.proxied = options.linkFaults;
+  }
+
+  /** A process's clock and disk cannot be manipulated without privileges, and its links only through a proxy. */
+  get can(): Capabilities {
+    const tampered = this.#options.machineFaults || undefined;
+    const linkFaults = this.proxied ? this : undefined;
+    return { kill: this, pause: this, data: this, copy: this, linkFaults, clock: tampered, disk: tampered };
   }
 
   links(proxy: Handle | undefined): LinkControl {
@@ -110,7 +105,7 @@ export class ProcessDriver implements Driver {
 
   async prepare(flavour: Flavour, signal?: AbortSignal): Promise<void> {
     const command = flavour.compile?.();
-    if (command !== undefined) await compile(command, this.#options.compileCache.nodes, signal);
+    if (command !== undefined) await compile(command, this.#options.compileCache('nodes'), signal);
   }
 
   async create(plan: NodePlan, flavour: Flavour): Promise<void> {
@@ -175,6 +170,9 @@ export class ProcessDriver implements Driver {
     return exit === undefined ? { state } : { state, exit };
   }
 
+  /** All that a process keeps is in its data directory. */
+  async completeCopy(_handle: Handle, _dataDir: string): Promise<void> {}
+
   async wipe({ dataDir, flavour }: StoredPart): Promise<void> {
     for (const folder of flavour.stored) rmSync(join(dataDir, folder), { recursive: true, force: true });
   }
@@ -218,15 +216,15 @@ export class ProcessDriver implements Driver {
    * Only the chain writes its compiled code when it ends; nodes read what one run of their program has left.
    */
   #launchOf(part: Part): Launch {
-    const { tools, nodes } = this.#options.compileCache;
+    const { compileCache } = this.#options;
     const command = commandOf(part);
-    if (part.kind !== 'node') return { command, compileCache: tools };
+    if (part.kind !== 'node') return { command, compileCache: compileCache('tools') };
     const compiled = part.flavour.compile?.();
     // A tampered node is a different program: few nodes are tampered with, and they run from the sources.
     if (compiled === undefined || !isSameProgram(command, compiled))
       return { command, compileCache: undefined };
     // Once there is a bundle, all nodes that this process starts use it.
-    this.#bundle ??= currentBundle(command, nodes);
+    this.#bundle ??= currentBundle(command, compileCache('nodes'));
     return launchOf(command, this.#bundle);
   }
 

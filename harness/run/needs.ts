@@ -4,14 +4,14 @@
 import type { Chain } from '../chain/chain.ts';
 import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { FLAVOURS } from '../flavours/table.ts';
-import { type Capability, type Driver, startedWithout } from '../places/driver.ts';
-import { DRIVER_FACTS } from '../places/facts.ts';
+import { type Capability, startedWithout } from '../places/driver.ts';
+import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { Scenario } from './scenario.ts';
 
 /** What a cluster has, or would have. */
 export interface Present {
   readonly nodes: readonly Pick<PlannedNode, 'flavour' | 'mode'>[];
-  readonly driver: Pick<Driver, 'name' | 'capabilities'>;
+  readonly driver: { readonly name: DriverName; readonly capabilities: ReadonlySet<Capability> };
   readonly chain: Pick<Chain, 'controlled'>;
 }
 

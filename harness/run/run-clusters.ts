@@ -8,9 +8,9 @@ import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import { plannedCapabilities } from '../cluster/lifecycle/drivers.ts';
 import { parseDefinition } from '../cluster/plan/definition.ts';
 import type { DefinitionInput, GroupInput } from '../cluster/plan/definition-input.ts';
-import { isEmbeddable } from '../cluster/plan/facts.ts';
 import { plannedMembers } from '../cluster/plan/plan.ts';
 import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
@@ -18,7 +18,6 @@ import type { StartProgress } from '../cluster/start/start-context.ts';
 import { findCluster } from '../cluster/state/state.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS, type DriverName } from '../places/facts.ts';
-import { capabilitiesOf } from '../places/table.ts';
 import { linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
 import type { RunMetrics } from './run-metrics.ts';
@@ -167,17 +166,9 @@ function planned(
   { source = 'options' }: RunOptions,
 ): Present & { readonly nodes: readonly Pick<PlannedNode, 'name' | 'mode' | 'flavour'>[] } {
   const definition = parseDefinition(kind, source);
-  const { driver: name } = definition;
   return {
     nodes: plannedMembers(definition),
-    driver: {
-      name,
-      capabilities: capabilitiesOf(name, {
-        linkFaults: definition.linkFaults,
-        machineFaults: definition.machineFaults,
-        inMemory: isEmbeddable(definition),
-      }),
-    },
+    driver: { name: definition.driver, capabilities: plannedCapabilities(definition) },
     chain: { controlled: true },
   };
 }

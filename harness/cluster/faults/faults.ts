@@ -359,7 +359,7 @@ export class Faults {
 
   #expectCapability({ name, capability }: FaultKind): void {
     const { driver } = this.#context;
-    if (capability === undefined || driver.capabilities.has(capability)) return;
+    if (capability === undefined || driver.can[capability] !== undefined) return;
     const without = startedWithout(driver.name, capability);
     if (without !== undefined) {
       const why = `fault ${name}: ${without.absent(this.#context.name)}`;

@@ -2,7 +2,13 @@
 import type { Clock } from '../../../formats/clock.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { isAlive } from '../../base/machine/processes.ts';
-import type { ClusterParts, Driver, Observed } from '../../places/driver.ts';
+import {
+  type Capability,
+  type ClusterParts,
+  capabilitiesOf,
+  type Driver,
+  type Observed,
+} from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { createDriver } from '../../places/table.ts';
 import { isEmbeddable, networkOf, storeOf } from '../plan/facts.ts';
@@ -47,11 +53,7 @@ export function driverOf(
       machineFaults: planned.machineFaults,
       linkFaults: planned.linkFaults,
       network: networkOf(planned),
-      compileCache: {
-        nodes: compileCacheDir(stateDir, 'nodes'),
-        embedded: compileCacheDir(stateDir, 'embedded'),
-        tools: compileCacheDir(stateDir, 'tools'),
-      },
+      compileCache: (of) => compileCacheDir(stateDir, of),
       folder: clusterFolder(stateDir, name).path,
       embedded: {
         transport: isEmbeddable(planned) ? 'memory' : 'tcp',
@@ -60,6 +62,13 @@ export function driverOf(
       },
     };
   });
+}
+
+/** What could be done to the nodes of a cluster that is not there yet. */
+export function plannedCapabilities(definition: Definition): ReadonlySet<Capability> {
+  const { driver } = definition;
+  const record = { driver, definition, name: 'planned', token: '', seed: '' };
+  return capabilitiesOf(driverOf('', record, { stopWithParent: false }));
 }
 
 /** The recorded parts of this cluster, not of a later one with the same name. */

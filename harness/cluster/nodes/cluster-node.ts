@@ -12,6 +12,7 @@ import type { Uploaded } from '../../client/types.ts';
 import type { Flavour, FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import {
+  type Capabilities,
   type Capability,
   type Driver,
   exitText,
@@ -238,7 +239,7 @@ export class ClusterNode {
 
   /** Whether its driver has that capability. */
   can(capability: Capability): boolean {
-    return this.#deps.driver.capabilities.has(capability);
+    return this.#deps.driver.can[capability] !== undefined;
   }
 
   /** Whether what it has stored can be seen without asking it, also while it does not run. */
@@ -297,7 +298,7 @@ export class ClusterNode {
       const { handle } = await this.#deps.driver.start(part);
       // A process without a record could never be found again.
       if (this.#retired || !this.#deps.exists()) {
-        await this.#deps.driver.kill(handle);
+        await this.#deps.driver.stop(handle, 0);
         this.#deps.removed();
         throw this.#wrongState('start', `cluster '${this.#deps.cluster}' has been removed meanwhile`);
       }
@@ -343,9 +344,10 @@ export class ClusterNode {
    */
   kill(): Promise<void> {
     return this.#run.change(async () => {
-      const { handle } = await this.#requireRunning('kill', 'kill');
+      const driver = this.#able('kill', 'kill');
+      const { handle } = await this.#requireRunning('kill');
       this.#run.intend({ handle, state: 'killed' });
-      await this.#deps.driver.kill(handle);
+      await driver.kill(handle);
       await this.#run.write({ handle, state: 'killed' });
     });
   }
@@ -353,8 +355,9 @@ export class ClusterNode {
   /** Freezes it: connections stay open and nothing answers. @throws HarnessError `NODE_STATE` */
   pause(): Promise<void> {
     return this.#run.change(async () => {
-      const { handle } = await this.#requireRunning('pause', 'pause');
-      await this.#deps.driver.pause(handle);
+      const driver = this.#able('pause', 'pause');
+      const { handle } = await this.#requireRunning('pause');
+      await driver.pause(handle);
       await this.#run.write({ handle, state: 'paused' });
     });
   }
@@ -362,16 +365,17 @@ export class ClusterNode {
   /** Lets it go on where it was paused. @throws HarnessError `NODE_STATE` */
   resume(): Promise<void> {
     return this.#run.change(async () => {
-      const { handle } = await this.#requireRunning('resume', 'pause');
-      await this.#deps.driver.resume(handle);
+      const driver = this.#able('resume', 'pause');
+      const { handle } = await this.#requireRunning('resume');
+      await driver.resume(handle);
       await this.#run.write({ handle, state: 'running' });
     });
   }
 
   /** Removes everything that the stopped node has stored; its keys stay. @throws HarnessError `NODE_STATE` */
   async wipe(): Promise<void> {
-    const stored = await this.#stored('wipe');
-    await this.#deps.driver.wipe?.(stored);
+    const driver = this.#able('wipe', 'data');
+    await driver.wipe(await this.#stored('wipe'));
   }
 
   /**
@@ -379,8 +383,8 @@ export class ClusterNode {
    * @returns how many chunks were damaged @throws HarnessError `NODE_STATE`
    */
   async damage(chunks: number): Promise<number> {
-    const stored = await this.#stored('damage');
-    return (await this.#deps.driver.damage?.(stored, chunks)) ?? 0;
+    const driver = this.#able('damage', 'data');
+    return driver.damage(await this.#stored('damage'), chunks);
   }
 
   /**
@@ -389,10 +393,10 @@ export class ClusterNode {
    */
   async limitMemory(bytes: number): Promise<number> {
     const action = 'limit the memory of';
-    this.#expectCan(action, 'memory');
+    const driver = this.#able(action, 'memory');
     const run = this.#run.record;
     if (run === undefined) throw this.#wrongState(action, 'it has never run');
-    return (await this.#deps.driver.limitMemory?.(run.handle, bytes)) ?? 0;
+    return driver.limitMemory(run.handle, bytes);
   }
 
   /** Its log, read from where `log` says it is. */
@@ -458,8 +462,8 @@ export class ClusterNode {
   }
 
   /** The record of its running process. @throws HarnessError `NODE_STATE` */
-  async #requireRunning(action: string, needed?: Capability): Promise<RunRecord> {
-    this.#expectCan(action, needed);
+  async #requireRunning(action: string): Promise<RunRecord> {
+    this.#expectOurs(action);
     const sight = await this.observe();
     const run = this.#run.record;
     if (run === undefined || !isThere(sight)) throw this.#wrongState(action, `it is ${sight.state}`);
@@ -467,7 +471,6 @@ export class ClusterNode {
   }
 
   async #stored(action: string): Promise<StoredPart> {
-    this.#expectCan(action, 'data');
     const sight = await this.observe();
     const run = this.#run.record;
     if (run === undefined || isThere(sight))
@@ -478,12 +481,13 @@ export class ClusterNode {
     return { name, dataDir, flavour: this.#flavour, handle: run.handle };
   }
 
-  /** @throws HarnessError `NODE_STATE` */
-  #expectCan(action: string, needed?: Capability): void {
+  /** What can do it. @throws HarnessError `NODE_STATE` */
+  #able<C extends Capability>(action: string, needed: C): NonNullable<Capabilities[C]> {
     this.#expectOurs(action);
-    if (needed !== undefined && !this.can(needed)) {
-      throw this.#wrongState(action, `the ${this.#deps.driver.name} driver cannot do that`);
-    }
+    const { can, name } = this.#deps.driver;
+    const able = can[needed];
+    if (able !== undefined) return able;
+    throw this.#wrongState(action, `the ${name} driver cannot do that`);
   }
 
   /** @throws HarnessError `NODE_STATE` */

@@ -122,7 +122,7 @@ function checkName(stateDir: string, name: string, force: boolean): void {
 }
 
 function checkCluster({ record, nodes, driver }: SaveContext): void {
-  if (!driver.capabilities.has('copy')) {
+  if (driver.can.copy === undefined) {
     throw new HarnessError(
       'SNAPSHOT_REFUSED',
       `cluster '${record.name}' cannot be saved: the ${driver.name} driver cannot copy the data of its nodes`,
@@ -249,7 +249,7 @@ async function copyAll(context: SaveContext, path: string): Promise<number> {
     const copy = inside.node(path, node.name);
     await copyFolder(node.dataDir, copy, signal);
     const run = readRun(stateDir, record.name, node.name);
-    if (run !== undefined) await driver.completeCopy?.(run.handle, copy);
+    if (run !== undefined) await driver.can.copy?.completeCopy(run.handle, copy);
   }
   await forgetPeers(context, path);
   return height;

@@ -298,7 +298,7 @@ async function startNodes(
         Infinity,
         ...parts.launched.parts.filter(({ name }) => name === 'chain'),
       );
-      await Promise.all(nodes.map(({ handle }) => context.driver.kill(handle)));
+      await Promise.all(nodes.map(({ handle }) => context.driver.stop(handle, 0)));
     }
   }
 }

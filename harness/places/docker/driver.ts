@@ -9,10 +9,9 @@ import { join } from 'node:path';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import type { Flavour, NodePlan, NodePorts } from '../../flavours/flavour.ts';
 import {
-  type Capability,
+  type Capabilities,
   type ChainUrls,
   type ClusterParts,
-  capabilitiesWith,
   type Disposed,
   type Driver,
   type Handle,
@@ -52,15 +51,12 @@ type DockerDriverOptions = Pick<
   'clock' | 'stopWithParent' | 'token' | 'name' | 'folder' | 'listen' | 'linkFaults' | 'isAgain'
 >;
 
-/**
- * A container's clock and disk cannot be manipulated without privileges, and its links only through a proxy.
- */
-export const DOCKER_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>(['kill', 'pause', 'memory']);
 const UNWATCHED: ImageWatch = { onProgress: () => undefined };
 
 export class DockerDriver implements Driver {
   readonly name = 'docker';
-  readonly capabilities: ReadonlySet<Capability>;
+  /** A container's clock and disk cannot be manipulated without privileges, and its links only through a proxy. */
+  readonly can: Capabilities;
   readonly proxied: boolean;
   readonly #options: DockerDriverOptions;
   readonly #engine = new Engine();
@@ -71,7 +67,8 @@ export class DockerDriver implements Driver {
 
   constructor(options: DockerDriverOptions) {
     this.#options = options;
-    this.capabilities = capabilitiesWith(DOCKER_CAPABILITIES, { ...options, machineFaults: false });
+    const linkFaults = options.linkFaults ? this : undefined;
+    this.can = { kill: this, pause: this, memory: this, linkFaults };
     this.proxied = options.linkFaults;
     this.#networks = new Networks(this.#engine, options);
     this.#observer = new ContainerObserver(this.#engine, options);

@@ -15,9 +15,8 @@ import { isAlive, type ProcessId, stateOf } from '../../base/machine/processes.t
 import type { Flavour, NodePlan } from '../../flavours/flavour.ts';
 import { writeTampered } from '../../flavours/tampered/settings.ts';
 import {
-  type Capability,
+  type Capabilities,
   type ClusterParts,
-  capabilitiesWith,
   type Disposed,
   type Exit,
   type Handle,
@@ -30,7 +29,7 @@ import {
 import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { DriverOptions } from '../options.ts';
-import { PROCESS_CAPABILITIES, ProcessDriver } from '../process.ts';
+import { ProcessDriver } from '../process.ts';
 import { Holding } from './holding.ts';
 import { writeEmbedded } from './node-file.ts';
 import type { NodeHost } from './wire.ts';
@@ -50,20 +49,18 @@ interface NodeLocation {
 /** What it does not embed is a process. */
 export class EmbeddedDriver extends ProcessDriver {
   override readonly name: DriverName = 'embedded';
-  override readonly capabilities: ReadonlySet<Capability>;
   readonly #options: DriverOptions;
   readonly #holding: Holding;
 
   constructor(options: DriverOptions) {
-    const inMemory = options.embedded.transport === 'memory';
     // A network in memory needs no proxy.
-    super({ ...options, linkFaults: options.linkFaults && !inMemory });
+    super({ ...options, linkFaults: options.linkFaults && options.embedded.transport === 'tcp' });
     this.#options = options;
     this.#holding = new Holding(options);
-    this.capabilities = capabilitiesWith(PROCESS_CAPABILITIES, {
-      linkFaults: inMemory || options.linkFaults,
-      machineFaults: options.machineFaults,
-    });
+  }
+
+  override get can(): Capabilities {
+    return this.#options.embedded.transport === 'memory' ? { ...super.can, linkFaults: this } : super.can;
   }
 
   override links(proxy: Handle | undefined): LinkControl {
@@ -74,7 +71,7 @@ export class EmbeddedDriver extends ProcessDriver {
 
   override async prepare(flavour: Flavour, signal?: AbortSignal): Promise<void> {
     if (flavour.embedded === undefined) return super.prepare(flavour, signal);
-    enableCompileCache(this.#options.compileCache.embedded);
+    enableCompileCache(this.#options.compileCache('embedded'));
     const host = await this.#holding.hostOf(await this.#holding.holder(signal));
     await host.prepare();
   }
@@ -127,7 +124,7 @@ export class EmbeddedDriver extends ProcessDriver {
     return observeNode(there, this.#options.clock);
   }
 
-  async completeCopy(handle: Handle, dataDir: string): Promise<void> {
+  override async completeCopy(handle: Handle, dataDir: string): Promise<void> {
     if (!this.#isInMemory(handle)) return;
     const there = await this.#locate(handle);
     if (there === undefined) {

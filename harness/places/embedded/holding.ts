@@ -103,7 +103,7 @@ export class Holding {
       command: holderProgram(basename(folder)),
       logFile,
       stopWithParent: false,
-      compileCache: compileCache.embedded,
+      compileCache: compileCache('embedded'),
       label: token,
     });
     let ended = false;

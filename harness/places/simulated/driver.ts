@@ -10,10 +10,9 @@ import { fileLog, type PartLog } from '../../base/logs/file-log.ts';
 import type { Flavour, NodePlan } from '../../flavours/flavour.ts';
 import { writeTampered } from '../../flavours/tampered/settings.ts';
 import {
-  type Capability,
+  type Capabilities,
   type ChainUrls,
   type ClusterParts,
-  capabilitiesWith,
   type Disposed,
   type Driver,
   type Handle,
@@ -33,12 +32,6 @@ import { type SimulatedChain, startSimulatedChain } from './chain.ts';
 import { FRAMES_FILE } from './frame-log.ts';
 import { Simulation } from './simulation.ts';
 
-export const SIMULATED_CAPABILITIES: ReadonlySet<Capability> = new Set<Capability>([
-  'kill',
-  'pause',
-  'data',
-  'linkFaults',
-]);
 /** Of p2p, of the API and of the debug API of the first node; the next ones follow, in threes. */
 const FIRST_PORT = 1633;
 
@@ -54,12 +47,13 @@ const simulations = new Map<string, Running>();
 
 export class SimulatedDriver implements Driver {
   readonly name: DriverName = 'simulated';
-  readonly capabilities: ReadonlySet<Capability>;
+  readonly can: Capabilities;
   readonly #options: DriverOptions;
 
   constructor(options: DriverOptions) {
     this.#options = options;
-    this.capabilities = capabilitiesWith(SIMULATED_CAPABILITIES, options);
+    const tampered = options.machineFaults || undefined;
+    this.can = { kill: this, pause: this, data: this, linkFaults: this, clock: tampered, disk: tampered };
   }
 
   /** Of those who wait for its nodes. */

@@ -12,8 +12,6 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 const folder = temporaryFolder('svcnet-disk');
 
 test('a chain whose log is on a full disk reports that, not only that it ended', async () => {
-  const cache = join(folder, 'cache');
-  const compileCache = { nodes: cache, embedded: cache, tools: cache };
   const chain = startChain({
     clock: MACHINE_CLOCK,
     driver: new ProcessDriver({
@@ -22,7 +20,7 @@ test('a chain whose log is on a full disk reports that, not only that it ended',
       linkFaults: false,
       machineFaults: false,
       listen: '127.0.0.1',
-      compileCache,
+      compileCache: () => join(folder, 'cache'),
       token: 'disk',
     }),
     options: {

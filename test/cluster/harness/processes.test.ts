@@ -57,7 +57,7 @@ function processDriver(cache: string, token = 'test'): Driver {
     linkFaults: false,
     machineFaults: false,
     listen: '127.0.0.1',
-    compileCache: { nodes: cache, embedded: cache, tools: cache },
+    compileCache: () => cache,
     token,
   });
 }
@@ -175,11 +175,11 @@ function parentProgram(pause: boolean, watchesParent: boolean): string {
     import { existsSync, readFileSync } from 'node:fs';
     import { setTimeout } from 'node:timers/promises';
     const log = ${JSON.stringify(join(folder, 'program.log'))};
-    const driver = new ProcessDriver({ stopWithParent: true, listen: '127.0.0.1', compileCache: ${JSON.stringify({ nodes: join(folder, 'cache'), tools: join(folder, 'cache') })}, token: 'test' });
+    const driver = new ProcessDriver({ stopWithParent: true, listen: '127.0.0.1', compileCache: () => ${JSON.stringify(join(folder, 'cache'))}, token: 'test' });
     const command = () => ({ file: process.execPath, args: ['-e', ${JSON.stringify(watchesParent ? PROGRAM.patient : PROGRAM.deaf)}], env: {} });
     const { handle: id } = await driver.start({ kind: 'node', name: 'node-0', flavour: { command, watchesParent: ${watchesParent} }, dataDir: '', log });
     while (!existsSync(log) || readFileSync(log, 'utf8') === '') await setTimeout(5);
-    ${pause ? 'await driver.pause(id);' : ''}
+    ${pause ? 'await driver.can.pause.pause(id);' : ''}
     console.log(JSON.stringify(id));
     setInterval(() => {}, 1000);`;
 }
@@ -408,7 +408,7 @@ describe('a driver', () => {
     const { cpuMs = 0, memoryBytes = 0 } = await driver.stats(handle);
     expect(cpuMs).toBeGreaterThan(20);
     expect(memoryBytes).toBeGreaterThan(2 ** 20);
-    await driver.kill(handle);
+    await driver.can.kill?.kill(handle);
     expect(await driver.stats(handle)).toEqual({});
   });
 

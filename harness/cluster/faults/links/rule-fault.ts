@@ -33,7 +33,7 @@ const UNKNOWN_DIALLERS =
 
 function linksOf(context: FaultContext): LinkControl {
   const { driver } = context;
-  const links = driver.links?.(context.linkProxy());
+  const links = driver.can.linkFaults?.links(context.linkProxy());
   if (links !== undefined) return links;
   throw new HarnessError('FAULT_REFUSED', `the ${driver.name} driver has no links that can be made bad`);
 }

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { plannedCapabilities } from '../../../../harness/cluster/lifecycle/drivers.ts';
+import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
+import type { DefinitionInput } from '../../../../harness/cluster/plan/definition-input.ts';
 import type { Capability } from '../../../../harness/places/driver.ts';
-import { capabilitiesOf } from '../../../../harness/places/table.ts';
 import { lackingCapability, type Present, unmetNeed } from '../../../../harness/run/needs.ts';
 
 const NODES: Present['nodes'] = [{ flavour: 'svc', mode: 'full' }];
@@ -10,6 +12,8 @@ const driverWith = (...capabilities: Capability[]): Present['driver'] => ({
   name: 'embedded',
   capabilities: new Set(capabilities),
 });
+
+const planned = (definition: DefinitionInput) => plannedCapabilities(parseDefinition(definition, 'test'));
 
 const chain = { controlled: true };
 
@@ -39,17 +43,26 @@ test('a missing capability is reported before a missing node, as another node wo
 
 test.each([
   ['process', ['kill', 'pause', 'data', 'copy']],
-  ['embedded', ['kill', 'pause', 'data', 'copy']],
+  ['embedded', ['kill', 'pause', 'data', 'copy', 'linkFaults']],
   ['docker', ['kill', 'pause', 'memory']],
-  ['attached', []],
-] as const)('the %s driver has the capabilities %j, but not its own clock, disk or links', (name, has) => {
-  expect([...capabilitiesOf(name)]).toEqual(has);
+  ['simulated', ['kill', 'pause', 'data', 'linkFaults']],
+] as const)('a cluster of the %s driver would have the capabilities %j', (driver, has) => {
+  expect(planned({ driver })).toEqual(new Set(has));
+});
+
+test('embedded nodes beside a process have no links that can fail, unless they were started for it', () => {
+  const mixed: DefinitionInput = { driver: 'embedded', nodes: [{}, { flavour: 'bee', binary: '/bin/true' }] };
+  expect(planned(mixed)).toEqual(planned({ driver: 'process' }));
+  for (const definition of [mixed, { driver: 'process' }, { driver: 'docker' }] as const) {
+    const able = planned({ ...definition, linkFaults: true });
+    expect(able).toEqual(planned(definition).union(new Set(['linkFaults'])));
+  }
 });
 
 test('nodes started for it have clocks and disks that can fail, wherever they run', () => {
-  for (const name of ['process', 'embedded'] as const) {
-    const capabilities = capabilitiesOf(name, { machineFaults: true });
-    expect([...capabilities]).toEqual([...capabilitiesOf(name), 'clock', 'disk']);
+  for (const driver of ['process', 'embedded'] as const) {
+    const able = planned({ driver, machineFaults: true });
+    expect(able).toEqual(planned({ driver }).union(new Set(['clock', 'disk'])));
   }
 });
 
@@ -60,7 +73,7 @@ test('a scenario that needs wrong clocks or bad disks says how to get such a clu
 });
 
 test('a scenario can require a chain with a control endpoint, and nodes started by svcnet', () => {
-  const driver = { name: 'attached', capabilities: capabilitiesOf('attached') } as const;
+  const driver = { name: 'attached', capabilities: new Set<Capability>() } as const;
   const present: Present = { nodes: NODES, driver, chain: { controlled: false } };
   expect(unmetNeed({ needs: { nodes: 1 } }, present)).toBeUndefined();
   expect(unmetNeed({ needs: { nodes: 1, control: true } }, present)).toMatch(/^needs the control endpoint/);
@@ -94,9 +107,9 @@ test.each([
 ] as const)(
   'a simulation cannot have %j, and says so without naming an option that would not help',
   (needs, reason) => {
-    const driver = { name: 'simulated', capabilities: capabilitiesOf('simulated') } as const;
+    const driver = { name: 'simulated', capabilities: planned({ driver: 'simulated' }) } as const;
     expect(unmetNeed({ needs }, { nodes: NODES, driver, chain })).toMatch(reason);
-    const there = { name: 'process', capabilities: capabilitiesOf('process') } as const;
+    const there = { name: 'process', capabilities: planned({ driver: 'process' }) } as const;
     expect(unmetNeed({ needs }, { nodes: NODES, driver: there, chain })).not.toEqual(
       expect.stringMatching(reason),
     );

@@ -89,7 +89,7 @@ function faultGround(): FaultContext {
     folder,
     nodes: [],
     chain: { tell: () => undefined },
-    driver: { name: 'process', capabilities: new Set() },
+    driver: { name: 'process', can: {} },
     node(name: string) {
       if (!/^node-[0-4]$/.test(name)) throw new Error(`no node '${name}'`);
       return {};
@@ -401,7 +401,7 @@ describe('limits of memory', () => {
         return Promise.resolve(before);
       },
     });
-    const driver = { name: 'docker', capabilities: new Set(['memory']) };
+    const driver = { name: 'docker', can: { memory: {} } };
     const context = { ...faultGround(), driver, node: limited } as unknown as FaultContext;
     const faults = new Faults(context);
     await faults.begin({ kind: 'memory', node: 'node-0', limit: '512MiB' });

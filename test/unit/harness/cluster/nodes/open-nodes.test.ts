@@ -44,13 +44,16 @@ async function opened(meanwhile: () => unknown = () => undefined): Promise<[Clus
   };
   const driver = {
     name: 'process',
-    capabilities: new Set(['kill', 'pause', 'data']),
+    can: {
+      kill: { kill: become('gone') },
+      pause: { pause: become('paused') },
+      data: {
+        wipe: () => Promise.resolve(),
+        damage: (_part: unknown, chunks: number) => Promise.resolve(chunks),
+      },
+    },
     observe: () => Promise.resolve({ state }),
     stop: become('gone'),
-    kill: become('gone'),
-    pause: become('paused'),
-    wipe: () => Promise.resolve(),
-    damage: (_part: unknown, chunks: number) => Promise.resolve(chunks),
   } as unknown as Driver;
   const node = {
     name: 'node-0',

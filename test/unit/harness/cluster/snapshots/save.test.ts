@@ -47,7 +47,7 @@ function context({ copies = true, flavour = 'svc', ownerPid = process.pid, chain
     chain: {
       height: () => Promise.reject(new HarnessError('CHAIN_FAILED', chainError)),
     },
-    driver: { name: 'docker', capabilities: new Set(copies ? ['copy'] : []) },
+    driver: { name: 'docker', can: copies ? { copy: {} } : {} },
     onProgress: untouched,
     restarted: untouched,
   } as unknown as SaveContext;

@@ -90,8 +90,7 @@ function cluster(
     } as unknown as SaveContext['chain'],
     driver: {
       name: 'process',
-      capabilities: new Set(['copy']),
-      completeCopy: async () => copying(nodes),
+      can: { copy: { completeCopy: async () => copying(nodes) } },
     } as unknown as SaveContext['driver'],
     signal: interruption.signal,
     onProgress: () => undefined,

@@ -248,14 +248,16 @@ export interface Driver {
   place(site: Site): Place;
   /** For a chain that reports these URLs: its URLs for this machine and for the nodes. */
   placeChain(reported: ChainUrls): Promise<{ readonly here: ChainUrls; readonly nodes: ChainUrls }>;
-  /**
-   * Only for drivers whose parts are containers: makes sure that the engine is available and has this
-   * package's image and the named ones. @returns what is available, in words @throws HarnessError
-   * `ENGINE_FAILED`, `IMAGE_FAILED`
-   */
-  images?(names: readonly string[], watch: ImageWatch): Promise<string>;
-  /** Only for the same drivers: runs a program in an image to its end. @returns its output */
-  runImage?(image: string, args: readonly string[]): Promise<string>;
+  /** Only of drivers whose parts are containers. */
+  readonly images?: {
+    /**
+     * Makes sure that the engine is available and has this package's image and the named ones.
+     * @returns what is available, in words @throws HarnessError `ENGINE_FAILED`, `IMAGE_FAILED`
+     */
+    readonly ready: (names: readonly string[], watch: ImageWatch) => Promise<string>;
+    /** Runs a program in an image to its end. @returns its output */
+    readonly run: (image: string, args: readonly string[]) => Promise<string>;
+  };
   /**
    * Does once, if not done before, what every node of the flavour would otherwise do at its first start. It
    * only saves time, so a failure is left to those starts.

@@ -204,7 +204,7 @@ function withEvidence(error: unknown, { clock, stateDir, record }: StartContext)
 /** Before anything runs: a program that cannot be started must not cost a chain. */
 async function checkPrograms({ definition, driver }: StartContext): Promise<void> {
   for (const [index, { flavour, binary, image, options }] of definition.nodes.entries()) {
-    const runImage = driver.runImage?.bind(driver);
+    const runImage = driver.images?.run;
     await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, image, options, runImage });
   }
 }
@@ -216,7 +216,7 @@ async function awaitImages({ clock, driver, definition, signal, onProgress }: St
   const step = 'image';
   onProgress({ step, done: false, detail: 'asking the engine' });
   const named = definition.nodes.map(({ image }) => image).filter((image) => image !== undefined);
-  const detail = await driver.images([...new Set(named)], {
+  const detail = await driver.images.ready([...new Set(named)], {
     signal,
     onProgress: (text) => onProgress({ step, done: false, detail: text }),
   });

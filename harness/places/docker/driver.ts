@@ -64,6 +64,14 @@ export class DockerDriver implements Driver {
   readonly #networks: Networks;
   readonly #observer: ContainerObserver;
   #guard: ChildProcess | undefined;
+  readonly images = {
+    ready: async (names, watch) => {
+      const { detail } = await this.#image(watch);
+      for (const name of names) await namedImage(this.#engine, name, watch);
+      return [detail, ...names].join(', ');
+    },
+    run: (image, args) => runProgram(this.#engine, { image, args, labels: labelsOf(this.#options) }),
+  } satisfies Driver['images'];
 
   constructor(options: DockerDriverOptions) {
     this.#options = options;
@@ -86,16 +94,6 @@ export class DockerDriver implements Driver {
 
   placeChain(reported: ChainUrls): ReturnType<Driver['placeChain']> {
     return placeChain(reported, this.#engine, this.#options);
-  }
-
-  async images(names: readonly string[], watch: ImageWatch): Promise<string> {
-    const { detail } = await this.#image(watch);
-    for (const name of names) await namedImage(this.#engine, name, watch);
-    return [detail, ...names].join(', ');
-  }
-
-  runImage(image: string, args: readonly string[]): Promise<string> {
-    return runProgram(this.#engine, { image, args, labels: labelsOf(this.#options) });
   }
 
   /** The image contains everything its nodes share. */

@@ -421,7 +421,7 @@ describe('a fault of links', () => {
     [true, undefined],
     [false, expect.stringContaining('not known here which node opened a connection')],
   ])('says where it is unknown which node dials (known: %s)', (knowsDiallers, note) => {
-    const driver = { links: () => ({ knowsDiallers }) };
+    const driver = { can: { linkFaults: { links: () => ({ knowsDiallers }) } } };
     const context = { driver, linkProxy: () => undefined } as unknown as FaultContext;
     for (const kind of [LINK, PARTITION, ISOLATE]) expect(kind.note?.(context)).toEqual(note);
   });

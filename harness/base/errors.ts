@@ -49,7 +49,11 @@ export class HarnessError extends Error {
   /** A second paragraph for people: log lines, the command to try. */
   readonly hint: string | undefined;
 
-  constructor(code: HarnessErrorCode, message: string, options: ErrorOptions & { hint?: string } = {}) {
+  constructor(
+    code: HarnessErrorCode,
+    message: string,
+    options: ErrorOptions & { hint?: string | undefined } = {},
+  ) {
     super(message, options);
     this.name = 'HarnessError';
     this.code = code;

@@ -72,10 +72,7 @@ async function remembered(
     known.delete(program);
     if (!(error instanceof HarnessError)) throw error;
     const { hint } = error;
-    throw new HarnessError(error.code, `${where}: ${error.message}`, {
-      cause: error,
-      ...(hint === undefined ? {} : { hint }),
-    });
+    throw new HarnessError(error.code, `${where}: ${error.message}`, { cause: error, hint });
   }
 }
 

@@ -96,7 +96,7 @@ export function runProgram(
     env: { ...inheritedEnvironment(), ...compileCacheOf(options), ...command.env },
     timeout: options.timeoutMs,
     killSignal: 'SIGKILL',
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   return new Promise((resolve) => {
     child.once('exit', (code) => resolve(code === 0));

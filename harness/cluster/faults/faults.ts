@@ -146,10 +146,7 @@ export class Faults {
     const stays = kind.stays?.(handle);
     const undone = `${active.id} (${active.text}) is undone${stays === undefined ? '' : `, but ${stays}`}`;
     const hint = why instanceof HarnessError ? why.hint : undefined;
-    return new HarnessError(code, `${messageOf(why)}; ${undone}`, {
-      cause: why,
-      ...(hint === undefined ? {} : { hint }),
-    });
+    return new HarnessError(code, `${messageOf(why)}; ${undone}`, { cause: why, hint });
   }
 
   /**

@@ -102,7 +102,7 @@ async function disposeOf(stateDir: string, record: ClusterRecord): Promise<void>
     throw new HarnessError(
       code,
       `what is left of an earlier cluster named '${record.name}' cannot be removed: ${error.message}`,
-      { cause: error, ...(hint === undefined ? {} : { hint }) },
+      { cause: error, hint },
     );
   } finally {
     await driver.close();

@@ -197,9 +197,6 @@ async function explained<T>(
   } catch (error) {
     if (signal?.aborted === true) throw interrupted(signal);
     const hint = error instanceof HarnessError ? error.hint : undefined;
-    throw new HarnessError('PREPARE_FAILED', `${where}: ${messageOf(error)}`, {
-      cause: error,
-      ...(hint === undefined ? {} : { hint }),
-    });
+    throw new HarnessError('PREPARE_FAILED', `${where}: ${messageOf(error)}`, { cause: error, hint });
   }
 }

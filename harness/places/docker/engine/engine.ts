@@ -136,7 +136,7 @@ export function engineError(error: unknown): HarnessError {
 }
 
 function failed(message: string, hint: string | undefined, cause: unknown): HarnessError {
-  return new HarnessError('ENGINE_FAILED', message, { cause, ...(hint === undefined ? {} : { hint }) });
+  return new HarnessError('ENGINE_FAILED', message, { cause, hint });
 }
 
 function isOlder(version: string, than: string): boolean {

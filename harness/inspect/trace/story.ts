@@ -25,28 +25,28 @@ export interface Attempt {
   /** Milliseconds since the unix epoch. */
   readonly at: number;
   /** Absent while it is in progress, or when its end is not known. */
-  readonly ms?: number;
+  readonly ms?: number | undefined;
   readonly outcome: 'done' | 'failed' | 'open';
-  readonly detail?: string;
+  readonly detail?: string | undefined;
   /** What the peer did with it; absent when the peer does not report it, or was never reached. */
-  readonly hop?: Hop;
+  readonly hop?: Hop | undefined;
 }
 
 /** What one node did, asked by a peer or, at the beginning of a route, by itself. */
 export interface Hop {
   readonly node: string;
   /** Absent at the beginning of a route. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   readonly at: number;
-  readonly ms?: number;
+  readonly ms?: number | undefined;
   /**
    * Kind of the event that ended it. Silent: the node reports nothing itself, but others got the chunk from
    * it, or were asked by it, during the attempt.
    */
   readonly outcome: ChunkEventKind | 'open' | 'silent';
   /** The storer whose receipt ended it. */
-  readonly storer?: string;
-  readonly detail?: string;
+  readonly storer?: string | undefined;
+  readonly detail?: string | undefined;
   /** Peers that could not be asked at first, for lack of credit with them. */
   readonly noCredit: readonly string[];
   readonly attempts: readonly Attempt[];
@@ -57,8 +57,8 @@ export interface Moment {
   readonly node: string;
   readonly at: number;
   readonly kind: ChunkEventKind;
-  readonly peer?: string;
-  readonly detail?: string;
+  readonly peer?: string | undefined;
+  readonly detail?: string | undefined;
 }
 
 export interface Story {
@@ -127,8 +127,8 @@ export function storyOf(
             node,
             at,
             kind,
-            ...(peer === undefined ? {} : { peer: named(peer) }),
-            ...(detail === undefined ? {} : { detail }),
+            peer: peer && named(peer),
+            detail,
           })),
       )
       .sort((a, b) => a.at - b.at);
@@ -252,12 +252,12 @@ class PathReader {
     const storer = end?.kind === 'synced' ? end.peer : undefined;
     return {
       node: teller.node,
-      ...(event.peer === undefined ? {} : { from: this.#named(event.peer) }),
+      from: event.peer && this.#named(event.peer),
       at: event.at,
-      ...(end === undefined ? {} : { ms: end.ms ?? end.at - event.at }),
+      ms: end && (end.ms ?? end.at - event.at),
       outcome: end?.kind ?? 'open',
-      ...(storer === undefined ? {} : { storer: this.#named(storer) }),
-      ...(end?.detail === undefined ? {} : { detail: end.detail }),
+      storer: storer && this.#named(storer),
+      detail: end?.detail,
       noCredit: [
         ...new Set(
           own.flatMap(({ kind, peer }) => (kind === 'no-credit' && peer ? [this.#named(peer)] : [])),
@@ -280,10 +280,10 @@ class PathReader {
       number: event.attempt ?? 1,
       peer: this.#named(event.peer ?? ''),
       at: event.at,
-      ...(end === undefined ? {} : { ms: end.ms ?? end.at - event.at }),
+      ms: end && (end.ms ?? end.at - event.at),
       outcome: end === undefined ? 'open' : end.kind === this.#vocabulary.succeeds ? 'done' : 'failed',
-      ...(end?.detail === undefined ? {} : { detail: end.detail }),
-      ...(hop === undefined ? {} : { hop }),
+      detail: end?.detail,
+      hop,
     };
   }
 

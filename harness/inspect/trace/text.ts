@@ -195,7 +195,7 @@ function attemptLines(
 ): Line[] {
   // Its duration is that seen by the asking node.
   if (hop !== undefined && outcome !== 'failed') {
-    return hopLines({ ...hop, at, ...(ms === undefined ? {} : { ms }) }, lead, `${branch}${number} `);
+    return hopLines({ ...hop, at, ms }, lead, `${branch}${number} `);
   }
   const why = detail === undefined ? '' : `: ${detail}`;
   const outcomeText =

@@ -30,7 +30,7 @@ export interface Failure {
   readonly observed?: string;
   readonly evidence?: string;
   /** Ms since the epoch, where that is known. */
-  readonly at?: number;
+  readonly at?: number | undefined;
   /** Faults and incidents of the scenario up to then, the last ones. */
   readonly before: readonly RunEvent[];
   readonly logs: readonly LogLine[];
@@ -78,7 +78,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
     .map(({ name: title, expected, observed, evidence, at }): Failure => {
       const more = {
         ...(evidence === undefined ? {} : { evidence: excerpt(evidence) }),
-        ...(at === undefined ? {} : { at }),
+        at,
       };
       const seen = { expected: excerpt(expected), observed: excerpt(observed) };
       return { scenario: name, origin, title, ...seen, before: until(at), logs: [], ...more };
@@ -94,7 +94,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
       scenario.incidents === undefined ? 'The scenario could not go on' : 'A member of the cluster was lost',
     observed: excerpt(first),
     ...(rest.length === 0 ? {} : { evidence: excerpt(rest.join('\n')) }),
-    ...(at === undefined ? {} : { at }),
+    at,
     before: until(ended),
     logs: [],
   };

@@ -9,11 +9,11 @@ export interface ReportMaterial {
   /** Undefined when the run has kept no series. */
   readonly used: Resources | undefined;
   /** An earlier run of the same scenarios, for changes. */
-  readonly baseline?: RunResult;
+  readonly baseline?: RunResult | undefined;
 }
 
 /** @param run `report` names its folder @throws HarnessError `STATE_INVALID` when its series cannot be read */
 export async function gatherMaterial(run: RunResult, baseline?: RunResult): Promise<ReportMaterial> {
   const [failures, used] = await Promise.all([failuresOf(run), readResources(run.report)]);
-  return { run, failures, used, ...(baseline === undefined ? {} : { baseline }) };
+  return { run, failures, used, baseline };
 }

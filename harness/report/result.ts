@@ -38,7 +38,7 @@ export interface RunEvent {
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** Absent: it took no time, or had not ended when the run ended. */
-  readonly endAt?: number;
+  readonly endAt?: number | undefined;
   /** Name of a node, or `chain`; absent: the whole cluster. */
   readonly part?: string;
   /** Folder of its scenario. */
@@ -124,11 +124,11 @@ export interface RunResult {
   /** Folder of the report. */
   readonly report: string;
   /** File of that folder with the series of all nodes and of the harness; absent: no cluster was started. */
-  readonly series?: string;
+  readonly series?: string | undefined;
   /** Absent: not known from the series. */
   readonly costs?: RunCosts;
   /** Name of the cluster left running. */
-  readonly kept?: string;
+  readonly kept?: string | undefined;
   /** What could not be recorded or drawn, a line each; it changes no verdict. Absent: nothing. */
   readonly problems?: readonly string[];
 }

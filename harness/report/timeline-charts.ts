@@ -24,7 +24,7 @@ export function chartFrame(run: RunResult, scenario: ScenarioResult): ChartFrame
 }
 
 function markOf({ kind, at, endAt, text }: RunEvent): ChartMark {
-  return { kind, fromMs: at, ...(endAt === undefined ? {} : { toMs: endAt }), text };
+  return { kind, fromMs: at, toMs: endAt, text };
 }
 
 /** Throughput, rate, latency and errors; a chart that would have no line is left out. */

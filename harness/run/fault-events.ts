@@ -20,7 +20,7 @@ export function eventsOf(broken: readonly Breakage[], fromMs: number): RunEvent[
     .map(({ at, endAt, targets, text, fault }) => ({
       kind: 'fault',
       at,
-      ...(endAt === undefined ? {} : { endAt }),
+      endAt,
       ...(targets.length === 1 ? { part: targets[0] as string } : {}),
       text: fault === undefined ? text : `${text} (${effectText(fault.effect)})`,
     }));

@@ -146,7 +146,7 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
   const run: RunResult = {
     ...(await resultOf(options, book)),
     ...(used === undefined ? {} : { costs: costsOf(results, used) }),
-    ...(kept === undefined ? {} : { kept }),
+    kept,
     ...(metrics.problems.length === 0 ? {} : { problems: metrics.problems }),
   };
   const unwritten = await writeReport(run);
@@ -167,7 +167,7 @@ async function resultOf(options: RunOptions, book: RunBook): Promise<RunResult> 
     events: events.toSorted((a, b) => a.at - b.at),
     environment: await environment(),
     report: options.report,
-    ...(series === undefined ? {} : { series }),
+    series,
   };
 }
 

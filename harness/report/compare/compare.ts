@@ -115,7 +115,7 @@ function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
 }
 
 function keyOf({ scenario, what, of, figure, unit, better }: RunFigure): FigureKey {
-  return { scenario, what, ...(of === undefined ? {} : { of }), figure, unit, better };
+  return { scenario, what, of, figure, unit, better };
 }
 
 /**

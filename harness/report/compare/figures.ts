@@ -14,7 +14,7 @@ export interface FigureKey {
   /** Operation, or name of a cost. */
   readonly what: string;
   /** Node or link; absent: all. */
-  readonly of?: string;
+  readonly of?: string | undefined;
   readonly figure: string;
   readonly unit: string;
   readonly better: 'higher' | 'lower';

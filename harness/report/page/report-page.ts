@@ -32,7 +32,7 @@ export function reportPage(material: ReportMaterial, { script, style }: PageBund
     scenarios: run.scenarios.map((scenario) => ({
       frame: chartFrame(run, scenario),
       charts: timelineCharts(scenario),
-      ...(scenario.picture === undefined ? {} : { picture: scenario.picture }),
+      picture: scenario.picture,
     })),
   };
   const titles = titlesOf(run.scenarios);

@@ -6,9 +6,9 @@ export interface TimeSeries {
   /** One per time; `null` is a gap. */
   readonly values: readonly (number | null)[];
   /** Drawn thinner and dashed, such as a median beside its extreme. */
-  readonly dashed?: boolean;
+  readonly dashed?: boolean | undefined;
   /** Number of its colour, from 1; default: its place. Series of one thing share one. */
-  readonly colour?: number;
+  readonly colour?: number | undefined;
 }
 
 export interface TimeChartData {
@@ -30,7 +30,7 @@ export interface ChartMark {
   readonly kind: 'phase' | 'fault' | 'incident';
   readonly fromMs: number;
   /** Absent: it took no time, or has not ended. */
-  readonly toMs?: number;
+  readonly toMs?: number | undefined;
   readonly text: string;
 }
 

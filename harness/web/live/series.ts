@@ -131,8 +131,8 @@ function chartOf({ title, unit, series }: ChartPlan, rows: readonly Row[]): Time
     series: series.map(({ label, of, dashed, colour }) => ({
       label,
       values: rows.map(of),
-      ...(dashed === undefined ? {} : { dashed }),
-      ...(colour === undefined ? {} : { colour }),
+      dashed,
+      colour,
     })),
   };
 }

@@ -10,7 +10,7 @@ export interface ReportPageData {
 export interface ScenarioDrawings {
   readonly frame: ChartFrame;
   readonly charts: readonly TimeChartData[];
-  readonly picture?: NetworkPicture;
+  readonly picture?: NetworkPicture | undefined;
 }
 
 /** Id of the script element with the data. */

@@ -143,7 +143,7 @@ function optionsFor(
     nodes: nodesOf(flavour, flags.nodes ?? scenario.cluster.nodes, flags.beeBinary),
     exactNodes: true,
     // A Bee settles as the public network does; for a fair comparison all flavours do.
-    definition: { credit: 'network', ...(flags.driver === undefined ? {} : { driver: flags.driver }) },
+    definition: { credit: 'network', driver: flags.driver },
     // Each round has another network, which is the same for all flavours.
     seed: seed + BigInt(round),
     stateDir: context.stateDir,
@@ -151,7 +151,7 @@ function optionsFor(
     name: `${title}-${flavour}-${round + 1}`,
     command: repeatLine(['compare'], takes.options ?? {}, { ...flags, seed }),
     signal: context.signal,
-    ...(display === undefined ? {} : { display }),
+    display,
   });
 }
 

@@ -46,7 +46,7 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
         rpc: chain.rpc,
         chainId: chain.chainId,
         token: chain.contracts.token,
-        ...(access === undefined ? {} : { accessToken: access }),
+        accessToken: access,
       },
       accounts,
     };

@@ -252,8 +252,8 @@ export async function runPlanned(
       command: command(runSeed),
       signal: context.signal,
       frames: flags.checkDeterminism === true,
-      ...(flags.metricsPort === undefined ? {} : { metricsPort: flags.metricsPort }),
-      ...(display === undefined ? {} : { display }),
+      metricsPort: flags.metricsPort,
+      display,
       // As JSON there is one document: that of the interruption.
       ...(context.json ? {} : { onInterrupted: (run) => context.out(`${renderRun(run, context.style)}\n`) }),
     };

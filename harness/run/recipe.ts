@@ -91,12 +91,12 @@ export async function writeRecipe(options: RunOptions, lanes?: number): Promise<
     schema: SCHEMA,
     seed: seed.toString(),
     scenarios,
-    ...(attachTo === undefined ? {} : { cluster: attachTo }),
+    cluster: attachTo,
     driver: driverNameOf(options),
     ...(nodes === undefined ? {} : { nodes: withPrograms(nodes) }),
-    ...(ownCounts === undefined ? {} : { ownCounts }),
+    ownCounts,
     exactNodes,
-    ...(lanes === undefined ? {} : { lanes }),
+    lanes,
     definition,
     versions: await versions(),
     command,
@@ -155,7 +155,7 @@ export async function differences({ versions: then }: Pick<Recipe, 'versions'>):
 
 async function versions(): Promise<Recipe['versions']> {
   const commit = await sourceCommit();
-  return { svcnet: VERSION, ...(commit === undefined ? {} : { commit }), node: process.version };
+  return { svcnet: VERSION, commit, node: process.version };
 }
 
 /** Names programs of other flavours from the environment in their groups: elsewhere it names others. */

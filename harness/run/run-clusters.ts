@@ -129,7 +129,7 @@ function kindOf(
         ? { ...placed(group, neighbourhoods), options: { ...options, ...optionsOf(group) } }
         : group,
     ),
-    ...(credit === undefined ? {} : { credit }),
+    credit,
     ...(!images && machinesFail(scenario) ? { machineFaults: true } : {}),
     ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
     ...definition,

@@ -19,15 +19,15 @@ export interface PlannedScenario {
 export interface RunOptions {
   readonly planned: readonly PlannedScenario[];
   /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
-  readonly attachTo?: string;
+  readonly attachTo?: string | undefined;
   readonly seed: bigint;
   /** Nodes of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
-  readonly nodes?: NodesInput;
+  readonly nodes?: NodesInput | undefined;
   /**
    * Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says of a group
    * that names no flavour.
    */
-  readonly ownCounts?: boolean;
+  readonly ownCounts?: boolean | undefined;
   /** These nodes and no others; otherwise a scenario adds the light nodes that it asks for. */
   readonly exactNodes?: boolean;
   /** Other settings of a fresh cluster; the scenarios decide the rest. */
@@ -48,10 +48,12 @@ export interface RunOptions {
   readonly command: string;
   readonly signal: AbortSignal;
   /** Port on this machine where the run's own metrics can be scraped meanwhile; 0: any free one. */
-  readonly metricsPort?: number;
-  readonly display?: StepDisplay;
+  readonly metricsPort?: number | undefined;
+  readonly display?: StepDisplay | undefined;
   /** Called when a scenario begins, including its cluster's start, and with its result when it has ended. */
-  readonly onScenario?: (scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void;
+  readonly onScenario?:
+    | ((scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void)
+    | undefined;
   /** Called with what was seen of a run that was interrupted, when its cluster is stopped and before the report is written. */
   readonly onInterrupted?: (run: RunResult) => void;
 }

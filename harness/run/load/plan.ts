@@ -113,7 +113,7 @@ export interface LoadOptions {
   /** Folder for what k6 reads and writes; created. */
   readonly folder: string;
   /** Program of k6; default: `SVCNET_K6`, then `PATH`, then the container image. */
-  readonly k6?: string;
+  readonly k6?: string | undefined;
   /** Default: made for this load alone. */
   readonly prepared?: PreparedLoad;
   /** The plan's rate must apply: a script that chooses its own is refused. */

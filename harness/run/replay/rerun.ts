@@ -50,8 +50,8 @@ export async function rerun(again: Rerun): Promise<RunResult> {
   const options: ParallelOptions = {
     planned,
     seed: BigInt(recipe.seed),
-    ...(nodes === undefined ? {} : { nodes }),
-    ...(ownCounts === undefined ? {} : { ownCounts }),
+    nodes,
+    ownCounts,
     exactNodes,
     definition,
     source: 'recipe.json',
@@ -60,14 +60,10 @@ export async function rerun(again: Rerun): Promise<RunResult> {
     name: report.split(/[/\\]/).at(-1) ?? report,
     command: typed(`replay ${report}`),
     signal,
-    ...(onScenario === undefined ? {} : { onScenario }),
+    onScenario,
   };
   if (lanes !== undefined) return runInParallel(options, lanes);
-  return runScenarios({
-    ...options,
-    ...(cluster === undefined ? {} : { attachTo: cluster }),
-    ...(display === undefined ? {} : { display }),
-  });
+  return runScenarios({ ...options, attachTo: cluster, display });
 }
 
 /**

@@ -91,7 +91,7 @@ function single(
   if (typeof rest['kind'] !== 'string')
     throw invalid(where, 'expected the kind of a fault, such as kind: kill');
   const when = at === undefined ? (after as { after: number; of: Milestone }) : { atMs: at };
-  return { id: '', when, request: rest as FaultRequest, ...(forMs === undefined ? {} : { forMs }) };
+  return { id: '', when, request: rest as FaultRequest, forMs };
 }
 
 function drawn(

@@ -86,7 +86,7 @@ export async function runLimit(
         prepared,
         planned: true,
         onProgress,
-        ...(k6 === undefined ? {} : { k6 }),
+        k6,
       });
       const after = await sampleOf(cluster);
       const observation = await observationBetween(cluster, {

@@ -34,10 +34,7 @@ export async function checkConformance(
   { level = 'read', only, signal = new AbortController().signal, onResult }: ConformanceOptions = {},
 ): Promise<ConformanceReport> {
   const run = <Subject>(graded: Graded<Subject>) =>
-    grade(
-      { ...graded, rows: chosenRows(graded, only) },
-      { clock: MACHINE_CLOCK, level, signal, ...(onResult === undefined ? {} : { onResult }) },
-    );
+    grade({ ...graded, rows: chosenRows(graded, only) }, { clock: MACHINE_CLOCK, level, signal, onResult });
   // Each kind loads a stack of its own.
   switch (target.kind) {
     case 'http':

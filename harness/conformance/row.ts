@@ -37,7 +37,7 @@ export interface Row<Subject> {
   readonly about: string;
   readonly level: Level;
   /** For a row that waits on purpose; default: `ROW_LIMIT_MS`. */
-  readonly limitMs?: number;
+  readonly limitMs?: number | undefined;
   /** @throws Mismatch when the rule does not hold, NotApplicable when it cannot be checked here */
   run(subject: Subject, run: RowRun): Promise<void>;
 }

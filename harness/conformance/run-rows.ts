@@ -25,7 +25,7 @@ export interface RunOptions {
   readonly level: Level;
   /** Rows that have not begun by then are skipped. */
   readonly signal: AbortSignal;
-  readonly onResult?: (result: RowResult, done: number, total: number) => void;
+  readonly onResult?: ((result: RowResult, done: number, total: number) => void) | undefined;
 }
 
 /** @returns a result for each row, in order; never rejects because of a row */

@@ -42,7 +42,7 @@ export function table(
       group,
       about,
       level,
-      ...(limitMs === undefined ? {} : { limitMs }),
+      limitMs,
       run: (subject, run) => taken(entry, new RowSession(subject, run)),
     };
   });

@@ -371,7 +371,7 @@ export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   /** Begun with the run, by this name. */
   readonly background?: string;
   /** Ends a version of a node that is in use: runs last, after all others. */
-  readonly mayEndIt?: true;
+  readonly mayEndIt?: true | undefined;
   readonly check: (desk: Desk) => Promise<void>;
 }
 

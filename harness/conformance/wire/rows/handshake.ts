@@ -196,7 +196,7 @@ function rowsOf(generation: Generation): readonly WireEntry[] {
     ...LIES.filter((lie) => (lie.generation ?? generation) === generation).map(
       (lie): WireEntry => ({
         id: `${version} ${lie.id}`,
-        ...(lie.mayEndIt === undefined ? {} : { mayEndIt: lie.mayEndIt }),
+        mayEndIt: lie.mayEndIt,
         about: `ends the connection of a peer that introduces itself with ${lie.about}`,
         check: only(async (desk) => {
           const stranger = await desk.stranger();

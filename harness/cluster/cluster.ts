@@ -74,7 +74,7 @@ export interface SyncedLimits extends WaitLimits {
   /**
    * Called at every poll with how many chunks have reached their neighbourhood, and how many the upload has.
    */
-  readonly onProgress?: (synced: number, split: number) => void;
+  readonly onProgress?: ((synced: number, split: number) => void) | undefined;
 }
 
 /** Options of `cluster.saveSnapshot`. */

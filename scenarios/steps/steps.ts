@@ -44,10 +44,7 @@ export async function uploadLedgered<T extends ParameterTable>(
   if (mode === 'deferred') {
     if (tag === undefined)
       throw new HarnessError('NODE_STATE', `${node.name} answered a deferred upload without a tag`);
-    const limits = {
-      signal: context.signal,
-      ...(onSynced === undefined ? {} : { onProgress: onSynced }),
-    };
+    const limits = { signal: context.signal, onProgress: onSynced };
     const work = () => context.cluster.synced({ node: node.name, tag }, limits);
     await context.measure({ operation: 'sync', node: node.name }, work, () => size);
   }

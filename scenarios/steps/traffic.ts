@@ -32,7 +32,7 @@ export interface Sample {
   readonly at: number;
   readonly ms: number;
   /** Why it failed; absent: it has not. */
-  readonly failure?: string;
+  readonly failure?: string | undefined;
 }
 
 export interface TrafficOptions {
@@ -134,7 +134,7 @@ export class Traffic {
     using patience = clock.deadline(PATIENCE_MS, this.#context.signal);
     const sample = (failure?: string) => {
       const ms = clock.monotonic() - startedAt;
-      this.samples.push({ what, node, at, ms, ...(failure === undefined ? {} : { failure }) });
+      this.samples.push({ what, node, at, ms, failure });
     };
     try {
       const key = { operation: `${what} chunk`, node: node.name };

@@ -11,9 +11,9 @@ import type { StormContext } from './parameters.ts';
 
 /** Bytes; absent where it cannot be told apart. */
 interface Use {
-  readonly memory?: number;
-  readonly handles?: number;
-  readonly disk?: number;
+  readonly memory?: number | undefined;
+  readonly handles?: number | undefined;
+  readonly disk?: number | undefined;
 }
 
 const KINDS = ['memory', 'handles', 'disk'] as const satisfies readonly (keyof Use)[];
@@ -36,11 +36,7 @@ export async function usesOf({ cluster, signal }: StormContext): Promise<Uses> {
       const own = memoryBytes !== undefined && cluster.capabilities.has('data');
       const handles = own ? handlesIn(await node.client.metrics(signal)) : undefined;
       const disk = own ? folderBytes(node.dataDir) : undefined;
-      const use: Use = {
-        ...(memoryBytes === undefined ? {} : { memory: memoryBytes }),
-        ...(handles === undefined ? {} : { handles }),
-        ...(disk === undefined ? {} : { disk }),
-      };
+      const use: Use = { memory: memoryBytes, handles, disk };
       return [node.name, use] as const;
     }),
   );

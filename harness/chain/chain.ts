@@ -270,7 +270,7 @@ export class Chain {
       fromBlock: quantity(this.startBlock),
       toBlock: to === undefined ? 'latest' : quantity(to),
       topics: [topicOf(signature)],
-      ...(contract === undefined ? {} : { address: contract }),
+      address: contract,
     };
     return this.call<readonly ChainEvent[]>('eth_getLogs', [filter]);
   }

@@ -122,7 +122,7 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
   const claimed = await claimCluster(stateDir, { name, seed, ephemeral, definition, clock: chosen });
   if (DRIVER_FACTS[definition.driver].simulated) holdRuns(stateDir, name);
   const { batches = [], prepared } = loaded?.snapshot.record ?? {};
-  const record = { ...claimed, batches, ...(prepared === undefined ? {} : { prepared }) };
+  const record = { ...claimed, batches, prepared };
   const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: ephemeral, frames });
   const forgetAtExit = ephemeral ? removeAtExit({ stateDir, record, driver }) : () => undefined;
   const continued = loaded !== undefined;

@@ -47,7 +47,7 @@ export class SeriesNumbers {
       const family =
         families.get(sample.name) ?? families.get(sample.name.replace(/_(sum|count|bucket)$/, ''));
       this.ids.push({
-        ...(node === undefined ? {} : { node }),
+        node,
         name: keptName(sample.name),
         labels: sample.labels,
         // A histogram's parts only grow.

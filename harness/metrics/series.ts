@@ -3,7 +3,7 @@ import type { MetricFamily, Sample } from './exposition.ts';
 
 export interface SeriesId extends Omit<Sample, 'value'> {
   /** Name of the node it comes from; absent: the harness. */
-  readonly node?: string;
+  readonly node?: string | undefined;
   readonly kind: MetricFamily['kind'];
 }
 

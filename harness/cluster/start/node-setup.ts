@@ -75,8 +75,8 @@ export async function createNodes(
         flavour,
         mode: node.mode,
         dialect: node.dialect,
-        ...(node.binary === undefined ? {} : { binary: node.binary }),
-        ...(node.image === undefined ? {} : { image: node.image }),
+        binary: node.binary,
+        image: node.image,
         api,
         debug,
         p2p: multiaddress,
@@ -84,10 +84,10 @@ export async function createNodes(
         overlay: identity.overlay,
         ethereum: identity.ethereum,
         privateKey: toHex(identity.keys.swarm),
-        ...(container === undefined ? {} : { container }),
+        container,
         dataDir: node.dataDir,
         log: driver.logs({ name: node.name, log: folder.log(node.name) }).where,
-        ...(peers === undefined ? {} : { peers }),
+        peers,
       };
     }),
   );

@@ -45,9 +45,9 @@ export interface NodeRecord extends Whose {
   readonly mode: NodeMode;
   readonly dialect: DialectName;
   /** Path of its program, for flavours that need one. */
-  readonly binary?: string;
+  readonly binary?: string | undefined;
   /** Image of its container, unless it is this package's own. */
-  readonly image?: string;
+  readonly image?: string | undefined;
   /** URLs. */
   readonly api: string;
   readonly debug: string;
@@ -63,13 +63,13 @@ export interface NodeRecord extends Whose {
   readonly token?: string;
   readonly tokenFile?: string;
   /** Name of its container, if it has one. */
-  readonly container?: string;
+  readonly container?: string | undefined;
   /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
   /** Path of its log, or the command that prints it. */
   readonly log: string;
   /** Names of the only peers it may have; absent: any. */
-  readonly peers?: readonly string[];
+  readonly peers?: readonly string[] | undefined;
 }
 
 /** A batch that a node of the cluster owns. */
@@ -129,7 +129,7 @@ export interface ClusterRecord {
   readonly chain?: ChainRecord;
   readonly nodes: readonly NodeRecord[];
   readonly batches: readonly BatchRecord[];
-  readonly prepared?: PreparedRecord;
+  readonly prepared?: PreparedRecord | undefined;
   readonly timings?: Timings;
 }
 

@@ -90,7 +90,7 @@ test('a simulation is told how its definition gives it disks that fail', () => {
   const present = (machineFaults: boolean) => {
     const driver = {
       name: 'simulated',
-      capabilities: capabilitiesOf('simulated', { machineFaults }),
+      capabilities: planned({ driver: 'simulated', machineFaults }),
     } as const;
     return { nodes: NODES, driver, chain };
   };

@@ -453,12 +453,9 @@ export class ClusterNode {
     const inUse = latest.some((line) => line.includes('address already in use'));
     const hint = [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n');
     const code = inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED';
-    return new HarnessError(code, `${this.name}${this.#programText()} has ended${how}`, { hint });
-  }
-
-  #programText(): string {
     const program = this.binary ?? this.image;
-    return program === undefined ? '' : ` (${this.flavour}, ${program})`;
+    const what = program === undefined ? this.name : `${this.name} (${this.flavour}, ${program})`;
+    return new HarnessError(code, `${what} has ended${how}`, { hint });
   }
 
   /** The record of its running process. @throws HarnessError `NODE_STATE` */

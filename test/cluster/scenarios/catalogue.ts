@@ -103,8 +103,36 @@ const scenarios = await Promise.all(bundledScenarios().map(loadScenario));
 
 export function everyScenarioPasses(driver: StartingDriver): void {
   const { simulated } = DRIVER_FACTS[driver];
-  const skipped = simulated ? NOT_SIMULATED : SKIPPED;
   const there = scenarios.filter(({ name }) => simulated || name !== ELSEWHERE);
+  const skipped = simulated ? NOT_SIMULATED : SKIPPED;
+
+  test('the table names no unknown scenario', () => {
+    const names = there.map(({ name }) => name);
+    expect([...Object.keys(SMALL), ...Object.keys(skipped)].filter((name) => !names.includes(name))).toEqual(
+      [],
+    );
+  });
+  scenariosPass(driver, there, skipped);
+}
+
+/** Only these. @param names of scenarios */
+export function someScenariosPass(driver: StartingDriver, names: readonly string[]): void {
+  scenariosPass(
+    driver,
+    names.map((name) => {
+      const named = scenarios.find((scenario) => scenario.name === name);
+      if (named === undefined) throw new Error(`no scenario ${name}`);
+      return named;
+    }),
+    {},
+  );
+}
+
+function scenariosPass(
+  driver: StartingDriver,
+  there: readonly Scenario[],
+  skipped: Readonly<Record<string, string>>,
+): void {
   /** Those of a group want the same kind of cluster. */
   const groups = Map.groupBy(there, ({ cluster: { light, credit, options, with: others } }) =>
     JSON.stringify({ light, credit, options, others }),
@@ -113,13 +141,6 @@ export function everyScenarioPasses(driver: StartingDriver): void {
     groups.values(),
     (group) => [group.map(({ name }) => name).join(', '), group] as const,
   );
-
-  test('the table names no unknown scenario', () => {
-    const names = there.map(({ name }) => name);
-    expect([...Object.keys(SMALL), ...Object.keys(skipped)].filter((name) => !names.includes(name))).toEqual(
-      [],
-    );
-  });
 
   test.each(rows)(
     '%s',

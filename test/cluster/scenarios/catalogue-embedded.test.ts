@@ -1,7 +1,6 @@
 /**
- * What nodes of one process do in another way than simulated ones, which run every other scenario: their APIs are on
- * sockets, time is the machine's, and faults of their clocks and disks, as well as dishonest nodes, are made inside the
- * process.
+ * What embedded nodes do in another way than simulated ones, which run the whole catalogue: their APIs are on sockets, time
+ * is the machine's, and faults of clocks and disks, and dishonest nodes, live in that time.
  */
 import { someScenariosPass } from './catalogue.ts';
 

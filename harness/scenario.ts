@@ -134,6 +134,7 @@ export {
   type ScenarioContext,
   type SeededRandom,
   type StepProgress,
+  type VaryBounds,
 } from './run/scenario.ts';
 export { parseScheduleDocument } from './run/schedule/document.ts';
 export {

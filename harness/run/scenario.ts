@@ -64,10 +64,11 @@ export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
    */
   readonly allowance?: true;
   /** What `--vary` draws it from: a whole number from the first to the second, or at least one of these words. */
-  readonly vary?: Bounds<K>;
+  readonly vary?: VaryBounds<K>;
 }
 
-type Bounds<K extends ParameterKind> = K extends 'list'
+/** What `--vary` may draw a parameter of that kind from; kinds without bounds are not varied. */
+export type VaryBounds<K extends ParameterKind> = K extends 'list'
   ? readonly string[]
   : K extends 'integer' | 'size' | 'duration'
     ? readonly [least: number, most: number]

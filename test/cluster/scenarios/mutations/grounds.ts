@@ -41,7 +41,7 @@ export const GROUNDS: readonly Ground[] = [
   },
   {
     name: 'machines',
-    // Clocks and disks of simulated nodes do not fail, no other program reaches them, and nothing slows a storm's load down.
+    // Loads come from another program, which reaches no simulated node; faults are tried on clocks and disks of real time.
     driver: 'embedded',
     cluster: { nodes: WIDE_NODES, linkFaults: true, machineFaults: true },
     mutations: [...LOAD, ...STORMS, ...MACHINES],
@@ -77,7 +77,7 @@ export const GROUNDS: readonly Ground[] = [
   },
   {
     name: 'dishonest',
-    // No node of a simulation is dishonest.
+    // In real time, as an attacker would act.
     driver: 'embedded',
     cluster: {
       nodes: [

@@ -416,7 +416,7 @@ test('an interrupted up leaves nothing and ends with code 130', async () => {
       const run = join(folder, 'state', 'clusters', 'cut', 'run', 'node-0.json');
       return Promise.resolve(existsSync(run) ? { done: true } : { missing: 'it has no record' });
     },
-    { timeoutMs: 30_000 },
+    { timeoutMs: 150_000 },
   );
   child.kill('SIGINT');
   const { code, stdout, stderr } = await finished;
@@ -424,7 +424,7 @@ test('an interrupted up leaves nothing and ends with code 130', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'INTERRUPTED' } });
   expect(stderr).toContain('interrupted');
   expect(clusters()).not.toContain('cut');
-});
+}, 300_000);
 
 test.each(['stdout', 'stderr'] as const)(
   'an up whose %s nobody reads any more ends as an interrupted one',

@@ -1,12 +1,15 @@
-/** What an upload costs on simulated nodes is what it costs on nodes in real time, with the same seed. */
+/**
+ * What an upload costs on simulated nodes is what it costs on nodes in real time, with the same seed. On a busy machine
+ * receipts come late there, and nodes push again: it runs alone.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { seededRandom } from '../../../formats/random.ts';
-import { until } from '../../../harness/base/wait.ts';
-import { Cluster } from '../../../harness/index.ts';
-import { parseExposition } from '../../../harness/metrics/exposition.ts';
+import { seededRandom } from '../../formats/random.ts';
+import { until } from '../../harness/base/wait.ts';
+import { Cluster } from '../../harness/index.ts';
+import { parseExposition } from '../../harness/metrics/exposition.ts';
 
 const NODES = 5;
 const SIZE = 2 ** 20;

@@ -2,6 +2,7 @@
  * Conditions that hold at every moment of a scenario, looked at again and again on the clock of its cluster. The first
  * that is false ends the scenario there and then, so that what led to it is still at hand.
  */
+import { messageOf } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
@@ -101,6 +102,15 @@ export class SafetyWatch implements Disposable {
     }
   }
 
+  /** What was wrong is told even where nodes no longer say more of it. */
+  async #explain(condition: AlwaysCondition): Promise<readonly string[]> {
+    try {
+      return (await condition.explain?.(this.#report.signal)) ?? [];
+    } catch (error) {
+      return [`more cannot be told: ${messageOf(error)}`];
+    }
+  }
+
   /** First what is there at this moment, then what has to be asked for. */
   async #stop(condition: AlwaysCondition, wrong: readonly string[]): Promise<void> {
     const { name } = condition;
@@ -112,7 +122,7 @@ export class SafetyWatch implements Disposable {
     const frames = cluster.lastFrames.map((line) => `  ${line}`);
     const at = `${cluster.clock.monotonic().toFixed(0)} ms`;
     this.#aborted.abort(new Error(`${name}: false at ${at}: ${wrong[0]}`));
-    const why = (await condition.explain?.(this.#report.signal)) ?? [];
+    const why = await this.#explain(condition);
     const evidence = [
       ...wrong.slice(0, LINES_SHOWN),
       `nodes: ${states}`,

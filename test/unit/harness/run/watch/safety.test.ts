@@ -112,3 +112,16 @@ test('looking does not make time pass', async () => {
   expect(time.ms).toBe(0);
   safety[Symbol.dispose]();
 });
+
+test('a condition that is false is told even where nodes can say no more of it', async () => {
+  const { time, safety, expected } = watching(
+    async () => ['chunk a is gone'],
+    async () => {
+      throw AWAY;
+    },
+  );
+  await time.advance(1);
+  expect(await safety.isRed()).toBe(true);
+  expect(expected).toMatchObject([{ name: 'all is well', passed: false }]);
+  expect(expected[0]?.['evidence']).toMatch(/^more cannot be told: .*away/m);
+});

@@ -26,7 +26,7 @@ export const STORM_PARAMETERS = {
     'duration',
     2000,
     'from one operation of a lane to the next, on average, unless the first takes longer; 0: no pause',
-    { vary: [0, 4000] },
+    { vary: [500, 4000] },
   ),
   reserve: parameter('integer', 4000, 'chunks that the reserve of a node is made for', {
     min: 100,

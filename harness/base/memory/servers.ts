@@ -72,7 +72,7 @@ function find(host: string, port: number): Served {
   return served;
 }
 
-/** What whoever connects to an address is told where nobody listens. */
+/** The error of a connection to an address at which nothing listens. */
 export function refusedBy(address: string): Error {
   return systemError('ECONNREFUSED', `connect ECONNREFUSED ${address}`);
 }

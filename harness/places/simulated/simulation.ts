@@ -143,7 +143,7 @@ export class Simulation implements AsyncDisposable {
     return serving;
   }
 
-  /** Nodes ask their chain once a block each: without a connection that costs a tenth. */
+  /** Without a connection: each node asks its chain once a block, which is most of what happens at rest. */
   #endpoint(url: URL) {
     return {
       shown: shownUrl(url.href),

@@ -48,7 +48,7 @@ function noChunkFor(file: string): Lie {
 const oneTokenMore: Lie = () => {
   const view = Reflect.get<Chain, 'view'>(Chain.prototype, 'view');
   vi.spyOn(Chain.prototype, 'view').mockImplementation(async function (this: Chain, ...given) {
-    // Whoever asks is known only before the answer is.
+    // The caller is known before the answer, and not afterwards.
     const more = isCalledFrom(SAFETY) ? 1n : 0n;
     return (await view.apply(this, given)) + more;
   });

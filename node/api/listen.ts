@@ -16,6 +16,8 @@ const KEEP_ALIVE_MS = 30_000;
 const CONNECTIONS_CHECK_MS = 5000;
 /** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;
+/** What Node.js calls headers that are not here in time. */
+const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
 /** Running requests get this long to end after their signal was aborted, then their connections are cut. */
 const STOP_GRACE_MS = 2000;
 
@@ -74,9 +76,15 @@ export function createApiServer(listener: Listener, { clock }: { readonly clock:
     connections.release(socket);
     listener.upgrade(request, socket, head);
   });
-  server.on('clientError', (error, socket) => {
+  const refuse = (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (connections.hasBegun(socket)) socket.destroy();
     else refuseMalformed(error, socket);
+  };
+  server.on('clientError', async (error: NodeJS.ErrnoException, socket) => {
+    const before = connections.count(socket);
+    // After a stall of this process the limit passes before the headers that arrived meanwhile are read.
+    if (error.code === TOO_LATE) await clock.turn();
+    if (connections.count(socket) === before) refuse(error, socket);
   });
   return { server, close: () => close(server, connections, clock) };
 }
@@ -100,13 +108,20 @@ export async function listen(
 /** What the HTTP server does not say about its connections. */
 class Connections {
   readonly #owed = new WeakMap<Duplex, Set<ServerResponse>>();
+  readonly #counts = new WeakMap<Duplex, number>();
   readonly #released = new Set<Duplex>();
 
   owe(response: ServerResponse): void {
     const { socket } = response.req;
     const responses = this.#owed.get(socket) ?? new Set();
+    this.#counts.set(socket, this.count(socket) + 1);
     this.#owed.set(socket, responses.add(response));
     response.once('close', () => responses.delete(response));
+  }
+
+  /** Requests so far. */
+  count(socket: Duplex): number {
+    return this.#counts.get(socket) ?? 0;
   }
 
   /** Whether an answer is being sent, so that other bytes would become part of it. */
@@ -172,5 +187,5 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
 
 const MALFORMED_STATUS: ReadonlyMap<string, number> = new Map([
   ['HPE_HEADER_OVERFLOW', 431],
-  ['ERR_HTTP_REQUEST_TIMEOUT', 408],
+  [TOO_LATE, 408],
 ]);

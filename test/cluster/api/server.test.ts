@@ -92,6 +92,20 @@ describe('uploads that break off', () => {
     expect(await body.text()).toContain('svc_api_idle_ended_count{what="body"} 1');
   });
 
+  test('a request that waits while the process stalls is answered; one without an end is refused', async () => {
+    const { port } = await start();
+    const waiting = await raw(port, '');
+    const endless = await raw(port, 'GET /health HTTP/1.1\r\n');
+    // Both are accepted before the stall, which spans a look of Node.js at its connections.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    // Timers come next in the event loop, sockets after them.
+    await new Promise(setImmediate);
+    waiting.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5200);
+    expect(await text(waiting)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await text(endless)).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
+  }, 30_000);
+
   test('a client that expects 100-continue is told to continue', async () => {
     const { port, services } = await start();
     await services.store.tags.create();

@@ -91,6 +91,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   'guides/reading-a-failure.md': `
     npx svcnet run ./scenarios/spread.ts --driver embedded --report earlier
     npx svcnet run ./scenarios/spread.ts --driver embedded
+    npx svcnet up -n 2 --driver embedded
     run=earlier`,
   'comparing.md': `
     npx svcnet run ./scenarios/spread.ts --driver embedded --report before

@@ -9,7 +9,7 @@ import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
 import { grouped, plural } from '../../base/format.ts';
 import type { Loss } from '../../report/result.ts';
 import { rankStorers } from '../ledger/placement.ts';
-import type { Testimony } from './story.ts';
+import type { Testimony } from './route.ts';
 import {
   askedForBatches,
   byChunk,

@@ -6,7 +6,7 @@ import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { rankStorers } from '../ledger/placement.ts';
 import { type Survey, type SurveyOptions, survey } from './content.ts';
-import { type Story, storyOf, type Testimony } from './story.ts';
+import { type Route, routeOf, type Testimony } from './route.ts';
 import { byChunk, type TracedNode, testimonies, type Witness, witnessesOf } from './witnesses.ts';
 
 export interface TraceDocument {
@@ -60,7 +60,7 @@ export interface ChunkDocument {
   readonly holders: readonly string[];
   /** Full nodes that should hold it, closest first. */
   readonly belongs: readonly Belonging[];
-  readonly story: Story;
+  readonly route: Route;
 }
 
 export interface Belonging {
@@ -187,7 +187,7 @@ function chunkDocument(
     chunk,
     holders,
     belongs: belongings(fromHex(chunk), holders, witnesses),
-    story: storyOf(told, (overlay) => names.get(overlay)),
+    route: routeOf(told, (overlay) => names.get(overlay)),
   };
 }
 
@@ -227,7 +227,7 @@ function notesOn(witnesses: readonly Witness[]): string[] {
     ...(foreign.length === 0
       ? []
       : [
-          `${named(foreign)} ${foreign.length === 1 ? 'tells' : 'tell'} nothing of the way of a chunk, only whether the local store holds it`,
+          `${named(foreign)} ${foreign.length === 1 ? 'tells' : 'tell'} nothing of the route of a chunk, only whether the local store holds it`,
         ]),
     ...lossy.map(
       ({ node, ring }) =>
@@ -240,9 +240,9 @@ const HOW_TO_KEEP = 'start the cluster with svcnet up --trace, or set the node o
 
 /** @param able how many nodes could keep events */
 function withoutEvents(off: readonly Witness[], able: number): string {
-  if (off.length === able) return 'no node keeps chunk events, so the way is not known';
+  if (off.length === able) return 'no node keeps chunk events, so the route is not known';
   const verb = off.length === 1 ? 'keeps' : 'keep';
-  return `${named(off)} ${verb} no chunk events, so a part of the way is not known`;
+  return `${named(off)} ${verb} no chunk events, so part of the route is not known`;
 }
 
 function named(witnesses: readonly Witness[]): string {

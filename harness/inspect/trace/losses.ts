@@ -41,12 +41,12 @@ export async function waysOfLost(
   for (const chunk of chunks.slice(0, CHUNKS_TRACED)) {
     try {
       const traced = await traceChunk(chunk, nodes, signal);
-      if (Object.values(traced.story).some((told) => told.length > 0)) {
+      if (Object.values(traced.route).some((told) => told.length > 0)) {
         lines.push('', ...chunkText(traced, { style: PLAIN, width: PLAIN.width }));
       }
     } catch (error) {
       if (signal.aborted) throw error;
-      lines.push('', `  the way of ${chunk} cannot be told: ${messageOf(error)}`);
+      lines.push('', `  the route of ${chunk} is not known: ${messageOf(error)}`);
     }
   }
   return lines;

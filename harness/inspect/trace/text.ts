@@ -3,7 +3,7 @@ import { formatMs, plural } from '../../base/format.ts';
 import { wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
 import type { Belonging, ChunkDocument, TraceDocument } from './document.ts';
-import type { Attempt, Hop, Moment, Story } from './story.ts';
+import type { Attempt, Hop, Moment, Route } from './route.ts';
 
 export interface TextStyle {
   readonly style: ConsoleStyle;
@@ -72,14 +72,14 @@ export function chunkText(chunk: ChunkDocument, page: TextStyle): string[] {
 }
 
 function chunkLines(chunk: ChunkDocument, titled: boolean, page: TextStyle): string[] {
-  const { holders, belongs, story } = chunk;
+  const { holders, belongs, route } = chunk;
   return [
     ...(titled ? labelled('chunk', chunk.chunk, page) : []),
     ...labelled('held by', holders.length === 0 ? 'nobody' : holders.join(', '), page, holders.length === 0),
     ...belongs.flatMap((one) =>
       labelled(one === belongs[0] ? 'belongs to' : '', belongingText(one), page, one.holds === false),
     ),
-    ...wayLines(story, page),
+    ...routeLines(route, page),
   ];
 }
 
@@ -90,16 +90,16 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
 }
 
 /** Sections in the order in which they began; within a push or a request ordered by cause. */
-function wayLines(story: Story, page: TextStyle): string[] {
+function routeLines(route: Route, page: TextStyle): string[] {
   const sections: Line[][] = [
-    ...story.uploads.map((moment) => [momentLine(moment)]),
-    ...story.pushes.map((hop) => hopLines(hop, '')),
-    ...story.pulls.map((moment) => [momentLine(moment)]),
-    ...story.kept.map((moment) => [momentLine(moment)]),
-    ...story.requests.map((hop) => hopLines(hop, '')),
+    ...route.uploads.map((moment) => [momentLine(moment)]),
+    ...route.pushes.map((hop) => hopLines(hop, '')),
+    ...route.pulls.map((moment) => [momentLine(moment)]),
+    ...route.kept.map((moment) => [momentLine(moment)]),
+    ...route.requests.map((hop) => hopLines(hop, '')),
   ].toSorted((a, b) => (a[0]?.at ?? 0) - (b[0]?.at ?? 0));
   const lines = sections.flat();
-  if (lines.length === 0) return labelled('way', 'no node tells of it', page);
+  if (lines.length === 0) return labelled('route', 'no node tells of it', page);
   const begin = Math.min(...lines.map(({ at }) => at));
   const textWidth = Math.max(
     TEXT_WIDTH_MIN,
@@ -108,7 +108,7 @@ function wayLines(story: Story, page: TextStyle): string[] {
       Math.max(...lines.map(({ text }) => text.length)) + 1,
     ),
   );
-  const title = `${INDENT}${'at'.padStart(TIME_WIDTH)}  ${'way'.padEnd(textWidth)}${'took'.padStart(TIME_WIDTH - 2)}`;
+  const title = `${INDENT}${'at'.padStart(TIME_WIDTH)}  ${'route'.padEnd(textWidth)}${'took'.padStart(TIME_WIDTH - 2)}`;
   return [
     '',
     paint(page.style, 'dim', title),

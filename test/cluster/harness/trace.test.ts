@@ -6,7 +6,7 @@ import { toHex } from '../../../formats/crypto/hex.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { TraceDocument } from '../../../harness/inspect/trace/document.ts';
 import { waysOfLost } from '../../../harness/inspect/trace/losses.ts';
-import type { Hop } from '../../../harness/inspect/trace/story.ts';
+import type { Hop } from '../../../harness/inspect/trace/route.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { bytesOf, eventually, stateFolder } from '../node/kit.ts';
 import { startSvcnet } from '../svcnet.ts';
@@ -95,16 +95,16 @@ test('the route of a chunk leads over every forwarder to its storers', async () 
   expect(code).toBe(0);
   expect(content).toMatchObject({ chunks: 1, found: 1, missing: [], unread: null });
   expect(notes).toEqual([]);
-  const [{ holders, belongs, story }] = chunks as [TraceDocument['chunks'][number]];
+  const [{ holders, belongs, route }] = chunks as [TraceDocument['chunks'][number]];
   expect(holders).toEqual(['node-5', 'node-6', 'node-7']);
   expect(belongs.map(({ node, holds }) => `${node} ${holds}`).sort()).toEqual([
     'node-5 true',
     'node-6 true',
     'node-7 true',
   ]);
-  expect(story.uploads).toMatchObject([{ node: 'node-0', kind: 'uploaded', detail: 'direct' }]);
-  expect(story.pushes).toHaveLength(1);
-  const [push] = story.pushes as [Hop];
+  expect(route.uploads).toMatchObject([{ node: 'node-0', kind: 'uploaded', detail: 'direct' }]);
+  expect(route.pushes).toHaveLength(1);
+  const [push] = route.pushes as [Hop];
   const way = path(push);
   expect(way.slice(0, 5)).toEqual(['node-0', 'node-1', 'node-2', 'node-3', 'node-4']);
   expect(way).toHaveLength(6);
@@ -129,11 +129,11 @@ test('a read is traced the same way, including the copies it leaves in caches', 
     (await net.node(1).chunks.has(address)) ? undefined : 'not yet',
   );
   const { chunks } = await traced(address);
-  const [request] = chunks[0]!.story.requests as [Hop];
+  const [request] = chunks[0]!.route.requests as [Hop];
   const way = path(request);
   expect(way.slice(0, 4)).toEqual(['node-1', 'node-2', 'node-3', 'node-4']);
   expect(all(request).map(({ outcome }) => outcome)).toEqual(Array(5).fill('delivered'));
-  const cached = chunks[0]!.story.kept.filter(({ kind }) => kind === 'cached');
+  const cached = chunks[0]!.route.kept.filter(({ kind }) => kind === 'cached');
   expect(cached.map(({ node }) => node)).toContain('node-1');
 });
 
@@ -141,7 +141,7 @@ test('an uploader stores what it is responsible for', async () => {
   const chunk = chunkNamed('kept');
   await net.node(5).chunks.upload(chunk.data);
   const { chunks } = await traced(toHex(chunk.address));
-  const own = chunks[0]!.story.kept.filter(({ node }) => node === 'node-5');
+  const own = chunks[0]!.route.kept.filter(({ node }) => node === 'node-5');
   expect(own).toMatchObject([{ kind: 'stored', detail: 'it belongs here too' }]);
 });
 
@@ -178,7 +178,7 @@ test('for a reference every chunk below it is looked for, even in encrypted cont
   expect(content.slowest[0]).toMatchObject({ node: 'node-5' });
   expect(chunks.map(({ chunk }) => chunk)[0]).toBe(reference.slice(0, 64));
   expect(chunks).toHaveLength(3);
-  for (const { story } of chunks) expect(story.pushes[0]?.node).toBe('node-5');
+  for (const { route } of chunks) expect(route.pushes[0]?.node).toBe('node-5');
 });
 
 test('a wrong key is reported, with what is known of the root', async () => {
@@ -223,7 +223,7 @@ test('for a chunk that no node ever had, the nodes that should have it are known
   const { code, content, chunks } = await traced(address);
   expect(code).toBe(1);
   expect(content).toMatchObject({ chunks: 1, found: 0, missing: [address] });
-  expect(chunks[0]).toMatchObject({ holders: [], story: { uploads: [], pushes: [] } });
+  expect(chunks[0]).toMatchObject({ holders: [], route: { uploads: [], pushes: [] } });
   expect(chunks[0]?.belongs.map(({ holds }) => holds)).toEqual([false, false, false]);
   const { stdout } = await svcnet('trace', address, '--name', 'traced');
   expect(stdout).toContain('held by     nobody');
@@ -234,7 +234,7 @@ test('a failed search shows the nodes asked', async () => {
   const address = `0${'6'.repeat(63)}`;
   await expect(net.node(3).chunks.download(address)).rejects.toThrow('not found');
   const { chunks } = await traced(address);
-  const [request] = chunks[0]!.story.requests as [Hop];
+  const [request] = chunks[0]!.route.requests as [Hop];
   expect(request).toMatchObject({ node: 'node-3', outcome: 'not-delivered' });
   expect(request.attempts.some(({ peer, outcome }) => peer === 'node-4' && outcome === 'failed')).toBe(true);
   // What a ledger would report about such a loss.
@@ -261,7 +261,7 @@ test('a node that is down is listed with what it should hold', async () => {
   expect(nodes[6]).toMatchObject({ name: 'node-6', silence: expect.any(String), events: null });
   expect(chunks[0]?.belongs.find(({ node }) => node === 'node-6')).toMatchObject({ holds: null });
   expect(notes.find((note) => note.startsWith('node-6 was not asked'))).toBeDefined();
-  const [push] = chunks[0]!.story.pushes as [Hop];
+  const [push] = chunks[0]!.route.pushes as [Hop];
   expect(all(push).map(({ node }) => node)).not.toContain('node-6');
   await net.node(6).start();
 });
@@ -277,7 +277,7 @@ test('a chunk that left a reserve is reported with the reason', async () => {
   });
   const { code, chunks } = await traced(address);
   expect(code).toBe(1);
-  const { kept } = chunks[0]!.story;
+  const { kept } = chunks[0]!.route;
   const storers = kept.filter(({ kind }) => kind === 'evicted').map(({ node }) => node);
   expect(storers.sort()).toEqual(['node-5', 'node-6', 'node-7']);
   expect(kept.find(({ kind }) => kind === 'evicted')?.detail).toBe('its batch is used up or expired');

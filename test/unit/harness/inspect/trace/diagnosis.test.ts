@@ -6,7 +6,7 @@ import {
   diagnosisLines,
   diagnosisOf,
 } from '../../../../../harness/inspect/trace/diagnosis.ts';
-import type { Testimony } from '../../../../../harness/inspect/trace/story.ts';
+import type { Testimony } from '../../../../../harness/inspect/trace/route.ts';
 import type { Witness } from '../../../../../harness/inspect/trace/witnesses.ts';
 import type { ChunkEvent } from '../../../../../node/env/chunk-events.ts';
 

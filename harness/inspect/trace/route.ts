@@ -1,5 +1,5 @@
 /**
- * What the nodes of a cluster report about one chunk, as one story: which node uploaded it, the route of
+ * What the nodes of a cluster report about one chunk, as its route: which node uploaded it, the ways of
  * every push and every request from node to node, which nodes pulled it, and where it was removed. Steps are
  * linked by cause: an attempt belongs to what its node was doing, and the peer's part in it to the attempt.
  * Clocks only order steps without a common cause.
@@ -61,7 +61,7 @@ export interface Moment {
   readonly detail?: string | undefined;
 }
 
-export interface Story {
+export interface Route {
   readonly uploads: readonly Moment[];
   /** Oldest first. */
   readonly pushes: readonly Hop[];
@@ -113,10 +113,10 @@ const CLOCK_TOLERANCE_MS = 50;
 const OVERLAY_SHOWN = 8;
 
 /** @param nameOf maps an overlay to a node's name; undefined for nodes outside the cluster */
-export function storyOf(
+export function routeOf(
   testimonies: readonly Testimony[],
   nameOf: (overlay: string) => string | undefined,
-): Story {
+): Route {
   const named = (overlay: string) => nameOf(overlay) ?? overlay.slice(0, OVERLAY_SHOWN);
   const moments = (kinds: readonly ChunkEventKind[]): Moment[] =>
     testimonies

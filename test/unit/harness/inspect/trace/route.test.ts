@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import {
   type Attempt,
   type Hop,
-  storyOf,
+  routeOf,
   type Testimony,
-} from '../../../../../harness/inspect/trace/story.ts';
+} from '../../../../../harness/inspect/trace/route.ts';
 import type { ChunkEvent, ChunkEventKind } from '../../../../../node/env/chunk-events.ts';
 
 const ADDRESS = 'ff'.repeat(32);
@@ -26,7 +26,7 @@ function told(node: string, ...rows: readonly Row[]): Testimony {
   return { node, overlay: overlayOf(node), events };
 }
 
-const tell = (...testimonies: readonly Testimony[]) => storyOf(testimonies, nameOf);
+const tell = (...testimonies: readonly Testimony[]) => routeOf(testimonies, nameOf);
 
 /** `a[1 b:signed]`: a node, and below it its attempts with what their peers did. */
 function shape({ node, outcome, attempts }: Hop): string {
@@ -227,6 +227,6 @@ test('other events are in the order of the clocks', () => {
   expect(kept.map(({ node, kind }) => `${node} ${kind}`)).toEqual(['d cached', 'c evicted', 'c deleted']);
 });
 
-test('a chunk that no node has seen has no story', () => {
+test('a chunk that no node has seen has no route', () => {
   expect(tell(told('a'))).toEqual({ uploads: [], pushes: [], pulls: [], kept: [], requests: [] });
 });

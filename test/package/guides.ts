@@ -55,6 +55,12 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npx svcnet minimise last': 'needs a failed storm: test/cluster/replay',
     'npx svcnet run <folder>/minimised/storm.json': 'needs a failed storm: test/cluster/replay',
   },
+  'guides/virtual-time.md': {
+    'npx svcnet run storm --driver simulated --seeds 1..1000': 'takes hours: test/cluster/simulated',
+    'npx svcnet run storm --driver simulated --seeds 1..1000 --keep-going':
+      'takes hours: test/cluster/simulated',
+    'npx svcnet run storm --driver simulated --seeds 1..1000 --vary': 'takes hours: test/cluster/simulated',
+  },
   'guides/load-tests.md': {
     "npx svcnet load upload --find-limit 'p95<500ms'": 'takes minutes alone on a machine: test/load',
   },
@@ -109,7 +115,13 @@ const LANES: readonly (readonly string[])[] = [
     'guides/watching.md',
     'guides/applications.md',
   ],
-  ['guides/load-tests.md', 'guides/faults-and-replay.md', 'guides/snapshots.md', 'guides/real-bees.md'],
+  [
+    'guides/load-tests.md',
+    'guides/faults-and-replay.md',
+    'guides/snapshots.md',
+    'guides/virtual-time.md',
+    'guides/real-bees.md',
+  ],
 ];
 
 /** What a reader puts in: the id of a run, of content, a program. */

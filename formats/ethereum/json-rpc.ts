@@ -1,5 +1,6 @@
 /** JSON-RPC 2.0 as text: requests out, answers checked. Any answer, however broken, ends as a value or a ChainError. */
 
+import { SharedResults } from '../shared-results.ts';
 import { ChainError } from './chain-error.ts';
 import { malformed } from './hex.ts';
 import { decodeRevert } from './revert.ts';
@@ -12,6 +13,8 @@ const REVERT_CODE = 3;
  */
 const BUSY_CODES: readonly unknown[] = [-32_005, -32_016, 429];
 const HEX_DATA = /^0x(?:[0-9a-fA-F]{2})*$/;
+/** Characters of an answer from which on it pays to look whether another node has read it. */
+const LONG = 500;
 /** An endpoint's own words are cut to this many characters in our errors. */
 const MESSAGE_LIMIT = 300;
 
@@ -34,13 +37,25 @@ export function decodeAnswer(
   text: string,
   { id, method }: { readonly id: number; readonly method: string },
 ): unknown {
-  const answer = parseObject(text, method);
+  const answer = parsed(text, { id, method });
   const { id: of = null, error = null } = answer;
   // Results of all calls look alike: nothing else tells whose one is. An error has no id if it is about no request.
   if (of !== id && (of !== null || error === null)) throw malformed(`${method}: answer to another request`);
   if (error !== null) throw errorOf(error, method);
   if (!Object.hasOwn(answer, 'result')) throw malformed(`${method}: neither result nor error`);
   return answer['result'];
+}
+
+/**
+ * The nodes of one process read the same heads: what a long answer says is found once, apart from the id with which each
+ * of them has asked.
+ */
+function parsed(text: string, { id, method }: { readonly id: number; readonly method: string }): JsonObject {
+  const shared = text.length < LONG ? undefined : SharedResults.current();
+  const ownPart = `{"jsonrpc":"2.0","id":${id},`;
+  if (shared === undefined || !text.startsWith(ownPart)) return parseObject(text, method);
+  const read = (rest: string) => parseObject(`{${rest}`, method);
+  return { id, ...shared.meaningOf(`answer to ${method}`, text.slice(ownPart.length), read) };
 }
 
 function parseObject(text: string, method: string): JsonObject {

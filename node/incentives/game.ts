@@ -216,12 +216,15 @@ class ContractPlayer implements Player {
     if (before?.round !== place.round || before.phase !== place.phase) await this.#enter(place);
     if (!this.#frozenKnown) await this.#checkStake(block, place.round, deadline.signal);
     await this.#steps.reconcile();
+    const { key, reveal } = this.#store.round(place.round);
+    // A step without the one before it is not even begun: most nodes play no round, and are here for every block.
     if (place.phase === 'claim') {
-      this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
+      if (reveal !== undefined) this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
       this.#begin('sample', place.round, (ending) => this.#sample(place.round, ending));
     } else if (place.phase === 'commit') {
+      if (!this.#store.hasSample(place.round - 1)) return;
       this.#begin('commit', place.round, (ending) => this.#commit(place.round, ending));
-    } else {
+    } else if (key !== undefined) {
       this.#begin('reveal', place.round, (ending) => this.#reveal(place.round, ending));
     }
   }

@@ -98,6 +98,11 @@ export class Ledger {
     return this.#open().chainState().block;
   }
 
+  /** End of the current state; undefined: before the first page. */
+  applied(): Anchor | undefined {
+    return this.#open().anchor();
+  }
+
   /**
    * Ends of the current state and of those that can be restored, newest first; undefined: before the first
    * page.

@@ -68,6 +68,8 @@ export interface ListenerDeps {
   readonly log: Logger;
   /** Last applied block. */
   readonly lastBlock: () => number;
+  /** End of the current state: the first of `anchors`. */
+  readonly applied: () => Anchor | undefined;
   /**
    * Ends of the current state and of those that can be restored, newest first; undefined: before the first
    * page.
@@ -210,7 +212,7 @@ async function readNext(
 ): Promise<PollResult> {
   const { chain } = deps;
   const page = nextPage(options, deps.lastBlock(), head.number);
-  const [applied] = deps.anchors();
+  const applied = deps.applied();
   if (page.kind !== 'page') {
     // The block in question is the one just seen.
     if (applied?.hash === head.hash) return page;

@@ -301,6 +301,7 @@ class ContractPostage implements PostageService {
           pace: this.#pace,
           log,
           lastBlock: () => this.#ledger.lastBlock(),
+          applied: () => this.#ledger.applied(),
           anchors: () => this.#ledger.anchors(),
           apply: (events, end) => this.#apply(events, end),
           revert: (pages) => this.#revert(pages),

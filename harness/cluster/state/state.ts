@@ -326,28 +326,29 @@ function writeOwn(folder: string, record: ClusterRecord): void {
   writeJson(join(folder, RECORD_FILE), written);
 }
 
-/** By part, by the place of their cluster. */
-const heldRuns = new Map<string, Map<string, RunRecord>>();
+/** By part, by the name of their cluster, by its state directory: to join the two costs more than the rest of a look. */
+const heldRuns = new Map<string, Map<string, Map<string, RunRecord>>>();
 
 /**
  * From now on the run records of a cluster are read from memory: nothing else than this process changes them, and its
  * members are observed thousands of times a second when time passes that much faster.
  */
 export function holdRuns(stateDir: string, cluster: string): void {
-  heldRuns.set(join(stateDir, cluster), new Map());
+  const held = heldRuns.get(stateDir) ?? new Map<string, Map<string, RunRecord>>();
+  heldRuns.set(stateDir, held.set(cluster, new Map()));
 }
 
 export function writeRun(stateDir: string, cluster: string, part: string, run: RunRecord): void {
   try {
     writeJson(runFile(stateDir, cluster, part), run);
-    heldRuns.get(join(stateDir, cluster))?.set(part, run);
+    heldRuns.get(stateDir)?.get(cluster)?.set(part, run);
   } catch (error) {
     throw cannotWrite(stateDir, error);
   }
 }
 
 export function readRun(stateDir: string, cluster: string, part: string): RunRecord | undefined {
-  const held = heldRuns.get(join(stateDir, cluster));
+  const held = heldRuns.get(stateDir)?.get(cluster);
   if (held !== undefined) return held.get(part);
   if (!isOwnCluster(stateDir, cluster)) return undefined;
   return readJson(runFile(stateDir, cluster, part)) as RunRecord | undefined;
@@ -392,7 +393,7 @@ export function setAside(stateDir: string, name: string): string | undefined {
   const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
   try {
     renameSync(clusterFolder(stateDir, name).path, aside);
-    heldRuns.delete(join(stateDir, name));
+    heldRuns.get(stateDir)?.delete(name);
     return aside;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;

@@ -3,6 +3,7 @@
  * same again for the same seed. The cluster ends with this process, and nothing outside of it can reach its nodes.
  */
 import { mkdirSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -104,6 +105,7 @@ export class SimulatedDriver implements Driver {
 
   async prepare(): Promise<void> {
     const { time, host } = this.#running().simulation;
+    enableCompileCache(this.#options.compileCache('embedded'));
     // Loading code takes a machine's time, which must not pass in the simulation.
     await time.real(() => host.prepare());
   }

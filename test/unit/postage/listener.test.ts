@@ -107,6 +107,7 @@ function following(): Following {
             warn: (...words: unknown[]) => setup.warnings.push(words),
           },
           lastBlock: () => setup.last,
+          applied: () => setup.anchors[0],
           anchors: () => setup.anchors,
           async apply(events, { block, hash }) {
             setup.applied.push({ to: block, events: events.length });

@@ -1,8 +1,9 @@
 import { fc, test as property } from '@fast-check/vitest';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { selectorOf } from '../../../../formats/ethereum/abi.ts';
 import { ChainError } from '../../../../formats/ethereum/chain-error.ts';
 import { decodeAnswer as decodeAnswerTo } from '../../../../formats/ethereum/json-rpc.ts';
+import { SharedResults } from '../../../../formats/shared-results.ts';
 import { createChain } from '../../../../node/onchain/chain.ts';
 
 function failure(work: () => unknown): ChainError {
@@ -17,6 +18,32 @@ function failure(work: () => unknown): ChainError {
 
 const decodeAnswer = (text: string, method: string) => decodeAnswerTo(text, { id: 1, method });
 const refused = (error: unknown) => JSON.stringify({ jsonrpc: '2.0', id: 1, error });
+
+describe('long answers that nodes of one process read', () => {
+  afterEach(() => SharedResults.findBy(() => undefined));
+  const header = (id: number, hash = '0x1') =>
+    JSON.stringify({ jsonrpc: '2.0', id, result: { logsBloom: '0'.repeat(512), hash } });
+  const read = (text: string, id: number) => decodeAnswerTo(text, { id, method: 'eth_getBlockByNumber' });
+
+  test('say the same, found once, whoever has asked', () => {
+    const shared = new SharedResults();
+    SharedResults.findBy(() => shared);
+    const first = read(header(1), 1);
+    expect(read(header(7), 7)).toBe(first);
+    expect(read(header(2, '0x2'), 2)).toMatchObject({ hash: '0x2' });
+    expect(read(header(3), 3)).toEqual(first);
+  });
+
+  test('are refused as before when they are answers to others, or none', () => {
+    const shared = new SharedResults();
+    SharedResults.findBy(() => shared);
+    read(header(1), 1);
+    const another = header(1).replace('"result"', '"id":2,"result"');
+    expect(failure(() => read(header(2), 1)).message).toContain('answer to another request');
+    expect(failure(() => read(another, 1)).message).toContain('answer to another request');
+    expect(failure(() => read(header(1).slice(0, -1), 1)).message).toContain('not JSON');
+  });
+});
 
 describe('answers', () => {
   test('a result is given as it is, null included', () => {

@@ -219,7 +219,8 @@ class ContractPlayer implements Player {
     const { key, reveal } = this.#store.round(place.round);
     // A step without the one before it is not even begun: most nodes play no round, and are here for every block.
     if (place.phase === 'claim') {
-      if (reveal !== undefined) this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
+      if (reveal !== undefined)
+        this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
       this.#begin('sample', place.round, (ending) => this.#sample(place.round, ending));
     } else if (place.phase === 'commit') {
       if (!this.#store.hasSample(place.round - 1)) return;

@@ -38,8 +38,10 @@ export async function startInProcess({
   }
 
   async function answerTo(call: Call): Promise<string> {
-    const answered = await known.answerTo(call, async () => JSON.stringify(await work(() => computed(call))));
-    return `{"jsonrpc":"2.0","id":${JSON.stringify(call.id)},${answered.slice(1)}`;
+    return told(
+      call,
+      await known.answerTo(call, async () => JSON.stringify(await work(() => computed(call)))),
+    );
   }
 
   async function answers(calls: readonly Call[]): Promise<string> {
@@ -49,11 +51,13 @@ export async function startInProcess({
   }
 
   const upstream = {
-    ask: (text: string, leaving: AbortSignal) =>
-      turns.run(() => {
-        const asked = JSON.parse(text) as Call | readonly Call[];
-        return isBatch(asked) ? answers(asked) : answerTo(asked);
-      }, leaving),
+    async ask(text: string, leaving: AbortSignal) {
+      const asked = JSON.parse(text) as Call | readonly Call[];
+      if (isBatch(asked)) return turns.run(() => answers(asked), leaving);
+      // Nothing changes the chain now, and nothing waits to.
+      const answered = turns.isFree ? known.answerOf(asked) : undefined;
+      return answered === undefined ? turns.run(() => answerTo(asked), leaving) : told(asked, answered);
+    },
     close: () => undefined,
   };
   return {
@@ -63,6 +67,10 @@ export async function startInProcess({
     exited,
     stop: async () => end('stopped'),
   };
+}
+
+function told({ id }: Call, answered: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${answered.slice(1)}`;
 }
 
 function isBatch(asked: Call | readonly Call[]): asked is readonly Call[] {

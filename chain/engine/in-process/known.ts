@@ -27,6 +27,11 @@ export class KnownAnswers {
   /** JSON of an object with the result or the error. */
   readonly #answers = new Map<string, string>();
 
+  /** Undefined: nothing is known of it. */
+  answerOf(call: Call): string | undefined {
+    return this.#answers.get(keyOf(call));
+  }
+
   /** Calls take turns: nothing else changes the chain while one is computed. */
   async answerTo(call: Call, compute: () => Promise<string>): Promise<string> {
     if (!isRead(call)) {

@@ -2,21 +2,47 @@ import { abortable } from '../abortable.ts';
 
 /** One at a time, in the order of the calls. */
 export class Lock {
-  #last: Promise<unknown> = Promise.resolve();
+  #isFree = true;
+  /** Give their turn to those who wait, the first one first. */
+  readonly #waiting = new Set<() => void>();
+
+  /** Whether work would begin at once. */
+  get isFree(): boolean {
+    return this.#isFree;
+  }
 
   /**
    * Runs `work` when all earlier work is over, whatever its outcome; a caller that leaves before its turn is
    * skipped.
    */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const before = this.#last;
-    const mine = Promise.withResolvers<void>();
-    this.#last = before.then(() => mine.promise);
+    signal?.throwIfAborted();
+    if (!this.#isFree) await this.#turn(signal);
+    this.#isFree = false;
     try {
-      await abortable(before, signal);
       return await work();
     } finally {
-      mine.resolve();
+      this.#next();
     }
+  }
+
+  async #turn(signal: AbortSignal | undefined): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    try {
+      await abortable(promise, signal);
+    } catch (error) {
+      // It may have left when the turn was already its own.
+      if (!this.#waiting.delete(resolve)) this.#next();
+      throw error;
+    }
+  }
+
+  #next(): void {
+    const [next] = this.#waiting;
+    this.#isFree = next === undefined;
+    if (next === undefined) return;
+    this.#waiting.delete(next);
+    next();
   }
 }

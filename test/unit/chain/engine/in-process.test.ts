@@ -50,6 +50,22 @@ async function mint({ rpc }: Pick<Engine, 'rpc'>, token: string): Promise<unknow
 const waiting = async ({ rpc }: Pick<Engine, 'rpc'>) =>
   Number(((await rpc.call('txpool_status')) as { pending: string }).pending);
 
+test('what is known of a head is told at once, but not when a block was asked for before', async () => {
+  const { upstream, computed } = await start();
+  const ask = async (id: number, method: string) =>
+    JSON.parse(
+      await upstream.ask(JSON.stringify({ jsonrpc: '2.0', id, method }), new AbortController().signal),
+    ) as { id: number; result: string };
+  const { result: before } = await ask(1, 'eth_blockNumber');
+  const calls = computed.calls;
+  expect(await ask(2, 'eth_blockNumber')).toMatchObject({ id: 2, result: before });
+  expect(computed.calls).toBe(calls);
+  // The block waits for the price.
+  const asked = ['eth_gasPrice', 'evm_mine', 'eth_blockNumber'].map((method) => ask(3, method));
+  const after = (await Promise.all(asked)).at(-1);
+  expect(Number(after?.result)).toBe(Number(before) + 1);
+});
+
 test('equal calls at equal times give equal blocks', async () => {
   const heads = [];
   for (const chain of [await start(), await start()]) {

@@ -79,6 +79,21 @@ describe('Lock', () => {
     await expect(second).rejects.toBe(failure);
     await first;
     expect(await third).toBe('third');
+    expect(lock.isFree).toBe(true);
+  });
+
+  test('goes on to the next caller when one leaves at the moment of its turn', async () => {
+    const lock = new Lock();
+    const leaving = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const first = lock.run(() => promise);
+    void promise.then(() => leaving.abort(failure));
+    const second = lock.run(() => Promise.reject(new Error('has begun')), leaving.signal);
+    const third = lock.run(() => Promise.resolve('third'));
+    resolve();
+    await expect(second).rejects.toBe(failure);
+    await first;
+    expect(await third).toBe('third');
   });
 });
 

@@ -34,6 +34,9 @@ export interface GateCount {
   readonly byKind: Partial<Record<RpcFault['kind'], number>>;
 }
 
+/** Of a URL. */
+type Place = Pick<URL, 'host' | 'pathname'>;
+
 export interface Gate {
   readonly url: string;
   /** For each client seen so far, by its path. */
@@ -47,7 +50,7 @@ export interface Gate {
    * @param url that of the gate, and the client's name as its path
    * @throws Error with code `ECONNRESET` where the connection would break; the signal's reason
    */
-  ask(url: URL, text: string, left: AbortSignal): Promise<string>;
+  ask(url: Place, text: string, left: AbortSignal): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -184,7 +187,7 @@ function callers(take: (request: Request, answer: Answer) => Promise<void>) {
     cut() {
       for (const cut of cuts) cut();
     },
-    async ask({ host, pathname: path }: URL, text: string, left: AbortSignal): Promise<string> {
+    async ask({ host, pathname: path }: Place, text: string, left: AbortSignal): Promise<string> {
       left.throwIfAborted();
       const { promise, resolve, reject } = Promise.withResolvers<string>();
       const leave = () => reject(left.reason as Error);

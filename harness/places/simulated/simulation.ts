@@ -144,13 +144,15 @@ export class Simulation implements AsyncDisposable {
   }
 
   /** Without a connection: each node asks its chain once a block, which is most of what happens at rest. */
-  #endpoint(url: URL) {
+  #endpoint({ href, host, pathname }: URL) {
+    // Read from a URL they are parts that are cut out anew each time.
+    const place = { host, pathname };
     return {
-      shown: shownUrl(url.href),
+      shown: shownUrl(href),
       post: async (text: string, signal: AbortSignal) => {
-        const gate = this.#gates.get(url.host);
-        if (gate === undefined) throw refusedBy(url.host);
-        return gate.ask(url, text, signal);
+        const gate = this.#gates.get(host);
+        if (gate === undefined) throw refusedBy(host);
+        return gate.ask(place, text, signal);
       },
       close: () => undefined,
     };

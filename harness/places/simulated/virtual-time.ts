@@ -17,6 +17,10 @@ const ROUNDS_MAX = 100_000;
 const FILE_WORK = /^(?:FSReq|CloseReq)/;
 /** What was put off to a later turn of the event loop. */
 const PUT_OFF = 'Immediate';
+/** Turns after which whatever else is put off again and again is no part of the simulation, such as a loop of a test. */
+const PUT_OFF_TURNS_MAX = 1000;
+/** Turns that files may take, some 20 s of a core: a read of a pipe that nobody writes to has no end. */
+const FILE_TURNS_MAX = 5_000_000;
 /** Turns that simulations of this process wait for: nobody needs to wait for these. */
 let turns = 0;
 
@@ -44,6 +48,11 @@ export class VirtualTime implements Disposable {
   readonly #timers = new Timers();
   readonly #real: (() => Promise<void>)[] = [];
   readonly #onStandstill = new Set<(error: StandstillError) => void>();
+  readonly #fileTurnsMax: number;
+
+  constructor(options: { readonly fileTurnsMax?: number } = {}) {
+    this.#fileTurnsMax = options.fileTurnsMax ?? FILE_TURNS_MAX;
+  }
 
   /** Of what is simulated. */
   readonly clock: Clock = this.#clock((at, wake) => this.#timers.set(at, wake));
@@ -169,15 +178,40 @@ export class VirtualTime implements Disposable {
 
   /** Runs all work, and what it brings about; then the real requests, one by one, with what follows from each. */
   async #settle(): Promise<void> {
+    let idle = 0;
     while (!this.#closed) {
       turns++;
       await new Promise(setImmediate);
       turns--;
-      if (this.#work.length > 0) this.#round();
-      else if (isBusy()) continue;
-      else if (this.#real.length === 0) return;
-      else await this.#real.shift()?.();
+      if (this.#work.length > 0) {
+        idle = 0;
+        this.#round();
+      } else if (this.#isBusy(++idle)) {
+        continue;
+      } else if (this.#real.length === 0) {
+        return;
+      } else {
+        idle = 0;
+        await this.#real.shift()?.();
+      }
     }
+  }
+
+  /**
+   * Whether the runtime has something under way that goes on in a later turn: an end of a stream needs a few of them.
+   * @param idle turns since the last work
+   */
+  #isBusy(idle: number): boolean {
+    let putOff = 0;
+    for (const resource of process.getActiveResourcesInfo()) {
+      if (resource === PUT_OFF) putOff++;
+      else if (FILE_WORK.test(resource)) {
+        if (idle < this.#fileTurnsMax) return true;
+        this.#halt(new StandstillError('something in this process waits for a file without end', this.#ms));
+        return false;
+      }
+    }
+    return putOff > turns && idle < PUT_OFF_TURNS_MAX;
   }
 
   #round(): void {
@@ -194,14 +228,4 @@ export class VirtualTime implements Disposable {
   #halt(error: StandstillError): void {
     for (const tell of this.#onStandstill) tell(error);
   }
-}
-
-/** Whether the runtime has something under way that goes on in a later turn: an end of a stream needs a few of them. */
-function isBusy(): boolean {
-  let putOff = 0;
-  for (const resource of process.getActiveResourcesInfo()) {
-    if (resource === PUT_OFF) putOff++;
-    else if (FILE_WORK.test(resource)) return true;
-  }
-  return putOff > turns;
 }

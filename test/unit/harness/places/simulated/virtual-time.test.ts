@@ -1,6 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { VirtualTime } from '../../../../../harness/places/simulated/virtual-time.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 function recorded() {
   const time = new VirtualTime();
@@ -156,4 +159,26 @@ test('nothing happens after the end, and who waits is told', async () => {
   time[Symbol.dispose]();
   await expect(waiting).rejects.toThrow('the simulation has ended');
   expect(happened).toEqual([]);
+});
+
+test('a loop beside the simulation, which puts itself off for ever, does not hold time', async () => {
+  const { time, happened, note } = recorded();
+  time.clock.timer(5, note('due'));
+  let isOver = false;
+  const again = () => void (isOver || setImmediate(again));
+  again();
+  await time.advance(10).finally(() => (isOver = true));
+  expect(happened).toEqual(['5 due']);
+});
+
+test('a file that never comes to an end is named instead of hanging', async () => {
+  const pipe = join(temporaryFolder('svcnet-virtual-time'), 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const reader = open(pipe, 'r');
+  const time = new VirtualTime({ fileTurnsMax: 1000 });
+  await expect(time.advance(10)).rejects.toThrow(
+    'something in this process waits for a file without end, at 0 ms of virtual time',
+  );
+  await (await open(pipe, 'w')).close();
+  await (await reader).close();
 });

@@ -173,7 +173,7 @@ test('a loop beside the simulation, which puts itself off for ever, does not hol
 
 test('a file that never comes to an end is named instead of hanging', async () => {
   const pipe = join(temporaryFolder('svcnet-virtual-time'), 'pipe');
-  execFileSync('mkfifo', [pipe]);
+  execFileSync('sh', ['-c', 'mkfifo "$0"', pipe]);
   const reader = open(pipe, 'r');
   const time = new VirtualTime({ fileTurnsMax: 1000 });
   await expect(time.advance(10)).rejects.toThrow(

@@ -62,7 +62,7 @@ export const RECORDING_RULES: readonly RecordingRule[] = [
 /** Faults are done on purpose: what follows from them is no news. */
 const noFault = 'unless on (run) (max by (run) (testbed_fault_active) > 0)';
 /** Faults that take a node down: one with bad links, a full disk or a wrong clock goes on. */
-const TAKEN_DOWN = 'kill|pause|stop|restart|rolling-restart|churn|flip-bits|memory';
+const TAKEN_DOWN = 'kill|power-cut|pause|stop|restart|rolling-restart|churn|flip-bits|memory';
 const notDoneOnPurpose = `unless on (run, node) label_replace(testbed_fault_active{kind=~"${TAKEN_DOWN}"}, "node", "$1", "target", "(.*)")`;
 
 export const ALERT_RULES: readonly AlertRule[] = [

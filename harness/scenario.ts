@@ -142,6 +142,7 @@ export {
   type DrawBounds,
   drawFaults,
   LINK_WORDS,
+  POWER_CUT,
   type RandomIntegers,
 } from './run/schedule/draw.ts';
 export { type Progress, runSchedule, type ScheduleDeps } from './run/schedule/run-schedule.ts';

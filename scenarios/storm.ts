@@ -10,6 +10,7 @@ import {
   hadEffect,
   LINK_WORDS,
   linkGaps,
+  POWER_CUT,
   parseScheduleDocument,
   pause,
   plural,
@@ -51,8 +52,11 @@ export default defineScenario({
     credit: 'network',
     neighbourhoods: NEIGHBOURHOODS,
     linkFaults: ({ faults }) => faults.some((word) => LINK_WORDS.includes(word)),
-    optionsFor: ({ reserve }) => ({
+    machineFaults: ({ faults }) => faults.includes(POWER_CUT),
+    optionsFor: ({ reserve, faults }) => ({
       'reserve-capacity': reserve,
+      // Others confirm what they have not synced.
+      ...(faults.includes(POWER_CUT) ? { durability: 'disk' } : {}),
       'minimum-storage-radius': 1,
       // For the routes of chunks that are lost.
       'chunk-events': EVENTS,
@@ -64,6 +68,7 @@ export default defineScenario({
     const { schedule, faults } = context.parameters;
     const given = schedule === '' ? undefined : await scheduleOf(context, schedule);
     if (faults.some((word) => LINK_WORDS.includes(word))) context.requires('linkFaults');
+    if (faults.includes(POWER_CUT)) context.requires('power');
     const before = await checkBooks(context);
     const uses = await usesOf(context);
     const load = await rage(context, given, before);

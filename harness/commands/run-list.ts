@@ -36,13 +36,14 @@ export async function listScenarios(chosen: readonly Chosen[], context: CommandC
 }
 
 /** `integer, default 3, with --vary 1 to 4` */
-function shown({ kind, default: value, oneOf, vary }: ParameterSpec): string {
+function shown({ kind, default: value, oneOf, vary, varySimulated = [] }: ParameterSpec): string {
   const words = oneOf === undefined ? kind : oneOf.join(' | ');
   const bounds = vary?.map((bound) => (kind === 'duration' ? durationText(Number(bound)) : bound));
+  const simulated = varySimulated.length === 0 ? '' : ` (${varySimulated.join()}: --driver simulated)`;
   const varied =
     bounds === undefined
       ? ''
-      : `, with --vary ${kind === 'list' ? `some of ${bounds.join()}` : bounds.join(' to ')}`;
+      : `, with --vary ${kind === 'list' ? `some of ${bounds.join()}${simulated}` : bounds.join(' to ')}`;
   return `${words}, default ${defaultText(kind, value)}${varied}`;
 }
 

@@ -89,7 +89,11 @@ function variedFlags(seed: bigint, chosen: readonly Chosen[], flags: RunFlags): 
     ...parameters(flags.set).keys(),
     ...chosen.flatMap(({ set }) => Object.keys(set)),
   ]);
-  const { options, set } = vary(seed, { scenarios: chosen.map(({ scenario }) => scenario), given });
+  const { options, set } = vary(seed, {
+    scenarios: chosen.map(({ scenario }) => scenario),
+    simulated,
+    given,
+  });
   return { ...options, set: [...flags.set, ...set] };
 }
 

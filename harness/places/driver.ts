@@ -7,19 +7,30 @@
 import type { Clock } from '../../formats/clock.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
+import type { Counts } from '../flavours/tampered/settings.ts';
 import { DRIVER_FACTS, type DriverName } from './facts.ts';
 import type { ProxyOptions } from './links/proxy/proxy.ts';
 import type { LinkControl } from './links/rules.ts';
 
 /** What can be done to a node from outside. */
-const CAPABILITIES = ['kill', 'pause', 'clock', 'disk', 'data', 'memory', 'linkFaults', 'copy'] as const;
+const CAPABILITIES = [
+  'kill',
+  'pause',
+  'clock',
+  'disk',
+  'data',
+  'memory',
+  'linkFaults',
+  'copy',
+  'power',
+] as const;
 /** What a driver can do to a node from outside. */
 export type Capability = (typeof CAPABILITIES)[number];
 
 /** What does it; undefined: the driver cannot, or not to the nodes of this cluster. */
 export interface Capabilities {
   readonly kill?: {
-    /** Ends it at once, as a power cut would. */
+    /** Ends it at once. */
     kill(handle: Handle): Promise<void>;
   };
   readonly pause?: {
@@ -53,6 +64,10 @@ export interface Capabilities {
      */
     completeCopy(handle: Handle, dataDir: string): Promise<void>;
   };
+  readonly power?: {
+    /** Ends it as a power cut does, very soon, in the midst of its work. @returns what its disk has lost */
+    cutPower(handle: Handle): Promise<Counts>;
+  };
   /** Nodes were started as programs that read their faults themselves. */
   readonly clock?: true | undefined;
   readonly disk?: true | undefined;
@@ -78,7 +93,8 @@ const MACHINE_FAULTS = {
 export function startedWithout(driver: DriverName, lacking: Capability): typeof LINK_FAULTS | undefined {
   const { owned, images, simulated } = DRIVER_FACTS[driver];
   if (lacking === 'linkFaults' && owned) return LINK_FAULTS;
-  if ((lacking !== 'clock' && lacking !== 'disk') || !owned || images) return undefined;
+  const ofMachines = lacking === 'clock' || lacking === 'disk' || (lacking === 'power' && simulated);
+  if (!ofMachines || !owned || images) return undefined;
   // `up` starts no simulation.
   return simulated ? { ...MACHINE_FAULTS, start: 'machineFaults: true' } : MACHINE_FAULTS;
 }

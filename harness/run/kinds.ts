@@ -1,6 +1,9 @@
 import type { GroupInput } from '../cluster/plan/definition-input.ts';
+import type { Capability } from '../places/driver.ts';
 import type { PlannedScenario } from './run-options.ts';
 import type { ParametersOf, ParameterTable, Scenario } from './scenario.ts';
+
+const OF_MACHINES: readonly Capability[] = ['clock', 'disk', 'power'];
 
 /**
  * What a scenario wants of its cluster besides a number of nodes: scenarios that want the same can share one.
@@ -23,7 +26,7 @@ export function kindWanted(
     neighbourhoods,
     depending,
     links,
-    machines: machinesFail({ needs }),
+    machines: machinesFail({ cluster, needs }, parameters),
   });
 }
 
@@ -36,9 +39,13 @@ export function linksFail(
   return parameters !== undefined && cluster.linkFaults?.(parameters) === true;
 }
 
-/** Whether clocks and disks of its cluster's nodes must be able to fail. */
-export function machinesFail({ needs }: Pick<Scenario, 'needs'>): boolean {
-  return needs.capabilities?.some((capability) => capability === 'clock' || capability === 'disk') === true;
+/** Whether clocks, disks and power of its cluster's nodes must be able to fail. @param parameters absent: as above */
+export function machinesFail(
+  { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
+  parameters?: ParametersOf<ParameterTable>,
+): boolean {
+  if (needs.capabilities?.some((capability) => OF_MACHINES.includes(capability)) === true) return true;
+  return parameters !== undefined && cluster.machineFaults?.(parameters) === true;
 }
 
 /** How many of our own nodes its cluster has: the most that a scenario of the run wants which can share it. */

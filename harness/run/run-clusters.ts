@@ -130,7 +130,7 @@ function kindOf(
         : group,
     ),
     credit,
-    ...(!images && machinesFail(scenario) ? { machineFaults: true } : {}),
+    ...(!images && machinesFail(scenario, parameters) ? { machineFaults: true } : {}),
     ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
     ...definition,
   };

@@ -65,6 +65,8 @@ export interface ParameterSpec<K extends ParameterKind = ParameterKind> {
   readonly allowance?: true;
   /** What `--vary` draws it from: a whole number from the first to the second, or at least one of these words. */
   readonly vary?: VaryBounds<K>;
+  /** Those of the words of `vary` that are drawn with `--driver simulated` alone. */
+  readonly varySimulated?: readonly string[];
 }
 
 /** What `--vary` may draw a parameter of that kind from; kinds without bounds are not varied. */
@@ -86,7 +88,7 @@ export function parameter<K extends ParameterKind>(
   kind: K,
   fallback: ParameterValue[K],
   help: string,
-  limits: Pick<ParameterSpec<K>, 'min' | 'max' | 'oneOf' | 'allowance' | 'vary'> = {},
+  limits: Pick<ParameterSpec<K>, 'min' | 'max' | 'oneOf' | 'allowance' | 'vary' | 'varySimulated'> = {},
 ): ParameterSpec<K> {
   return { kind, default: fallback, help, ...limits };
 }
@@ -136,6 +138,8 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     readonly options?: NodeOptionsInput;
     /** Whether its links must be able to fail, where that depends on parameters. */
     linkFaults?(parameters: ParametersOf<T>): boolean;
+    /** The same of the clocks, disks and power of its nodes. */
+    machineFaults?(parameters: ParametersOf<T>): boolean;
     /** Those options that depend on parameters. */
     optionsFor?(parameters: ParametersOf<T>): NodeOptionsInput;
   };

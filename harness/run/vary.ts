@@ -53,6 +53,8 @@ export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Draw
 
 interface Variation {
   readonly scenarios: readonly Scenario[];
+  /** Whether the nodes are simulated. */
+  readonly simulated: boolean;
   /** Names of options and parameters whose values stay. */
   readonly given: ReadonlySet<string>;
 }
@@ -60,7 +62,7 @@ interface Variation {
 /** @returns options of the cluster, and `name=value` of parameters */
 export function vary(
   seed: bigint,
-  { scenarios, given }: Variation,
+  { scenarios, simulated, given }: Variation,
 ): { readonly options: Drawn; readonly set: readonly string[] } {
   const randomOf = (name: string) => seededRandom(seed.toString(), 'vary', name);
   const options = Object.entries(VARIED)
@@ -68,7 +70,7 @@ export function vary(
     .map(([name, { draw }]) => [name, draw(randomOf(name), scenarios)]);
   const set = variedParameters(scenarios)
     .filter(([name]) => !given.has(name))
-    .map(([name, spec]) => `${name}=${drawnText(spec, randomOf(name))}`);
+    .map(([name, spec]) => `${name}=${drawnText(spec, simulated, randomOf(name))}`);
   return { options: Object.fromEntries(options) as Drawn, set };
 }
 
@@ -82,7 +84,12 @@ function variedParameters(scenarios: readonly Scenario[]): (readonly [string, Pa
   });
 }
 
-function drawnText({ kind, vary: bounds = [] }: ParameterSpec, random: Random): string {
+function drawnText(
+  { kind, vary: all = [], varySimulated = [] }: ParameterSpec,
+  simulated: boolean,
+  random: Random,
+): string {
+  const bounds = all.filter((bound) => simulated || !varySimulated.includes(String(bound)));
   const [least, most] = bounds;
   if (typeof least === 'number' && typeof most === 'number')
     return `${between(least, most, random)}${kind === 'duration' ? 'ms' : ''}`;

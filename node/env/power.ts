@@ -18,6 +18,8 @@ export class Power {
   readonly #listeners = new Set<(state: PowerState) => Promise<void> | void>();
   #waiting: (() => void)[] = [];
   #state: PowerState = 'on';
+  /** Until it is cut. */
+  #piecesLeft = Number.POSITIVE_INFINITY;
 
   /** Results that the node shares with others of its process. */
   readonly shared: SharedResults | undefined;
@@ -83,6 +85,12 @@ export class Power {
     await released;
   }
 
+  /** Cuts it instead of running the piece of work after so many others. Resolves when it is off. */
+  cutAfter(pieces: number): Promise<void> {
+    this.#piecesLeft = pieces;
+    return new Promise((resolve) => this.onChange((state) => (state === 'off' ? resolve() : undefined)));
+  }
+
   /** Handles an error that the node did not catch. */
   crash(error: unknown): void {
     if (this.#state === 'off') return;
@@ -103,6 +111,7 @@ export class Power {
   }
 
   #run(work: () => void): void {
+    if (this.#piecesLeft-- <= 0) return void this.cut();
     try {
       current.run(this, work);
     } catch (error) {

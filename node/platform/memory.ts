@@ -69,6 +69,11 @@ export interface MemoryPlatform extends Platform {
    * Takes effect at once. Resolves when files and ports are released; nothing in memory has to be waited for.
    */
   cut(): Promise<void>;
+  /**
+   * The same after so many more pieces of work: timers that fire, frames, requests and answers that arrive, writes.
+   * Between two of them nothing that the node does can be seen from outside. Resolves when it is off.
+   */
+  cutAfter(pieces: number): Promise<void>;
   freeze(): void;
   thaw(): void;
   /**
@@ -105,6 +110,7 @@ export async function memoryPlatform(options: MemoryOptions): Promise<MemoryPlat
       return power.state;
     },
     cut: () => power.cut(),
+    cutAfter: (pieces) => power.cutAfter(pieces),
     freeze: () => power.freeze(),
     thaw: () => power.thaw(),
     run: (work) => power.hold(work),

@@ -10,7 +10,7 @@ import type { Capability, Driver, Handle } from '../../places/driver.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { FaultField } from './fields.ts';
 
-const FAULT_LAYERS = ['link', 'machine', 'disk', 'clock', 'memory', 'chain'] as const;
+const FAULT_LAYERS = ['link', 'machine', 'disk', 'power', 'clock', 'memory', 'chain'] as const;
 export type FaultLayer = (typeof FAULT_LAYERS)[number];
 
 /** Counters by name, such as `{ 'bytes delayed': 4096 }`; all zero: the fault has changed nothing. */

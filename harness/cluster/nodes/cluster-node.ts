@@ -11,6 +11,7 @@ import { NodeClient } from '../../client/node-client.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Flavour, FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
+import type { Counts } from '../../flavours/tampered/settings.ts';
 import {
   type Capabilities,
   type Capability,
@@ -324,31 +325,31 @@ export class ClusterNode {
     return isThere(await this.observe()) ? undefined : this.#ended();
   }
 
-  /**
-   * Asks it to stop and waits until it has.
-   * @returns whether it had to be ended by force @throws HarnessError `NODE_STATE`
-   */
+  /** Asks it to stop and waits. @returns whether it had to be ended by force @throws HarnessError `NODE_STATE` */
   stop(): Promise<{ forced: boolean }> {
-    return this.#run.change(async () => {
-      const { handle } = await this.#requireRunning('stop');
-      this.#run.intend({ handle, state: 'stopped' });
-      const ended = await this.#deps.driver.stop(handle, this.#flavour.stopGraceMs);
-      await this.#run.write({ handle, state: 'stopped' });
-      return ended;
-    });
+    const { driver } = this.#deps;
+    return this.#end('stop', 'stopped', (handle) => driver.stop(handle, this.#flavour.stopGraceMs));
   }
 
-  /**
-   * Ends it at once, as a power cut would: nothing is flushed and no peer is notified.
-   * @throws HarnessError `NODE_STATE`
-   */
-  kill(): Promise<void> {
+  /** Ends it at once: nothing is flushed and no peer is notified. @throws HarnessError `NODE_STATE` */
+  async kill(): Promise<void> {
+    const driver = this.#able('kill', 'kill');
+    return this.#end('kill', 'killed', (handle) => driver.kill(handle));
+  }
+
+  /** The same by a power cut. @returns what its disk has lost @throws HarnessError `NODE_STATE` @internal */
+  async cutPower(): Promise<Counts> {
+    const driver = this.#able('cut the power of', 'power');
+    return this.#end('cut the power of', 'killed', (handle) => driver.cutPower(handle));
+  }
+
+  #end<T>(action: string, state: 'stopped' | 'killed', end: (handle: Handle) => Promise<T>): Promise<T> {
     return this.#run.change(async () => {
-      const driver = this.#able('kill', 'kill');
-      const { handle } = await this.#requireRunning('kill');
-      this.#run.intend({ handle, state: 'killed' });
-      await driver.kill(handle);
-      await this.#run.write({ handle, state: 'killed' });
+      const { handle } = await this.#requireRunning(action);
+      this.#run.intend({ handle, state });
+      const ended = await end(handle);
+      await this.#run.write({ handle, state });
+      return ended;
     });
   }
 

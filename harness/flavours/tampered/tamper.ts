@@ -1,24 +1,32 @@
 /** A platform for a tampered node, wrapped around an honest one: no part of the node knows of it. */
 import type { NodeOptions } from '../../../node/options.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
+import type { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { wrongClock } from './clock.ts';
 import { badDisk } from './disk.ts';
-import type { ServeControl, TamperSettings } from './settings.ts';
+import type { Counts, ServeControl, TamperSettings } from './settings.ts';
 import { Surroundings } from './surroundings.ts';
 import { Tally } from './tally.ts';
+import { Unsynced } from './unsynced.ts';
 
 export interface TamperedPlatform extends AsyncDisposable {
   readonly platform: Platform;
+  /** A power cut: takes from the disk of the node, which is off, what was not synced. @returns what it has lost */
+  losePower(): Counts;
+}
+
+export interface Tampering {
+  readonly dataDir: string;
+  readonly tampered: TamperSettings;
+  readonly options: NodeOptions;
+  readonly serve: ServeControl;
+  /** Where the node's store is, if its power can be cut. */
+  readonly disk?: MemoryDisk | undefined;
 }
 
 export async function tamper(
   base: Platform,
-  {
-    dataDir,
-    tampered,
-    options,
-    serve,
-  }: { dataDir: string; tampered: TamperSettings; options: NodeOptions; serve: ServeControl },
+  { dataDir, tampered, options, serve, disk }: Tampering,
 ): Promise<TamperedPlatform> {
   const tally = new Tally(dataDir, base.clock);
   const surroundings = new Surroundings(dataDir, tally);
@@ -29,6 +37,7 @@ export async function tamper(
   // Its faults may have changed since they were read, before it could be told.
   surroundings.reload();
   const clock = wrongClock(base.clock, surroundings);
+  let unsynced: Unsynced | undefined;
   const platform: Platform = {
     random: base.random,
     ...(base.processMetrics === undefined ? {} : { processMetrics: base.processMetrics }),
@@ -41,11 +50,18 @@ export async function tamper(
     listen: (...how) => base.listen(...how),
     clock,
     store: (how, deps) =>
-      base.store(how, { ...deps, through: (disk) => badDisk(disk, { clock: base.clock, surroundings }) }),
+      base.store(how, {
+        ...deps,
+        through(backend) {
+          unsynced = disk && new Unsynced(disk, { clock: base.clock, isDurable: how.durability === 'disk' });
+          return badDisk(unsynced?.watched(backend) ?? backend, { clock: base.clock, surroundings });
+        },
+      }),
     host: await hostOf(base, tampered, { options, tally }),
   };
   return {
     platform,
+    losePower: () => unsynced?.lose(base.random) ?? {},
     async [Symbol.asyncDispose]() {
       await served[Symbol.asyncDispose]();
       tally[Symbol.dispose]();

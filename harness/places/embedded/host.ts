@@ -12,7 +12,7 @@ import type { MemoryNetworkOptions } from '../../../node/p2p/memory-host.ts';
 import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memory.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import { openLog } from '../../base/machine/processes.ts';
-import type { ServeControl } from '../../flavours/tampered/settings.ts';
+import type { Counts, ServeControl } from '../../flavours/tampered/settings.ts';
 import type { Observed } from '../driver.ts';
 import type { LastingLinks, LinkEffect, LinkRule } from '../links/rules.ts';
 import { HostedNode } from './hosted-node.ts';
@@ -112,6 +112,11 @@ export class EmbeddedHost {
     await this.#running(name, start)?.kill();
   }
 
+  /** Cuts its power at some point of its work, very soon. @returns what its disk has lost */
+  async cutPower(name: string, start: number): Promise<Counts> {
+    return (await this.#running(name, start)?.cutPower()) ?? {};
+  }
+
   /** @returns false when it was gone */
   async pause(name: string, start: number): Promise<boolean> {
     return this.#running(name, start)?.pause() ?? false;
@@ -206,7 +211,12 @@ export class EmbeddedHost {
       clock: this.#clock,
       start: ++this.#starts,
       platform,
-      tampered: await tamperedWith(platform, part.dataDir, { options, serve: this.#surroundings?.serve }),
+      tampered: await tamperedWith(platform, part.dataDir, {
+        options,
+        serve: this.#surroundings?.serve,
+        // Of a simulation alone: on the machine no power fails.
+        disk: this.#surroundings && this.#disks.get(part.name),
+      }),
       onFailed: (message, error) => this.#report(part, message, error),
     });
     this.#hosted.set(part.name, node);

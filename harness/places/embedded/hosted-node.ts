@@ -4,6 +4,7 @@ import type { RunningNode } from '../../../node/compose.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
 import { messageOf } from '../../base/errors.ts';
+import type { Counts } from '../../flavours/tampered/settings.ts';
 import type { TamperedPlatform } from '../../flavours/tampered/tamper.ts';
 import type { Exit, Observed } from '../driver.ts';
 
@@ -12,6 +13,10 @@ type Life =
   | { readonly phase: 'starting' }
   | { readonly phase: 'running'; readonly node: RunningNode }
   | { readonly phase: 'ended'; readonly exit: Exit };
+
+/** For a power cut that strikes in the midst of work: so much of it is awaited, and no longer than this. */
+const CUT_WITHIN_PIECES = 40;
+const CUT_WITHIN_MS = 100;
 
 const KILLED: Exit = { code: null, signal: 'SIGKILL' };
 
@@ -90,6 +95,17 @@ export class HostedNode {
   async kill(): Promise<void> {
     this.#end(KILLED);
     await this.cut();
+  }
+
+  /** The same at some point of its work, very soon, and what its disk has not synced is lost. @returns what that was */
+  async cutPower(): Promise<Counts> {
+    const { platform, clock, tampered } = this.#deps;
+    const late = Promise.withResolvers<void>();
+    using _timer = clock.timer(CUT_WITHIN_MS, () => late.resolve());
+    const pieces = 1 + platform.random.below(CUT_WITHIN_PIECES);
+    await Promise.race([platform.cutAfter(pieces), late.promise]);
+    await this.kill();
+    return tampered?.losePower() ?? {};
   }
 
   pause(): true {

@@ -2,7 +2,7 @@
 import type { NodeOptions } from '../../../node/options.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import { type ServeControl, tamperedOf } from '../../flavours/tampered/settings.ts';
-import type { TamperedPlatform } from '../../flavours/tampered/tamper.ts';
+import type { TamperedPlatform, Tampering } from '../../flavours/tampered/tamper.ts';
 
 export type Programs = Awaited<ReturnType<typeof loadPrograms>>;
 
@@ -10,12 +10,19 @@ export type Programs = Awaited<ReturnType<typeof loadPrograms>>;
 export async function tamperedWith(
   platform: MemoryPlatform,
   dataDir: string,
-  { options, serve }: { readonly options: () => NodeOptions; readonly serve: ServeControl | undefined },
+  {
+    options,
+    serve,
+    disk,
+  }: Pick<Tampering, 'disk'> & {
+    readonly options: () => NodeOptions;
+    readonly serve: ServeControl | undefined;
+  },
 ): Promise<TamperedPlatform | undefined> {
   const tampered = tamperedOf(dataDir);
   if (tampered === undefined) return undefined;
   const { tamper, serveControl } = await loadTampering();
-  return tamper(platform, { dataDir, tampered, options: options(), serve: serve ?? serveControl });
+  return tamper(platform, { dataDir, tampered, options: options(), serve: serve ?? serveControl, disk });
 }
 
 /** What damages nodes and their data: hardly any cluster has such nodes. */

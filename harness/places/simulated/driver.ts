@@ -9,7 +9,7 @@ import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { fileLog, type PartLog } from '../../base/logs/file-log.ts';
 import type { Flavour, NodePlan } from '../../flavours/flavour.ts';
-import { writeTampered } from '../../flavours/tampered/settings.ts';
+import { type Counts, writeTampered } from '../../flavours/tampered/settings.ts';
 import {
   type Capabilities,
   type ChainUrls,
@@ -53,8 +53,8 @@ export class SimulatedDriver implements Driver {
 
   constructor(options: DriverOptions) {
     this.#options = options;
-    const tampered = options.machineFaults || undefined;
-    this.can = { kill: this, pause: this, data: this, linkFaults: this, clock: tampered, disk: tampered };
+    this.can = { kill: this, pause: this, data: this, linkFaults: this };
+    if (options.machineFaults) this.can = { ...this.can, clock: true, disk: true, power: this };
   }
 
   /** Of those who wait for its nodes. */
@@ -149,6 +149,11 @@ export class SimulatedDriver implements Driver {
     const there = this.#node(handle);
     if (there === undefined) return this.#endChain();
     await there.host.kill(there.node, there.start);
+  }
+
+  async cutPower(handle: Handle): Promise<Counts> {
+    const there = this.#node(handle);
+    return there === undefined ? {} : there.time.during(there.host.cutPower(there.node, there.start));
   }
 
   async pause(handle: Handle): Promise<boolean> {

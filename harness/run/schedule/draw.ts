@@ -33,6 +33,9 @@ export const FAULTS_MAX = 10_000;
 const LATENCY_MIN_MS = 50;
 const LATENCY_RANGE_MS = 450;
 
+/** Word of a fault that only simulated nodes with machine faults can have. */
+export const POWER_CUT = 'power-cut';
+
 type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
 /** What can be drawn, by word; each row says what its word asks for. */
@@ -48,6 +51,7 @@ const DRAWN: Readonly<Record<string, Draw>> = {
     latency: LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS),
   }),
   reset: (nodes, random) => ({ kind: 'link', from: [oneOf(nodes, random)], to: ['all'], reset: true }),
+  [POWER_CUT]: (nodes, random) => ({ kind: POWER_CUT, node: oneOf(nodes, random) }),
 };
 
 /** Words whose faults need a cluster with link faults. */

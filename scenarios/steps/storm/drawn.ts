@@ -1,6 +1,7 @@
 /** The operations of a storm, drawn from the seed, lane by lane. */
 import {
   CHUNK_PAYLOAD_SIZE,
+  POWER_CUT,
   type RandomIntegers,
   type ScheduledFault,
   type ScheduledOperation,
@@ -60,7 +61,7 @@ export function drawOperation(
   return { do: 'download', upload: uploads[read % uploads.length] as number };
 }
 
-/** A kill of a schedule whose node and time are known. */
+/** A kill or power cut of a schedule whose node and time are known. */
 export interface PlannedKill {
   /** Of the fault in the schedule. */
   readonly id: string;
@@ -70,7 +71,9 @@ export interface PlannedKill {
 
 export function plannedKills(faults: readonly ScheduledFault[]): PlannedKill[] {
   return faults.flatMap(({ id, when, request: { kind, node } }) =>
-    kind === 'kill' && typeof node === 'string' && 'atMs' in when ? [{ id, node, atMs: when.atMs }] : [],
+    (kind === 'kill' || kind === POWER_CUT) && typeof node === 'string' && 'atMs' in when
+      ? [{ id, node, atMs: when.atMs }]
+      : [],
   );
 }
 

@@ -8,6 +8,7 @@ export const MEASURED_IN: Readonly<Record<FaultLayer, string>> = {
   link: 'test/cluster/harness/links/faults.test.ts',
   machine: 'test/cluster/faults/machines.test.ts',
   disk: 'test/cluster/faults/machines.test.ts',
+  power: 'test/cluster/simulated/power.test.ts',
   clock: 'test/cluster/faults/machines.test.ts',
   chain: 'test/cluster/faults/machines.test.ts',
   memory: 'test/docker/cluster.test.ts',

@@ -111,3 +111,24 @@ test('an answer of the chain waits for a frozen node, and never reaches one that
   await turn();
   expect([seen, answers.length, closed]).toEqual([['first'], 2, 1]);
 });
+
+test('a cut after some pieces of work lets these run and no other', async () => {
+  const { power, time, clock } = supplied();
+  const done: string[] = [];
+  const off = power.cutAfter(2);
+  power.run(() => done.push('first'));
+  clock.timer(10, () => done.push('second'));
+  clock.timer(20, () => done.push('third'));
+  await time.advance(15);
+  expect(power.state).toBe('on');
+  await time.advance(10);
+  await off;
+  expect([power.state, done]).toEqual(['off', ['first', 'second']]);
+});
+
+test('a node that is cut off before is not waited for', async () => {
+  const { power } = supplied();
+  const off = power.cutAfter(100);
+  await power.cut();
+  await off;
+});

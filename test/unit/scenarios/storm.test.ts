@@ -9,16 +9,20 @@ import { StormLoad } from '../../../scenarios/steps/storm/load.ts';
 import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
 import { VirtualClock } from '../onchain/virtual-clock.ts';
 
-test('a kill is planned when its node and its time are known before the storm', () => {
+test('a kill or power cut is planned when its node and its time are known before the storm', () => {
   const kill = { kind: 'kill', node: 'node-1' };
   expect(
     plannedKills([
       { id: 's1', when: { atMs: 700 }, request: kill },
       { id: 's2', when: { after: 5, of: 'uploads acknowledged' }, request: kill },
       { id: 's3', when: { atMs: 900 }, request: { kind: 'pause', node: 'node-1' } },
+      { id: 's5', when: { atMs: 1100 }, request: { kind: 'power-cut', node: 'node-2' } },
       { id: 's4', when: { atMs: 900 }, request: { kind: 'kill', node: { select: 'any' } } },
     ]),
-  ).toEqual([{ id: 's1', node: 'node-1', atMs: 700 }]);
+  ).toEqual([
+    { id: 's1', node: 'node-1', atMs: 700 },
+    { id: 's5', node: 'node-2', atMs: 1100 },
+  ]);
 });
 
 test('a fault harms its nodes once, also one that is over at once, and one without targets harms all', () => {

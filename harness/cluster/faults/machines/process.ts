@@ -7,7 +7,7 @@ import { isUp, START } from './restarts.ts';
 export const KILL: FaultKind<OneNode> = {
   name: 'kill',
   layer: 'machine',
-  about: 'kill a node, as a power cut would; it starts again on its data when healed',
+  about: 'kill a node without warning; it starts again on its data when healed',
   capability: 'kill',
   schema: oneNode,
   startsNodes: true,

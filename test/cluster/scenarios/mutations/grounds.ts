@@ -40,16 +40,11 @@ export const GROUNDS: readonly Ground[] = [
     mutations: [...WIDE, ...CONTENT, ...GROWTH, ...POSTAGE, ...CHAOS, ...LAST],
   },
   {
-    name: 'loaded',
-    // Loads come from another program, which reaches no simulated node.
-    driver: 'embedded',
-    cluster: { nodes: WIDE_NODES },
-    mutations: LOAD,
-  },
-  {
     name: 'machines',
+    // Loads come from another program, which reaches no simulated node; faults are tried on clocks and disks of real time.
+    driver: 'embedded',
     cluster: { nodes: WIDE_NODES, linkFaults: true, machineFaults: true },
-    mutations: [...STORMS, ...MACHINES],
+    mutations: [...LOAD, ...STORMS, ...MACHINES],
   },
   {
     name: 'paying',
@@ -82,6 +77,8 @@ export const GROUNDS: readonly Ground[] = [
   },
   {
     name: 'dishonest',
+    // In real time, as an attacker would act.
+    driver: 'embedded',
     cluster: {
       nodes: [
         {

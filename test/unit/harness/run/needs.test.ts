@@ -66,6 +66,18 @@ test('nodes started for it have clocks and disks that can fail, wherever they ru
   }
 });
 
+test('of simulated nodes the power can be cut as well', () => {
+  const able = planned({ driver: 'simulated', machineFaults: true });
+  expect(able).toEqual(planned({ driver: 'simulated' }).union(new Set(['clock', 'disk', 'power'])));
+  const elsewhere = {
+    name: 'process',
+    capabilities: planned({ driver: 'process', machineFaults: true }),
+  } as const;
+  expect(unmetNeed(needing('power'), { nodes: NODES, driver: elsewhere, chain })).toBe(
+    "needs the capability 'power', which the process driver does not have",
+  );
+});
+
 test('a scenario that needs wrong clocks or bad disks says how to get such a cluster', () => {
   expect(unmetNeed(needing('disk'), { nodes: NODES, driver: driverWith('kill'), chain })).toMatch(
     /svcnet up --machine-faults/,

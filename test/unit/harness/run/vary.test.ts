@@ -10,7 +10,7 @@ const NOTHING: ReadonlySet<string> = new Set();
 const storm = await loadScenario('storm');
 
 function drawn(seed: bigint, given = NOTHING, scenarios = [storm]) {
-  const { options, set } = vary(seed, { scenarios, given });
+  const { options, set } = vary(seed, { scenarios, simulated: true, given });
   return { ...options, ...Object.fromEntries(set.map((one) => one.split('='))) } as Record<string, unknown>;
 }
 
@@ -34,8 +34,18 @@ test('every value is drawn within its bounds, and the bounds are reached', () =>
   expect(new Set(all.map(({ faults }) => faults)).size).toBeGreaterThan(50);
 });
 
+test('the power of nodes is cut in simulations alone', () => {
+  const faultsOf = (simulated: boolean) =>
+    SEEDS.map((seed) => vary(seed, { scenarios: [storm], simulated, given: NOTHING }).set.join(' '));
+  const cuts = (simulated: boolean) => faultsOf(simulated).filter((one) => one.includes('power-cut'));
+  expect(cuts(true).length).toBeGreaterThan(SEEDS.length / 3);
+  expect(cuts(false)).toEqual([]);
+});
+
 test('what is drawn can be said on the command line', () => {
-  const networks = SEEDS.slice(0, 50).map((seed) => vary(seed, { scenarios: [storm], given: NOTHING }));
+  const networks = SEEDS.slice(0, 50).map((seed) =>
+    vary(seed, { scenarios: [storm], simulated: true, given: NOTHING }),
+  );
   for (const { set, options } of networks) {
     planScenarios([storm], new Map(set.map((one) => one.split('=') as [string, string])));
     if (options.network !== undefined)

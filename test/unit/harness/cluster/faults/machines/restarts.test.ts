@@ -18,6 +18,7 @@ function clusterOf(started: unknown[]): FaultContext {
     client: { metrics: () => Promise.resolve('') },
     observe: () => Promise.resolve({ state }),
     kill: becomes('killed'),
+    cutPower: becomes('killed'),
     stop: becomes('stopped'),
     wipe: () => Promise.resolve(),
     damage: () => Promise.resolve(3),
@@ -37,6 +38,7 @@ function clusterOf(started: unknown[]): FaultContext {
 
 test.each([
   ['kill', { node: 'node-0' }],
+  ['power-cut', { node: 'node-0' }],
   ['stop', { node: 'node-0' }],
   ['restart', { node: 'node-0', down: 1 }],
   ['rolling-restart', { down: 1 }],

@@ -1,0 +1,196 @@
+/**
+ * What a disk has taken and not yet synced: a power cut loses it, or half of it. The index is a sequence of transactions,
+ * of which the first ones survive; slots are written in any order, sector by sector. A node with `durability: disk` syncs
+ * its slots and then its index before it confirms anything, so it has at most the transaction that it is just writing;
+ * for any other, the system writes back what has grown old. What a node has written before its last start counts as synced.
+ */
+import type { Clock } from '../../../formats/clock.ts';
+import type { Random } from '../../../formats/random.ts';
+import type { Backend, Table, Transaction } from '../../../node/store/backend.ts';
+import { SLOTS_HEAD_SIZE } from '../../../node/store/disk/identity.ts';
+import { SLOT_SIZE } from '../../../node/store/disk/slot.ts';
+import type { MemoryDisk } from '../../../node/store/memory-store.ts';
+import type { Counts } from './settings.ts';
+
+/** Age at which the system writes back what nobody has synced, as on most machines. */
+const WRITTEN_BACK_MS = 30_000;
+/** A disk writes this many bytes wholly or not at all. */
+const SECTOR = 512;
+
+/** What a transaction has replaced, in order. */
+interface Step {
+  readonly at: number;
+  readonly replaced: {
+    readonly table: Table;
+    readonly key: Uint8Array;
+    readonly value: Uint8Array | undefined;
+  }[];
+}
+
+/** A slot as the disk has it for sure. */
+interface Slot {
+  readonly at: number;
+  readonly bytes: Uint8Array;
+}
+
+type Change = (tx: Transaction) => unknown;
+
+export class Unsynced {
+  readonly #disk: MemoryDisk;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #isDurable: boolean;
+  /** Changes that have not run. */
+  readonly #pending = new Set<Change>();
+  readonly #steps: Step[] = [];
+  /** By slot; the oldest first. */
+  readonly #slots = new Map<number, Slot>();
+
+  /** @param isDurable whether each transaction is synced before it is confirmed */
+  constructor(
+    disk: MemoryDisk,
+    { clock, isDurable }: { readonly clock: Pick<Clock, 'monotonic'>; readonly isDurable: boolean },
+  ) {
+    this.#disk = disk;
+    this.#clock = clock;
+    this.#isDurable = isDurable;
+  }
+
+  /** The same disk, watched. */
+  watched(base: Backend): Backend {
+    return {
+      get: (...asked) => base.get(...asked),
+      has: (...asked) => base.has(...asked),
+      scan: (...asked) => base.scan(...asked),
+      last: (...asked) => base.last(...asked),
+      available: () => base.available(),
+      close: () => base.close(),
+      slots: {
+        read: (...asked) => base.slots.read(...asked),
+        write: (slot, bytes) => {
+          this.#keep(slot, base.slots);
+          base.slots.write(slot, bytes);
+        },
+      },
+      change: (change) => {
+        this.#pending.add(change);
+        return base.change((tx) => {
+          this.#pending.delete(change);
+          const result = change(this.#recorded(tx));
+          if (this.#isDurable) this.#sync(Number.POSITIVE_INFINITY);
+          else this.#writeBack();
+          return result;
+        });
+      },
+    };
+  }
+
+  /** The power fails while the next transaction is being written. Call it when the node is off. */
+  lose(random: Random): Counts {
+    const disk = this.#disk;
+    this.#writeBack();
+    this.#beginNext();
+    const kept = random.below(this.#steps.length + 1);
+    const lost = this.#steps.slice(kept);
+    for (const { replaced } of lost.toReversed()) {
+      for (const { table, key, value } of replaced.toReversed()) {
+        if (value === undefined) disk.tables[table].remove(key);
+        else disk.tables[table].put(key, value);
+      }
+    }
+    const counts = { 'transactions lost': lost.length, 'slots lost': 0, 'slots torn': 0 };
+    // A transaction that survives has its slots, which were synced first.
+    const isWhole = this.#isDurable && this.#steps.length > 0 && lost.length === 0;
+    for (const [slot, { bytes }] of isWhole ? [] : this.#slots) {
+      const outcome = random.below(3);
+      if (outcome === 0) continue;
+      counts[outcome === 1 ? 'slots lost' : 'slots torn']++;
+      const now = disk.slots.read(slot, WHOLE) ?? bytes;
+      disk.slots.write(slot, outcome === 1 ? bytes : torn(slot, { before: bytes, now, random }));
+    }
+    return counts;
+  }
+
+  /** What waits to be written, as one transaction. */
+  #beginNext(): void {
+    const { tables } = this.#disk;
+    const tx = this.#recorded({
+      id: ++this.#disk.transactions,
+      get: (table, key) => tables[table].get(key),
+      has: (table, key) => tables[table].has(key),
+      scan: (table, ...range) => tables[table].scan(...range),
+      last: (table, ...range) => tables[table].last(...range),
+      put: (table, key, value) => tables[table].put(key, value),
+      remove: (table, key) => tables[table].remove(key),
+    });
+    for (const change of this.#pending) {
+      try {
+        change(tx);
+      } catch {
+        // It fails alone, before it writes; the node that would be told is off.
+      }
+    }
+  }
+
+  /** Takes down what a transaction replaces. */
+  #recorded(tx: Transaction): Transaction {
+    const replaced: Step['replaced'] = [];
+    const note = (table: Table, key: Uint8Array) => {
+      if (replaced.length === 0) this.#steps.push({ at: this.#clock.monotonic(), replaced });
+      replaced.push({ table, key: key.slice(), value: tx.get(table, key)?.slice() });
+    };
+    return {
+      id: tx.id,
+      get: (...asked) => tx.get(...asked),
+      has: (...asked) => tx.has(...asked),
+      scan: (...asked) => tx.scan(...asked),
+      last: (...asked) => tx.last(...asked),
+      put(table, key, value) {
+        note(table, key);
+        tx.put(table, key, value);
+      },
+      remove(table, key) {
+        note(table, key);
+        tx.remove(table, key);
+      },
+    };
+  }
+
+  #keep(slot: number, slots: Backend['slots']): void {
+    this.#writeBack();
+    if (this.#slots.has(slot)) return;
+    const bytes = slots.read(slot, WHOLE)?.slice() ?? new Uint8Array(SLOT_SIZE);
+    this.#slots.set(slot, { at: this.#clock.monotonic(), bytes });
+  }
+
+  /** What the system has done by itself. */
+  #writeBack(): void {
+    this.#sync(this.#clock.monotonic() - WRITTEN_BACK_MS);
+  }
+
+  /** @param until what was written before it is synced */
+  #sync(until: number): void {
+    const young = this.#steps.findIndex(({ at }) => at >= until);
+    this.#steps.splice(0, young === -1 ? this.#steps.length : young);
+    for (const [slot, { at }] of this.#slots) {
+      if (at >= until) break;
+      this.#slots.delete(slot);
+    }
+  }
+}
+
+const WHOLE = { offset: 0, length: SLOT_SIZE };
+
+/** A slot of which the disk has written some sectors. */
+function torn(
+  slot: number,
+  { before, now, random }: { readonly before: Uint8Array; readonly now: Uint8Array; readonly random: Random },
+): Uint8Array {
+  const bytes = before.slice();
+  const start = SLOTS_HEAD_SIZE + slot * SLOT_SIZE;
+  for (let from = 0; from < SLOT_SIZE; ) {
+    const to = from + SECTOR - ((start + from) % SECTOR);
+    if (random.below(2) === 0) bytes.set(now.subarray(from, to), from);
+    from = to;
+  }
+  return bytes;
+}

@@ -1,8 +1,7 @@
 /** The command line, from the table of commands and what each takes. */
-import { Argument, Command, Help, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, Help, InvalidArgumentError, Option, type OutputConfiguration } from 'commander';
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { VERSION } from '../../formats/version.ts';
-import { forTerminal } from '../base/foreign-text.ts';
 import { type FlagSpec, NotExpected } from '../cluster/plan/options/flag.ts';
 import type { CommandContext } from './context.ts';
 import type { CommandOptions } from './options/spec.ts';
@@ -17,14 +16,19 @@ export type RunCommand = (
 /**
  * Every command, as the help lists it.
  * @param words of the command line: what other commands take is not loaded, and their own help lacks it
+ * @param write help and mistakes, by default to this process's streams
  */
-export async function commandLine(run: RunCommand, words?: readonly string[]): Promise<Command> {
+export async function commandLine(
+  run: RunCommand,
+  words?: readonly string[],
+  write: Pick<OutputConfiguration, 'writeOut' | 'writeErr'> = {},
+): Promise<Command> {
   const terms = new Map<Command, string>();
   const program = new Command('svcnet')
     .description('A whole decentralised storage network on one machine.')
     .version(VERSION, '-v, --version', 'print the version')
     .showSuggestionAfterError(true)
-    .configureOutput({ outputError: (text, write) => write(forTerminal(withShownUrls(text))) })
+    .configureOutput({ ...write, outputError: (text, write) => write(withShownUrls(text)) })
     .showHelpAfterError('(--help lists all options)')
     .configureHelp({
       subcommandTerm: (command) => terms.get(command) ?? Help.prototype.subcommandTerm(command),

@@ -1,5 +1,5 @@
 /** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`: inject faults into a cluster, list and heal them. */
-import { Command } from 'commander';
+import { Command, type OutputConfiguration } from 'commander';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { type Column, renderTable } from '../base/terminal/table.ts';
@@ -23,16 +23,15 @@ export async function fault(
   context: CommandContext,
 ): Promise<void> {
   const run: Run = (flags, work) => work(flags, { ...context, json: flags.json === true });
-  if (words.length === 0 || words[0] === '--help' || words[0] === '-h') {
-    faultProgram(run).configureOutput({ writeOut: context.out }).outputHelp();
-    return;
-  }
-  await faultProgram(run).parseAsync(words, { from: 'user' });
+  const program = faultProgram(run, { writeOut: context.out, writeErr: context.note });
+  if (words.length === 0 || words[0] === '--help' || words[0] === '-h') program.outputHelp();
+  else await program.parseAsync(words, { from: 'user' });
 }
 
 /** A subcommand per kind, built from its fields. */
-export function faultProgram(run: Run): Command {
+export function faultProgram(run: Run, write: OutputConfiguration = {}): Command {
   const program = new Command('svcnet fault')
+    .configureOutput(write)
     .usage('<kind> [arguments] [options]')
     .description('Inject a fault until it is healed.')
     .showSuggestionAfterError(true)

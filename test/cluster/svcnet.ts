@@ -1,6 +1,7 @@
-/** The command line as a person runs it: `svcnet` in a process of its own. */
+/** The command line as a person runs it: `svcnet` in a process of its own, or as quickly as it goes in this one. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { runLine } from '../../harness/commands/line.ts';
 
 export const CLI = fileURLToPath(new URL('../../harness/cli.ts', import.meta.url));
 
@@ -33,4 +34,20 @@ export function startSvcnet(
   const { promise, resolve, reject } = Promise.withResolvers<Finished>();
   child.once('error', reject).once('close', (code) => resolve({ code, ...output }));
   return { child, output, finished: promise };
+}
+
+/** Here, without the time that a process takes to start: where the command matters and its process does not. */
+export async function svcnetHere(
+  args: readonly string[],
+  { stateDir }: { readonly stateDir: string },
+): Promise<Finished> {
+  const output = { stdout: '', stderr: '' };
+  const code = await runLine(args, {
+    stateDir: () => stateDir,
+    stdout: { write: (text) => (output.stdout += text) },
+    stderr: { write: (text) => (output.stderr += text) },
+    env: process.env,
+    signal: new AbortController().signal,
+  });
+  return { code: code ?? null, ...output };
 }

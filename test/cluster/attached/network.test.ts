@@ -15,7 +15,7 @@ import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { defineScenario, type Scenario } from '../../../harness/run/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startSvcnet } from '../svcnet.ts';
+import { svcnetHere } from '../svcnet.ts';
 
 /** Of a scenario, or of a few commands: on a loaded machine each takes long to start. */
 const SCENARIO_MS = 300_000;
@@ -34,7 +34,7 @@ afterAll(() => Promise.all([theirs?.stop(), strangers?.stop()]));
 
 const endpointsOf = ({ nodes }: Cluster) => nodes.map(({ api, debug }) => ({ api, debug }));
 
-const svcnet = (...args: string[]) => startSvcnet(args, { stateDir, env: { NO_COLOR: '1' } }).finished;
+const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });
 
 async function run(
   name: string,

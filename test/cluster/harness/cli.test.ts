@@ -13,12 +13,13 @@ import { type ClusterRecord, readRecord } from '../../../harness/cluster/state/s
 import type { FailureDocument } from '../../../harness/commands/failure.ts';
 import { until } from '../../../harness/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { CLI, startSvcnet } from '../svcnet.ts';
+import { CLI, startSvcnet, svcnetHere } from '../svcnet.ts';
 
 const folder = temporaryFolder('svcnet-cli');
 
-const start = (args: readonly string[]) => startSvcnet(args, { stateDir: join(folder, 'state') });
-const svcnet = (...args: string[]) => start(args).finished;
+const state = { stateDir: join(folder, 'state') };
+const start = (args: readonly string[]) => startSvcnet(args, state);
+const svcnet = (...args: string[]) => svcnetHere(args, state);
 
 function clusters(): string[] {
   const path = join(folder, 'state', 'clusters');
@@ -190,6 +191,18 @@ test.each([
   expect(JSON.parse(programs.stdout)).toMatchObject(shape);
 });
 
+test.each([
+  ['its help', ['env', '--help'], 0],
+  ['wrong usage', ['up', '--drivr', 'process'], 2],
+  ['wrong usage as a document', ['up', '--drivr', 'process', '--json'], 2],
+  ['a failure', ['ps', '--name', 'none'], 2],
+  ['a failure as a document', ['env', '--json'], 2],
+])('a process ends and prints as a command does here: %s', async (_what, args, code) => {
+  const [ended, told] = await Promise.all([start(args).finished, svcnet(...args)]);
+  expect(ended).toEqual(told);
+  expect(ended.code).toBe(code);
+});
+
 test('a mistake in a cluster file is reported by file and key, before anything starts', async () => {
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, 'nodes: 2\nsead: 4\n');
@@ -203,7 +216,7 @@ test('the version is that of the package', async () => {
   const { version } = JSON.parse(
     readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8'),
   ) as { version: string };
-  expect(await svcnet('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  expect(await start(['--version']).finished).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
 test('a cluster file is checked without a start and gives its summary or all mistakes', async () => {
@@ -239,12 +252,12 @@ describe('a cluster that is up', () => {
   let document: ClusterDocument;
 
   beforeAll(async () => {
-    const { code, stdout, stderr } = await svcnet('up', '-n', '2', '--seed', '42', '--json');
+    const { code, stdout, stderr } = await start(['up', '-n', '2', '--seed', '42', '--json']).finished;
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
     document = JSON.parse(stdout) as ClusterDocument;
   });
   afterAll(async () => {
-    const { code, stdout } = await svcnet('down', '--json');
+    const { code, stdout } = await start(['down', '--json']).finished;
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       clusters: [{ name: 'local', stopped: ['node-0', 'node-1'] }],

@@ -7,7 +7,7 @@ import { toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startSvcnet } from '../svcnet.ts';
+import { svcnetHere } from '../svcnet.ts';
 
 const DEPTH = 20;
 const stateDir = temporaryFolder('svcnet-foreign');
@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
+const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });
 
 /** Uploads a chunk through a node that does not own the batch. @returns its reference */
 async function uploadStamped(batch: string, key: Uint8Array, text: string): Promise<string> {

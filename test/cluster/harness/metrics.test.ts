@@ -9,7 +9,7 @@ import { increase } from '../../../harness/metrics/series.ts';
 import { readSeries } from '../../../harness/metrics/series-file.ts';
 import type { MetricRow } from '../../../harness/metrics/summary.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-import { startSvcnet } from '../svcnet.ts';
+import { svcnetHere } from '../svcnet.ts';
 
 const stateDir = temporaryFolder('svcnet-metrics');
 let net: Cluster;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => net.stop());
 
-const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
+const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });
 
 test('metrics sums the counters of all nodes, or shows a single node', async () => {
   const { reference } = await net.node(0).bytes.upload(new Uint8Array(40_000).fill(7));

@@ -9,7 +9,7 @@ import { waysOfLost } from '../../../harness/inspect/trace/losses.ts';
 import type { Hop } from '../../../harness/inspect/trace/route.ts';
 import { split } from '../../../node/files/splitter.ts';
 import { bytesOf, eventually, stateFolder } from '../node/kit.ts';
-import { startSvcnet } from '../svcnet.ts';
+import { svcnetHere } from '../svcnet.ts';
 
 const SIGNAL = new AbortController().signal;
 const EVENTS = 50_000;
@@ -55,7 +55,7 @@ afterAll(async () => {
   await net.stop();
 });
 
-const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
+const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });
 
 async function traced(
   reference: string,

@@ -1,4 +1,4 @@
-/** Runs repeated from their folders, and minimised: on embedded clusters, with a scenario from a file. */
+/** Runs repeated from their folders, and minimised: mostly on simulated clusters, with a scenario from a file. */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { replay, replayLines } from '../../../harness/run/replay/replay.ts';
 import { rerun } from '../../../harness/run/replay/rerun.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { stateFolder } from '../node/kit.ts';
-import { startSvcnet } from '../svcnet.ts';
+import { svcnetHere } from '../svcnet.ts';
 
 const SCENARIO = join(import.meta.dirname, '../../../harness/run/scenario.ts');
 const SIGNAL = new AbortController().signal;
@@ -19,13 +19,18 @@ const home = join(stateDir, 'made-elsewhere');
 /** Of a run that failed. */
 const failed = join(stateDir, 'failed');
 const passed = join(stateDir, 'passed');
+const failedInRealTime = join(stateDir, 'real-time');
 
-async function made(report: string, given: Record<string, string>): Promise<void> {
+async function made(
+  report: string,
+  given: Record<string, string>,
+  driver: 'simulated' | 'embedded' = 'simulated',
+): Promise<void> {
   const scenario = await loadScenario(join(home, 'breaks.ts'));
   await runScenarios({
     planned: planScenarios([scenario], new Map(Object.entries(given))),
     seed: 5n,
-    definition: { driver: 'embedded', chain: { blockTime: '1000s' } },
+    definition: { driver, chain: { blockTime: '1000s' } },
     stateDir,
     report,
     name: 'made',
@@ -56,6 +61,7 @@ beforeAll(async () => {
   );
   await made(failed, {});
   await made(passed, { count: '1' });
+  await made(failedInRealTime, { count: '5', words: 'b' }, 'embedded');
   // Neither its original folder nor its input files exist any longer.
   const moved = join(stateDir, 'moved');
   cpSync(failed, moved, { recursive: true });
@@ -68,7 +74,7 @@ test('the folder of a run contains everything that was requested', () => {
   const recipe = readRecipe(failed);
   expect(recipe).toMatchObject({
     seed: '5',
-    driver: 'embedded',
+    driver: 'simulated',
     scenarios: [
       {
         name: 'breaks',
@@ -142,11 +148,11 @@ test('the smallest failing run is a folder and a file', async () => {
     to: { nodes: 1 },
     parameters: { count: 5, words: ['b'] },
     stopped: null,
-    failed: 3,
-    of: 3,
+    failed: 1,
+    of: 1,
   });
   expect(progress).toHaveLength(document.runs);
-  expect(minimiseLines(document)).toContain('  the smallest run failed the same way 3 of 3 times');
+  expect(minimiseLines(document)).toContain('  the smallest run failed the same way 1 of 1 time');
   expect(existsSync(join(out, 'tried'))).toBe(false);
   expect(readRecipe(join(out, 'run')).scenarios[0]?.parameters).toEqual({ count: 5, words: ['b'] });
   const { code, stdout } = await svcnet('run', document.scenario, '--json');
@@ -155,6 +161,19 @@ test('the smallest failing run is a folder and a file', async () => {
   expect((await svcnet('run', document.scenario, '--nodes', '3')).stderr).toContain(
     'which describes the whole run',
   );
+}, 120_000);
+
+test('the smallest run in real time is repeated, to count how often it fails', async () => {
+  const document = await minimise({
+    folder: failedInRealTime,
+    out: join(stateDir, 'smallest-in-real-time'),
+    attempts: 40,
+    budgetMs: 600_000,
+    stateDir,
+    signal: SIGNAL,
+  });
+  expect(document).toMatchObject({ to: { nodes: 1 }, stopped: null, failed: 3, of: 3 });
+  expect(minimiseLines(document)).toContain('  the smallest run failed the same way 3 of 3 times');
 }, 120_000);
 
 test('the smallest run so far is kept at a limit of attempts and at an interruption', async () => {
@@ -206,4 +225,4 @@ test('a scenario that exists only in a program is reported as such', async () =>
   expect(readJson(join(stateDir, 'no/recipe.json'))).toBeUndefined();
 });
 
-const svcnet = (...args: string[]) => startSvcnet(args, { stateDir }).finished;
+const svcnet = (...args: string[]) => svcnetHere(args, { stateDir });

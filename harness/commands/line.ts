@@ -1,0 +1,88 @@
+/** A command line, from its words to its exit code: parsed, run, its errors told. `cli.ts` is the process around it. */
+import { CommanderError } from 'commander';
+import { withShownUrls } from '../../formats/shown-url.ts';
+import { EXIT, exitCodeOf, HarnessError, messageOf } from '../base/errors.ts';
+import { forTerminal } from '../base/foreign-text.ts';
+import type { Terminal } from '../base/terminal/screen.ts';
+import { asTyped } from '../base/typed.ts';
+import { consoleStyle, paint } from '../report/console.ts';
+import { commandLine } from './command-line.ts';
+import type { CommandContext } from './context.ts';
+import { failureDocument, usageDocument } from './failure.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Stream =
+  | { readonly isTTY?: false; write(text: string): unknown }
+  | (Terminal & { readonly isTTY: true });
+
+/** What a command is given besides its words. */
+export interface Surroundings {
+  /** Asked only for a command that is run. @throws HarnessError */
+  readonly stateDir: () => string;
+  readonly stdout: Stream;
+  readonly stderr: Stream;
+  readonly env: Environment;
+  readonly signal: AbortSignal;
+}
+
+/** @returns its exit code; undefined when it was interrupted, which the caller knows more of */
+export async function runLine(words: readonly string[], around: Surroundings): Promise<number | undefined> {
+  let code: number = EXIT.success;
+  const write = { writeOut: writerOf(around.stdout), writeErr: writerOf(around.stderr) };
+  try {
+    const program = await commandLine(
+      async (flags, command) => {
+        const verdict = await command(contextOf(flags, around));
+        if (typeof verdict === 'number') code = verdict;
+      },
+      words,
+      write,
+    );
+    await program.parseAsync(words, { from: 'user' });
+    return code;
+  } catch (error) {
+    return fail(error, words, around);
+  }
+}
+
+const writerOf = (stream: Stream) => (text: string) => void stream.write(forTerminal(text));
+
+function contextOf(flags: object, { stateDir, stdout, stderr, env, signal }: Surroundings): CommandContext {
+  const style = consoleStyle(stdout, env);
+  return {
+    stateDir: stateDir(),
+    json: 'json' in flags && flags.json === true,
+    style,
+    width: stdout.isTTY === true ? style.width : Number.POSITIVE_INFINITY,
+    terminal: stdout.isTTY === true ? stdout : undefined,
+    signal,
+    out: writerOf(stdout),
+    note: writerOf(stderr),
+  };
+}
+
+/** With --json an error is a JSON document, too; the text for people is always on standard error. */
+function fail(
+  error: unknown,
+  words: readonly string[],
+  { stdout, stderr, env, signal }: Surroundings,
+): number | undefined {
+  const print = (document: object) => {
+    if (words.includes('--json')) writerOf(stdout)(`${JSON.stringify(document)}\n`);
+  };
+  // Commander has printed the message: help and version end with code 0, wrong usage with 1.
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT.success;
+    print(usageDocument(withShownUrls(error.message)));
+    return EXIT.usage;
+  }
+  // An error that reports what the interruption left behind says more than the signal.
+  const isLeft = error instanceof HarnessError && error.code === 'INTERRUPTED';
+  const told: unknown = signal.aborted && !isLeft ? signal.reason : error;
+  print(failureDocument(told));
+  const begin = signal.aborted ? '' : `${paint(consoleStyle(stderr, env), 'red', 'error')}: `;
+  stderr.write(`${begin}${forTerminal(messageOf(told))}\n`);
+  if (told instanceof HarnessError && told.hint !== undefined)
+    stderr.write(`${forTerminal(asTyped(told.hint))}\n`);
+  return signal.aborted ? undefined : exitCodeOf(told);
+}

@@ -76,16 +76,15 @@ export function createApiServer(listener: Listener, { clock }: { readonly clock:
     connections.release(socket);
     listener.upgrade(request, socket, head);
   });
-  const refuse = (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (connections.hasBegun(socket)) socket.destroy();
-    else refuseMalformed(error, socket);
-  };
-  server.on('clientError', async (error: NodeJS.ErrnoException, socket) => {
+  const refuse = async (error: NodeJS.ErrnoException, socket: Duplex) => {
     const before = connections.count(socket);
     // After a stall of this process the limit passes before the headers that arrived meanwhile are read.
     if (error.code === TOO_LATE) await clock.turn();
-    if (connections.count(socket) === before) refuse(error, socket);
-  });
+    if (connections.count(socket) !== before) return;
+    if (connections.hasBegun(socket)) socket.destroy();
+    else refuseMalformed(error, socket);
+  };
+  server.on('clientError', (error, socket) => void refuse(error, socket));
   return { server, close: () => close(server, connections, clock) };
 }
 

@@ -1,30 +1,28 @@
 /** What a definition says about nodes, checked on running clusters. */
 
-import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { DefinitionInput } from '../../../harness/cluster/plan/definition-input.ts';
 import { until } from '../../../harness/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { http } from '../node/kit.ts';
+import { svcnetHere } from '../svcnet.ts';
 
-const CLI = join(import.meta.dirname, '../../../harness/cli.ts');
 const stateDir = temporaryFolder('svcnet-definition');
 
 function start(input: DefinitionInput): Promise<Cluster> {
-  return Cluster.start({ driver: 'embedded', seed: 7, stateDir, ...input });
+  return Cluster.start({ driver: 'simulated', seed: 7, stateDir, ...input });
 }
 
 test('nodes of a cluster in the swarm dialect speak it, and so do their clients, even after attaching', async () => {
   await using net = await start({ name: 'dialect', nodes: 2, dialect: 'swarm' });
   const node = net.node(0);
-  const mode = await fetch(`${node.api}/node`);
-  expect(await mode.json()).toMatchObject({ beeMode: 'full' });
+  expect((await http(node, '/node')).json).toMatchObject({ beeMode: 'full' });
   const data = randomBytes(5000);
   const { reference } = await node.files.upload(data, { name: 'a.bin' });
-  const read = await fetch(`${net.node(1).api}/bzz/${reference}/`);
-  expect(Buffer.compare(Buffer.from(await read.arrayBuffer()), data)).toBe(0);
+  const { body } = await http(net.node(1), `/bzz/${reference}/`);
+  expect(Buffer.compare(body, data)).toBe(0);
   const attached = await Cluster.attach('dialect', { stateDir });
   try {
     expect(attached.node(1).dialect).toBe('swarm');
@@ -86,7 +84,7 @@ test('a ring keeps exactly its links, even after a node was away, and carries up
         if (read instanceof Error) return { missing: read.message };
         return Buffer.compare(read, data) === 0 ? { done: true } : { missing: 'other bytes' };
       },
-      { timeoutMs: 60_000 },
+      { timeoutMs: 60_000, clock: net.clock },
     );
   }
 
@@ -155,10 +153,7 @@ test('each node has the batches of its group, the first of which is the default,
   expect(Buffer.compare(Buffer.from((await none?.bytes.download(second ?? '')) ?? []), data)).toBe(0);
   await expect(none?.bytes.upload(data)).rejects.toThrow();
 
-  const env = spawnSync(process.execPath, [CLI, 'env', '--name', 'batches'], {
-    encoding: 'utf8',
-    env: { ...process.env, SVCNET_STATE: stateDir },
-  });
+  const env = await svcnetHere(['env', '--name', 'batches'], { stateDir });
   expect(env.stdout).toContain(`export SVCNET_BATCH_0=${both?.batch}`);
   expect(env.stdout).toContain(`export SVCNET_BATCH_3=${own?.batch}`);
   expect(env.stdout).not.toMatch(/SVCNET_BATCH_[12]=/);

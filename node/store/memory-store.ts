@@ -28,6 +28,7 @@ const SLAB_SLOTS = 64;
 export class MemoryDisk {
   /** By name. */
   readonly tables: Readonly<Record<Table, SortedTable>>;
+  readonly reader: TableReader;
   readonly slots: Slots;
   /** Number of slots, written or not. */
   get slotCount(): number {
@@ -48,8 +49,17 @@ export class MemoryDisk {
         'the image of the disk has another format: it was made by another version of this program';
       throw new StoreError('STORE_FOREIGN', message);
     }
-    const tables = TABLES.map((name) => [name, new SortedTable()] as const);
-    this.tables = Object.fromEntries(tables) as Record<Table, SortedTable>;
+    const tables = Object.fromEntries(TABLES.map((name) => [name, new SortedTable()])) as Record<
+      Table,
+      SortedTable
+    >;
+    this.tables = tables;
+    this.reader = {
+      get: (name, key) => tables[name].get(key),
+      has: (name, key) => tables[name].has(key),
+      scan: (name, ...range) => tables[name].scan(...range),
+      last: (name, ...range) => tables[name].last(...range),
+    };
     for (const name of TABLES) {
       for (const [key, value] of saved?.tables[name] ?? []) this.tables[name].put(key, value);
     }
@@ -81,12 +91,18 @@ export class MemoryDisk {
 
   /** Whether a chunk is on it, with its own bytes; its node need not run. */
   holds(address: Uint8Array): boolean {
-    const { tables, slots } = this;
-    const reader = {
-      get: (name: Table, key: Uint8Array) => tables[name].get(key),
-      has: (name: Table, key: Uint8Array) => tables[name].has(key),
+    return isStored(this, address);
+  }
+
+  /** The next transaction. */
+  transaction(): Transaction {
+    this.transactions += 1;
+    return {
+      ...this.reader,
+      id: this.transactions,
+      put: (name, key, value) => this.tables[name].put(key, value),
+      remove: (name, key) => this.tables[name].remove(key),
     };
-    return isStored({ reader, slots }, address);
   }
 
   /** @throws StoreError `DATA_DIR_IN_USE` */
@@ -163,16 +179,10 @@ class MemoryBackend implements Backend {
     disk: MemoryDisk,
     { power, defer }: { power: Power | undefined; defer: ((flush: () => void) => void) | undefined },
   ) {
-    const { tables } = disk;
     this.#disk = disk;
     this.#run = power === undefined ? (work) => work() : (work) => power.run(work);
     this.#defer = defer ?? ((flush) => flush());
-    this.#reader = {
-      get: (name, key) => tables[name].get(key),
-      has: (name, key) => tables[name].has(key),
-      scan: (name, from, to, limit) => tables[name].scan(from, to, limit),
-      last: (name, from, to) => tables[name].last(from, to),
-    };
+    this.#reader = disk.reader;
     this.slots = disk.slots;
   }
 
@@ -197,7 +207,7 @@ class MemoryBackend implements Backend {
     return new Promise((resolve, reject) => {
       this.#queue.push(() => {
         try {
-          resolve(change(this.#transaction()));
+          resolve(change(this.#disk.transaction()));
         } catch (error) {
           reject(error);
         }
@@ -227,15 +237,5 @@ class MemoryBackend implements Backend {
     this.#queue = this.#queue.slice(GROUP_MAX);
     if (this.#queue.length > 0) this.#flushLater();
     for (const change of changes) change();
-  }
-
-  #transaction(): Transaction {
-    this.#disk.transactions += 1;
-    return {
-      ...this.#reader,
-      id: this.#disk.transactions,
-      put: (name, key, value) => this.#disk.tables[name].put(key, value),
-      remove: (name, key) => this.#disk.tables[name].remove(key),
-    };
   }
 }

@@ -3,7 +3,7 @@
  * is what is tested. Reads still work, as they do on such a disk.
  */
 import type { Clock } from '../../../formats/clock.ts';
-import type { Backend, Transaction } from '../../../node/store/backend.ts';
+import type { Backend, TableReader, Transaction } from '../../../node/store/backend.ts';
 import type { DiskFault } from './settings.ts';
 import type { Active, Surroundings } from './surroundings.ts';
 
@@ -125,6 +125,16 @@ class BadDisk implements Backend {
   }
 }
 
+/** The reads of a disk or a transaction, for another one that answers them alike. */
+export function readsOf(reader: TableReader): TableReader {
+  return {
+    get: (...asked) => reader.get(...asked),
+    has: (...asked) => reader.has(...asked),
+    scan: (...asked) => reader.scan(...asked),
+    last: (...asked) => reader.last(...asked),
+  };
+}
+
 /** Reads are not writes: only a transaction that changes something fails, at its first change. */
 function refusing(tx: Transaction, error: DiskError, refused: () => void): Transaction {
   const refuse = () => {
@@ -132,11 +142,8 @@ function refusing(tx: Transaction, error: DiskError, refused: () => void): Trans
     throw error;
   };
   return {
+    ...readsOf(tx),
     id: tx.id,
-    get: (...asked) => tx.get(...asked),
-    has: (...asked) => tx.has(...asked),
-    scan: (...asked) => tx.scan(...asked),
-    last: (...asked) => tx.last(...asked),
     put: refuse,
     remove: refuse,
   };

@@ -1,8 +1,8 @@
 /**
  * What a disk has taken and not yet synced: a power cut loses it, or half of it. The index is a sequence of transactions,
- * of which the first ones survive; slots are written in any order, sector by sector. A node with `durability: disk` syncs
- * its slots and then its index before it confirms anything, so it has at most the transaction that it is just writing;
- * for any other, the system writes back what has grown old. What a node has written before its last start counts as synced.
+ * of which the first ones survive; slots reach the disk in any order, sector by sector. A node with `durability: disk` syncs
+ * its slots, then its index, before it confirms anything: only the transaction that it is writing is not synced. For other
+ * nodes the system writes back what is half a minute old. What a node wrote before its last start counts as synced.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Random } from '../../../formats/random.ts';
@@ -10,6 +10,7 @@ import type { Backend, Table, Transaction } from '../../../node/store/backend.ts
 import { SLOTS_HEAD_SIZE } from '../../../node/store/disk/identity.ts';
 import { SLOT_SIZE } from '../../../node/store/disk/slot.ts';
 import type { MemoryDisk } from '../../../node/store/memory-store.ts';
+import { readsOf } from './disk.ts';
 import type { Counts } from './settings.ts';
 
 /** Age at which the system writes back what nobody has synced, as on most machines. */
@@ -58,10 +59,7 @@ export class Unsynced {
   /** The same disk, watched. */
   watched(base: Backend): Backend {
     return {
-      get: (...asked) => base.get(...asked),
-      has: (...asked) => base.has(...asked),
-      scan: (...asked) => base.scan(...asked),
-      last: (...asked) => base.last(...asked),
+      ...readsOf(base),
       available: () => base.available(),
       close: () => base.close(),
       slots: {
@@ -112,16 +110,7 @@ export class Unsynced {
 
   /** What waits to be written, as one transaction. */
   #beginNext(): void {
-    const { tables } = this.#disk;
-    const tx = this.#recorded({
-      id: ++this.#disk.transactions,
-      get: (table, key) => tables[table].get(key),
-      has: (table, key) => tables[table].has(key),
-      scan: (table, ...range) => tables[table].scan(...range),
-      last: (table, ...range) => tables[table].last(...range),
-      put: (table, key, value) => tables[table].put(key, value),
-      remove: (table, key) => tables[table].remove(key),
-    });
+    const tx = this.#recorded(this.#disk.transaction());
     for (const change of this.#pending) {
       try {
         change(tx);
@@ -139,11 +128,8 @@ export class Unsynced {
       replaced.push({ table, key: key.slice(), value: tx.get(table, key)?.slice() });
     };
     return {
+      ...readsOf(tx),
       id: tx.id,
-      get: (...asked) => tx.get(...asked),
-      has: (...asked) => tx.has(...asked),
-      scan: (...asked) => tx.scan(...asked),
-      last: (...asked) => tx.last(...asked),
       put(table, key, value) {
         note(table, key);
         tx.put(table, key, value);
@@ -180,7 +166,7 @@ export class Unsynced {
 
 const WHOLE = { offset: 0, length: SLOT_SIZE };
 
-/** A slot of which the disk has written some sectors. */
+/** The slot after the disk wrote only some of its sectors. */
 function torn(
   slot: number,
   { before, now, random }: { readonly before: Uint8Array; readonly now: Uint8Array; readonly random: Random },

@@ -25,7 +25,7 @@ describe('long answers that nodes of one process read', () => {
     JSON.stringify({ jsonrpc: '2.0', id, result: { logsBloom: '0'.repeat(512), hash } });
   const read = (text: string, id: number) => decodeAnswerTo(text, { id, method: 'eth_getBlockByNumber' });
 
-  test('say the same, found once, whoever has asked', () => {
+  test('are parsed once for all nodes of a process', () => {
     const shared = new SharedResults();
     SharedResults.findBy(() => shared);
     const first = read(header(1), 1);

@@ -134,7 +134,7 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
   },
   {
     usage: 'kill [options] <node>',
-    about: 'kill a node at once, as a power cut would',
+    about: 'kill a node at once, without a clean stop',
     options: async () => (await nodes()).nodeAction,
     action: async () => (await import('./node-actions.ts')).kill,
   },

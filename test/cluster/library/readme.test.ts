@@ -13,7 +13,7 @@ test('a file survives its uploader', async () => {
   expect(Buffer.compare(await net.node(3).bytes.download(reference), data)).toBe(0);
 }, 60_000);
 
-test('what was acknowledged survives a power cut', async () => {
+test('what was acknowledged survives a kill', async () => {
   await using net = await Cluster.start({ driver: 'embedded', nodes: 3, seed: 7 });
   const node = net.node(0);
   const data = randomBytes(100_000);
@@ -27,7 +27,7 @@ test('what was acknowledged survives a power cut', async () => {
 test.each([
   ['README.md', "test('a file survives its uploader'"],
   ['docs/guides/library.md', "test('a file survives its uploader'"],
-  ['docs/guides/library.md', "test('what was acknowledged survives a power cut'"],
+  ['docs/guides/library.md', "test('what was acknowledged survives a kill'"],
 ])('%s shows %s', (page, start) => {
   const own = readFileSync(import.meta.filename, 'utf8');
   const shown = readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');

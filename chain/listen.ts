@@ -1,6 +1,8 @@
 import type { Server } from 'node:http';
 import { LocalChainError } from './errors.ts';
 
+const KEEP_ALIVE_MS = 30_000;
+
 /** Opens a server: on a socket, or where no socket is. */
 export type Listen = typeof listen;
 
@@ -18,6 +20,8 @@ export async function listen(
         : new LocalChainError('LISTEN_FAILED', `cannot listen at ${host}: ${cause.message}`, { cause }),
     );
   });
+  // Far longer than clients keep a connection, so that no request meets one that is being closed.
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.listen(port, host, resolve);
   await promise;
   const bound = server.address();

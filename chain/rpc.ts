@@ -13,6 +13,8 @@ const CALL_DEADLINE_MS = 30_000;
 const ANSWER_MAX = 256 * 2 ** 20;
 /** Calls per HTTP request: bounds the body when hundreds of accounts are set up at once. */
 const BATCH_CALLS_MAX = 200;
+/** What breaks a request on a connection that its other end has closed. */
+const CLOSED_IDLE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
 /** Enough for the ticker and the caller's requests at the same time, with some to spare. */
 export const KEPT_CONNECTIONS: http.AgentOptions = { keepAlive: true, maxSockets: 4 };
 
@@ -120,14 +122,35 @@ interface Target {
   readonly signal: AbortSignal;
 }
 
-function post({ url, agent, request, headers, signal }: Target, body: string): Promise<string> {
+/** An idle connection that the endpoint closes just as it is used again has carried nothing: the next one does. */
+async function post(target: Target, body: string): Promise<string> {
+  for (;;) {
+    const { reused, answer } = exchange(target, body);
+    try {
+      return await answer;
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if (!reused() || !CLOSED_IDLE.has(code)) throw error;
+    }
+  }
+}
+
+interface Exchange {
+  /** Whether the connection has carried requests before, and no part of an answer to this one. */
+  readonly reused: () => boolean;
+  readonly answer: Promise<string>;
+}
+
+function exchange({ url, agent, request, headers, signal }: Target, body: string): Exchange {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const fail = (error: Error): void => reject(signal.aborted ? signal.reason : error);
-  const length = { 'content-length': Buffer.byteLength(body) };
+  const size = { 'content-length': Buffer.byteLength(body) };
+  let answered = false;
   const outgoing = request(
     url,
-    { method: 'POST', agent, signal, headers: { ...headers, ...length } },
+    { method: 'POST', agent, signal, headers: { ...headers, ...size } },
     (incoming) => {
+      answered = true;
       const parts: Buffer[] = [];
       let length = 0;
       incoming.on('data', (part: Buffer) => {
@@ -141,5 +164,5 @@ function post({ url, agent, request, headers, signal }: Target, body: string): P
   );
   outgoing.on('error', fail);
   outgoing.end(body);
-  return promise;
+  return { reused: () => outgoing.reusedSocket && !answered, answer: promise };
 }

@@ -47,6 +47,11 @@ test('without a fault everything passes and is counted per client', async () => 
   });
 });
 
+test('a connection is kept for clients that are slow to ask again', async () => {
+  const { headers } = await fetch(gate.url, { method: 'POST', body: call(1) });
+  expect(headers.get('keep-alive')).toBe('timeout=30');
+});
+
 test('an endpoint that is down for one client serves the others, and comes back', async () => {
   gate.setFault('f1', { client: 'node-0', fault: { kind: 'down' } });
   await expect(ask('node-0')).rejects.toThrow();

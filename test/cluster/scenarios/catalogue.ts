@@ -1,12 +1,12 @@
 /**
- * Every scenario of the package passes on a driver, with little data. New ones are added to the table automatically. Each
- * driver has a file, so that they run side by side.
+ * Every scenario of the package passes in virtual time, with little data: new ones are added to the table automatically.
+ * Some pass on other drivers as well. Each driver has a file, so that they run side by side.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { DRIVER_FACTS, type StartingDriver } from '../../../harness/places/facts.ts';
+import type { StartingDriver } from '../../../harness/places/facts.ts';
 import type { ScenarioResult } from '../../../harness/report/result.ts';
 import { bundledScenarios, loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
@@ -79,11 +79,6 @@ const SMALL: Readonly<Record<string, Small>> = {
   },
 };
 
-/** Those that need a program outside this package. */
-const SKIPPED: Readonly<Record<string, string>> = {
-  mixed:
-    'needs a node of flavour bee: --with bee=2 --bee-binary PATH, or name the program in SVCNET_BEE_BINARY',
-};
 /** Those that cannot be in virtual time. */
 export const NOT_SIMULATED: Readonly<Record<string, string>> = {
   load: 'needs nodes that other programs reach, and those of the simulated driver are in this process alone',
@@ -97,26 +92,24 @@ const TIMEOUT_MS = 600_000;
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-catalogue-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Needs k6; `test/load` runs it. */
-const ELSEWHERE = 'load';
 const scenarios = await Promise.all(bundledScenarios().map(loadScenario));
 
-export function everyScenarioPasses(driver: StartingDriver): void {
-  const { simulated } = DRIVER_FACTS[driver];
-  const there = scenarios.filter(({ name }) => simulated || name !== ELSEWHERE);
-  const skipped = simulated ? NOT_SIMULATED : SKIPPED;
-
+export function everyScenarioPasses(): void {
   test('the table names no unknown scenario', () => {
-    const names = there.map(({ name }) => name);
-    expect([...Object.keys(SMALL), ...Object.keys(skipped)].filter((name) => !names.includes(name))).toEqual(
-      [],
-    );
+    const names = scenarios.map(({ name }) => name);
+    expect(
+      [...Object.keys(SMALL), ...Object.keys(NOT_SIMULATED)].filter((name) => !names.includes(name)),
+    ).toEqual([]);
   });
-  scenariosPass(driver, there, skipped);
+  scenariosPass('simulated', scenarios, NOT_SIMULATED);
 }
 
-/** Only these. @param names of scenarios */
-export function someScenariosPass(driver: StartingDriver, names: readonly string[]): void {
+/** Only these. @param skipped with what they need, by name */
+export function someScenariosPass(
+  driver: StartingDriver,
+  names: readonly string[],
+  skipped: Readonly<Record<string, string>> = {},
+): void {
   scenariosPass(
     driver,
     names.map((name) => {
@@ -124,7 +117,7 @@ export function someScenariosPass(driver: StartingDriver, names: readonly string
       if (named === undefined) throw new Error(`no scenario ${name}`);
       return named;
     }),
-    {},
+    skipped,
   );
 }
 

@@ -3,10 +3,16 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { RepeatedRun, RunResult } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, startSvcnet } from '../svcnet.ts';
+
+/** Commands do a known amount of work, however long a busy machine takes for it. */
+vi.setConfig({ testTimeout: 600_000 });
+
+/** What a run makes of its scenarios is the same on every driver, and takes least time on this one. */
+const SIMULATED = ['--driver', 'simulated'];
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const folder = temporaryFolder('svcnet-run');
@@ -177,7 +183,7 @@ test('a false condition fails the run: exit code 1, and expectation, observation
     'false',
     `expect('the answer is right', false, { observed: 41, expected: 42, evidence: 'node-1 said so' });`,
   );
-  const ended = await svcnet(['run', path, '--seed', '9']);
+  const ended = await svcnet(['run', path, ...SIMULATED, '--seed', '9']);
   expect(ended.code).toBe(1);
   for (const part of [
     'failed',
@@ -197,7 +203,7 @@ test('a run with several seeds continues after a failure, and says which seeds f
     `expect('the seed is odd', cluster.seed % 2n === 1n, { observed: cluster.seed, expected: 'odd' });`,
   );
   const report = join(folder, 'three');
-  const args = ['run', path, '--seed', '7', '--repeat', '3', '--report', report];
+  const args = ['run', path, ...SIMULATED, '--seed', '7', '--repeat', '3', '--report', report];
   const ended = await svcnet([...args, '--json']);
   expect(ended.code, ended.stderr).toBe(1);
   const repeated = JSON.parse(ended.stdout) as RepeatedRun;
@@ -258,7 +264,7 @@ test('an acknowledged chunk that is nowhere turns the ledger red', async () => {
      const verdict = await ledger.verify(holders, { signal });
      expect('nothing is lost', verdict.missing === 0, { observed: verdict.missing, expected: 0, evidence: verdict.losses[0]?.chunk });`,
   );
-  const ended = await svcnet(['run', path, '--json']);
+  const ended = await svcnet(['run', path, ...SIMULATED, '--json']);
   expect(ended.code).toBe(1);
   const [scenario] = (JSON.parse(ended.stdout) as RunResult).scenarios;
   expect(scenario).toMatchObject({ result: 'failed', ledger: { acknowledged: 2, found: 1, missing: 1 } });
@@ -270,7 +276,7 @@ test.each([
   ['asserts nothing', ``, 'the scenario asserted nothing'],
   ['meets a dead node', `await cluster.node(1).kill(); await cluster.node(1).client.health();`, 'node-1'],
 ])('a scenario that %s is an error, not a pass: exit code 2', async (name, body, why) => {
-  const ended = await svcnet(['run', scenarioFile(name.replaceAll(' ', '-'), body), '--json']);
+  const ended = await svcnet(['run', scenarioFile(name.replaceAll(' ', '-'), body), ...SIMULATED, '--json']);
   expect(ended.code).toBe(2);
   const [scenario] = (JSON.parse(ended.stdout) as RunResult).scenarios;
   expect(scenario?.result).toBe('error');
@@ -278,7 +284,7 @@ test.each([
 });
 
 test('Ctrl-C in the middle ends the run with 130, and leaves no process and no cluster', async () => {
-  const ended = await svcnet(['run', 'upload', '--nodes', '3', '--set', 'sizes=20MiB'], 'links');
+  const ended = await svcnet(['run', 'upload', '--nodes', '2', '--set', 'sizes=20MiB'], 'links');
   expect(ended.code).toBe(130);
   expect(livingProcesses()).toEqual([]);
   const clusters = join(folder, 'state', 'clusters');

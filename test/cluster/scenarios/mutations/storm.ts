@@ -38,9 +38,9 @@ const noSlots = answers(StampsClient.prototype, 'buckets', () => ({
 /** No node has a chunk that this file asks for. */
 function noChunkFor(file: string): Lie {
   return () => {
-    const has = Reflect.get<ChunksClient, 'has'>(ChunksClient.prototype, 'has');
-    vi.spyOn(ChunksClient.prototype, 'has').mockImplementation(function (this: ChunksClient, ...given) {
-      return isCalledFrom(file) ? Promise.resolve(false) : has.apply(this, given);
+    const holds = Reflect.get<ClusterNode, 'holds'>(ClusterNode.prototype, 'holds');
+    vi.spyOn(ClusterNode.prototype, 'holds').mockImplementation(function (this: ClusterNode, ...given) {
+      return isCalledFrom(file) ? Promise.resolve(false) : holds.apply(this, given);
     });
   };
 }
@@ -115,7 +115,7 @@ function history(as: (faults: readonly Fault[]) => readonly Fault[]): Lie {
   };
 }
 
-const CALM = { duration: '2s', faults: '', lanes: '1', pace: '0s', sizes: '5000' };
+const CALM = { duration: '2s', faults: '', lanes: '1', pace: '100ms', sizes: '5000' };
 /** Long enough for a message. */
 const TALK = { ...CALM, duration: '4s' };
 const SLOW = { ...CALM, faults: 'slow', 'fault-every': '300ms', 'fault-for': '500ms' };

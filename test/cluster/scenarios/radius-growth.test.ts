@@ -8,7 +8,7 @@ import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import radiusGrowth from '../../../scenarios/radius-growth.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-/** Ends what hangs: one of the runs reads everything from ten processes. */
+/** Ends what hangs: one of the runs reads everything from eight processes. */
 const RUN_MS = 600_000;
 
 const folder = temporaryFolder('svcnet-radius');

@@ -146,10 +146,10 @@ test('each seed is varied, and its line repeats what was drawn', async () => {
 
 test('a seed that has no end is a failure, and the first failure ends the run', async () => {
   const endless = scenarioFile('endless', `for (;;) ;`);
-  const args = ['--driver', 'simulated', '--seeds', '1..1000', '--jobs', '1', '--seed-limit', '5s'];
+  const args = ['--driver', 'simulated', '--seeds', '1..1000', '--jobs', '1', '--seed-limit', '2s'];
   const ended = await svcnet(['run', endless, ...args]);
   expect(ended.code, ended.stderr).toBe(1);
-  expect(ended.stdout).toMatch(/--seed 1 --driver simulated {3}# \S+: hung: no result within 5/);
+  expect(ended.stdout).toMatch(/--seed 1 --driver simulated {3}# \S+: hung: no result within 2/);
   expect(ended.stdout).toContain('0 of 1 runs passed, 1,000 seeds asked for');
 });
 

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { LocalChainError } from './errors.ts';
 
+/** A client of a busy machine asks again on a connection that Node.js would have closed after five seconds. */
 const KEEP_ALIVE_MS = 30_000;
 
 /** Opens a server: on a socket, or where no socket is. */
@@ -20,7 +21,6 @@ export async function listen(
         : new LocalChainError('LISTEN_FAILED', `cannot listen at ${host}: ${cause.message}`, { cause }),
     );
   });
-  // Far longer than clients keep a connection, so that no request meets one that is being closed.
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.listen(port, host, resolve);
   await promise;

@@ -22,8 +22,6 @@ const NOT_JSON = -32_700;
 const REFUSED = -32_000;
 /** Ended faults kept, so that their effect can still be queried. */
 const ENDED_KEPT = 1000;
-/** A client of a busy machine asks again on a connection that Node.js would have closed after five seconds. */
-const KEEP_ALIVE_MS = 30_000;
 /** Names whose requests are counted: more than a cluster has nodes. */
 const CLIENTS_MAX = 1000;
 
@@ -116,7 +114,7 @@ export async function startGate(
   }
 
   const inProcess = callers(take);
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (incoming, outgoing) => {
+  const server = createServer((incoming, outgoing) => {
     void serve(incoming, outgoing).catch(() => outgoing.destroy());
   });
   const port = await listen(server, at);

@@ -1,5 +1,5 @@
 /**
- * Writes `docs/conformance.md`: `npm run record:conformance` with SVCNET_BEE_BINARY as for `npm run test:interop`. Our
+ * Writes `docs/reference/conformance.md`: `npm run record:conformance` with SVCNET_BEE_BINARY as for `npm run test:interop`. Our
  * node in both dialects and as a light node, our contracts, and each Bee over HTTP and on the wire, each in a small
  * network of its own.
  */
@@ -19,7 +19,7 @@ import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
 import { sampled } from '../cluster/conformance/sampled.ts';
 import { BEES, of, startMixed } from './kit.ts';
 
-const PAGE = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../docs/reference/conformance.md', import.meta.url));
 const SEED = 62n;
 const RUN_MS = 600_000;
 

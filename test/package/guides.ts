@@ -18,7 +18,7 @@ const PAGES = [
     .map((name) => `guides/${name}`),
   'quick-start.md',
   'load.md',
-  'conformance.md',
+  'reference/conformance.md',
   'comparing.md',
 ];
 

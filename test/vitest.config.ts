@@ -54,6 +54,10 @@ export default defineConfig({
         test: {
           name: 'isolated',
           include: ['test/!(unit)/**/*.test.ts', ...REPLACING_MODULES],
+          // They end what hangs, and nothing that is only slow: how long work takes is the machine's affair.
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+          expect: { poll: { timeout: 120_000 } },
         },
       },
     ],

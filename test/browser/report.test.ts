@@ -25,8 +25,6 @@ import { hostileRun, longRun } from './long-run.ts';
 
 const folder = temporaryFolder('svcnet-browser');
 const WIDTHS = [400, 1000, 2000];
-/** It inspects every element of a long page. */
-const AXE_TIMEOUT_MS = 180_000;
 /** Of the background in the dark, and of the first series there. */
 const DARK = { paper: 'rgb(18, 23, 29)', series: '#6db3f8' };
 const LIGHT_SERIES = '#0a5ea8';
@@ -142,7 +140,7 @@ beforeAll(async () => {
   pages.failing = await ran(failing, 'failing');
   pages.long = await written((place) => longRun(place, { nodes: 50, seconds: 3600 }), 'long');
   pages.hostile = await written(hostileRun, 'hostile');
-}, 180_000);
+});
 
 afterAll(() => browser?.close());
 
@@ -175,7 +173,6 @@ describe.each(['passing', 'failing', 'long', 'hostile'] as const)('report of a %
       await using open = await opened(which, { colorScheme });
       expect(await accessibilityProblems(open.page)).toEqual([]);
     },
-    AXE_TIMEOUT_MS,
   );
 
   test('draws every chart and the ring', async () => {

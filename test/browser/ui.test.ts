@@ -118,198 +118,158 @@ describe.each([
       await net.stop();
       rmSync(stateDir, { recursive: true, force: true });
     };
-  }, LIMIT_MS);
+  });
   afterAll(() => end(), LIMIT_MS);
 
-  test(
-    'is drawn at every width without complaints, and nothing is wider than the window',
-    async () => {
-      for (const width of WIDTHS) {
-        const open = await opened(ui, width, width === 1000 ? 'dark' : 'light');
-        expect(await open.page.locator('.ring-node').count()).toBe(nodes);
-        expect(await open.page.locator('.all-nodes tbody tr').count()).toBe(nodes);
-        await linesAreDrawn(open.page);
-        expect(await overflow(open.page)).toBeLessThanOrEqual(0);
-        expect(complaintsOf(open)).toEqual([]);
-        await closed(open);
-      }
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'axe-core finds nothing serious while a node is open',
-    async () => {
-      const open = await opened(ui, 1000, nodes === 20 ? 'dark' : 'light');
+  test('is drawn at every width without complaints, and nothing is wider than the window', async () => {
+    for (const width of WIDTHS) {
+      const open = await opened(ui, width, width === 1000 ? 'dark' : 'light');
+      expect(await open.page.locator('.ring-node').count()).toBe(nodes);
+      expect(await open.page.locator('.all-nodes tbody tr').count()).toBe(nodes);
       await linesAreDrawn(open.page);
-      await open.page.locator('.ring-node').first().press('Enter');
-      await open.page.waitForSelector('.drawer .log-line');
-      expect(await accessibilityProblems(open.page)).toEqual([]);
+      expect(await overflow(open.page)).toBeLessThanOrEqual(0);
+      expect(complaintsOf(open)).toEqual([]);
       await closed(open);
-    },
-    LIMIT_MS,
-  );
+    }
+  });
+
+  test('axe-core finds nothing serious while a node is open', async () => {
+    const open = await opened(ui, 1000, nodes === 20 ? 'dark' : 'light');
+    await linesAreDrawn(open.page);
+    await open.page.locator('.ring-node').first().press('Enter');
+    await open.page.waitForSelector('.drawer .log-line');
+    expect(await accessibilityProblems(open.page)).toEqual([]);
+    await closed(open);
+  });
 });
 
 describe('a made-up network', () => {
-  test(
-    'the keyboard reaches everything, opens a node, and returns to it',
-    async () => {
-      const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
-      const open = await opened(ui, 1000);
-      const { page } = open;
-      await linesAreDrawn(page);
-      expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
-      const focused = () => page.evaluate('document.activeElement.dataset.name ?? document.activeElement.id');
-      await page.locator('.ring-node[tabindex="0"]').focus();
-      const seen = new Set<unknown>();
-      for (let i = 0; i < 6; i++) {
-        seen.add(await focused());
-        await page.keyboard.press('ArrowRight');
-      }
-      expect(seen.size).toBe(6);
-      const name = await focused();
-      await page.keyboard.press('Enter');
-      expect(await focused()).toBe('drawer-title');
-      expect(await page.locator('#drawer-title').textContent()).toBe(name);
-      await page.keyboard.press('Escape');
-      expect(await focused()).toBe(name);
-      expect(await page.locator('.drawer').isHidden()).toBe(true);
-      expect(complaintsOf(open)).toEqual([]);
-      await closed(open);
-      await ui.close();
-    },
-    LIMIT_MS,
-  );
+  test('the keyboard reaches everything, opens a node, and returns to it', async () => {
+    const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
+    const open = await opened(ui, 1000);
+    const { page } = open;
+    await linesAreDrawn(page);
+    expect(await tabThrough(page)).toEqual({ missed: [], invisible: [] });
+    const focused = () => page.evaluate('document.activeElement.dataset.name ?? document.activeElement.id');
+    await page.locator('.ring-node[tabindex="0"]').focus();
+    const seen = new Set<unknown>();
+    for (let i = 0; i < 6; i++) {
+      seen.add(await focused());
+      await page.keyboard.press('ArrowRight');
+    }
+    expect(seen.size).toBe(6);
+    const name = await focused();
+    await page.keyboard.press('Enter');
+    expect(await focused()).toBe('drawer-title');
+    expect(await page.locator('#drawer-title').textContent()).toBe(name);
+    await page.keyboard.press('Escape');
+    expect(await focused()).toBe(name);
+    expect(await page.locator('.drawer').isHidden()).toBe(true);
+    expect(complaintsOf(open)).toEqual([]);
+    await closed(open);
+    await ui.close();
+  });
 
-  test(
-    'the table of a chart keeps the focus and its place while its values change',
-    async () => {
-      const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
-      const open = await opened(ui, 1000);
-      const { page } = open;
-      await linesAreDrawn(page);
-      const table = page.locator('.chart-table').first();
-      await table.locator('summary').press('Enter');
-      await table.locator('tbody tr').first().waitFor();
-      await page.evaluate('window.row = document.querySelector(".chart-table tbody tr")');
-      const rows = await table.locator('tbody tr').count();
-      await expect
-        .poll(() => table.locator('tbody tr').count(), { timeout: WAIT_MS, interval: 100 })
-        .toBeGreaterThan(rows);
-      expect(await page.evaluate('document.activeElement.textContent')).toBe('Values as a table');
-      expect(await page.evaluate('window.row.isConnected')).toBe(true);
-      await closed(open);
-      await ui.close();
-    },
-    LIMIT_MS,
-  );
+  test('the table of a chart keeps the focus and its place while its values change', async () => {
+    const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
+    const open = await opened(ui, 1000);
+    const { page } = open;
+    await linesAreDrawn(page);
+    const table = page.locator('.chart-table').first();
+    await table.locator('summary').press('Enter');
+    await table.locator('tbody tr').first().waitFor();
+    await page.evaluate('window.row = document.querySelector(".chart-table tbody tr")');
+    const rows = await table.locator('tbody tr').count();
+    await expect
+      .poll(() => table.locator('tbody tr').count(), { timeout: WAIT_MS, interval: 100 })
+      .toBeGreaterThan(rows);
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Values as a table');
+    expect(await page.evaluate('window.row.isConnected')).toBe(true);
+    await closed(open);
+    await ui.close();
+  });
 
-  test(
-    'chunks are shown on their way, and without motion where that is requested',
-    async () => {
-      const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
-      for (const reducedMotion of ['no-preference', 'reduce'] as const) {
-        const { page, complaints } = await openUrl(browser, ui.url, { reducedMotion });
-        const moving = () =>
-          page.evaluate(`(() => {
+  test('chunks are shown on their way, and without motion where that is requested', async () => {
+    const ui = await served(syntheticNetwork({ nodes: 6, storageRadius: 1 }).cluster);
+    for (const reducedMotion of ['no-preference', 'reduce'] as const) {
+      const { page, complaints } = await openUrl(browser, ui.url, { reducedMotion });
+      const moving = () =>
+        page.evaluate(`(() => {
           const canvas = document.querySelector('.ring-stage canvas');
           if (canvas === null || canvas.width === 0) return false;
           return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
         })()`);
-        await expect.poll(moving, { timeout: WAIT_MS, interval: 50 }).toBe(true);
-        expect(complaintsOf({ complaints })).toEqual([]);
-        await page.context().close();
-      }
-      await ui.close();
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'a fault appears as an event, a band in the charts and a node in trouble',
-    async () => {
-      const { cluster, tell } = syntheticNetwork({ nodes: 6, storageRadius: 1 });
-      const ui = await served(cluster);
-      const open = await opened(ui, 1000);
-      tell({ part: 'node-3', what: 'died', how: 'SIGKILL', at: Date.now() });
-      await open.page.waitForSelector('.events .fault');
-      expect(await open.page.locator('.events .fault span').textContent()).toBe('node-3 died (SIGKILL)');
-      await open.page.getByRole('option', { name: /^node-3: svc full, crashed,/ }).waitFor();
-      expect(await open.page.locator('.summary').textContent()).toContain('node-3 (crashed)');
-      await closed(open);
-      await ui.close();
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'text of nodes and of logs stays text, whatever it contains',
-    async () => {
-      const hostile = '<img src=x onerror="window.hostile=1"><script>window.hostile=1</script>';
-      const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1, hostile }).cluster);
-      const open = await opened(ui, 1000);
-      await open.page.locator('.ring-node[data-name="node-0"]').press('Enter');
-      await open.page.waitForSelector('.drawer .log-line');
-      expect(await open.page.locator('.log-line').first().textContent()).toBe(hostile);
-      await expect
-        .poll(() => open.page.locator('.drawer .facts').textContent(), { timeout: WAIT_MS })
-        .toContain(hostile);
-      expect(
-        await open.page.evaluate('window.hostile ?? document.querySelector("main img, .drawer img")'),
-      ).toBeNull();
-      expect(complaintsOf(open)).toEqual([]);
-      await closed(open);
-      await ui.close();
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'a log that cannot be read once is read the next time',
-    async () => {
-      const { cluster } = syntheticNetwork({ nodes: 4, storageRadius: 1 });
-      let asked = 0;
-      const logOf: UiDeps['cluster']['logOf'] = (part) => {
-        if (asked++ === 0) throw new HarnessError('ENGINE_FAILED', 'the engine is busy');
-        return cluster.logOf(part);
-      };
-      const ui = await served({ ...cluster, logOf });
-      const open = await opened(ui, 1000);
-      await open.page.locator('.ring-node[data-name="node-0"]').press('Enter');
-      await open.page.waitForSelector('.drawer .log-line');
-      expect(asked).toBeGreaterThan(1);
-      await closed(open);
-      await ui.close();
-    },
-    LIMIT_MS,
-  );
-
-  test(
-    'a lost connection is reported, and the contents are marked as old',
-    async () => {
-      const { cluster } = syntheticNetwork({ nodes: 4, storageRadius: 1 });
-      const ui = await served(cluster);
-      const { page } = await opened(ui, 1000);
-      await page.context().setOffline(true);
-      await ui.close();
-      await page.waitForSelector('.connection.lost');
-      expect(await page.locator('.connection').textContent()).toContain('Connection lost');
-      expect(await page.locator('body.old').count()).toBe(1);
+      await expect.poll(moving, { timeout: WAIT_MS, interval: 50 }).toBe(true);
+      expect(complaintsOf({ complaints })).toEqual([]);
       await page.context().close();
-    },
-    LIMIT_MS,
-  );
+    }
+    await ui.close();
+  });
 
-  test(
-    'the page requests nothing but itself',
-    async () => {
-      const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1 }).cluster);
-      const open = await opened(ui, 1000);
-      expect(open.requests.filter((url) => !url.startsWith(ui.url) && !url.startsWith('data:'))).toEqual([]);
-      await closed(open);
-      await ui.close();
-    },
-    LIMIT_MS,
-  );
+  test('a fault appears as an event, a band in the charts and a node in trouble', async () => {
+    const { cluster, tell } = syntheticNetwork({ nodes: 6, storageRadius: 1 });
+    const ui = await served(cluster);
+    const open = await opened(ui, 1000);
+    tell({ part: 'node-3', what: 'died', how: 'SIGKILL', at: Date.now() });
+    await open.page.waitForSelector('.events .fault');
+    expect(await open.page.locator('.events .fault span').textContent()).toBe('node-3 died (SIGKILL)');
+    await open.page.getByRole('option', { name: /^node-3: svc full, crashed,/ }).waitFor();
+    expect(await open.page.locator('.summary').textContent()).toContain('node-3 (crashed)');
+    await closed(open);
+    await ui.close();
+  });
+
+  test('text of nodes and of logs stays text, whatever it contains', async () => {
+    const hostile = '<img src=x onerror="window.hostile=1"><script>window.hostile=1</script>';
+    const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1, hostile }).cluster);
+    const open = await opened(ui, 1000);
+    await open.page.locator('.ring-node[data-name="node-0"]').press('Enter');
+    await open.page.waitForSelector('.drawer .log-line');
+    expect(await open.page.locator('.log-line').first().textContent()).toBe(hostile);
+    await expect
+      .poll(() => open.page.locator('.drawer .facts').textContent(), { timeout: WAIT_MS })
+      .toContain(hostile);
+    expect(
+      await open.page.evaluate('window.hostile ?? document.querySelector("main img, .drawer img")'),
+    ).toBeNull();
+    expect(complaintsOf(open)).toEqual([]);
+    await closed(open);
+    await ui.close();
+  });
+
+  test('a log that cannot be read once is read the next time', async () => {
+    const { cluster } = syntheticNetwork({ nodes: 4, storageRadius: 1 });
+    let asked = 0;
+    const logOf: UiDeps['cluster']['logOf'] = (part) => {
+      if (asked++ === 0) throw new HarnessError('ENGINE_FAILED', 'the engine is busy');
+      return cluster.logOf(part);
+    };
+    const ui = await served({ ...cluster, logOf });
+    const open = await opened(ui, 1000);
+    await open.page.locator('.ring-node[data-name="node-0"]').press('Enter');
+    await open.page.waitForSelector('.drawer .log-line');
+    expect(asked).toBeGreaterThan(1);
+    await closed(open);
+    await ui.close();
+  });
+
+  test('a lost connection is reported, and the contents are marked as old', async () => {
+    const { cluster } = syntheticNetwork({ nodes: 4, storageRadius: 1 });
+    const ui = await served(cluster);
+    const { page } = await opened(ui, 1000);
+    await page.context().setOffline(true);
+    await ui.close();
+    await page.waitForSelector('.connection.lost');
+    expect(await page.locator('.connection').textContent()).toContain('Connection lost');
+    expect(await page.locator('body.old').count()).toBe(1);
+    await page.context().close();
+  });
+
+  test('the page requests nothing but itself', async () => {
+    const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1 }).cluster);
+    const open = await opened(ui, 1000);
+    expect(open.requests.filter((url) => !url.startsWith(ui.url) && !url.startsWith('data:'))).toEqual([]);
+    await closed(open);
+    await ui.close();
+  });
 });

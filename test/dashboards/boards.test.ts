@@ -31,7 +31,6 @@ const RUN = 'traffic-42';
 const CAPACITY = 300;
 const READY_WITHIN_MS = 60_000;
 const FIRES_WITHIN_MS = 60_000;
-const SETUP_MS = 300_000;
 
 /** Metrics, and their minimum values by then. */
 const MOVED: readonly (readonly [metric: string, by: number])[] = [
@@ -126,7 +125,7 @@ describe.each([
       const found = await choices(api, variable, chosen);
       chosen[variable.name] = variable.name === 'run' ? RUN : `(${found.join('|')})`;
     }
-  }, SETUP_MS);
+  });
 
   afterAll(async () => {
     dashboards.child.kill('SIGKILL');

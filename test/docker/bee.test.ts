@@ -7,7 +7,6 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { buildBeeImage } from './bee-image.ts';
 import { docker } from './kit.ts';
 
-const START_TIMEOUT_MS = 400_000;
 const IMAGE = `svcnet-test-bee:${process.pid}`;
 const stateDir = temporaryFolder('svcnet-docker-bee');
 let net: Cluster;
@@ -23,12 +22,12 @@ const clusterOf = (options: Readonly<Record<string, string>>) => ({
 beforeAll(async () => {
   await buildBeeImage(IMAGE);
   net = await Cluster.start(clusterOf({}));
-}, START_TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await net?.stop();
   await docker.getImage(IMAGE).remove({ force: true });
-}, 60_000);
+});
 
 test('data travels from a Bee to our node and back', async () => {
   const [own, bee] = [net.node(0), net.node(2)];
@@ -41,7 +40,7 @@ test('data travels from a Bee to our node and back', async () => {
     await net.synced(reference);
     expect(Buffer.compare(await to.bytes.download(reference), data)).toBe(0);
   }
-}, 200_000);
+});
 
 test('an option unknown to the program of the image is refused before anything runs', async () => {
   const start = Cluster.start({

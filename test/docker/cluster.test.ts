@@ -17,7 +17,6 @@ import { type OtlpReceiver, otlpReceiver } from '../cluster/node/otlp-receiver.t
 import { temporaryFolder } from '../temporary-folder.ts';
 import { breakOut, CONFINED, docker, eventually, leftOf } from './kit.ts';
 
-const IMAGE_TIMEOUT_MS = 400_000;
 const MEMORY = 96 * 2 ** 20;
 /** Less than a node needs for uploads beyond what it uses at rest. */
 const SPARE_BYTES = 8 * 2 ** 20;
@@ -39,13 +38,13 @@ beforeAll(async () => {
     nodes: [{ count: 2 }, { resources: { cpus: 0.75, memory: '96MiB' } }],
     onProgress: (news) => progress.push(news),
   });
-}, IMAGE_TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await net?.stop();
   await receiver?.[Symbol.asyncDispose]();
   expect(await leftOf(name)).toEqual([]);
-}, 60_000);
+});
 
 /**
  * The address of this machine as reached from containers. An engine that has just been set up does not name it; then it

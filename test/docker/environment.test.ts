@@ -40,10 +40,10 @@ processes() { for file in /proc/[0-9]*/cmdline; do read -r -d '' first < "$file"
 let image: string;
 beforeAll(() => {
   image = buildImage('environment');
-}, 400_000);
+});
 afterAll(() => {
   docker('rmi', image);
-}, 60_000);
+});
 
 /** @returns what the commands have printed, both streams @throws Error with it, when one of them fails */
 async function typed(script: string): Promise<string> {
@@ -56,9 +56,7 @@ async function typed(script: string): Promise<string> {
   }
 }
 
-test('a network starts, is used and is removed, with a dead proxy, one processor and small limits', {
-  timeout: 120_000,
-}, async () => {
+test('a network starts, is used and is removed, with a dead proxy, one processor and small limits', async () => {
   const output = await typed(`
     svcnet up -n 2
     svcnet status
@@ -78,9 +76,7 @@ test('a network starts, is used and is removed, with a dead proxy, one processor
   expect(output).toMatch(/left: \/bin\/sh$/m);
 });
 
-test('without a temporary folder it works as well, and a state folder that cannot be written is named', {
-  timeout: 120_000,
-}, async () => {
+test('without a temporary folder it works as well, and a state folder that cannot be written is named', async () => {
   const output = await typed(`
     export TMPDIR=/locked
     svcnet run smoke -n 2 --driver embedded ${SMALL}

@@ -17,29 +17,25 @@ beforeAll(() => {
   cpSync(join(ROOT, 'examples'), folder, { recursive: true });
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(ROOT, join(folder, 'node_modules', 'svcnet'));
-}, 400_000);
+});
 afterAll(() => docker('rmi', image), 60_000);
 
-test.each(['docker-compose', 'testcontainers'])(
-  '%s',
-  (name) => {
-    const ended = spawnSync('npm', ['test'], {
-      cwd: join(folder, name),
-      env: {
-        ...process.env,
-        PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
-        SVCNET_IMAGE: image,
-        COMPOSE_PROJECT_NAME: `svcnet-example-${process.pid}`,
-        // The image of its reaper cannot be pulled everywhere.
-        TESTCONTAINERS_RYUK_DISABLED: 'true',
-      },
-      encoding: 'utf8',
-    });
-    expect(`${ended.stdout}${ended.stderr}`, name).toMatch(/was uploaded to|pass 1/);
-    expect(ended.status).toBe(0);
-  },
-  240_000,
-);
+test.each(['docker-compose', 'testcontainers'])('%s', (name) => {
+  const ended = spawnSync('npm', ['test'], {
+    cwd: join(folder, name),
+    env: {
+      ...process.env,
+      PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+      SVCNET_IMAGE: image,
+      COMPOSE_PROJECT_NAME: `svcnet-example-${process.pid}`,
+      // The image of its reaper cannot be pulled everywhere.
+      TESTCONTAINERS_RYUK_DISABLED: 'true',
+    },
+    encoding: 'utf8',
+  });
+  expect(`${ended.stdout}${ended.stderr}`, name).toMatch(/was uploaded to|pass 1/);
+  expect(ended.status).toBe(0);
+});
 
 test('nothing is left behind', () => {
   expect(docker('ps', '-aq', '--filter', `ancestor=${image}`)).toBe('');

@@ -16,7 +16,7 @@ let image: string;
 
 beforeAll(() => {
   image = buildImage('guide');
-}, 400_000);
+});
 afterAll(() => docker('rmi', image), 60_000);
 
 /**
@@ -39,7 +39,7 @@ docker() {
 }
 `;
 
-test('the commands of the guide to containers work as written', { timeout: 300_000 }, async () => {
+test('the commands of the guide to containers work as written', async () => {
   const shift = await portShift(NAMED_PORTS);
   // Inside of the container they stay: only what is published, and asked from here, moves.
   const commands = played('guides/containers.md').map((command) =>

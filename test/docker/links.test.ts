@@ -10,7 +10,6 @@ import { pingMs } from '../cluster/harness/links/ping.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { docker, eventually, leftOf } from './kit.ts';
 
-const START_TIMEOUT_MS = 400_000;
 /** A ping opens a stream, which takes one round trip, and asks, which takes another one. */
 const ROUND_TRIPS = 2;
 /** Longer than any ping that arrives. */
@@ -28,12 +27,12 @@ beforeAll(async () => {
     linkFaults: true,
     nodes: [{ count: 2 }, { mode: 'light' }],
   });
-}, START_TIMEOUT_MS);
+});
 
 afterAll(async () => {
   await net?.stop();
   expect(await leftOf(name)).toEqual([]);
-}, 60_000);
+});
 
 const ping = (from: number, to: number, withinMs?: number) => pingMs(net, { from, to, withinMs });
 
@@ -86,9 +85,7 @@ test('a node is known by its address, also when it has another one since it was 
   await net.faults.heal(fault.id);
 });
 
-test('a link of 1 MB/s passes all of a download, and no more than 1 MB in a second', {
-  timeout: 120_000,
-}, async () => {
+test('a link of 1 MB/s passes all of a download, and no more than 1 MB in a second', async () => {
   const data = randomBytes(6_000_000);
   const { reference } = await net.node(0).bytes.upload(data);
   await net.synced(reference);
@@ -122,13 +119,13 @@ test('a partition stops what crosses it and nothing else, and what was held back
   expect(Buffer.compare(await net.node(1).bytes.download(reference), data)).toBe(0);
 });
 
-test('a node isolated by resets loses its peers, and finds them again', { timeout: 120_000 }, async () => {
+test('a node isolated by resets loses its peers, and finds them again', async () => {
   await net.faults.isolate('node-1', { mode: 'reset' });
   const peers = async () => (await net.node(1).client.peers()).length;
-  await expect.poll(peers, { timeout: 20_000 }).toBe(0);
+  await expect.poll(peers).toBe(0);
   const [ended] = await net.faults.heal();
   expect(ended?.effect['connections reset']).toBeGreaterThanOrEqual(2);
-  await expect.poll(peers, { timeout: 60_000 }).toBe(2);
+  await expect.poll(peers).toBe(2);
 });
 
 test('only this machine commands the proxy, and only with the token of the cluster', async () => {

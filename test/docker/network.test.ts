@@ -19,15 +19,15 @@ const started: string[] = [];
 
 beforeAll(() => {
   image = buildImage('network');
-}, 400_000);
+});
 
 afterEach(() => {
   for (const id of started.splice(0)) docker('rm', '-fv', id);
-}, 60_000);
+});
 
 afterAll(() => {
   docker('rmi', image);
-}, 60_000);
+});
 
 /** @param flags of `docker run` @param command of the container */
 function run(flags: readonly string[], command: readonly string[]): string {
@@ -114,7 +114,6 @@ test.each([2, 5, 20])(
     });
     expect(await height.json()).toMatchObject({ result: '0x7a69' });
   },
-  240_000,
 );
 
 test('it stops when asked to, without being killed, even before it is usable', async () => {
@@ -130,7 +129,7 @@ test('it stops when asked to, without being killed, even before it is usable', a
   );
   docker('stop', '-t', String(STOP_GRACE_S), early);
   expect(await ended(early)).toBe(0);
-}, 240_000);
+});
 
 test('it becomes usable again after being killed and restarted', async () => {
   const id = run([], ['network', '--nodes', '2', '--seed', '7']);
@@ -141,7 +140,7 @@ test('it becomes usable again after being killed and restarted', async () => {
   docker('start', id);
   await healthy(id);
   expect(documentOf(id).batches).toEqual(before.batches);
-}, 240_000);
+});
 
 test('it ends with an exit code and the reason when its chain dies', async () => {
   const id = run([], ['network', '--nodes', '2']);
@@ -149,13 +148,13 @@ test('it ends with an exit code and the reason when its chain dies', async () =>
   signalChain(id, 'SIGKILL');
   expect(await ended(id)).toBe(1);
   expect(logs(id).stderr).toMatch(/chain died \(SIGKILL\)[\s\S]*the network is not whole any more/);
-}, 240_000);
+});
 
 test('it runs as an unprivileged user, with a read-only file system', async () => {
   const id = run(['--read-only', '--cap-drop', 'ALL'], ['network', '--nodes', '2']);
   await healthy(id);
   expect(docker('exec', id, 'id', '-u')).not.toBe('0');
-}, 240_000);
+});
 
 test('it reads variables, is unhealthy while its chain hangs, and recovers afterwards', async () => {
   const id = run(['-e', 'SVCNET_NODES=2', '-e', 'SVCNET_SEED=9'], ['network']);
@@ -173,7 +172,7 @@ test('it reads variables, is unhealthy while its chain hangs, and recovers after
   signalChain(id, 'SIGCONT');
   await healthy(id);
   expect(logs(id).stderr).toMatch(/chain was paused[\s\S]*chain was resumed/);
-}, 480_000);
+});
 
 test.each([
   [['--nodes', '0'], /^--nodes: got '0', expected a whole number from 1 to 200/],

@@ -21,7 +21,7 @@ const SMALL: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 const NODES = 4;
 
-test.each(Object.entries(SMALL))('%s passes', { timeout: 600_000 }, async (name, set) => {
+test.each(Object.entries(SMALL))('%s passes', async (name, set) => {
   const loaded = await Promise.all(bundledScenarios().map(loadScenario));
   const scenario = loaded.filter((one) => one.name === name);
   const report = join(folder, name);

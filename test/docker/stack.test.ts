@@ -78,7 +78,7 @@ beforeAll(async () => {
   svcnet('export', 'stack', ...flags, '--machine', machines.trim());
   deploy();
   await meshed();
-}, 500_000);
+});
 
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
@@ -87,7 +87,7 @@ afterAll(async () => {
   if (swarmIsOurs) docker('swarm', 'leave', '--force');
   if (bridgeIsOurs) docker('network', 'rm', 'docker_gwbridge');
   docker('rmi', image);
-}, 120_000);
+});
 
 function deploy(): void {
   docker('stack', 'deploy', '--resolve-image', 'never', '-c', join(output, 'stack.yaml'), STACK);
@@ -165,7 +165,7 @@ test('attached by its network file, the stack passes smoke, and keeps running wh
   expect(svcnet('run', 'smoke', '--name', STACK, ...small, ...report)).toMatch(/smoke passed/);
   svcnet('down', '--name', STACK);
   expect(await (clients[0] as NodeClient).peers()).toHaveLength(NODES - 1);
-}, 300_000);
+});
 
 test('a killed node comes back by itself, with its name and its data', async () => {
   const data = Buffer.alloc(20_000, 7);
@@ -184,7 +184,7 @@ test('a killed node comes back by itself, with its name and its data', async () 
   await meshed();
   const read = await (clients[0] as NodeClient).bytes.download(reference);
   expect(Buffer.compare(read, data)).toBe(0);
-}, 200_000);
+});
 
 test('a removed stack continues where it was when deployed again', async () => {
   const data = Buffer.alloc(20_000, 9);
@@ -196,4 +196,4 @@ test('a removed stack continues where it was when deployed again', async () => {
   await meshed();
   expect(Buffer.compare(await (clients[1] as NodeClient).bytes.download(reference), data)).toBe(0);
   await first.bytes.upload(Buffer.alloc(5000, 1), { batch: batchID, deferred: false });
-}, 300_000);
+});

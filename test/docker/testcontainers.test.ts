@@ -10,10 +10,10 @@ process.env['TESTCONTAINERS_RYUK_DISABLED'] = 'true';
 let image: string;
 beforeAll(() => {
   image = buildImage('testcontainers');
-}, 400_000);
+});
 afterAll(() => {
   docker('rmi', image);
-}, 60_000);
+});
 
 test('a file uploaded on one node is downloaded from another, using only fetch', async () => {
   let id: string;
@@ -50,7 +50,7 @@ test('a file uploaded on one node is downloaded from another, using only fetch',
     }
   }
   expect(docker('ps', '-aq', '--no-trunc', '--filter', `id=${id}`)).toBe('');
-}, 240_000);
+});
 
 describe('arguments are checked before anything starts', () => {
   const container = () => new StorageNetworkContainer(image);

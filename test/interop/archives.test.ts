@@ -32,7 +32,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     const nodes = [{ count: 1 }, { flavour: 'bee' as const, count: 1, binary }];
     net = await Cluster.start({ nodes, dialect: 'swarm', batches: { depth: 23 }, seed: 92 });
     [ours, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
-  }, 120_000);
+  });
   afterAll(() => net.stop());
 
   const upload = (node: ClusterNode, archive: Uint8Array) =>

@@ -104,7 +104,7 @@ describe.each(BEES)('$name', ({ binary }) => {
       await placed(addresses, net.nodes);
       known.push(...addresses);
     }
-  }, 600_000);
+  });
 
   test(
     '64 MiB are transferred in each direction, byte for byte',
@@ -215,5 +215,5 @@ describe.each(CLUSTERS)('the scenario mixed with $name', ({ nodes }) => {
     expect(scenario?.assertions.filter(({ passed }) => !passed)).toEqual([]);
     expect(result.passed).toBe(true);
     expect(scenario?.ledger.missing).toBe(0);
-  }, 600_000);
+  });
 });

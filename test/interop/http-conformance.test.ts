@@ -15,7 +15,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   let net: Cluster;
   beforeAll(async () => {
     net = await startMixed({ binary, own: 1, bees: 2, seed: 63 });
-  }, RUN_MS);
+  });
   afterAll(() => net.stop());
 
   test('every red row is a known one', { timeout: RUN_MS }, async () => {

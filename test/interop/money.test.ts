@@ -49,7 +49,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   beforeAll(async () => {
     net = await startMixed({ binary, own: 2, bees: 2, seed: 91 });
     [own, bee] = [of('svc', net)[0], of('bee', net)[0]] as [ClusterNode, ClusterNode];
-  }, 120_000);
+  });
   afterAll(() => net.stop());
 
   const ways = [

@@ -31,7 +31,7 @@ describe.each(BEES)('$name', ({ binary }) => {
     net = await startMixed({ binary, own: 2, bees: 1, seed: 31, otlp: receiver.url, stateDir });
     [first, last, bee] = [net.node(0), net.node(1), net.node(2)];
     await keepTo(first, bee);
-  }, 120_000);
+  });
   afterAll(async () => {
     await net.stop();
     await receiver[Symbol.asyncDispose]();

@@ -38,7 +38,7 @@ describe.each(BEES)('$name', ({ binary }) => {
         { flavour: 'bee', binary, count: 2, options },
       ],
     });
-  }, 120_000);
+  });
   afterAll(() => net.stop());
 
   test(

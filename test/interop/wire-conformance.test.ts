@@ -22,7 +22,7 @@ describe.each(BEES)('$name', ({ binary }) => {
   let net: Cluster;
   beforeAll(async () => {
     net = await startMixed({ binary, own: 1, bees: 2, seed: SEED });
-  }, RUN_MS);
+  });
   afterAll(() => net.stop());
 
   test('no row is red except for known bugs, and only rows for other nodes are skipped', {

@@ -89,7 +89,7 @@ test('a server that stalls for a second shows in the p99 of an open model, but n
     },
   );
   expect(latencies(closed).percentileMs(99)).toBeLessThan(700);
-}, 120_000);
+});
 
 test('a user that starts late has waited: latency counts from the intended start', async () => {
   // All users are busy for a second; later iterations take the places of those that were dropped.
@@ -112,7 +112,7 @@ export default async function () { await upload({ size: 100 }); }
   const all = latencies(step);
   // Two of about a hundred were under way during the stall; all those after it count their waiting time too.
   expect(all.percentileMs(75)).toBeGreaterThan(300);
-}, 120_000);
+});
 
 test('a script keeps its own scenarios, even one called load, and reads the files beside it', async () => {
   await using server = await stallingServer();
@@ -136,7 +136,7 @@ export default async function () { await upload({ size: sizes[0] }); }
   expect(step.startedRate).toBeLessThan(5);
   const search = runLoadStep(kit.cluster, plan, { ...options, planned: true });
   await expect(search).rejects.toThrow('--find-limit chooses the rate, but');
-}, 120_000);
+});
 
 test('a breached threshold exits with 99, and the report shows what was expected and observed', async () => {
   const folder = kit.next();
@@ -269,7 +269,7 @@ test('Ctrl-C leaves no k6 behind, but a summary and a report of what was done un
   expect(readdirSync(join(folder, 'k6'))).toContain('k6.log');
   const { scenarios } = JSON.parse(readFileSync(join(folder, 'report.json'), 'utf8')) as RunResult;
   expect(scenarios[0]?.metrics.length).toBeGreaterThan(0);
-}, 120_000);
+});
 
 test('a command line that is killed leaves no k6 behind', async () => {
   const folder = kit.next();

@@ -29,7 +29,7 @@ beforeAll(() => {
   };
   const beside = ['vitest', '@ethersphere/bee-js'].map((name) => `${name}@${devDependencies[name]}`);
   run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', tarball, 'jest@30', ...beside]);
-}, 300_000);
+});
 
 test('a program in an empty folder starts a cluster, and reads on one node what it wrote on another', () => {
   writeFileSync(
@@ -46,7 +46,7 @@ test('a program in an empty folder starts a cluster, and reads on one node what 
     length: 50_000,
     equal: true,
   });
-}, 120_000);
+});
 
 test('its nodes find the program of their worker threads', () => {
   writeFileSync(
@@ -58,7 +58,7 @@ test('its nodes find the program of their worker threads', () => {
      console.log(/^svc_workers_operations_count (\\d+)$/m.exec(metrics)[1]);`,
   );
   expect(Number(run(process.execPath, ['workers.js']))).toBeGreaterThan(1000);
-}, 120_000);
+});
 
 test('the installed command runs a scenario from its own folder', () => {
   writeFileSync(
@@ -83,7 +83,7 @@ test('the installed command runs a scenario from its own folder', () => {
   };
   expect(result.passed).toBe(true);
   expect(readFileSync(join(result.report, 'report.html'), 'utf8')).toContain('Passed: hello');
-}, 120_000);
+});
 
 test.each(['20.11.0', '24.8.0'])('Node.js %s is refused with the required version', (version) => {
   const older = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`;
@@ -113,7 +113,7 @@ console.log(name, defineScenario);
   // TypeScript 7 takes no types by itself: what the declarations need they bring along.
   const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'esnext'];
   expect(run(tsc, [...flags, 'types.ts'])).toBe('');
-}, 120_000);
+});
 
 test('the container module exists, and names the package that it also needs', () => {
   const load = `import('svcnet/testcontainers').catch(({ code, message }) => console.log(code, message))`;
@@ -141,7 +141,7 @@ test('package managers, bundlers and TypeScript find every entry and its types',
   const isOld = ({ resolutionKind }: { resolutionKind?: string }) =>
     resolutionKind === 'node10' || resolutionKind === 'node16-cjs';
   expect(problems.filter((problem) => !isOld(problem))).toEqual([]);
-}, 60_000);
+});
 
 test('a jest test that throws before stop ends, and leaves no cluster', () => {
   const own = join(folder, 'throwing');
@@ -160,7 +160,7 @@ test('a jest test that throws before stop ends, and leaves no cluster', () => {
   const ended = spawnSync(process.execPath, flags, { cwd: own, encoding: 'utf8', timeout: 100_000 });
   expect(ended.stderr).toContain('before stop of net-');
   expect([ended.status, ended.signal, readdirSync(join(own, '.svcnet', 'clusters'))]).toEqual([1, null, []]);
-}, 120_000);
+});
 
 test('the matchers are typed for vitest and for jest', () => {
   writeFileSync(
@@ -183,7 +183,7 @@ test('the matchers are typed for vitest and for jest', () => {
   expect(run(join(ROOT, 'node_modules', '.bin', 'tsc'), [...flags, '--types', 'node', 'matchers.ts'])).toBe(
     '',
   );
-}, 120_000);
+});
 
 test('publishing, as a dry run, takes the package as it is', () => {
   const { status, stderr } = spawnSync('npm', ['publish', '--dry-run', '--provenance=false', '--json'], {
@@ -194,7 +194,7 @@ test('publishing, as a dry run, takes the package as it is', () => {
     status: 0,
     stderr: expect.not.stringContaining('auto-corrected'),
   });
-}, 60_000);
+});
 
 test('the package is smaller than 3 MB', () => {
   expect(statSync(tarball).size).toBeLessThan(3_000_000);
@@ -228,16 +228,12 @@ describe('the examples', () => {
   const runnable = examples.filter(
     (name) => !CONTAINER_EXAMPLES.includes(name) && (name !== 'k6' || k6.status === 0),
   );
-  test.each(runnable)(
-    '%s',
-    (name) => {
-      const cwd = join(folder, 'examples', name);
-      const ended = spawnSync('npm', ['test'], { cwd, env: userEnvironment(), encoding: 'utf8' });
-      expect(`${ended.stdout}${ended.stderr}`, name).not.toMatch(/npm error/);
-      expect(ended.status).toBe(0);
-    },
-    300_000,
-  );
+  test.each(runnable)('%s', (name) => {
+    const cwd = join(folder, 'examples', name);
+    const ended = spawnSync('npm', ['test'], { cwd, env: userEnvironment(), encoding: 'utf8' });
+    expect(`${ended.stdout}${ended.stderr}`, name).not.toMatch(/npm error/);
+    expect(ended.status).toBe(0);
+  });
 });
 
 describe('the guides', () => {
@@ -259,11 +255,7 @@ describe('the guides', () => {
       expect(readFileSync(join(ROOT, file), 'utf8')).toContain(page);
   });
 
-  test.each(playable(machine))(
-    '%s',
-    async (page) => {
-      expect(await ends.get(page)).toBeUndefined();
-    },
-    600_000,
-  );
+  test.each(playable(machine))('%s', async (page) => {
+    expect(await ends.get(page)).toBeUndefined();
+  });
 });

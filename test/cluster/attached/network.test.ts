@@ -29,7 +29,7 @@ beforeAll(async () => {
   const definition = { driver: 'embedded', stateDir: join(folder, 'theirs') } as const;
   theirs = await Cluster.start({ ...definition, nodes: 4, seed: SEED });
   strangers = await Cluster.start({ ...definition, nodes: 1, seed: 772n, batches: false });
-}, 120_000);
+});
 afterAll(() => Promise.all([theirs?.stop(), strangers?.stop()]));
 
 const endpointsOf = ({ nodes }: Cluster) => nodes.map(({ api, debug }) => ({ api, debug }));
@@ -169,7 +169,7 @@ describe('scenarios on a network without control endpoint', () => {
       { name: 'whole', chain: { rpc: theirs.chain.rpc }, nodes: endpointsOf(theirs) },
       { stateDir },
     );
-  }, 60_000);
+  });
   afterAll(() => net?.stop());
 
   test.each([
@@ -178,16 +178,12 @@ describe('scenarios on a network without control endpoint', () => {
     ['retrieval', { sizes: '4096,64KiB', count: '2' }],
     ['pss', { count: '1' }],
     ['settlements', { size: '200000', 'expect-settlements': 'false' }],
-  ])(
-    '%s passes',
-    async (scenario, set) => {
-      const { error, assertions, result } = await run('whole', scenario, set);
-      expect(error).toBeUndefined();
-      expect(assertions.filter(({ passed }) => !passed)).toEqual([]);
-      expect(result).toBe('passed');
-    },
-    SCENARIO_MS,
-  );
+  ])('%s passes', async (scenario, set) => {
+    const { error, assertions, result } = await run('whole', scenario, set);
+    expect(error).toBeUndefined();
+    expect(assertions.filter(({ passed }) => !passed)).toEqual([]);
+    expect(result).toBe('passed');
+  });
 
   test('the total of tokens is not checked with unknown accounts, and the report says so', async () => {
     const { result, unchecked } = await run('whole', 'settlements', { 'dry-run': 'true' });
@@ -210,25 +206,21 @@ describe('scenarios on a network without control endpoint', () => {
   });
 });
 
-test(
-  'chunks may be missing in a part of a network: unlisted nodes may hold them',
-  async () => {
-    const nodes = endpointsOf(theirs).slice(0, 2);
-    await using net = await Cluster.attachNetwork(
-      { name: 'part', chain: { rpc: theirs.chain.rpc }, nodes },
-      { stateDir },
-    );
-    const unlisted = await net.unlistedPeers(new AbortController().signal);
-    expect([...unlisted].sort()).toEqual(
-      theirs.nodes
-        .slice(2)
-        .map(({ overlay }) => overlay)
-        .sort(),
-    );
-    expect((await run('part', 'gsoc')).skipReason).toMatch(/does not list/);
-  },
-  SCENARIO_MS,
-);
+test('chunks may be missing in a part of a network: unlisted nodes may hold them', async () => {
+  const nodes = endpointsOf(theirs).slice(0, 2);
+  await using net = await Cluster.attachNetwork(
+    { name: 'part', chain: { rpc: theirs.chain.rpc }, nodes },
+    { stateDir },
+  );
+  const unlisted = await net.unlistedPeers(new AbortController().signal);
+  expect([...unlisted].sort()).toEqual(
+    theirs.nodes
+      .slice(2)
+      .map(({ overlay }) => overlay)
+      .sort(),
+  );
+  expect((await run('part', 'gsoc')).skipReason).toMatch(/does not list/);
+});
 
 test('with a control endpoint the chain mines and funds', async () => {
   const { control = '', token, rpc } = readRecord(join(folder, 'theirs'), theirs.name)?.chain ?? {};
@@ -286,7 +278,7 @@ test('the list of clusters shows which networks answer and which do not', async 
   };
   const states = new Map(clusters.map(({ name, state }) => [name, state]));
   expect([states.get(first.name), states.get(second.name)]).toEqual(['running', 'silent']);
-}, 60_000);
+});
 
 test('a node without a batch gets one, which becomes its default', async () => {
   const nodes = endpointsOf(strangers);
@@ -302,7 +294,7 @@ test('a node without a batch gets one, which becomes its default', async () => {
   const again = await Cluster.attach('poor', { stateDir });
   expect(again.node(0).batch).toBe(id);
   await again.detach();
-}, 120_000);
+});
 
 describe('an invalid network is refused with the reason, and nothing is attached', () => {
   afterAll(() => {
@@ -367,36 +359,32 @@ describe('an invalid network is refused with the reason, and nothing is attached
   });
 });
 
-test(
-  'a node that stops answering ends a run and is named',
-  async () => {
-    const nodes = endpointsOf(theirs);
-    const chain = { rpc: theirs.chain.rpc };
-    await using net = await Cluster.attachNetwork({ name: 'lossy', chain, nodes }, { stateDir });
-    const waiting = defineScenario({
-      name: 'waiting',
-      group: 'functional',
-      about: 'Pauses a node behind the back of its cluster, and waits for the end.',
-      parameters: {},
-      needs: { nodes: 4 },
-      cluster: { nodes: 4 },
-      timeoutMs: 60_000,
-      async run({ signal }) {
-        await theirs.node(3).pause();
-        await once(signal, 'abort');
-      },
-    });
-    try {
-      const { result, error, incidents } = await run(net.name, waiting);
-      expect(result).toBe('error');
-      expect(error).toMatch(/^node-3 stopped answering \(no answer within 4 s\)/);
-      expect(incidents).toMatchObject([{ part: 'node-3', what: 'stopped answering' }]);
-      const { stdout } = await svcnet('status', '--name', 'lossy', '--json');
-      const { problems } = JSON.parse(stdout) as { problems: string[] };
-      expect(problems).toContain('node-3 does not answer');
-    } finally {
-      await theirs.node(3).resume();
-    }
-  },
-  SCENARIO_MS,
-);
+test('a node that stops answering ends a run and is named', async () => {
+  const nodes = endpointsOf(theirs);
+  const chain = { rpc: theirs.chain.rpc };
+  await using net = await Cluster.attachNetwork({ name: 'lossy', chain, nodes }, { stateDir });
+  const waiting = defineScenario({
+    name: 'waiting',
+    group: 'functional',
+    about: 'Pauses a node behind the back of its cluster, and waits for the end.',
+    parameters: {},
+    needs: { nodes: 4 },
+    cluster: { nodes: 4 },
+    timeoutMs: 60_000,
+    async run({ signal }) {
+      await theirs.node(3).pause();
+      await once(signal, 'abort');
+    },
+  });
+  try {
+    const { result, error, incidents } = await run(net.name, waiting);
+    expect(result).toBe('error');
+    expect(error).toMatch(/^node-3 stopped answering \(no answer within 4 s\)/);
+    expect(incidents).toMatchObject([{ part: 'node-3', what: 'stopped answering' }]);
+    const { stdout } = await svcnet('status', '--name', 'lossy', '--json');
+    const { problems } = JSON.parse(stdout) as { problems: string[] };
+    expect(problems).toContain('node-3 does not answer');
+  } finally {
+    await theirs.node(3).resume();
+  }
+});

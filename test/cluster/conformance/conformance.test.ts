@@ -21,7 +21,7 @@ beforeAll(async () => {
     seed: SEED,
     credit: 'network',
   });
-}, RUN_MS);
+});
 afterAll(() => net.stop());
 
 const options = () => ({ clock: net.clock, level: 'money' as const, signal: AbortSignal.timeout(RUN_MS) });

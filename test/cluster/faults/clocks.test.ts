@@ -6,7 +6,7 @@ import { askNodes } from '../../../harness/inspect/status/ask.ts';
 import { isolationOf } from '../../../harness/inspect/status/isolation.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-const soon = { timeout: 30_000, interval: 200 };
+const soon = { timeout: 120_000, interval: 200 };
 const signal = new AbortController().signal;
 const stateDir = temporaryFolder('svcnet-clocks');
 let net: Cluster;

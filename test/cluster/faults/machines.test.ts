@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { startSvcnet } from '../svcnet.ts';
 import { everyKindMeasured } from './measured.ts';
 
-const soon = { timeout: 30_000, interval: 50 };
+const soon = { timeout: 120_000, interval: 50 };
 const folder = temporaryFolder('svcnet-machine-faults');
 let net: Cluster;
 

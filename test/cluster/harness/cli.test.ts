@@ -437,7 +437,7 @@ test('an interrupted up leaves nothing and ends with code 130', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'INTERRUPTED' } });
   expect(stderr).toContain('interrupted');
   expect(clusters()).not.toContain('cut');
-}, 300_000);
+});
 
 test.each(['stdout', 'stderr'] as const)(
   'an up whose %s nobody reads any more ends as an interrupted one',

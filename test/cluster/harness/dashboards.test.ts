@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { isAlive, type ProcessId } from '../../../harness/base/machine/processes.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { readRecord, writeRecord } from '../../../harness/cluster/state/state.ts';
@@ -16,8 +16,6 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Started, startSvcnet } from '../svcnet.ts';
 
 const WITHIN = { timeoutMs: 60_000 };
-/** Each test starts the command line several times. */
-vi.setConfig({ testTimeout: 180_000 });
 /** There is no engine. */
 const NO_ENGINE = 'tcp://127.0.0.1:1';
 

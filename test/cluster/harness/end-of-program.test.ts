@@ -49,7 +49,7 @@ test('a test that throws before stop does not hang node:test, with either driver
   expect(output).toContain('Error: before stop of embedded');
   expect(output).toContain('Error: before stop of process');
   expect({ code, signal, left }).toEqual({ code: 1, signal: null, left: [] });
-}, 120_000);
+});
 
 test('what a program awaits of embedded nodes holds it until the end, which an uncaught error brings at once', async () => {
   const { code, signal, output, left } = await play(
@@ -75,4 +75,4 @@ test('what a program awaits of embedded nodes holds it until the end, which an u
   expect(output).toContain('read 100000\nstopped\n');
   expect(output).toContain('Error: at top level');
   expect({ code, signal, left }).toEqual({ code: 1, signal: null, left: [] });
-}, 120_000);
+});

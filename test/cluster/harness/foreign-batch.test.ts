@@ -133,4 +133,4 @@ test('a batch is bought without waiting for the clock', async () => {
     );
     expect([how, code, stderr]).toEqual([how, 0, '']);
   }
-}, 120_000);
+});

@@ -57,9 +57,7 @@ test('refuses an unknown node, a text that no name contains and a stopped node, 
   await net.node(2).start();
 });
 
-test('a run keeps the series of its nodes, and can be scraped while it runs', {
-  timeout: 180_000,
-}, async () => {
+test('a run keeps the series of its nodes, and can be scraped while it runs', async () => {
   const [port] = await pickFreePorts(1);
   const report = join(stateDir, 'report');
   const run = svcnet(

@@ -76,7 +76,7 @@ describe.each([
     for (const node of one.nodes) expect(await node.bytes.download(upload.reference)).toEqual(after);
     expect(await has(two, 0, upload.reference)).toBe(false);
     expect(await has(original, 2, upload.reference)).toBe(false);
-  }, 120_000);
+  });
 });
 
 test('a prepared network keeps uploads, keys and dialect, and is not prepared again', async () => {
@@ -103,7 +103,7 @@ test('a prepared network keeps uploads, keys and dialect, and is not prepared ag
   expect(await copy.node(2).bytes.download(upload?.reference ?? '')).toHaveLength(20_000);
   const cheque = await copy.node(1).chequebook.cheque(copy.node(2).overlay);
   expect(cheque.sent).toEqual(sent);
-}, 120_000);
+});
 
 test.each(ENGINE_NAMES)(
   'a batch that a node got later is also its default in the copy, whose chain is computed by %s as well',
@@ -122,7 +122,6 @@ test.each(ENGINE_NAMES)(
     expect(copy.node(0).batch).toBe(id);
     await copy.node(0).bytes.upload(data(5000, 3));
   },
-  120_000,
 );
 
 describe('a snapshot', () => {
@@ -259,7 +258,7 @@ describe('on the command line', () => {
     }
     expect(await svcnet('snapshot', 'rm', 'two-nodes')).toMatchObject({ code: 0 });
     expect((await svcnet('snapshot', 'rm', 'two-nodes')).code).toBe(2);
-  }, 120_000);
+  });
 
   test('a killed save leaves nothing that is listed, and the next one tidies up', async () => {
     expect((await svcnet('up', '-n', '2', '--name', 'cut')).code).toBe(0);
@@ -283,5 +282,5 @@ describe('on the command line', () => {
     } finally {
       await svcnet('down', '--name', 'cut');
     }
-  }, 120_000);
+  });
 });

@@ -245,7 +245,7 @@ describe('a payee that cannot see the chain', () => {
       const known = before.find(({ from, to }) => from === payer && to === payee)?.received;
       expect(paid).toBeGreaterThan(known!);
     }
-  }, 180_000);
+  });
 });
 
 describe('kill -9', () => {
@@ -266,31 +266,26 @@ describe('kill -9', () => {
       // A cheque that was recorded but not sent is handed over now; no peer holds one that is not recorded.
       await agreed(payer);
     },
-    KILLED_MS,
   );
 
-  test(
-    'of the payee keeps accepted cheques, which can be cashed',
-    async () => {
-      const [, payer, payee] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
-      await traffic(payer);
-      const { received: before } = await settled(payee, payer);
-      const paying = upload(payer);
-      await net.clock.sleep(600);
-      await payee.kill();
-      // A chunk that it was about to store is refused.
-      expect([201, 500]).toContain((await paying).status);
-      await payee.start();
-      await together();
-      await agreed(payer);
-      const { received } = await settled(payee, payer);
-      expect(received).toBeGreaterThanOrEqual(before);
-      expect(received).toBeGreaterThan(0n);
-      expect((await cash(payee, payer)).result.lastPayout).toBe(received);
-      expect(await paidOut(payer, payee)).toBe(received);
-    },
-    KILLED_MS,
-  );
+  test('of the payee keeps accepted cheques, which can be cashed', async () => {
+    const [, payer, payee] = net.nodes as [ClusterNode, ClusterNode, ClusterNode];
+    await traffic(payer);
+    const { received: before } = await settled(payee, payer);
+    const paying = upload(payer);
+    await net.clock.sleep(600);
+    await payee.kill();
+    // A chunk that it was about to store is refused.
+    expect([201, 500]).toContain((await paying).status);
+    await payee.start();
+    await together();
+    await agreed(payer);
+    const { received } = await settled(payee, payer);
+    expect(received).toBeGreaterThanOrEqual(before);
+    expect(received).toBeGreaterThan(0n);
+    expect((await cash(payee, payer)).result.lastPayout).toBe(received);
+    expect(await paidOut(payer, payee)).toBe(received);
+  });
 
   /** Every node has every other one as a peer. */
   function together(): Promise<true> {

@@ -37,7 +37,7 @@ test('what is uploaded is what it is without threads', async () => {
   expect(operations).toBeGreaterThan(before + 500);
   expect(sameBytes(await node.bytes.download(reference), data)).toBe(true);
   await net.synced({ node: node.name, tag: uploaded.tag as number });
-}, 180_000);
+});
 
 test('threads end when there is nothing to do', async () => {
   await eventually('threads are running', async () =>
@@ -66,4 +66,4 @@ test('a node that is stopped in the middle of an upload stops normally, and take
   const small = data.subarray(0, 2 ** 20);
   const { reference } = await node.bytes.upload(small, { deferred: false });
   expect(sameBytes(await net.node(1).bytes.download(reference), small)).toBe(true);
-}, 180_000);
+});

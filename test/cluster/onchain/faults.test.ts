@@ -8,7 +8,7 @@ import { type LocalChain, startLocalChain } from '../../../chain/local-chain.ts'
 import { createRpcClient, type RpcClient } from '../../../chain/rpc.ts';
 import { openSending, payee, SENDER } from './sending.ts';
 
-const soon = { timeout: 30_000, interval: 20 };
+const soon = { timeout: 120_000, interval: 20 };
 const patience = () => AbortSignal.timeout(30_000);
 
 let chain: LocalChain;

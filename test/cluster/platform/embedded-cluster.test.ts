@@ -33,7 +33,7 @@ test(`a cluster that is started and stopped ${TIMES} times leaves nothing in its
   const heap = seen.map(({ heapBytes }) => heapBytes);
   const growth = (heap[TIMES] ?? Infinity) - (heap[SETTLED_AFTER] ?? 0);
   expect(growth, heap.map((bytes) => (bytes / MIB).toFixed(1)).join(', ')).toBeLessThan(HEAP_GROWTH_MAX);
-}, 240_000);
+});
 
 describe('two clusters of one process with the same seed', () => {
   const peersOf = async (net: Cluster) =>

@@ -75,7 +75,7 @@ function ownFolder(
   return { platform: { ...platform, store: { ...store, folder: join(store.folder, name) } } };
 }
 
-const WAIT = { timeout: 10_000, interval: 20 };
+const WAIT = { timeout: 120_000, interval: 20 };
 
 /** The system's clock, whose running timers are in the set. */
 function countingClock(timers: Set<Disposable>): Clock {
@@ -206,7 +206,7 @@ test('no write of a node without power reaches its disk', async () => {
   const node = await start(1, surroundings(), { disk });
   const batch = await batchOf(node.api);
   const ended = upload(node.api, batch, distinct(8_000_000)).catch(() => 'cut off');
-  await vi.waitFor(() => expect(disk.transactions).toBeGreaterThan(50), { timeout: 5000, interval: 1 });
+  await vi.waitFor(() => expect(disk.transactions).toBeGreaterThan(50), { timeout: 120_000, interval: 1 });
   void node.platform.cut();
   const { transactions } = disk;
   expect(await ended).toBe('cut off');

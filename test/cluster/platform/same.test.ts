@@ -21,7 +21,7 @@ import { type Recorder, recorded } from './recorder.ts';
 const CHUNKS = 70;
 const PORT = 16_351;
 /** A busy machine takes seconds for what is done at once. */
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: 120_000 };
 /** Low credit: a few dozen chunks, then a cheque. */
 const OPTIONS = {
   'payment-threshold': '8000000',

@@ -102,7 +102,7 @@ const chunk = (text: string): Chunk => {
 };
 
 /** Fails at the deadline of the test, saying what is still missing. */
-const soon = { timeout: 30_000, interval: 20 };
+const soon = { timeout: 120_000, interval: 20 };
 
 describe('a node on a real chain', () => {
   test('buys a batch that others see, and stamps with it once it is old enough', async () => {

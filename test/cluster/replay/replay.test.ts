@@ -68,7 +68,7 @@ beforeAll(async () => {
   rmSync(failed, { recursive: true });
   cpSync(moved, failed, { recursive: true });
   rmSync(home, { recursive: true });
-}, 120_000);
+});
 
 test('the folder of a run contains everything that was requested', () => {
   const recipe = readRecipe(failed);
@@ -161,7 +161,7 @@ test('the smallest failing run is a folder and a file', async () => {
   expect((await svcnet('run', document.scenario, '--nodes', '3')).stderr).toContain(
     'which describes the whole run',
   );
-}, 120_000);
+});
 
 test('the smallest run in real time is repeated, to count how often it fails', async () => {
   const document = await minimise({
@@ -174,7 +174,7 @@ test('the smallest run in real time is repeated, to count how often it fails', a
   });
   expect(document).toMatchObject({ to: { nodes: 1 }, stopped: null, failed: 3, of: 3 });
   expect(minimiseLines(document)).toContain('  the smallest run failed the same way 3 of 3 times');
-}, 120_000);
+});
 
 test('the smallest run so far is kept at a limit of attempts and at an interruption', async () => {
   const limited = await minimise({
@@ -200,7 +200,7 @@ test('the smallest run so far is kept at a limit of attempts and at an interrupt
   });
   expect(interrupted).toMatchObject({ stopped: 'interrupted', to: { nodes: 1 } });
   expect(readRecipeFile(interrupted.scenario)).toMatchObject({ seed: '5' });
-}, 120_000);
+});
 
 test('a run that passed cannot be minimised', async () => {
   const request = {

@@ -86,8 +86,6 @@ export const NOT_SIMULATED: Readonly<Record<string, string>> = {
 };
 
 const NODES_MAX = 4;
-/** Of all scenarios that share a cluster. */
-const TIMEOUT_MS = 600_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-catalogue-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -135,23 +133,19 @@ function scenariosPass(
     (group) => [group.map(({ name }) => name).join(', '), group] as const,
   );
 
-  test.each(rows)(
-    '%s',
-    async (_names, group) => {
-      const results = await run(driver, group);
-      const expected = group.map(({ name }) =>
-        skipped[name] === undefined
-          ? { name, result: 'passed', failed: [], missing: 0 }
-          : { name, result: 'skipped', failed: [], missing: 0, skipReason: skipped[name] },
-      );
-      expect(results.map(seen)).toEqual(expected);
-      for (const { name, assertions } of results) {
-        const least = skipped[name] === undefined ? (SMALL[name]?.conditions ?? 1) : 0;
-        expect(assertions.length, name).toBeGreaterThanOrEqual(least);
-      }
-    },
-    TIMEOUT_MS,
-  );
+  test.each(rows)('%s', async (_names, group) => {
+    const results = await run(driver, group);
+    const expected = group.map(({ name }) =>
+      skipped[name] === undefined
+        ? { name, result: 'passed', failed: [], missing: 0 }
+        : { name, result: 'skipped', failed: [], missing: 0, skipReason: skipped[name] },
+    );
+    expect(results.map(seen)).toEqual(expected);
+    for (const { name, assertions } of results) {
+      const least = skipped[name] === undefined ? (SMALL[name]?.conditions ?? 1) : 0;
+      expect(assertions.length, name).toBeGreaterThanOrEqual(least);
+    }
+  });
 }
 
 function seen({ name, result, assertions, ledger, error, skipReason }: ScenarioResult) {

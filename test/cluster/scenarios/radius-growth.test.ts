@@ -8,9 +8,6 @@ import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import radiusGrowth from '../../../scenarios/radius-growth.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-/** Ends what hangs: one of the runs reads everything from eight processes. */
-const RUN_MS = 600_000;
-
 const folder = temporaryFolder('svcnet-radius');
 
 interface Network {
@@ -57,49 +54,37 @@ function expectPassed(result: ScenarioResult): void {
   expect(result.ledger.found).toBeGreaterThan(0);
 }
 
-test(
-  'every node delivers every chunk after the radius has grown to 2',
-  async () => {
-    const network = { driver: 'simulated', seed: 99n, nodes: 10, capacity: 200 } as const;
-    const result = await run('plain', network, { chunks: '600', sizes: '4096,65536,262144' });
-    expectPassed(result);
-    expect(Math.max(...figureOf(result, 'storage radius'))).toBeGreaterThanOrEqual(2);
-    expect(figureOf(result, 'not synced')).toEqual([]);
-  },
-  RUN_MS,
-);
+test('every node delivers every chunk after the radius has grown to 2', async () => {
+  const network = { driver: 'simulated', seed: 99n, nodes: 10, capacity: 200 } as const;
+  const result = await run('plain', network, { chunks: '600', sizes: '4096,65536,262144' });
+  expectPassed(result);
+  expect(Math.max(...figureOf(result, 'storage radius'))).toBeGreaterThanOrEqual(2);
+  expect(figureOf(result, 'not synced')).toEqual([]);
+});
 
-test(
-  'kills, restarts, a join, a departure and an expiring batch lose nothing',
-  async () => {
-    const faults = { kills: '3', restarts: '2', joins: '1', leaves: '1', expiring: '1' };
-    // Fewer chunks than the neighbourhood with one node has places.
-    const given = { chunks: '800', sizes: '4096,65536', ...faults };
-    // In virtual time uploads take no time, and nothing would happen during them.
-    const result = await run('faults', { driver: 'process', seed: 99n, nodes: 8, capacity: 500 }, given);
-    expectPassed(result);
-    expect(figureOf(result, 'killed')).toEqual([3]);
-    expect(figureOf(result, 'left for good')).toEqual([1]);
-  },
-  RUN_MS,
-);
+test('kills, restarts, a join, a departure and an expiring batch lose nothing', async () => {
+  const faults = { kills: '3', restarts: '2', joins: '1', leaves: '1', expiring: '1' };
+  // Fewer chunks than the neighbourhood with one node has places.
+  const given = { chunks: '800', sizes: '4096,65536', ...faults };
+  // In virtual time uploads take no time, and nothing would happen during them.
+  const result = await run('faults', { driver: 'process', seed: 99n, nodes: 8, capacity: 500 }, given);
+  expectPassed(result);
+  expect(figureOf(result, 'killed')).toEqual([3]);
+  expect(figureOf(result, 'left for good')).toEqual([1]);
+});
 
-test(
-  'chunks without room are not reported as synced, and their neighbourhood is named',
-  async () => {
-    // Four nodes of 60 chunks each cannot hold two copies of 300, and nowhere all of them.
-    const network = { driver: 'simulated', seed: 2n, nodes: 4, capacity: 60 } as const;
-    const result = await run('overflow', network, { chunks: '300', sizes: '65536' });
-    expectPassed(result);
-    const [unsynced] = figureOf(result, 'not synced');
-    expect(unsynced).toBeGreaterThan(0);
-    expect(Math.max(...figureOf(result, 'without a place'))).toBeGreaterThan(0);
-    const evidence = result.assertions.find(({ name }) =>
-      name.startsWith('every upload that is not synced'),
-    )?.evidence;
-    expect(evidence).toMatch(
-      /neighbourhood [01]+: \d+ chunks of .* wait, .*(is full|no node is in it).*; .*(add a node|raise)/,
-    );
-  },
-  RUN_MS,
-);
+test('chunks without room are not reported as synced, and their neighbourhood is named', async () => {
+  // Four nodes of 60 chunks each cannot hold two copies of 300, and nowhere all of them.
+  const network = { driver: 'simulated', seed: 2n, nodes: 4, capacity: 60 } as const;
+  const result = await run('overflow', network, { chunks: '300', sizes: '65536' });
+  expectPassed(result);
+  const [unsynced] = figureOf(result, 'not synced');
+  expect(unsynced).toBeGreaterThan(0);
+  expect(Math.max(...figureOf(result, 'without a place'))).toBeGreaterThan(0);
+  const evidence = result.assertions.find(({ name }) =>
+    name.startsWith('every upload that is not synced'),
+  )?.evidence;
+  expect(evidence).toMatch(
+    /neighbourhood [01]+: \d+ chunks of .* wait, .*(is full|no node is in it).*; .*(add a node|raise)/,
+  );
+});

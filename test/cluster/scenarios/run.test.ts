@@ -3,13 +3,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RepeatedRun, RunResult } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, startSvcnet } from '../svcnet.ts';
-
-/** Commands do a known amount of work, however long a busy machine takes for it. */
-vi.setConfig({ testTimeout: 600_000 });
 
 /** What a run makes of its scenarios is the same on every driver, and takes least time on this one. */
 const SIMULATED = ['--driver', 'simulated'];

@@ -3,16 +3,13 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { runSeeds } from '../../../harness/commands/run-seeds.ts';
 import { SEEDS_FILE } from '../../../harness/report/folder.ts';
 import { readRun } from '../../../harness/report/read-run.ts';
 import type { DeterminismCheck, RunResult, SeedsRun } from '../../../harness/report/result.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { type Finished, startSvcnet } from '../svcnet.ts';
-
-/** Processes whose number is known do a known amount of work, however long a busy machine takes for it. */
-vi.setConfig({ testTimeout: 600_000 });
 
 const HARNESS = fileURLToPath(new URL('../../../harness/scenario.ts', import.meta.url));
 const folder = temporaryFolder('svcnet-seeds');

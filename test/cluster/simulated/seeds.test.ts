@@ -3,15 +3,12 @@
  * seed of each twice. `catalogue.test.ts` has all scenarios, with one seed.
  */
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { signaturesOf } from '../../../harness/run/replay/signature.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import { vary } from '../../../harness/run/vary.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
-
-/** Their work is known, however long a busy machine takes for it. */
-vi.setConfig({ testTimeout: 600_000 });
 
 const SEEDS: readonly [bigint, ...bigint[]] = [1n, 2n, 3n, 4n];
 const NODES = 4;

@@ -167,7 +167,7 @@ async function checkExpiry(store: LocalStore, lines: readonly Line[]): Promise<v
   const stays = itemsOf(store)
     .flat()
     .filter(({ batchId }) => toHex(batchId) === living).length;
-  await vi.waitUntil(() => reserve.size() === stays, { timeout: 10_000 });
+  await vi.waitUntil(() => reserve.size() === stays, { timeout: 120_000 });
   await worker.stop();
 }
 

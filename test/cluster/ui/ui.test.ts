@@ -29,7 +29,7 @@ beforeAll(async () => {
     nodes: [{ count: 3, options: { 'chunk-events': 5000 } }],
     stateDir,
   });
-}, 120_000);
+});
 afterAll(() => net.stop());
 
 /** Like the command: with its own cluster object, to which everything that happens is new. */
@@ -76,7 +76,7 @@ test('a page receives the nodes, their figures, and the routes of chunks', async
   expect(moves.some(({ kind, from }) => kind === 'push' && from === 0)).toBe(true);
   expect(page.model.cluster).toMatchObject({ name: 'net', driver: 'embedded', seed: '7', phase: 'here' });
   expect(page.model.cluster.height).toBeGreaterThan(0);
-}, 120_000);
+});
 
 test('a node that dies and comes back is reported within the same stream', async () => {
   await using ui = await served();
@@ -98,7 +98,7 @@ test('a node that dies and comes back is reported within the same stream', async
   );
   expect(events.map(({ kind, part }) => `${part} ${kind}`)).toEqual(['node-2 fault', 'node-2 recovery']);
   expect(page.snapshots).toBe(1);
-}, 120_000);
+});
 
 test('viewers share one loop, and nothing is asked without any', async () => {
   await using ui = await served();
@@ -118,7 +118,7 @@ test('viewers share one loop, and nothing is asked without any', async () => {
   expect(ui.watch.rounds).toBe(rounds);
   await using third = new EventReader(ui.url);
   await third.until('looking goes on', ({ rows }) => rows.length > rounds);
-}, 120_000);
+});
 
 test('logs are read from their end and followed', async () => {
   await using ui = await served();
@@ -215,7 +215,7 @@ test('no request that could change anything ever reaches a node', async () => {
   expect(seen.filter((line) => line.startsWith('GET /status')).length).toBeGreaterThan(10);
   expect(seen.filter((line) => line.includes('/chunk-events')).length).toBeGreaterThan(3);
   expect(seen.filter((line) => !line.startsWith('GET '))).toEqual([]);
-}, 120_000);
+});
 
 test('closing ends open streams', async () => {
   const ui = await served();
@@ -246,7 +246,7 @@ test('the command prints the address of a page, and ends cleanly on Ctrl-C with 
   const [code] = (await once(child, 'exit')) as [number];
   expect(code).toBe(130);
   await stream.end();
-}, 120_000);
+});
 
 test('a removed cluster is reported as gone, and the page stays', async () => {
   const brief = await Cluster.start({ name: 'brief', nodes: 2, seed: 8, driver: 'embedded', stateDir });
@@ -263,4 +263,4 @@ test('a removed cluster is reported as gone, and the page stays', async () => {
   expect((await fetch(ui.url)).status).toBe(200);
   await using later = new EventReader(ui.url);
   await later.until('a later page is told as well', ({ cluster }) => cluster.phase === 'gone');
-}, 120_000);
+});

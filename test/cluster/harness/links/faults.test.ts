@@ -63,11 +63,11 @@ describe.each([
   test('a node isolated by resets loses its peers, and finds them again', async () => {
     await net.faults.isolate('node-1', { mode: 'reset' });
     const peers = async () => (await net.node(1).client.peers()).length;
-    await expect.poll(peers, { timeout: 20_000 }).toBe(0);
+    await expect.poll(peers).toBe(0);
     const [ended] = await net.faults.heal();
     expect(ended?.effect['connections reset']).toBeGreaterThanOrEqual(2);
     // A refused node waits before it dials again: here the others find it, too.
-    if (driver === 'embedded') await expect.poll(peers, { timeout: 30_000 }).toBe(2);
+    if (driver === 'embedded') await expect.poll(peers).toBe(2);
   });
 
   test('a request with missing or wrong names is refused, and nothing is broken', async () => {
@@ -91,7 +91,7 @@ describe.each([
     const told: string[] = [];
     const forget = net.membership.onIncident(({ part, what }) => void told.push(`${part} ${what}`));
     process.kill(pid, 'SIGKILL');
-    await expect.poll(() => told, { timeout: 10_000 }).toContain('link-proxy died');
+    await expect.poll(() => told).toContain('link-proxy died');
     forget();
     // A run that ends for this shows the end of its log.
     expect((await net.logOf(LINK_PROXY).tail(10)).join()).toContain('"ready":true');

@@ -69,7 +69,7 @@ async function open(): Promise<{ here: Socket; there: Socket }> {
   here.on('error', () => undefined);
   await once(here, 'connect');
   here.write('?');
-  await expect.poll(() => accepted.length, { timeout: 10_000 }).toBeGreaterThan(before);
+  await expect.poll(() => accepted.length).toBeGreaterThan(before);
   const there = accepted[before];
   if (there === undefined) throw new Error('nothing was accepted');
   there.setNoDelay(true);
@@ -102,7 +102,7 @@ test('bytes and ends pass in both directions, independently of each other', asyn
   there.end('answer');
   await once(here, 'end');
   expect(atHere.text).toBe('answer');
-  await expect.poll(() => proxy.size, { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => proxy.size).toBe(0);
 });
 
 test('a large transfer arrives whole and in order, even when conditions come and go', async () => {
@@ -178,10 +178,10 @@ test('a new connection waits while nothing passes, and continues afterwards unle
   waiting.write('hello');
   await sleep(STALL_MS);
   givenUp.destroy();
-  await expect.poll(() => proxy.size, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => proxy.size).toBe(1);
   expect(accepted).toHaveLength(0);
   await proxy.end(id);
-  await expect.poll(() => accepted.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => accepted.length).toBe(1);
   const [bytes] = (await once(accepted[0] as Socket, 'data')) as [Buffer];
   expect(bytes.toString()).toBe('hello');
   expect(await effect(id)).toMatchObject({
@@ -204,7 +204,7 @@ test('a new connection also continues when only the way back was held back', asy
   await sleep(STALL_MS);
   expect(accepted).toHaveLength(0);
   await proxy.end('way back');
-  await expect.poll(() => accepted.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => accepted.length).toBe(1);
   waiting.destroy();
 });
 
@@ -251,7 +251,7 @@ test('swallowed data never arrives, and the connection breaks at the end', async
   here.write('gone');
   there.write('down');
   await once(here, 'data');
-  await expect.poll(() => effect(id), { timeout: 10_000 }).toMatchObject({ 'bytes swallowed': 4 });
+  await expect.poll(() => effect(id)).toMatchObject({ 'bytes swallowed': 4 });
   const over = closed(here, there);
   await proxy.end(id);
   await over;

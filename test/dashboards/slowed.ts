@@ -9,7 +9,7 @@ import { until } from '../../harness/scenario.ts';
 import { PROMTOOL, PrometheusApi, type Range, type Series } from './prometheus.ts';
 
 const PROGRAM = process.env['SVCNET_PROMETHEUS'] ?? 'prometheus';
-const STARTED_WITHIN_MS = 60_000;
+const STARTED_WITHIN_MS = 180_000;
 /** More than a rate or the search for a last sample looks back. */
 const APART_S = 3600;
 

@@ -36,7 +36,7 @@ const FIRST_PORT = usualFirst + shift;
 const CHAIN_PORT = usualChain + shift;
 const RPC = `http://127.0.0.1:${CHAIN_PORT}`;
 const CONTROL = `http://127.0.0.1:${CHAIN_PORT + 1}`;
-const START_TIMEOUT_MS = 120_000;
+const START_TIMEOUT_MS = 300_000;
 const REQUEST_TIMEOUT_MS = 5000;
 const folder = temporaryFolder('svcnet-compose');
 

@@ -29,7 +29,7 @@ const shift = await portShift([
 const FIRST_PORT = usualFirst + shift;
 const CHAIN_PORT = usualChain + shift;
 const START_TIMEOUT_MS = 180_000;
-const GONE_TIMEOUT_MS = 60_000;
+const GONE_TIMEOUT_MS = 180_000;
 
 const folder = temporaryFolder('svcnet-stack');
 const state = join(folder, 'state');

@@ -221,7 +221,7 @@ async function gone(id: ProcessId): Promise<void> {
   await until<true>(
     'k6 goes on',
     () => Promise.resolve(stateOf(id) === 'gone' ? { done: true } : { missing: 'its end' }),
-    { timeoutMs: 30_000 },
+    { timeoutMs: 120_000 },
   );
 }
 

@@ -77,7 +77,7 @@ test('an endpoint that stops answering is silent after some seconds, not at once
         const { state } = await driver.observe({ api: url });
         return state === wanted ? { done: true } : { missing: state };
       },
-      { timeoutMs: 30_000 },
+      { timeoutMs: 120_000 },
     );
   await stateBecomes('running');
   answer(500);

@@ -11,7 +11,7 @@ const CHUNK_SIZE = 4096;
 /** Blocks of a round of the storage game. A sample contains what was stamped before the last round. */
 const ROUND_BLOCKS = 152;
 /** Pull syncing takes seconds, and a Bee reports a new round only with a new phase. */
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 
 /** Uploads to every full node, waits until all of them hold everything, and lets two rounds pass. */
 export async function sampled(net: Cluster): Promise<void> {

@@ -12,7 +12,7 @@ const WAITING = ['stranger stays', 'silence', 'headers silence'];
 const ROWS = WIRE_ROWS.filter(
   ({ id, group }) => group !== 'hostile' && ![...WAITING, ...NOT_PAID_FOR].includes(id),
 );
-const LIMIT_MS = 180_000;
+const LIMIT_MS = 500_000;
 
 async function graded(how: Wrong): Promise<RowResult[]> {
   const { options, stop } = await startPeer(how);

@@ -17,7 +17,7 @@ const folder = temporaryFolder('svcnet-dishonest');
 
 async function eventually(net: Cluster, missing: string, isSo: () => Promise<boolean>): Promise<void> {
   const probe = async () => ((await isSo()) ? { done: true } : { missing });
-  await until('a dishonest node does not act', probe, { timeoutMs: 30_000, clock: net.clock });
+  await until('a dishonest node does not act', probe, { timeoutMs: 120_000, clock: net.clock });
 }
 
 async function acts(net: Cluster, node: string, behaviour: string): Promise<Record<string, number>> {

@@ -33,7 +33,7 @@ function reads(node: ClusterNode, block: number): Promise<true> {
       const seen = await blockOf(node, signal);
       return seen >= block ? { done: true } : { missing: `it has read block ${seen} of ${block}` };
     },
-    { timeoutMs: 20_000 },
+    { timeoutMs: 120_000 },
   );
 }
 
@@ -50,7 +50,7 @@ test('an endpoint that is down for one node does not affect the others, and the 
       const calls = (await net.chain.rpcCalls())[cut.name];
       return calls !== undefined && calls.met > 0 ? { done: true } : { missing: JSON.stringify(calls) };
     },
-    { timeoutMs: 20_000 },
+    { timeoutMs: 120_000 },
   );
   expect(await blockOf(cut)).toBeLessThanOrEqual(before + 1);
   await net.chain.setRpcFault({ kind: 'none' }, cut.name);

@@ -322,7 +322,7 @@ test('a cluster does not outlive its killed program', async () => {
         left.length === 0 ? { done: true } : { missing: `processes ${JSON.stringify(left)}` },
       );
     },
-    { timeoutMs: 20_000 },
+    { timeoutMs: 120_000 },
   );
   // The next start in the same folder removes what the dead program could not.
   await using _next = await Cluster.start({ nodes: 1, batches: false, stateDir });

@@ -18,7 +18,7 @@ import { startSvcnet } from '../svcnet.ts';
 
 const LIBRARY = join(import.meta.dirname, '../../../harness/index.ts');
 const WATCHDOG = join(import.meta.dirname, '../../../harness/places/embedded/watchdog.ts');
-const WAIT = { timeoutMs: 30_000 };
+const WAIT = { timeoutMs: 120_000 };
 const stateDir = temporaryFolder('svcnet-embedded');
 
 function clusters(): string[] {

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../temporary-folder.ts';
 
 const LIBRARY = new URL('../../../harness/index.ts', import.meta.url).href;
 /** Far more than the programs take: one that goes on is ended then. */
-const LIMIT_MS = 90_000;
+const LIMIT_MS = 300_000;
 
 let folder: string;
 beforeEach(() => void (folder = temporaryFolder('svcnet-end')));

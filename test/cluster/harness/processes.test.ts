@@ -31,7 +31,7 @@ import { ProcessDriver } from '../../../harness/places/process.ts';
 import { until } from '../../../harness/scenario.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
-const TIMEOUT = { timeoutMs: 20_000 };
+const TIMEOUT = { timeoutMs: 120_000 };
 let folder: string;
 const started: ProcessId[] = [];
 

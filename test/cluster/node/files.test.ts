@@ -61,7 +61,7 @@ describe.each([
       requestedAtMs: 0,
       acknowledgedAtMs: 0,
     });
-    const signal = AbortSignal.timeout(30_000);
+    const signal = AbortSignal.timeout(120_000);
     expect(await ledger.verify(holders(net.nodes), { signal })).toMatchObject({ missing: 0, losses: [] });
   });
 });
@@ -161,7 +161,7 @@ test('a single chunk uploaded by itself is on the network once it is acknowledge
   for (const reader of readers) {
     expect(sameBytes(await reader.chunks.download(reference, { cache: false }), data)).toBe(true);
   }
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(120_000);
   const held = await Promise.all(net.nodes.map((node) => node.chunks.has(reference, signal)));
   expect(held).toContain(true);
 });

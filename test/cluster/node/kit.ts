@@ -17,7 +17,7 @@ import type { ChunkHolder } from '../../../harness/inspect/ledger/ledger.ts';
 import { until } from '../../../harness/scenario.ts';
 
 /** The longest that a test waits for something that takes a moment on an idle machine. */
-const EVENTUALLY_MS = 30_000;
+const EVENTUALLY_MS = 120_000;
 /** Requests for single chunks under way at once. */
 const HEADS_AT_ONCE = 64;
 

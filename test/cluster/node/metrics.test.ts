@@ -227,7 +227,7 @@ test('every metric of a node moves when its event happens', async () => {
         const names = await unmoved();
         return names.length === 0 ? { done: [] } : { missing: names.join(', ') };
       },
-      { timeoutMs: 40_000 },
+      { timeoutMs: 120_000 },
     ).catch(unmoved);
     if (missing.length === 0) return;
     expect(round, `metrics that have not moved: ${missing.join(', ')}`).toBeLessThan(ROUNDS);

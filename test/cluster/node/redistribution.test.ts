@@ -208,7 +208,7 @@ describe('before the game', () => {
     await net.synced(reference);
     await allStates('not everybody is synced', (state) => state.isFullySynced && state.isHealthy);
     // A sample omits what was stamped after its block, and blocks count whole seconds.
-    await nextSecond(net.clock, AbortSignal.timeout(2000));
+    await nextSecond(net.clock, AbortSignal.timeout(120_000));
     const head = await height();
     // Two rounds after the stake and after the uploads.
     round = Math.floor(head / ROUND_LENGTH) + 4;

@@ -15,7 +15,7 @@ import { type OtlpReceiver, otlpReceiver, type ReceivedSpan } from './otlp-recei
 
 /** A node stores what shares that many bits with it; others forward it. */
 const RADIUS = 2;
-const WAIT = { timeoutMs: 20_000 };
+const WAIT = { timeoutMs: 120_000 };
 const [SERVER, CLIENT] = [2, 3];
 /** From the node that has the chunk to the one that stores it. */
 const PUSH = [

@@ -9,7 +9,7 @@ import { createRpcClient, type RpcClient } from '../../../chain/rpc.ts';
 import { openSending, payee, SENDER } from './sending.ts';
 
 const soon = { timeout: 120_000, interval: 20 };
-const patience = () => AbortSignal.timeout(30_000);
+const patience = () => AbortSignal.timeout(120_000);
 
 let chain: LocalChain;
 let gate: Gate;

@@ -43,7 +43,7 @@ test('a payment is made once, at whichever step its process is killed', async ()
     sending.transactions.start();
     // Payments that the dead process recorded are sent without a request; the others are requested again.
     await expect.poll(() => sending.transactions.pending()).toEqual([]);
-    await sending.pay(n, AbortSignal.timeout(30_000));
+    await sending.pay(n, AbortSignal.timeout(120_000));
     expect([n, await rpc.call('eth_getBalance', payee(n), 'latest')]).toEqual([n, '0x1']);
     // As many transactions as payments: no nonce was lost or used for anything else.
     expect(Number(await rpc.call('eth_getTransactionCount', SENDER, 'latest'))).toBe(n);

@@ -2,7 +2,7 @@
 import { openSending } from './sending.ts';
 
 /** Longer than all of it takes; the test's own deadline is the one that counts. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 const [path = '', endpoint = '', last = '', number = ''] = process.argv.slice(2);
 let steps = 0;

@@ -278,7 +278,7 @@ describe('changes to the cluster from outside the run', () => {
           const { state } = await net.node(2).observe();
           return state === 'crashed' ? { done: true } : { missing: state };
         },
-        { timeoutMs: 10_000 },
+        { timeoutMs: 120_000 },
       );
     });
     const result = await run([unaware]);

@@ -51,7 +51,7 @@ test.each<[string, Readonly<Record<string, string>>, object, string]>([
   await until<true>(
     'no block comes',
     async () => ((await net.chain.height()) > height ? { done: true } : { missing: `block ${height}` }),
-    { timeoutMs: 10_000, clock: net.clock },
+    { timeoutMs: 120_000, clock: net.clock },
   );
 });
 

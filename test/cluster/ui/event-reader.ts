@@ -3,7 +3,7 @@
 import { Model } from '../../../harness/web/live/model.ts';
 import type { Delta, Snapshot } from '../../../harness/web/picture/live.ts';
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 120_000;
 
 export class EventReader implements AsyncDisposable {
   /** Applied so far. */

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
-import { timesOf } from '../times/times.ts';
+import { timesOf } from '../suite/times.ts';
+import type { Report } from '../suite/vitest.ts';
 
-function file(name: string, ms: number, tests: number) {
-  return { name, startTime: 1000, endTime: 1000 + ms, assertionResults: Array.from({ length: tests }) };
+function file(name: string, ms: number, tests: number): Report['testResults'][number] {
+  const test = { fullName: 'works', status: 'passed', failureMessages: [] };
+  const assertionResults = Array.from({ length: tests }, () => test);
+  return { name, startTime: 1000, endTime: 1000 + ms, status: 'passed', message: '', assertionResults };
 }
 
 test('files and folders come slowest first, with their tests, over all reports', () => {

@@ -1,14 +1,5 @@
 /** How long test files took, from the JSON that vitest reports. */
-
-/** What is read of a report: a file's time is that from its first test to the end of its last one. */
-export interface Report {
-  readonly testResults: readonly {
-    readonly name: string;
-    readonly startTime: number;
-    readonly endTime: number;
-    readonly assertionResults: readonly unknown[];
-  }[];
-}
+import type { Report } from './vitest.ts';
 
 /** @param root the repository, with a slash at its end @returns a line for each file and each folder, slowest first */
 export function timesOf(reports: readonly Report[], root: string): string {

@@ -44,7 +44,7 @@ async function failuresOfRun(filters: readonly string[], folder: string, run: nu
 
 async function hunt({ repeat, load, filters }: NonNullable<ReturnType<typeof optionsOf>>): Promise<number> {
   const interrupted = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => interrupted.abort(128 + constants.signals[signal]));
   const folder = mkdtempSync(join(tmpdir(), 'svcnet-suite-'));
   using _ = startLoad(load);

@@ -36,6 +36,7 @@ export function readReport(path: string): Report {
 
 /**
  * @param report where it is written @param output the descriptor that gets what vitest prints
+ * @param signal ends vitest and all that it started; without one they end as the command does
  * @returns vitest's exit code; null when a signal ended it
  */
 export async function runVitest(
@@ -46,8 +47,10 @@ export async function runVitest(
   const vitest = spawn(process.execPath, [VITEST, 'run', ...CONFIG, ...reporters, ...filters], {
     cwd: ROOT,
     stdio: ['ignore', output, output],
+    // A group of its own, because its workers outlive it until their tests end.
+    detached: signal !== undefined,
   });
-  using _ = signal && addAbortListener(signal, () => vitest.kill());
+  using _ = signal && addAbortListener(signal, () => process.kill(-vitest.pid!, 'SIGTERM'));
   const [code] = (await once(vitest, 'exit')) as [number | null];
   return code;
 }

@@ -21,10 +21,10 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     exclude: [...configDefaults.exclude, ...withoutBee],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    // A condition comes when the machine gets to it, however busy.
-    expect: { poll: { timeout: 30_000 } },
+    // They end what hangs, and nothing that is only slow: how long work takes is the machine's affair.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+    expect: { poll: { timeout: 120_000 } },
     // Texts name commands as they are typed: the same ones, however the tests were started.
     env: { npm_lifecycle_event: 'test' },
     pool: 'forks',
@@ -54,10 +54,6 @@ export default defineConfig({
         test: {
           name: 'isolated',
           include: ['test/!(unit)/**/*.test.ts', ...REPLACING_MODULES],
-          // They end what hangs, and nothing that is only slow: how long work takes is the machine's affair.
-          testTimeout: 600_000,
-          hookTimeout: 600_000,
-          expect: { poll: { timeout: 120_000 } },
         },
       },
     ],

@@ -7,6 +7,8 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 
 const PROGRAMS = ['chromium', 'chromium-browser', 'google-chrome'];
 
+const WAIT_MS = 120_000;
+
 /** @throws Error when there is none, as nothing can be tested without it */
 export function startBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath(), args: ['--no-sandbox', ...args] });
@@ -53,6 +55,7 @@ export async function openUrl(
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   const context = await browser.newContext({ viewport: { width: 1000, height: 900 }, ...options });
+  context.setDefaultTimeout(WAIT_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   const requests: string[] = [];

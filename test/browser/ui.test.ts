@@ -22,8 +22,6 @@ import {
 import { syntheticNetwork } from './synthetic-network.ts';
 
 const WIDTHS = [400, 1000, 2000];
-const LIMIT_MS = 300_000;
-const WAIT_MS = 60_000;
 
 let browser: Browser;
 beforeAll(async () => {
@@ -38,7 +36,6 @@ async function served(cluster: UiDeps['cluster']): Promise<Ui> {
 
 async function opened(ui: Ui, width: number, colorScheme: 'light' | 'dark' = 'light'): Promise<OpenPage> {
   const open = await openUrl(browser, ui.url, { viewport: { width, height: 900 }, colorScheme });
-  open.page.setDefaultTimeout(WAIT_MS);
   await open.page.waitForSelector('.connection.live');
   return open;
 }
@@ -72,7 +69,7 @@ async function linesAreDrawn(page: Page): Promise<void> {
     const pixels = await colouredPixels(page);
     return pixels.length >= 4 ? Math.min(...pixels) : 0;
   };
-  await expect.poll(drawn, { timeout: WAIT_MS, interval: 1000 }).toBeGreaterThan(20);
+  await expect.poll(drawn, { interval: 1000 }).toBeGreaterThan(20);
 }
 
 /** The complaints of the page, except those caused by these tests reading its pixels repeatedly. */
@@ -119,7 +116,7 @@ describe.each([
       rmSync(stateDir, { recursive: true, force: true });
     };
   });
-  afterAll(() => end(), LIMIT_MS);
+  afterAll(() => end());
 
   test('is drawn at every width without complaints, and nothing is wider than the window', async () => {
     for (const width of WIDTHS) {
@@ -180,9 +177,7 @@ describe('a made-up network', () => {
     await table.locator('tbody tr').first().waitFor();
     await page.evaluate('window.row = document.querySelector(".chart-table tbody tr")');
     const rows = await table.locator('tbody tr').count();
-    await expect
-      .poll(() => table.locator('tbody tr').count(), { timeout: WAIT_MS, interval: 100 })
-      .toBeGreaterThan(rows);
+    await expect.poll(() => table.locator('tbody tr').count(), { interval: 100 }).toBeGreaterThan(rows);
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Values as a table');
     expect(await page.evaluate('window.row.isConnected')).toBe(true);
     await closed(open);
@@ -199,7 +194,7 @@ describe('a made-up network', () => {
           if (canvas === null || canvas.width === 0) return false;
           return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
         })()`);
-      await expect.poll(moving, { timeout: WAIT_MS, interval: 50 }).toBe(true);
+      await expect.poll(moving, { interval: 50 }).toBe(true);
       expect(complaintsOf({ complaints })).toEqual([]);
       await page.context().close();
     }
@@ -226,9 +221,7 @@ describe('a made-up network', () => {
     await open.page.locator('.ring-node[data-name="node-0"]').press('Enter');
     await open.page.waitForSelector('.drawer .log-line');
     expect(await open.page.locator('.log-line').first().textContent()).toBe(hostile);
-    await expect
-      .poll(() => open.page.locator('.drawer .facts').textContent(), { timeout: WAIT_MS })
-      .toContain(hostile);
+    await expect.poll(() => open.page.locator('.drawer .facts').textContent()).toContain(hostile);
     expect(
       await open.page.evaluate('window.hostile ?? document.querySelector("main img, .drawer img")'),
     ).toBeNull();

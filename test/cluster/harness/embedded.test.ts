@@ -229,8 +229,9 @@ describe('nodes held in the background', () => {
     for (const node of ['node-0', 'node-1']) {
       expect((await svcnet('start', node, '--name', 'again')).code).toBe(0);
     }
-    const { stdout } = await svcnet('status', '--name', 'again', '--json');
-    expect(JSON.parse(stdout)).toMatchObject({ problems: [], nodes: [{ peers: 1 }, { peers: 1 }] });
+    const status = async () =>
+      JSON.parse((await svcnet('status', '--name', 'again', '--json')).stdout) as object;
+    await expect.poll(status).toMatchObject({ problems: [], nodes: [{ peers: 1 }, { peers: 1 }] });
     expect((await svcnet('down', '--name', 'again')).code).toBe(0);
   });
 });

@@ -130,7 +130,7 @@ test('a process reports what it costs, under the names that dashboards for Node.
       expect(exposed).toContain('nodejs_eventloop_lag_p99_seconds ');
       return exposed;
     },
-    { timeout: 10_000, interval: 50 },
+    { timeout: 120_000, interval: 50 },
   );
   for (const name of [
     'process_cpu_seconds_total',

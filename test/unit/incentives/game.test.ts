@@ -631,4 +631,4 @@ test('a node that is killed between any two effects plays every round to its end
     expect(lives, 'there is an end to what a round does').toBeLessThan(100);
     if (!died) expect(lives).toBeGreaterThan(15);
   }
-}, 60_000);
+});

@@ -38,7 +38,7 @@ async function untilTaken(workers: WorkerThreads, clock: ManualClock): Promise<v
       await clock.advance(500);
       throw new Error('no thread takes work');
     },
-    { timeout: 30_000, interval: 5 },
+    { timeout: 120_000, interval: 5 },
   );
 }
 
@@ -113,7 +113,7 @@ describe('results', () => {
         expect(await workers.addresses(batch)).toEqual(batch.map((data) => cacAddress(data)));
         expect(warn.mock.calls[0]?.[1]).toBe(FAILED);
       },
-      { timeout: 30_000, interval: 5 },
+      { timeout: 120_000, interval: 5 },
     );
   });
 });

@@ -9,7 +9,7 @@ import { createKademlia, type Kademlia } from '../../../node/topology/kademlia.t
 import { FULL_NODE, type MemoryNode, memoryRecords, NETWORK_ID, startedNodes } from '../p2p/memory-nodes.ts';
 
 /** Real time: hosts in memory need some, and a busy machine more. */
-const PATIENCE = { timeout: 30_000 };
+const PATIENCE = { timeout: 120_000 };
 
 function tableOf(node: MemoryNode, bootnodes: readonly string[]): Kademlia {
   const env = { clock: systemClock(), random: systemRandom(), log: silentLogger() };

@@ -97,7 +97,7 @@ test('a run that was made here, or that is trusted, is repeated', async () => {
   // It goes on to its first run, which the signal ends.
   const begun = () =>
     vi
-      .waitFor(() => expect(existsSync(ran)).toBe(true), { timeout: 30_000 })
+      .waitFor(() => expect(existsSync(ran)).toBe(true), { timeout: 120_000 })
       .finally(() => rmSync(ran, { force: true }));
   await expect(replay({ ...repeated, trust: true })).rejects.toThrow('nothing may start');
   await begun();

@@ -15,7 +15,7 @@ export default defineScenario({
   name: 'balances',
   group: 'economics',
   about:
-    'Uploads and downloads, and checks that what one node is owed is what the other owes, on every link.',
+    'Uploads and downloads, then checks on every link that both ends count the same balance.',
   parameters,
   needs: { nodes: 3, modes: ['light'] },
   // A light node stores nothing, so everything it reads comes from others.

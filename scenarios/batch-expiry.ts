@@ -22,7 +22,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['chain', 'storage'],
   about:
-    'Lets a batch expire: its uploads are refused, its chunks leave the reserves, and those of another batch stay.',
+    'Lets a batch expire, then checks that nodes refuse its stamps and evict its chunks, and keep those of another batch.',
   parameters,
   needs: { nodes: 3, control: true, started: true },
   cluster: { nodes: 4, options: { 'cache-capacity': 0 } },

@@ -30,7 +30,7 @@ export default defineScenario({
   name: 'bounced-cheque',
   group: 'chaos',
   about:
-    'Takes the money out of a chequebook behind its cheques, and checks who is paid, who is told, and who is made whole.',
+    'Empties a chequebook behind its cheques, then checks who is paid, who learns of the bounce and who is compensated.',
   parameters,
   needs: { nodes: 4, control: true },
   cluster: { nodes: 4, credit: 'low' },

@@ -59,7 +59,7 @@ export default defineScenario({
   name: 'byzantine',
   group: 'chaos',
   about:
-    'Puts dishonest nodes among honest ones, and checks that these serve each other, lose nothing and stay well.',
+    'Adds dishonest nodes, then checks that the honest ones serve each other, lose nothing and stay healthy.',
   parameters,
   needs: { nodes: 3, flavours: ['dishonest'], started: true },
   cluster: {

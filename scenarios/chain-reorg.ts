@@ -24,7 +24,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['chain'],
   about:
-    'Replaces the last blocks under load: every node tells the same batches afterwards, which are those of the chain.',
+    'Replaces the last blocks under load, then checks that every node lists the batches of the new chain.',
   parameters,
   needs: { nodes: 3, control: true, started: true },
   cluster: { nodes: 4 },

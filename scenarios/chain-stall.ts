@@ -24,7 +24,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['chain'],
   about:
-    'Stops the blocks under load: chunks go on, a purchase waits, and all of it completes once blocks come again.',
+    'Stops block production under load, then checks that chunks still move and that a pending purchase completes afterwards.',
   parameters,
   needs: { nodes: 3, control: true, started: true },
   cluster: { nodes: 4 },

@@ -32,7 +32,7 @@ export default defineScenario({
   name: 'cheques',
   group: 'economics',
   about:
-    'Provokes cheques, checks that they arrive as they were sent, cashes them and finds the money on the chain.',
+    'Runs up debts until nodes send cheques, checks that they arrive unchanged, cashes them and checks balances on the chain.',
   parameters,
   needs: { nodes: 3 },
   cluster: { nodes: 4, credit: 'low' },

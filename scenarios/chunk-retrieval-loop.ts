@@ -26,7 +26,7 @@ interface Counts {
 export default defineScenario({
   name: 'chunk-retrieval-loop',
   group: 'load',
-  about: 'Uploads single chunks, waits until each is synced, and downloads it on a node drawn at random.',
+  about: 'Uploads single chunks, waits until each is synced, and downloads it from a random node.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

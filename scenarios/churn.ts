@@ -45,7 +45,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['kill', 'restart'],
   about:
-    'Lets nodes leave and come back, some with nothing: files stay retrievable, and who comes gets its chunks.',
+    'Stops nodes and brings them back, some with an empty store, then checks that files stay retrievable and reserves refill.',
   parameters,
   needs: { nodes: 4, started: true },
   cluster: { nodes: 8 },

@@ -43,7 +43,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['clock'],
   about:
-    'Sets the clocks of some nodes wrong under load: a small skew harms nobody, a large one nobody else, and all recover.',
+    'Skews the clocks of some nodes under load: a small skew must harm nobody, a large one only those nodes, and all recover.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['clock'] },
   cluster: { nodes: 5, credit: 'network' },

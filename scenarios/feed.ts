@@ -33,7 +33,7 @@ export default defineScenario({
   name: 'feed',
   group: 'functional',
   about:
-    'Updates feeds on one node; after each update every other node finds it, by itself and behind the feed manifest.',
+    'Updates feeds on one node, then reads each update on every other node, directly and through the feed manifest.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

@@ -28,7 +28,7 @@ export default defineScenario({
   name: 'file-retrieval',
   group: 'functional',
   about:
-    'Uploads named files and downloads them from another node: bytes, file name and content type are the same.',
+    'Uploads named files, downloads them from another node, and compares bytes, file names and content types.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

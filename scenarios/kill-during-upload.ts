@@ -51,7 +51,7 @@ export default defineScenario({
   group: 'durability',
   tags: ['kill'],
   about:
-    'Kills the uploader, a storer or another node in the middle of uploads: what was acknowledged is there.',
+    'Kills the uploader, a storer or another node during uploads, then checks that no acknowledged chunk is lost.',
   parameters,
   needs: { nodes: 4, started: true, capabilities: ['kill'] },
   cluster: { nodes: 5 },

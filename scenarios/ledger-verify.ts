@@ -30,7 +30,7 @@ export default defineScenario({
   name: 'ledger-verify',
   group: 'durability',
   about:
-    'Looks for every chunk of a ledger: held by a node, replicated in its neighbourhood, and retrievable from outside.',
+    'Checks every chunk of a ledger: a node holds it, its neighbourhood replicates it, and other nodes can retrieve it.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

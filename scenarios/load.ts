@@ -40,7 +40,7 @@ type Context = ScenarioContext<typeof LOAD_PARAMETERS>;
 export default defineScenario({
   name: 'load',
   group: 'load',
-  about: 'Puts a load on the cluster with k6 and looks for everything uploaded: what svcnet load runs.',
+  about: 'Loads the cluster with k6, then checks that every upload is stored. svcnet load runs this.',
   parameters: LOAD_PARAMETERS,
   needs: { nodes: 2, reachable: true },
   cluster: { nodes: 5 },

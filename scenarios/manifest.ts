@@ -71,7 +71,7 @@ export default defineScenario({
   name: 'manifest',
   group: 'functional',
   about:
-    'Uploads a flat collection and websites behind feeds, replaces the websites; every other node serves every path.',
+    'Uploads a collection and websites behind feeds, replaces the websites, and reads every path on every other node.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

@@ -65,7 +65,7 @@ interface Piece {
 export default defineScenario({
   name: 'mixed',
   group: 'functional',
-  about: 'Uploads on our own node and on a Bee, and reads everything back from every node of the other kind.',
+  about: 'Uploads to our node and to a Bee, then reads everything back from every node of the other kind.',
   parameters,
   needs: { nodes: 2, flavours: ['svc', 'bee'], started: true },
   cluster: { nodes: 4, with: { bee: 2 } },

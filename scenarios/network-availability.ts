@@ -26,7 +26,7 @@ const BITS_MAX = 12;
 export default defineScenario({
   name: 'network-availability',
   group: 'durability',
-  about: 'Uploads a chunk into every neighbourhood, and downloads all of them on another node.',
+  about: 'Uploads a chunk to every neighbourhood, then downloads all of them from another node.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 6, neighbourhoods: ['0', '1'], options: { 'minimum-storage-radius': 1 } },

@@ -18,7 +18,7 @@ export default defineScenario({
   name: 'node-kill',
   group: 'chaos',
   tags: ['kill'],
-  about: 'Kills nodes drawn at random under load and starts them again: reads go on, and nothing is lost.',
+  about: 'Kills random nodes under load and restarts them, then checks that downloads kept working and nothing is lost.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['kill'] },
   cluster: { nodes: 6 },

@@ -40,7 +40,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['links'],
   about:
-    'Separates the nodes under load and joins them again: each side goes on, and in the end all is in its place.',
+    'Partitions the network under load: each side must keep working, and after the heal every chunk must be where it belongs.',
   parameters,
   needs: { nodes: 4, started: true, capabilities: ['linkFaults'] },
   cluster: { nodes: 6 },

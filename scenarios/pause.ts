@@ -26,7 +26,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['pause'],
   about:
-    'Lets a node stand still under load: the others go on without it, and it takes part again afterwards.',
+    'Pauses a node under load: the others must work without it, and it must catch up afterwards.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['pause'] },
   cluster: { nodes: 5 },

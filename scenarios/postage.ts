@@ -33,7 +33,7 @@ export default defineScenario({
   name: 'postage',
   group: 'economics',
   about:
-    'Buys, tops up, dilutes and fills batches, and checks amounts, lifetimes, prices and who knows of them.',
+    'Buys, tops up, dilutes and fills batches, then checks amounts, lifetimes and prices on every node.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 2 },

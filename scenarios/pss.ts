@@ -22,7 +22,7 @@ export default defineScenario({
   name: 'pss',
   group: 'functional',
   about:
-    'Sends encrypted messages to a node, which hears each once; another key and another topic hear none.',
+    'Sends encrypted messages to a node, which must get each exactly once; other keys and topics must get none.',
   parameters,
   needs: { nodes: 3 },
   cluster: { nodes: 5 },

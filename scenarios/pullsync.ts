@@ -19,7 +19,7 @@ export default defineScenario({
   name: 'pullsync',
   group: 'functional',
   tags: ['sync'],
-  about: 'Uploads chunks and finds each on every neighbour of the node closest to it.',
+  about: 'Uploads chunks, then finds each on every neighbour of the node closest to it.',
   parameters,
   needs: { nodes: 3 },
   cluster: { nodes: 5, light: 1 },

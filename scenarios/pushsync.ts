@@ -26,7 +26,7 @@ export default defineScenario({
   name: 'pushsync',
   group: 'functional',
   tags: ['sync'],
-  about: 'Uploads chunks and finds each on the node closest to it, and on another one of its neighbourhood.',
+  about: 'Uploads chunks, then finds each on the node closest to it and on one more in its neighbourhood.',
   parameters,
   needs: { nodes: 3 },
   cluster: { nodes: 5, light: 1 },

@@ -88,7 +88,7 @@ interface Stage {
 export default defineScenario({
   name: 'radius-growth',
   group: 'durability',
-  about: 'Fills the reserves until the storage radius grows, and reads everything back from every node.',
+  about: 'Fills the reserves until the storage radius grows, then reads everything back from every node.',
   parameters,
   needs: { nodes: 4, started: true },
   cluster: { nodes: 10, options: { 'reserve-capacity': 9000 } },

@@ -34,7 +34,7 @@ export default defineScenario({
   name: 'redistribution-round',
   group: 'economics',
   about:
-    'Stakes, fills the reserves and plays rounds of the storage game: all agree, one wins, and is paid the whole pot.',
+    'Plays rounds of the storage game with staked nodes: all must agree on the sample, and one must win the whole pot.',
   parameters,
   needs: { nodes: 3, control: true, started: true },
   cluster: {

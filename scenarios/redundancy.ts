@@ -52,7 +52,7 @@ export default defineScenario({
   name: 'redundancy',
   group: 'functional',
   about:
-    'Removes a share of the chunks of uploaded files and reads the files on another node, as far as the redundancy level allows.',
+    'Removes as many chunks of uploaded files as their redundancy level allows, then reads the files on another node.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

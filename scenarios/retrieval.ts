@@ -26,7 +26,7 @@ interface Piece {
 export default defineScenario({
   name: 'retrieval',
   group: 'load',
-  about: 'Uploads data of several sizes on one node and downloads it from the others, comparing every byte.',
+  about: 'Uploads data of several sizes to one node, downloads it from the others, and compares every byte.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

@@ -29,7 +29,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['links'],
   about:
-    'Makes all links as slow as those of a city, a continent and the world, then one node: all of it goes on.',
+    'Slows all links to the latency of a city, a continent and the world, then one node’s: everything must still work.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['linkFaults'] },
   cluster: { nodes: 5 },

@@ -53,7 +53,7 @@ export default defineScenario({
   name: 'smoke',
   group: 'functional',
   about:
-    'Buys a batch, uploads a directory and a large file on one node, reads both back from every other node.',
+    'Buys a batch, uploads a directory and a large file to one node, and reads both back from every other node.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

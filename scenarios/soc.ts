@@ -42,7 +42,7 @@ export default defineScenario({
   name: 'soc',
   group: 'functional',
   about:
-    'Uploads single-owner chunks on one node, reads them on every node, is refused a forged one, replaces one.',
+    'Uploads single-owner chunks to one node, reads them on every node, replaces one, and checks that a forged one is refused.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

@@ -44,7 +44,7 @@ export default defineScenario({
   name: 'storm',
   group: 'chaos',
   about:
-    'Uploads, reads, sends messages and pays while faults come and go, then heals and checks everything.',
+    'Uploads, downloads, sends messages and pays while faults come and go, then heals them and checks everything.',
   parameters: STORM_PARAMETERS,
   needs: { nodes: 2 },
   cluster: {
@@ -166,7 +166,7 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
     const begun = cluster.faults.history.slice(began);
     if (faults.length > 0) {
       const seen = { observed: `${begun.length} of ${faults.length}`, expected: 'at least 1' };
-      context.expect('faults are begun', begun.length > 0, seen);
+      context.expect('faults were injected', begun.length > 0, seen);
     }
     const lines = begun
       .filter((fault) => !hadEffect(fault))

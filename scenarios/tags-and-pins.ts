@@ -43,7 +43,7 @@ export default defineScenario({
   name: 'tags-and-pins',
   group: 'functional',
   about:
-    'Follows the counters of an upload, streams chunks, pins content, serves it without the network and brings it back.',
+    'Follows the counters of an upload, streams chunks, pins content, serves it offline and re-uploads it.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 4 },

@@ -40,7 +40,7 @@ interface Piece {
 export default defineScenario({
   name: 'upload-stress',
   group: 'load',
-  about: 'Uploads random files on a share of the nodes at once, and finds every chunk on the network.',
+  about: 'Uploads random files to a share of the nodes at once, then finds every chunk on the network.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

@@ -19,7 +19,7 @@ const parameters = {
 export default defineScenario({
   name: 'upload',
   group: 'load',
-  about: 'Uploads data of several sizes on one node and finds every chunk on the network.',
+  about: 'Uploads data of several sizes to one node, then finds every chunk on the network.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

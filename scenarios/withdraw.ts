@@ -17,7 +17,7 @@ export default defineScenario({
   name: 'withdraw',
   group: 'economics',
   about:
-    'Sends coins and tokens of a node away, moves tokens into its chequebook and back, and counts every unit.',
+    'Withdraws a node’s coins and tokens, moves tokens into its chequebook and back, and accounts for every unit.',
   parameters,
   needs: { nodes: 1, started: true },
   cluster: { nodes: 2, options: { 'withdrawal-addresses-whitelist': [`0x${AWAY}`] } },

@@ -231,6 +231,6 @@ function notes({ definition }: ExportRequest): string[] {
     '',
     'The same seed gives the same keys, overlays, contracts and batches: SVCNET_SEED=7 docker compose up',
     'The keys are test keys that anybody can derive from the seed: never use them on another chain.',
-    'Started again with the same seed it goes on where it was; with another one it begins anew.',
+    'A restart with the same seed continues where it was; another seed starts a new network.',
   ];
 }

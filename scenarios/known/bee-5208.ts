@@ -5,7 +5,7 @@ export default defineScenario({
   name: 'bee-5208',
   group: 'durability',
   about:
-    'Deferred uploads to a neighbourhood whose only node does not answer: what the tag counts as synced is there once the node answers again.',
+    'Makes deferred uploads to a neighbourhood whose only node hangs: what the tag counts as synced must be there once it answers.',
   parameters: SILENT_PARAMETERS,
   needs: { nodes: 4, capabilities: ['pause'] },
   cluster: SILENT_CLUSTER,

@@ -5,7 +5,7 @@ export default defineScenario({
   name: 'bee-5400',
   group: 'durability',
   about:
-    'Uploads chunks to a neighbourhood whose only node does not answer: each is refused, or it is there once the node answers again.',
+    'Uploads chunks to a neighbourhood whose only node hangs: each must be refused, or be there once the node answers again.',
   parameters: SILENT_PARAMETERS,
   needs: { nodes: 4, capabilities: ['pause'] },
   cluster: SILENT_CLUSTER,

@@ -11,7 +11,7 @@ export default defineScenario({
   name: 'bee-5524',
   group: 'functional',
   about:
-    'Uploads a tree whose root names more bytes than its last leaf has, and reads behind their end: the node goes on.',
+    'Uploads a tree whose root claims more bytes than its leaves have, and reads beyond their end: the node must survive.',
   parameters: {},
   needs: { nodes: 1 },
   cluster: { nodes: 1, with: { bee: 1 } },
@@ -44,7 +44,7 @@ function readBehind(context: ScenarioContext, { flavour, nodes: [node] }: Implem
       await node.client.health(signal);
       return undefined;
     });
-    context.expect(`${flavour}: the node goes on after the read`, missing === undefined, {
+    context.expect(`${flavour}: the node survives the read`, missing === undefined, {
       observed: missing ?? answer,
       expected: 'any answer to the read, and a node that runs',
       evidence: `${node.name} ${root}`,

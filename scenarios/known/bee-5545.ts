@@ -13,7 +13,7 @@ const LEVELS = [0, 1] as const;
 export default defineScenario({
   name: 'bee-5545',
   group: 'functional',
-  about: 'Asks for the headers of uploaded data: HEAD says how long it is, as GET does.',
+  about: 'Uploads data with redundancy, then checks that HEAD gives the same length as GET.',
   parameters,
   needs: { nodes: 1 },
   cluster: { nodes: 1, with: { bee: 1 } },

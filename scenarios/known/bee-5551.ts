@@ -11,7 +11,7 @@ export default defineScenario({
   name: 'bee-5551',
   group: 'functional',
   about:
-    'Uploads encrypted data and asks for its headers: HEAD finds what GET of the same reference delivers.',
+    'Uploads encrypted data, then checks that HEAD finds what GET delivers.',
   parameters,
   needs: { nodes: 1 },
   cluster: { nodes: 1, with: { bee: 1 } },

@@ -11,7 +11,7 @@ const TTL_MS = 25 * 3_600_000;
 export default defineScenario({
   name: 'bee-depth-48',
   group: 'functional',
-  about: 'Buys a batch of depth 48, and uploads with it: the first stamp is issued.',
+  about: 'Buys a batch of depth 48, then checks that it stamps the first upload.',
   parameters: {},
   needs: { nodes: 1 },
   cluster: { nodes: 1, with: { bee: 1 } },

@@ -14,7 +14,7 @@ export default defineScenario({
   name: 'bee-depth-64',
   group: 'functional',
   about:
-    'Buys a batch of depth 64, which anyone can do on a chain: every node that follows it goes on. Bees of this chain never start again.',
+    'Buys a batch of depth 64, as anyone can: every node on the chain must survive. Bees of this chain never start again.',
   parameters: {},
   needs: { nodes: 1, started: true },
   cluster: { nodes: 1, with: { bee: 1 } },

@@ -4,7 +4,7 @@ import { type Implementation, implementations } from '../steps/known.ts';
 export default defineScenario({
   name: 'bee-handshake',
   group: 'chaos',
-  about: 'A peer introduces itself without a record: the node refuses it, and goes on.',
+  about: 'Introduces a peer without an address record: the node must refuse it and survive.',
   parameters: {},
   needs: { nodes: 1 },
   cluster: { nodes: 1, with: { bee: 1 } },

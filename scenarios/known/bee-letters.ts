@@ -9,7 +9,7 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyzabcdefghijklmnopq';
 export default defineScenario({
   name: 'bee-letters',
   group: 'functional',
-  about: 'Posts 43 letters as a chunk, and reads it as data: every request is answered.',
+  about: 'Posts 43 letters as a chunk, then checks that reading it as data gets an answer.',
   parameters: {},
   needs: { nodes: 1 },
   cluster: { nodes: 1, with: { bee: 1 } },

@@ -1,4 +1,4 @@
-/** Links between containers, made bad by a proxy that is a container too. Needs Docker. */
+/** Links between containers, slowed and cut by a proxy that is a container too. Needs Docker. */
 
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';

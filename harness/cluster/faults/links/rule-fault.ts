@@ -35,7 +35,7 @@ function linksOf(context: FaultContext): LinkControl {
   const { driver } = context;
   const links = driver.can.linkFaults?.links(context.linkProxy());
   if (links !== undefined) return links;
-  throw new HarnessError('FAULT_REFUSED', `the ${driver.name} driver has no links that can be made bad`);
+  throw new HarnessError('FAULT_REFUSED', `links of the ${driver.name} driver cannot fail`);
 }
 
 /** Names of nodes, with `all` expanded. */

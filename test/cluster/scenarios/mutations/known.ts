@@ -52,7 +52,7 @@ export const KNOWN: readonly Mutation[] = [
     /svc: reading it as data is answered/,
     /svc: reading it as a website is answered/,
   ],
-  ['known/bee-5524', {}, fails(NodeClient.prototype, 'health', gone), /svc: the node goes on after the read/],
+  ['known/bee-5524', {}, fails(NodeClient.prototype, 'health', gone), /svc: the node survives the read/],
   [
     'known/bee-depth-48',
     {},

@@ -123,7 +123,7 @@ const SLOW = { ...CALM, faults: 'slow', 'fault-every': '300ms', 'fault-for': '50
 export const STORMS: readonly Mutation[] = [
   ['storm', CALM, oneTokenMore, /money is neither made nor lost/],
   ['storm', CALM, nothingIsTaken, /nodes take uploads/],
-  ['storm', SLOW, history(() => []), /faults are begun/],
+  ['storm', SLOW, history(() => []), /faults were injected/],
   [
     'storm',
     SLOW,

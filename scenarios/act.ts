@@ -117,7 +117,7 @@ function publish(context: Context, { node, key }: Person, history: string | unde
     const told = uploaded.history ?? '';
     const right = history === undefined ? /^[0-9a-f]{64}$/.test(told) : told === history;
     const expected = history ?? 'an address';
-    context.expect('the answer tells the history', right, { observed: told, expected });
+    context.expect('the answer gives the history', right, { observed: told, expected });
     const { chunks } = await expectBytes(data);
     await ledgerDirect(context, node, {
       kind: 'file',

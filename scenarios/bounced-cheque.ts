@@ -136,7 +136,7 @@ function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], le
       const expected = { lastPayout: paid, bounced: paid < due };
       const holds =
         seen.result?.lastPayout === expected.lastPayout && seen.result.bounced === expected.bounced;
-      context.expect(`${beneficiary.name} is paid what is left, and told if that is not all`, holds, {
+      context.expect(`${beneficiary.name} is paid what is left, and learns if that is not all`, holds, {
         observed: written(seen),
         expected: `${paid}, bounced ${expected.bounced}`,
       });

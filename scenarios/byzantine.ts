@@ -284,6 +284,6 @@ function stayedWell(
         expected: `at most ${formatBytes(most)}`,
       });
     }
-    progress.detail(`${plural(honest.length, 'honest node')} looked at`);
+    progress.detail(`${plural(honest.length, 'honest node')} checked`);
   });
 }

@@ -6,11 +6,11 @@ import { batchOf, inTime, ledgerDirect, verifyLedger, workingNodes } from './ste
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  tolerated: parameter('list', ['1s', '-1s'], 'skews with which every node must go on'),
+  tolerated: parameter('list', ['1s', '-1s'], 'skews that every node must tolerate'),
   refused: parameter(
     'list',
     ['30s', '-30s', '5m', '-5m', '1h', '-1h'],
-    'skews with which all other nodes must go on',
+    'skews that all other nodes must tolerate',
   ),
   drift: parameter('integer', 500, 'parts per million that the clocks are too fast meanwhile'),
   share: parameter('number', 0, 'share of the full nodes whose clocks are wrong; at least one node', {

@@ -100,11 +100,11 @@ async function readBack(
     observed: part ?? 'equal bytes',
     expected: `${data.length} bytes`,
   });
-  context.expect(`${reader.name} tells the name of ${name}`, seen.filename === name, {
+  context.expect(`${reader.name} returns the name of ${name}`, seen.filename === name, {
     observed: seen.filename,
     expected: name,
   });
-  context.expect(`${reader.name} tells the content type of ${name}`, seen.contentType === CONTENT_TYPE, {
+  context.expect(`${reader.name} returns the content type of ${name}`, seen.contentType === CONTENT_TYPE, {
     observed: seen.contentType,
     expected: CONTENT_TYPE,
   });

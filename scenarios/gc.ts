@@ -14,7 +14,7 @@ const parameters = {
   chunks: parameter('integer', 300, 'chunks uploaded: more than one reserve holds, fewer than two', {
     min: 1,
   }),
-  within: parameter('duration', 60_000, 'time until the nodes have let go of what is not theirs', {
+  within: parameter('duration', 60_000, 'time until the nodes have evicted the chunks outside their radius', {
     allowance: true,
   }),
 };
@@ -92,7 +92,7 @@ function settled(
   full: readonly ClusterNode[],
   chunks: readonly FreshChunk[],
 ): Promise<void> {
-  return context.step('let go', async (progress) => {
+  return context.step('evict', async (progress) => {
     let radii: number[] = [];
     let released = 0;
     const probe = async (signal: AbortSignal) => {
@@ -110,7 +110,7 @@ function settled(
         }
       }
       if (astray.length > 0) return `${astray.length} chunks: ${astray[0]}`;
-      return released > 0 ? undefined : 'no node has let go of a chunk';
+      return released > 0 ? undefined : 'no node has evicted a chunk';
     };
     const limits = { ...context, timeoutMs: context.parameters.within };
     const missing = await inTime('the reserves have settled', probe, limits);
@@ -119,10 +119,10 @@ function settled(
       expected: 'above 0',
     });
     context.expect('nodes drop chunks outside their radius and none inside it', missing === undefined, {
-      observed: missing ?? `${released} let go`,
+      observed: missing ?? `${released} evicted`,
       expected: 'every chunk on each node whose radius takes it in, and some on no other',
     });
-    context.figure({ name: 'let go', value: released, unit: 'chunks' });
+    context.figure({ name: 'evicted', value: released, unit: 'chunks' });
     progress.detail(`${grouped(released)} chunks, radii ${radii.join(', ')}`);
   });
 }

@@ -12,7 +12,7 @@ const parameters = {
   split: parameter('text', 'halves', 'how the nodes are separated', { oneOf: SPLITS }),
   hold: parameter('duration', 60_000, 'how long they are separated'),
   baseline: parameter('duration', 5000, 'how long there is load before'),
-  'deadline-heal': parameter('duration', 60_000, 'time until all links are there again', { allowance: true }),
+  'deadline-heal': parameter('duration', 60_000, 'time until all links are back', { allowance: true }),
   'min-served': parameter(
     'number',
     0.95,

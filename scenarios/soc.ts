@@ -121,7 +121,7 @@ async function readBack(
     observed: part ?? 'equal bytes',
     expected: `${payload.length} bytes`,
   });
-  context.expect(`${node.name} tells its signature`, seen.signature === toHex(signature), {
+  context.expect(`${node.name} returns its signature`, seen.signature === toHex(signature), {
     observed: seen.signature,
     expected: toHex(signature),
   });

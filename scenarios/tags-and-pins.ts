@@ -86,7 +86,7 @@ function followTag(context: Context, node: ClusterNode): Promise<Stored> {
       return isComplete(seen) ? undefined : written(seen);
     };
     const missing = await inTime('every chunk is synced', probe, { ...context, timeoutMs: SYNCED_WITHIN_MS });
-    context.expect('every chunk is synced or was seen before in the end', missing === undefined, {
+    context.expect('every chunk ends as synced or seen', missing === undefined, {
       observed: missing ?? written(last),
       expected: 'synced + seen = split',
     });
@@ -254,7 +254,7 @@ function pin(context: Context, node: ClusterNode, { reference, data }: Stored): 
     });
     const seen = await node.pins.check(reference, signal);
     const isWhole = seen.total > 0 && seen.missing === 0 && seen.invalid === 0;
-    context.expect('every chunk of pinned content is there and right', isWhole, {
+    context.expect('every chunk of pinned content is stored and valid', isWhole, {
       observed: seen,
       expected: { missing: 0, invalid: 0 },
     });

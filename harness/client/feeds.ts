@@ -129,7 +129,7 @@ export class FeedsClient {
         path: request.path,
         status: 200,
       } as const;
-      throw new ClientError('the answer tells no index', about);
+      throw new ClientError('the answer has no index', about);
     }
     return { data: await answer.bytes(), signature: header('soc-signature'), index, next };
   }

@@ -98,7 +98,7 @@ async function begin(request: FaultRequest, flags: ClusterFlags, context: Comman
       // An interrupted process has only a few seconds.
       () =>
         context.note(
-          `undoing what has begun; should this end before, run svcnet heal --name ${cluster.name}\n`,
+          `healing the faults; if this ends early, run svcnet heal --name ${cluster.name}\n`,
         ),
       { once: true },
     );

@@ -57,7 +57,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   }
   if (known) {
     await forgetPeers(network.nodes.map(({ name }) => join(folder, name)));
-    return `goes on with ${summary}`;
+    return `continues with ${summary}`;
   }
   write(join(ofChain, CHAIN_FILE), network.chain);
   write(join(ofChain, 'env'), envText(network));

@@ -167,10 +167,10 @@ function declare(registry: Registry) {
   const counter = (name: string, help: string, labelNames: string[] = []) =>
     new Counter({ name: `testbed_${name}`, help, labelNames, registers });
   return {
-    scenario: gauge('scenario_info', 'Scenarios that have begun; always 1.', ['name', 'seed']),
+    scenario: gauge('scenario_info', 'Scenarios that have started; always 1.', ['name', 'seed']),
     result: gauge('scenario_result', 'Result of a scenario: 1 passed, 0 did not pass.', ['name']),
     phase: gauge('phase_seconds', 'Duration of a step of a scenario.', ['scenario', 'phase']),
-    assertions: counter('assertion_total', 'Conditions looked at.', ['result']),
+    assertions: counter('assertion_total', 'Conditions checked.', ['result']),
     operations: counter('op_total', 'Operations by result and class of the error.', [
       'op',
       'result',

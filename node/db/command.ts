@@ -104,7 +104,7 @@ async function compact({ path, progress, print }: DbWorld): Promise<boolean> {
 }
 
 function lineOf({ kind, checked, wrong, names }: Finding): string {
-  const head = `${kind}: ${checked} looked at, ${wrong} wrong`;
+  const head = `${kind}: ${checked} checked, ${wrong} wrong`;
   return wrong === 0 ? head : `${head}: ${firstOf(names, wrong)}`;
 }
 

@@ -32,7 +32,7 @@ function compareHeaders(context: Context, { flavour, nodes: [node] }: Implementa
       const answer = await plainRequest(node, `/bytes/${reference}`, { method: 'HEAD', signal });
       const length = 'broken' in answer ? answer.broken : answer.headers['content-length'];
       context.expect(
-        `${flavour}: HEAD of data at redundancy level ${redundancyLevel} tells its length`,
+        `${flavour}: HEAD of data at redundancy level ${redundancyLevel} returns its length`,
         length === String(given.size),
         {
           observed: length ?? 'no content-length',

@@ -29,7 +29,7 @@ export function startDeadline({ clock, timeoutMs, onProgress }: StartContext): S
     controller.abort(
       new HarnessError(
         'START_TIMEOUT',
-        `the cluster has not started within ${formatMs(limitMs)}: ${steps.length === 0 ? 'nothing has begun yet' : steps.join('; ')}`,
+        `the cluster has not started within ${formatMs(limitMs)}: ${steps.length === 0 ? 'nothing has started yet' : steps.join('; ')}`,
         { hint: 'Give it more time with --timeout, or start fewer nodes.' },
       ),
     );

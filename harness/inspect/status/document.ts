@@ -91,7 +91,7 @@ export function statusDocument({
       ...nodes.flatMap(unreachable),
       ...nodeStatuses.flatMap(({ name, backlog }) =>
         backlog?.disk?.full === true
-          ? [`${name} has no space left on its disk and stores nothing; make room, then it goes on by itself`]
+          ? [`${name} has no space left on its disk and stores nothing; free space, and it resumes by itself`]
           : [],
       ),
       ...nodes.flatMap(displacement),

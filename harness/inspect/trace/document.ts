@@ -227,7 +227,7 @@ function notesOn(witnesses: readonly Witness[]): string[] {
     ...(foreign.length === 0
       ? []
       : [
-          `${named(foreign)} ${foreign.length === 1 ? 'tells' : 'tell'} nothing of the route of a chunk, only whether the local store holds it`,
+          `${named(foreign)} ${foreign.length === 1 ? 'reports' : 'report'} nothing of a chunk's route, only whether the local store holds it`,
         ]),
     ...lossy.map(
       ({ node, ring }) =>

@@ -99,7 +99,7 @@ function routeLines(route: Route, page: TextStyle): string[] {
     ...route.requests.map((hop) => hopLines(hop, '')),
   ].toSorted((a, b) => (a[0]?.at ?? 0) - (b[0]?.at ?? 0));
   const lines = sections.flat();
-  if (lines.length === 0) return labelled('route', 'no node tells of it', page);
+  if (lines.length === 0) return labelled('route', 'no node reports it', page);
   const begin = Math.min(...lines.map(({ at }) => at));
   const textWidth = Math.max(
     TEXT_WIDTH_MIN,
@@ -183,7 +183,7 @@ function hopText(hop: Hop): string {
     case 'not-delivered':
       return `${node} ✖ did not get it${from === undefined ? '' : ` for ${from}`}${why}${credit}`;
     case 'silent':
-      return `${node} got it${sender} and tells nothing; what others tell of it:`;
+      return `${node} got it${sender} and reports nothing; others report:`;
     default:
       return `${node} has it under way${sender}${credit}`;
   }
@@ -202,7 +202,7 @@ function attemptLines(
     outcome === 'failed'
       ? `✖ failed${why}`
       : outcome === 'done'
-        ? 'answered, and tells no more'
+        ? 'answered, and reports no more'
         : 'has not answered';
   const line: Line = { at, ms, bad: outcome === 'failed', text: `${branch}${number} ${peer} ${outcomeText}` };
   return hop === undefined ? [line] : [line, ...hopLines(hop, `${lead}   `, `${lead}└─ `)];

@@ -35,16 +35,16 @@ export const STORM_PARAMETERS = {
   chunks: parameter(
     'integer',
     0,
-    'chunks after which only reads go on; 0: as many as the reserves hold, and some room',
+    'chunks after which the storm only reads; 0: as many as the reserves hold, and some room',
   ),
   sample: parameter('integer', 1000, 'chunks that are looked for on each node that should have them'),
-  memory: parameter('size', 256 * 2 ** 20, 'memory that a node may use more in the end than at the start', {
+  memory: parameter('size', 256 * 2 ** 20, 'memory by which a node may grow between start and end', {
     allowance: true,
   }),
   handles: parameter(
     'integer',
     200,
-    'files and sockets that a node may hold more in the end than at the start',
+    'files and sockets that a node may hold more at the end than at the start',
     { allowance: true },
   ),
   schedule: parameter(

@@ -227,7 +227,7 @@ test('for a chunk that no node ever had, the nodes that should have it are known
   expect(chunks[0]?.belongs.map(({ holds }) => holds)).toEqual([false, false, false]);
   const { stdout } = await svcnet('trace', address, '--name', 'traced');
   expect(stdout).toContain('held by     nobody');
-  expect(stdout).toContain('no node tells of it');
+  expect(stdout).toContain('no node reports it');
 });
 
 test('a failed search shows the nodes asked', async () => {
@@ -293,7 +293,7 @@ test('without events the location of the chunk is shown, and how to get more', a
   const { code, stdout } = await svcnet('trace', reference, '--name', 'plain');
   expect(code).toBe(0);
   expect(stdout).toMatch(/held by .*node-1/);
-  expect(stdout).toContain('no node tells of it');
+  expect(stdout).toContain('no node reports it');
   expect(stdout).toContain('svcnet up --trace');
   const { stdout: json } = await svcnet('trace', reference, '--name', 'plain', '--json');
   expect((JSON.parse(json) as TraceDocument).nodes.map(({ events }) => events)).toEqual([

@@ -37,7 +37,7 @@ test('check, compact, export and import need no password, and import with one ma
   const [a, b, archive] = [join(folder, 'a'), join(folder, 'b'), join(folder, 'chunks.tar')];
   expect(await db('check', '--data-dir', a)).toMatchObject({
     code: 0,
-    output: expect.stringMatching(/^slots: 1 looked at, 0 wrong\n[^]*the store is whole\n$/m),
+    output: expect.stringMatching(/^slots: 1 checked, 0 wrong\n[^]*the store is whole\n$/m),
   });
   expect(await db('compact', '--data-dir', a)).toMatchObject({
     code: 0,
@@ -77,7 +77,7 @@ test('a damaged store gives exit code 1 and names the chunk', async () => {
   const { code, output } = await db('check', '--data-dir', join(folder, 'a'));
   expect(code).toBe(1);
   expect(output).toContain(
-    `slots: 1 looked at, 1 wrong: ${Buffer.from(chunk.address).toString('hex')}: slot 0`,
+    `slots: 1 checked, 1 wrong: ${Buffer.from(chunk.address).toString('hex')}: slot 0`,
   );
   expect(output).toContain('the store is damaged: 1 faults\n');
 });

@@ -33,7 +33,7 @@ export const KNOWN: readonly Mutation[] = [
     'known/bee-5545',
     { size: '5000' },
     plainAnswer(200),
-    /svc: HEAD of data at redundancy level [01] tells its length/,
+    /svc: HEAD of data at redundancy level [01] returns its length/,
   ],
   [
     'known/bee-5551',
@@ -63,7 +63,7 @@ export const KNOWN: readonly Mutation[] = [
     'known/bee-depth-64',
     {},
     all(impatience, fails(NodeClient.prototype, 'chainState', gone)),
-    /svc: the node goes on with a batch of depth 64 on the chain/,
+    /svc: the node survives a batch of depth 64 on the chain/,
   ],
   [
     'known/bee-5400',

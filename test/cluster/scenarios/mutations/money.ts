@@ -237,7 +237,7 @@ export const MONEY: readonly Mutation[] = [
       fails(Cluster.prototype, 'synced', late),
       neverBounced,
     ),
-    /node-\d is paid what is left, and told if that is not all/,
+    /node-\d is paid what is left, and learns if that is not all/,
     /the contract agrees on the payment to/,
     /the chain shows the bounced cheque/,
     /no peer accepts another of its cheques/,

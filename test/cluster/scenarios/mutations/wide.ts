@@ -209,7 +209,7 @@ export const WIDE: readonly Mutation[] = [
   ['long-availability', { size: '5000', 'retry-count': '1' }, noDownload, /content is available/],
   ['network-availability', {}, noUpload, /every neighbourhood takes a chunk/],
   ['ledger-verify', { size: '5000', within: '300ms' }, noDownload, /every chunk can be retrieved/],
-  ['file-retrieval', { size: '5000' }, otherContent, /serves .* \(/, /tells the name of/, /content type of/],
+  ['file-retrieval', { size: '5000' }, otherContent, /serves .* \(/, /returns the name of/, /content type of/],
   ['feed', { updates: '1', versions: 'v1' }, otherContent, /serves update .* behind the/],
   ['manifest', { files: '1', versions: 'v1' }, anyPath, /answers a wrong path of/],
   ['redundancy', { levels: '1', encrypt: 'false' }, otherContent, /recovers/, /tells that .{8} is lost/],
@@ -228,7 +228,7 @@ export const WIDE: readonly Mutation[] = [
     { count: '1' },
     otherSoc,
     /serves the content of/,
-    /tells its signature/,
+    /returns its signature/,
     /serves the chunk .* itself/,
   ],
   [

@@ -159,7 +159,7 @@ test('volumes of the same network are left as they are, except one that was empt
   const content = readFileSync(key, 'utf8');
   rmSync(join(folder, 'node-1'), { recursive: true });
   mkdirSync(join(folder, 'node-1'));
-  expect(await prepare({ ...environment, SVCNET_FOLDER: folder })).toMatch(/^goes on with 2 nodes/);
+  expect(await prepare({ ...environment, SVCNET_FOLDER: folder })).toMatch(/^continues with 2 nodes/);
   expect(readFileSync(key, 'utf8')).toBe(content);
   expect(readFileSync(state, 'utf8')).toBe('blocks');
   expect(await prepare({ ...environment, SVCNET_SEED: '43', SVCNET_FOLDER: folder })).toMatch(

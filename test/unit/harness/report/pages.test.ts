@@ -187,7 +187,7 @@ describe('failures', () => {
       runOf([scenarioOf({ result: 'error', error: 'no answer\nat there' })]),
     );
     expect(failure).toMatchObject({
-      title: 'The scenario could not go on',
+      title: 'The scenario could not continue',
       observed: 'no answer',
       evidence: 'at there',
     });

@@ -131,7 +131,7 @@ test('a node that answers nothing is reported in one line', () => {
 test('a node whose disk is full is a problem', () => {
   const backlog = { value: { reserve: { leftovers: [] }, uploads: [], disk: { full: true } } as never };
   expect(documentOf([node(0, { replies: replies({ backlog }) }), node(1)]).problems).toEqual([
-    'node-0 has no space left on its disk and stores nothing; make room, then it goes on by itself',
+    'node-0 has no space left on its disk and stores nothing; free space, and it resumes by itself',
   ]);
 });
 

@@ -14,8 +14,7 @@ type Context = ScenarioContext<typeof parameters>;
 export default defineScenario({
   name: 'balances',
   group: 'economics',
-  about:
-    'Uploads and downloads, then checks on every link that both ends count the same balance.',
+  about: 'Uploads and downloads, then checks on every link that both ends count the same balance.',
   parameters,
   needs: { nodes: 3, modes: ['light'] },
   // A light node stores nothing, so everything it reads comes from others.

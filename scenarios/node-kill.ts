@@ -18,7 +18,8 @@ export default defineScenario({
   name: 'node-kill',
   group: 'chaos',
   tags: ['kill'],
-  about: 'Kills random nodes under load and restarts them, then checks that downloads kept working and nothing is lost.',
+  about:
+    'Kills random nodes under load and restarts them, then checks that downloads kept working and nothing is lost.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['kill'] },
   cluster: { nodes: 6 },

@@ -25,8 +25,7 @@ export default defineScenario({
   name: 'pause',
   group: 'chaos',
   tags: ['pause'],
-  about:
-    'Pauses a node under load: the others must work without it, and it must catch up afterwards.',
+  about: 'Pauses a node under load: the others must work without it, and it must catch up afterwards.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['pause'] },
   cluster: { nodes: 5 },

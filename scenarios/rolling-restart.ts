@@ -27,7 +27,8 @@ export default defineScenario({
   name: 'rolling-restart',
   group: 'durability',
   tags: ['restart'],
-  about: 'Restarts the nodes one by one under load, then checks that requests to the others succeeded and nothing is lost.',
+  about:
+    'Restarts the nodes one by one under load, then checks that requests to the others succeeded and nothing is lost.',
   parameters,
   needs: { nodes: 3, started: true },
   cluster: { nodes: 5 },

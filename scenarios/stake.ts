@@ -13,7 +13,8 @@ type Context = ScenarioContext<typeof parameters>;
 export default defineScenario({
   name: 'stake',
   group: 'economics',
-  about: 'Stakes, adds to the stake, withdraws the surplus, and recovers the whole stake from a paused contract.',
+  about:
+    'Stakes, adds to the stake, withdraws the surplus, and recovers the whole stake from a paused contract.',
   parameters,
   needs: { nodes: 1, control: true },
   cluster: { nodes: 1 },

@@ -96,10 +96,7 @@ async function begin(request: FaultRequest, flags: ClusterFlags, context: Comman
     context.signal.addEventListener(
       'abort',
       // An interrupted process has only a few seconds.
-      () =>
-        context.note(
-          `healing the faults; if this ends early, run svcnet heal --name ${cluster.name}\n`,
-        ),
+      () => context.note(`healing the faults; if this ends early, run svcnet heal --name ${cluster.name}\n`),
       { once: true },
     );
     const begun = await cluster.faults.begin(request, { signal: context.signal });

@@ -91,7 +91,9 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
     scenario: name,
     origin,
     title:
-      scenario.incidents === undefined ? 'The scenario could not continue' : 'A member of the cluster was lost',
+      scenario.incidents === undefined
+        ? 'The scenario could not continue'
+        : 'A member of the cluster was lost',
     observed: excerpt(first),
     ...(rest.length === 0 ? {} : { evidence: excerpt(rest.join('\n')) }),
     at,

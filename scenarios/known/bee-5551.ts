@@ -10,8 +10,7 @@ type Context = ScenarioContext<typeof parameters>;
 export default defineScenario({
   name: 'bee-5551',
   group: 'functional',
-  about:
-    'Uploads encrypted data, then checks that HEAD finds what GET delivers.',
+  about: 'Uploads encrypted data, then checks that HEAD finds what GET delivers.',
   parameters,
   needs: { nodes: 1 },
   cluster: { nodes: 1, with: { bee: 1 } },

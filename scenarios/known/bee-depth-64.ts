@@ -53,13 +53,9 @@ function readsOn(
       });
     const limits = { ...context, timeoutMs: READS_ON_WITHIN_MS };
     const missing = await inTime(`${node.name} reads on`, read, limits);
-    context.expect(
-      `${flavour}: the node survives a batch of depth 64 on the chain`,
-      missing === undefined,
-      {
-        observed: missing ?? `block ${target} and later ones`,
-        expected: `block ${target} read, ${BLOCKS} after the purchase`,
-      },
-    );
+    context.expect(`${flavour}: the node survives a batch of depth 64 on the chain`, missing === undefined, {
+      observed: missing ?? `block ${target} and later ones`,
+      expected: `block ${target} read, ${BLOCKS} after the purchase`,
+    });
   });
 }

@@ -32,7 +32,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['disk'],
   about:
-    'Fills the disk of a node under load: it must refuse new data, serve what it has, and recover by itself.',
+    'Fills the disk of a node, while it runs and before it starts: it must refuse new data, serve what it has, and recover by itself.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['disk', 'kill'] },
   cluster: { nodes: 4 },

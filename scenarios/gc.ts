@@ -28,7 +28,7 @@ export default defineScenario({
   group: 'functional',
   tags: ['storage'],
   about:
-    'Fills the reserves until the radius grows, then checks that nodes evict the chunks outside it, and no pinned ones.',
+    'Fills the reserves until the radius grows, then checks that nodes evict only chunks outside it, and no pinned ones.',
   parameters,
   needs: { nodes: 4, started: true },
   cluster: {

@@ -32,7 +32,8 @@ const PAYLOAD_SIZE = 32;
 export default defineScenario({
   name: 'postage',
   group: 'economics',
-  about: 'Buys, tops up, dilutes and fills batches, then checks amounts, lifetimes and prices on every node.',
+  about:
+    'Buys, tops up, dilutes and fills batches, then checks amounts, lifetimes, prices and which nodes know them.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 2 },

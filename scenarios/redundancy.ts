@@ -52,7 +52,7 @@ export default defineScenario({
   name: 'redundancy',
   group: 'functional',
   about:
-    'Removes as many chunks of uploaded files as their redundancy level allows, then reads the files on another node.',
+    'Removes a share of the chunks of uploaded files, then reads the files elsewhere as far as their redundancy level allows.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

@@ -22,7 +22,7 @@ export default defineScenario({
   name: 'settlements',
   group: 'economics',
   about:
-    'Runs up debts at the public network’s thresholds, then checks that they are settled in time and never exceed them.',
+    'Runs up debts at the public network’s thresholds, then checks that they are settled, and that they stay within them.',
   parameters,
   needs: { nodes: 3 },
   cluster: { nodes: 4, credit: 'network' },

@@ -61,7 +61,7 @@ async function mined(count: number, what: string): Promise<void> {
 }
 
 function inPool(count: number, what: string): Promise<true> {
-  return eventually(`not everybody sent: ${what}`, async () => {
+  return eventually(`not every node sent: ${what}`, async () => {
     const { pending } = await net.chain.call<{ pending: string }>('txpool_status');
     return Number(pending) === count ? undefined : `${Number(pending)} transactions in the pool`;
   });
@@ -108,7 +108,7 @@ async function revealed(count: number): Promise<Map<string, string>> {
 const start = () => round * ROUND_LENGTH;
 
 async function toSample(players = net.nodes): Promise<void> {
-  await allStates('not everybody is selected', (state) => state.lastSelectedRound === round, players);
+  await allStates('not every node is selected', (state) => state.lastSelectedRound === round, players);
   for (const node of players) {
     await eventually(`${node.name} has no sample`, async () => {
       const messages = (await node.logs({ lines: 10_000 }))
@@ -206,7 +206,7 @@ describe('before the game', () => {
   test('reserves are filled, and all nodes are synced and healthy', async () => {
     const { reference } = await net.node(0).bytes.upload(bytesOf('content', CONTENT));
     await net.synced(reference);
-    await allStates('not everybody is synced', (state) => state.isFullySynced && state.isHealthy);
+    await allStates('not every node is synced', (state) => state.isFullySynced && state.isHealthy);
     // A sample omits what was stamped after its block, and blocks count whole seconds.
     await nextSecond(net.clock, AbortSignal.timeout(120_000));
     const head = await height();
@@ -230,7 +230,7 @@ test('a round is played by all nodes, won by one and paid to the last unit', asy
   const rewards = await Promise.all(net.nodes.map(async (node) => (await stateOf(node)).reward));
   await mineTo(start());
   await mined(PLAYERS, 'commit');
-  await allStates('not everybody played', (state) => state.lastPlayedRound === round);
+  await allStates('not every node played', (state) => state.lastPlayedRound === round);
   await mineTo(start() + REVEAL);
   await mined(PLAYERS, 'reveal');
   const hashes = await revealed(PLAYERS);
@@ -264,7 +264,7 @@ test('nodes that are killed in every phase still play the round to its end', asy
   await again(net.node(2));
   await mined(PLAYERS, 'commit');
   await again(net.node(0));
-  await allStates('not everybody played', (state) => state.lastPlayedRound === round);
+  await allStates('not every node played', (state) => state.lastPlayedRound === round);
   await mineTo(start() + REVEAL);
   await inPool(PLAYERS, 'reveal');
   await again(net.node(1));
@@ -347,7 +347,7 @@ test('a node that lacks one chunk reveals another hash, wins nothing and is froz
   const winner = await winnerOf();
   expect(winner).not.toBe(careless);
   // A node looks at its stake once per phase: one that looks only after the claim is frozen a round earlier.
-  await allStates('not everybody has looked at its stake', (state) => state.lastSelectedRound === round + 1);
+  await allStates('not every node has checked its stake', (state) => state.lastSelectedRound === round + 1);
   await net.chain.mine();
 
   round++;

@@ -16,6 +16,7 @@ import { absolute, nodeMetrics } from '../unit/docs/repository.ts';
 import { apiPage } from './api.ts';
 import { commandsPage } from './commands.ts';
 import { errorsPage } from './errors.ts';
+import { faultsPage } from './faults.ts';
 import { code, page, table } from './markdown.ts';
 
 /** @returns file name → text */
@@ -25,6 +26,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['cluster-file.md', clusterFilePage()],
     ['commands.md', await commandsPage()],
     ['errors.md', errorsPage()],
+    ['faults.md', faultsPage()],
     ['metrics.md', await metricsPage()],
     ['node-options.md', nodeOptionsPage()],
     ['scenarios.md', await scenariosPage()],

@@ -129,7 +129,7 @@ export const RPC_LAG = endpointKind<z.infer<typeof lag>>({
 
 export const RPC_FROZEN = endpointKind<z.infer<typeof anyone>>({
   name: 'rpc-frozen',
-  about: "freeze the head of the chain's endpoint while the chain goes on",
+  about: "freeze the head that the chain's endpoint shows, while the chain grows",
   schema: anyone,
   what: () => 'stops the head of the endpoint',
   fault: () => ({ kind: 'frozen' }),

@@ -70,7 +70,7 @@ function diskKind<R extends OneNode>({ fault, ...row }: DiskRow<R>): FaultKind<R
 
 export const DISK_FULL = diskKind<OneNode>({
   name: 'disk-full',
-  about: 'fill the disk of a node: writes fail, reads go on',
+  about: 'fill the disk of a node: writes fail, reads still work',
   schema: oneNode,
   text: ({ node }) => `fills the disk of ${node}`,
   fault: () => ({ layer: 'disk', what: 'full' }),

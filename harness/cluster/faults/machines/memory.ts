@@ -10,7 +10,7 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
   name: 'memory',
   layer: 'memory',
   about:
-    'limit the memory of a container; the system kills what needs more, and it starts again on its data when healed',
+    'limit the memory of a node in a container; the engine kills a node that exceeds it, and it starts again on its data when healed',
   capability: 'memory',
   schema: memory,
   fields: [NODE_FIELD, { field: 'limit', flag: '<limit>', about: 'memory that is left, such as 128MiB' }],

@@ -7,7 +7,7 @@ export const POWER_CUT: FaultKind<OneNode> = {
   name: 'power-cut',
   layer: 'power',
   about:
-    'cut the power of a simulated node in the midst of its work: what its disk has not synced is lost, wholly or in part; it starts again on the rest when healed',
+    'cut the power of a simulated node: its disk loses all or part of what it has not synced; the node starts again on the rest when healed',
   capability: 'power',
   schema: oneNode,
   startsNodes: true,

@@ -29,7 +29,7 @@ nodes:
     #neighbourhoods: "01"
     #batches: [{ depth: 20, ttl: 24h, immutable: true }]
     #resources: { cpus: 1, memory: 512MiB }
-    # docs/faults.md lists them.
+    # docs/reference/faults.md lists them.
     #dishonest: [wrong-data, forged-receipts]
     # Default: SVCNET_BEE_BINARY.
     #binary: ./bee

@@ -193,7 +193,7 @@ function expectSound(context: Context, loads: readonly LoadStep[]): void {
   context.expect('no iteration ends by an exception', count === 0, {
     observed: `${plural(count, 'iteration')} ended by an exception that the script did not catch`,
     expected: '0',
-    ...(first === undefined ? {} : { evidence: `the first: ${first}` }),
+    evidence: first === undefined ? undefined : `the first: ${first}`,
   });
   if (!loads.some(({ markedFailed }) => markedFailed)) return;
   context.expect('the script does not mark the test as failed', false, {

@@ -38,7 +38,7 @@ export default defineScenario({
     using elsewhere = await receiver.messages.listen(`not ${topic}`, signal);
     using strange = await stranger.messages.listen(topic, signal);
     const send = async (text: string, to: ClusterNode, key?: string) => {
-      const options = { batch: batchOf(sender), signal, ...(key === undefined ? {} : { recipient: key }) };
+      const options = { batch: batchOf(sender), signal, recipient: key };
       const work = () => sender.messages.send(topic, [to.overlay.slice(0, 2 * prefix)], text, options);
       await context.measure({ operation: 'send message', node: sender.name }, work, () => text.length);
     };

@@ -228,7 +228,7 @@ function stream(
   node: ClusterNode,
   { chunks, tag }: { chunks: readonly { data: Uint8Array }[]; tag?: number },
 ): Promise<number> {
-  const options = { batch: batchOf(node), signal: context.signal, ...(tag === undefined ? {} : { tag }) };
+  const options = { batch: batchOf(node), signal: context.signal, tag };
   const work = () =>
     node.chunks.stream(
       chunks.map(({ data }) => data),

@@ -7,7 +7,7 @@ export interface ChainRecord extends Whose {
   /** Empty: an attached network without a chain. */
   readonly rpc: string;
   /** Endpoint that mines, funds and sets prices; absent on a chain that svcnet did not start. */
-  readonly control?: string;
+  readonly control?: string | undefined;
   /** Opens the control endpoint, and Anvil's own methods at the JSON-RPC endpoint. */
   readonly token?: string | undefined;
   /** Absolute path of a file with the token. */

@@ -22,7 +22,7 @@ export interface SendOptions {
   /** Default: the batch of the node. */
   readonly batch?: string;
   /** Public key in hex; default: anyone who knows the topic. */
-  readonly recipient?: string;
+  readonly recipient?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

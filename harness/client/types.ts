@@ -269,7 +269,7 @@ export interface UploadOptions {
   /** Default: the batch that the node got when its cluster started. */
   readonly batch?: string;
   /** Number of an existing tag. Default: a new one for a deferred upload. */
-  readonly tag?: number;
+  readonly tag?: number | undefined;
   /** Default: the node's own, which is true. */
   readonly deferred?: boolean;
   readonly pin?: boolean;

@@ -21,7 +21,7 @@ export interface ClusterDocument {
     /** Names and values of its API. */
     readonly dialect: string;
     /** Path of its program, for flavours that need one. */
-    readonly binary?: string;
+    readonly binary?: string | undefined;
     /** URLs. */
     readonly api: string;
     readonly debug: string;
@@ -66,7 +66,7 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
       flavour: node.flavour,
       mode: node.mode,
       dialect: node.dialect,
-      ...(node.binary === undefined ? {} : { binary: node.binary }),
+      binary: node.binary,
       api: node.api,
       debug: node.debug,
       p2p: node.p2p,

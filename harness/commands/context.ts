@@ -20,7 +20,7 @@ export interface CommandContext {
 
 /** Options that all commands on one cluster share. */
 export interface ClusterFlags {
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 /** Prints one JSON document, or lines of text. */

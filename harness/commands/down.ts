@@ -59,7 +59,7 @@ function notRemoved(failures: readonly { readonly name: string; readonly reason:
   const lines = failures.map(({ name, reason: why }) => `cannot remove cluster '${name}': ${messageOf(why)}`);
   return new HarnessError(reason?.code ?? 'PROCESS_FAILED', lines.join('\n'), {
     cause: failures[0]?.reason,
-    ...(reason?.hint === undefined ? {} : { hint: reason.hint }),
+    hint: reason?.hint,
   });
 }
 

@@ -10,7 +10,7 @@ import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
 export interface FaultFlags extends ClusterFlags {
-  readonly json?: boolean;
+  readonly json?: boolean | undefined;
 }
 
 type Work = (flags: FaultFlags, context: CommandContext) => Promise<void>;
@@ -59,8 +59,7 @@ function addKind(program: Command, kind: FaultKind, run: Run): void {
       const [flags] = given.slice(-2) as [Record<string, unknown>];
       const { name, json, ...options } = flags as FaultFlags & Record<string, unknown>;
       const request = { kind: kind.name, ...requestOf(fields, given.slice(0, -2), options) };
-      const about = { ...(name === undefined ? {} : { name }), ...(json === undefined ? {} : { json }) };
-      return run(about, (f, c) => begin(request, f, c));
+      return run({ name, json }, (f, c) => begin(request, f, c));
     });
 }
 

@@ -207,7 +207,7 @@ async function runRecipe(
     stateDir: context.stateDir,
     signal: context.signal,
     ...(isWatched ? { display: new StepDisplay(context.style, context.out) } : {}),
-    ...(scenarios === undefined ? {} : { onScenario: (news) => scenarios.update(news) }),
+    onScenario: scenarios && ((news) => scenarios.update(news)),
   });
   answer(context, result, renderRun(result, context.style).split('\n'));
   return exitCodeOf(result);

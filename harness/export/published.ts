@@ -30,7 +30,7 @@ export function publishedPorts({ chain, nodes, ports }: Definition): PublishedPo
 /** URLs of a network's parts. */
 export interface NetworkUrls {
   readonly name: string;
-  readonly chain: { readonly rpc: string; readonly control?: string };
+  readonly chain: { readonly rpc: string; readonly control?: string | undefined };
   readonly nodes: readonly { readonly api: string; readonly debug: string }[];
 }
 
@@ -45,7 +45,7 @@ export function networkUrls(
     name: nameOf(definition),
     chain: {
       rpc: url(hosts.chain, chain.rpc),
-      ...(hosts.control === undefined ? {} : { control: url(hosts.control, chain.control) }),
+      control: hosts.control && url(hosts.control, chain.control),
     },
     nodes: nodes.map(({ api, debug }, index) => ({
       api: url(hosts.node(index), api),

@@ -40,7 +40,7 @@ export interface SlowOperation extends OperationKey {
   /** When it ended, ms since the epoch. */
   readonly endMs: number;
   /** What it operated on, such as a reference. */
-  readonly subject?: string;
+  readonly subject?: string | undefined;
 }
 
 /** An operation timed elsewhere. Times are ms since the epoch. */
@@ -49,7 +49,7 @@ export interface TimedOperation {
   /** From the intended start, if known. */
   readonly latencyMs: number;
   readonly bytes: number;
-  readonly subject?: string;
+  readonly subject?: string | undefined;
 }
 
 /** An operation that failed. */
@@ -127,7 +127,7 @@ export function createRecorder(
     const least = slowest.at(-1);
     if (slowest.length === SLOWEST_KEPT && least !== undefined && latencyMs <= least.ms) return;
     const { operation, node } = key;
-    const slow = { operation, node, ms: latencyMs, endMs, ...(subject === undefined ? {} : { subject }) };
+    const slow = { operation, node, ms: latencyMs, endMs, subject };
     slowest = [...slowest, slow].toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST_KEPT);
   }
 

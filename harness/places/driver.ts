@@ -225,7 +225,7 @@ export interface Place {
 export interface ChainUrls {
   readonly rpc: string;
   readonly control: string;
-  readonly gate?: string;
+  readonly gate?: string | undefined;
 }
 
 /** Observes the preparation of images, before any container can be created. */
@@ -254,7 +254,7 @@ export interface Driver {
   /** The time of its nodes, where it is not the machine's. */
   readonly clock?: Clock;
   /** Of all that its nodes have sent each other so far, where that repeats: equal runs have equal ones. */
-  readonly digest?: string;
+  readonly digest?: string | undefined;
   /** What its nodes have sent each other last, a line each, where that can be seen; oldest first. */
   readonly lastFrames?: readonly string[];
   readonly can: Capabilities;

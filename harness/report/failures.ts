@@ -28,7 +28,7 @@ export interface Failure {
   readonly title: string;
   readonly expected?: string;
   readonly observed?: string;
-  readonly evidence?: string;
+  readonly evidence?: string | undefined;
   /** Ms since the epoch, where that is known. */
   readonly at?: number | undefined;
   /** Faults and incidents of the scenario up to then, the last ones. */
@@ -77,7 +77,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
     .filter(({ passed }) => !passed)
     .map(({ name: title, expected, observed, evidence, at }): Failure => {
       const more = {
-        ...(evidence === undefined ? {} : { evidence: excerpt(evidence) }),
+        evidence: evidence && excerpt(evidence),
         at,
       };
       const seen = { expected: excerpt(expected), observed: excerpt(observed) };

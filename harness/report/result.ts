@@ -11,7 +11,7 @@ export interface Assertion {
   readonly observed: string;
   readonly expected: string;
   /** Node, peer, chunk, log excerpt: whatever helps find the cause. */
-  readonly evidence?: string;
+  readonly evidence?: string | undefined;
   /** A condition on how fast and how well a load went; nothing is wrong with what was stored. */
   readonly threshold?: true;
   /** When it was checked, ms since the epoch. */
@@ -92,7 +92,7 @@ export interface ScenarioResult {
   /** Subfolder of the report with its logs, ledger and series; absent: the folder of the report itself. */
   readonly folder?: string;
   /** Of all that the nodes of its cluster had sent each other by its end: equal in equal runs of a simulated cluster. */
-  readonly digest?: string;
+  readonly digest?: string | undefined;
   /** Its cluster at the end of the scenario. */
   readonly picture?: NetworkPicture;
 }
@@ -126,7 +126,7 @@ export interface RunResult {
   /** File of that folder with the series of all nodes and of the harness; absent: no cluster was started. */
   readonly series?: string | undefined;
   /** Absent: not known from the series. */
-  readonly costs?: RunCosts;
+  readonly costs?: RunCosts | undefined;
   /** Name of the cluster left running. */
   readonly kept?: string | undefined;
   /** What could not be recorded or drawn, a line each; it changes no verdict. Absent: nothing. */

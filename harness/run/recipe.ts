@@ -93,7 +93,7 @@ export async function writeRecipe(options: RunOptions, lanes?: number): Promise<
     scenarios,
     cluster: attachTo,
     driver: driverNameOf(options),
-    ...(nodes === undefined ? {} : { nodes: withPrograms(nodes) }),
+    nodes: nodes && withPrograms(nodes),
     ownCounts,
     exactNodes,
     lanes,

@@ -145,7 +145,7 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
   const used = metrics.file === undefined ? undefined : await usedIn(options.report, metrics);
   const run: RunResult = {
     ...(await resultOf(options, book)),
-    ...(used === undefined ? {} : { costs: costsOf(results, used) }),
+    costs: used && costsOf(results, used),
     kept,
     ...(metrics.problems.length === 0 ? {} : { problems: metrics.problems }),
   };
@@ -240,7 +240,7 @@ async function runScenario(
     figures,
     parameters,
     ledger: ledger.result(),
-    ...(cluster?.digest === undefined ? {} : { digest: cluster.digest }),
+    digest: cluster?.digest,
     ...(unchecked.size === 0 ? {} : { unchecked: [...unchecked] }),
     ...more,
   });

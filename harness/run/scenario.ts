@@ -193,7 +193,7 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   expect(
     name: string,
     condition: boolean,
-    seen: { observed: unknown; expected: unknown; evidence?: string; threshold?: true },
+    seen: { observed: unknown; expected: unknown; evidence?: string | undefined; threshold?: true },
   ): boolean;
   /**
    * A condition that is looked at again and again until the scenario has ended. When it is false, the scenario ends there

@@ -180,7 +180,7 @@ export function errorAnswer(
   const headers = HEADERS_OF[refused.code];
   return {
     status,
-    ...(headers === undefined ? {} : { headers }),
+    headers,
     json: errorBody(refused, deps.dialect, refusal),
   };
 }

@@ -67,7 +67,7 @@ export async function layFoundation(options: NodeOptions, start: Start): Promise
   const { clock, random, processMetrics } = platform;
   const metrics = createMetrics({
     prefix: dialectOf(options['api-dialect']).metricPrefix,
-    ...(processMetrics === undefined ? {} : { process: processMetrics }),
+    process: processMetrics,
   });
   const lines = metrics.register(LOG_METRICS);
   log.onLine((level) => lines[level].inc());

@@ -74,7 +74,7 @@ export interface ChunkEvent extends Facts {
   readonly address: string;
   readonly kind: ChunkEventKind;
   /** Since the event `of`, milliseconds; absent when that one has been overwritten. */
-  readonly ms?: number;
+  readonly ms?: number | undefined;
 }
 
 /** Events of a node, oldest first. */
@@ -167,11 +167,11 @@ export class ChunkEvents {
       at: microseconds(at),
       address: this.#addresses.toString('hex', from, from + ADDRESS_SIZE),
       kind,
-      ...(peer === undefined ? {} : { peer }),
-      ...(ms === undefined ? {} : { ms: microseconds(ms) }),
-      ...(attempt === undefined ? {} : { attempt }),
-      ...(causeEvent === undefined ? {} : { of: causeEvent }),
-      ...(detail === undefined ? {} : { detail }),
+      peer,
+      ms: ms === undefined ? undefined : microseconds(ms),
+      attempt,
+      of: causeEvent,
+      detail,
     };
   }
 }

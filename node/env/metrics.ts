@@ -49,7 +49,10 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
  * @param options.prefix `svc` or `bee` (the dialect's)
  * @param options.process families that describe the process, which come first
  */
-export function createMetrics(options: { prefix: string; process?: () => Promise<string[]> }): Metrics {
+export function createMetrics(options: {
+  prefix: string;
+  process?: (() => Promise<string[]>) | undefined;
+}): Metrics {
   const registered = new Map<string, AnySeries>();
   const ofProcess = options.process ?? (() => Promise.resolve([]));
   return {

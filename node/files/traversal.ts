@@ -140,7 +140,7 @@ interface Place extends Reference {
   readonly depth: number;
   readonly isParity: boolean;
   /** Its means of recovery. */
-  readonly siblings?: { readonly group: () => Siblings; readonly place: number };
+  readonly siblings?: { readonly group: () => Siblings; readonly place: number } | undefined;
 }
 
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
@@ -279,7 +279,7 @@ class TreeWalk {
         shape,
         depth,
         isParity: false,
-        ...(group === undefined ? {} : { siblings: { group, place: i } }),
+        siblings: group && { group, place: i },
       })),
       ...parities.map((address) => ({
         address,

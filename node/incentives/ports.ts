@@ -15,8 +15,8 @@ export class IncentivesError extends CodedError<IncentivesErrorCode> {}
 
 /** What a caller wants to pay for transactions. */
 export interface GasWish {
-  readonly gasPrice?: bigint;
-  readonly gasLimit?: bigint;
+  readonly gasPrice?: bigint | undefined;
+  readonly gasLimit?: bigint | undefined;
 }
 
 /** The stake of this node's account. Amounts in base units of the token; everything throws ChainError as well. */

@@ -49,11 +49,11 @@ export interface TransactionRequest {
   /** Native coin, base units. */
   readonly value?: bigint;
   /** Used as given, within what the chain allows; 0 or absent: estimated. */
-  readonly gasLimit?: bigint;
+  readonly gasLimit?: bigint | undefined;
   /** Lower bound of an estimate, and the limit when nothing can be estimated. */
   readonly minimumGasLimit?: bigint;
   /** Highest price per gas; absent: based on the endpoint's suggestions. */
-  readonly gasPrice?: bigint;
+  readonly gasPrice?: bigint | undefined;
   /** Added to the suggested tip, percent; absent: 25. */
   readonly tipBoostPercent?: number;
   /** Shown in the list of transactions. */

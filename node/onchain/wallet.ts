@@ -53,7 +53,7 @@ export function createWallet(
           to: token,
           data: encodeTransfer(to, amount),
           gasLimit: TOKEN_TRANSFER_GAS,
-          ...(gasPrice === undefined ? {} : { gasPrice }),
+          gasPrice,
           description: 'token transfer',
         },
         signal,

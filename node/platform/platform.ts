@@ -39,12 +39,14 @@ export interface Platform {
   readonly clock: Clock;
   readonly random: Random;
   /** Lines of the exposition that describe the process; absent where several nodes share a process. */
-  readonly processMetrics?: () => Promise<string[]>;
+  readonly processMetrics?: (() => Promise<string[]>) | undefined;
   /** Absent where the node's own thread does everything. */
-  readonly workers?: (
-    options: WorkerOptions,
-    deps: { readonly clock: Clock; readonly log: Logger; readonly onWork: (operations: number) => void },
-  ) => Workers;
+  readonly workers?:
+    | ((
+        options: WorkerOptions,
+        deps: { readonly clock: Clock; readonly log: Logger; readonly onWork: (operations: number) => void },
+      ) => Workers)
+    | undefined;
   readonly logger: (settings: LogSettings, deps: { readonly clock: Clock }) => RootLogger;
   /** The same keys at every start. @throws KeystoreError, StoreError */
   readonly keys: (deps: { readonly random: Random }) => Promise<NodeKeys>;

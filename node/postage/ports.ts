@@ -96,8 +96,8 @@ export interface UploadStamper extends Stamper {
 
 /** What a user wants to pay for gas; absent: the chain's suggestion. */
 export interface GasTerms {
-  readonly gasPrice?: bigint;
-  readonly gasLimit?: bigint;
+  readonly gasPrice?: bigint | undefined;
+  readonly gasLimit?: bigint | undefined;
 }
 
 export interface PurchaseRequest extends GasTerms {

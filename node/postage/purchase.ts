@@ -85,7 +85,12 @@ export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): P
     <R extends GasTerms, T>(work: (request: R, context: Context) => Promise<T>) =>
     (request: R, signal: AbortSignal): Promise<T> =>
       lock.run(async () => {
-        const context = { ...options, ...deps, gas: gasOf(request), signal };
+        const context = {
+          ...options,
+          ...deps,
+          gas: { gasPrice: request.gasPrice, gasLimit: request.gasLimit },
+          signal,
+        };
         await settleEarlier(options, deps, signal);
         return work(request, context);
       }, signal);
@@ -221,13 +226,6 @@ function execute(
   { transactions, gas, signal }: Context,
 ): Promise<Receipt> {
   return transactions.execute({ ...call, ...gas }, signal);
-}
-
-function gasOf({ gasPrice, gasLimit }: GasTerms): GasTerms {
-  return {
-    ...(gasPrice === undefined ? {} : { gasPrice }),
-    ...(gasLimit === undefined ? {} : { gasLimit }),
-  };
 }
 
 /**

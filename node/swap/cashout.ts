@@ -58,7 +58,7 @@ export class Cashout {
    */
   async cash(
     peer: string,
-    gas: { readonly gasPrice?: bigint; readonly gasLimit?: bigint },
+    gas: { readonly gasPrice?: bigint | undefined; readonly gasLimit?: bigint | undefined },
     signal: AbortSignal,
   ): Promise<string> {
     const { transactions, state } = this.#deps;
@@ -69,7 +69,7 @@ export class Cashout {
       to: toAddress(cheque.chequebook),
       data: encodeCash(this.#recipient(), cheque),
       gasLimit: gas.gasLimit === undefined || gas.gasLimit === 0n ? CASH_GAS : gas.gasLimit,
-      ...(gas.gasPrice === undefined ? {} : { gasPrice: gas.gasPrice }),
+      gasPrice: gas.gasPrice,
       description: 'cheque cashout',
       beforeSend: (hash: string) => state.put(key, encodeAction(hash, cheque)),
     };

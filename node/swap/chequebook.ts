@@ -46,7 +46,7 @@ interface Increase {
 /** What a transaction may cost; absent: from the suggestions of the endpoint. */
 interface Gas {
   /** Base units per gas. */
-  readonly gasPrice?: bigint;
+  readonly gasPrice?: bigint | undefined;
 }
 
 export class Chequebook {

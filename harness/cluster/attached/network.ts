@@ -202,9 +202,9 @@ function recordOf({ node, seen }: Found): NodeRecord {
     p2p,
     overlay,
     ethereum: plainHex(ethereum),
-    ...(node.key === undefined ? {} : { privateKey: node.key }),
-    ...(node.token === undefined ? {} : { token: node.token }),
-    ...(node.tokenFile === undefined ? {} : { tokenFile: node.tokenFile }),
+    privateKey: node.key,
+    token: node.token,
+    tokenFile: node.tokenFile,
     dataDir: '',
     log: '',
   };

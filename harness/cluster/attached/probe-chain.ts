@@ -72,7 +72,7 @@ export async function probeChain(
     return {
       record: {
         ...bare,
-        ...(control === undefined ? {} : { control }),
+        control,
         chainId: Number(chainId),
         contracts,
         // Earlier history is not read: a public chain has years of it.

@@ -107,7 +107,7 @@ export interface Fault {
   readonly text: string;
   readonly targets: readonly string[];
   /** What it could not do on this cluster. */
-  readonly note?: string;
+  readonly note?: string | undefined;
   /** Ms since the epoch. */
   readonly at: number;
   /** Absent: it is active. */

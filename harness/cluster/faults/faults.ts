@@ -95,7 +95,7 @@ export class Faults {
       request: complete,
       text: kind.text(asked),
       targets,
-      ...(note === undefined ? {} : { note }),
+      note,
       at: this.#context.clock.now(),
     };
     const claimed = this.#active.claim(about);

@@ -45,7 +45,7 @@ export async function claimCluster(
     version: RECORD_VERSION,
     token: randomUUID(),
     name,
-    ...(seed === undefined ? {} : { seed: seed.toString() }),
+    seed: seed?.toString(),
     driver: definition.driver,
     profile: definition.profile,
     createdAt: clock.now(),

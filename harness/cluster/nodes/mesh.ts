@@ -46,7 +46,9 @@ export interface Apart {
 export async function probeMesh(
   nodes: readonly ClusterNode[],
   signal: AbortSignal,
-): Promise<ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart }> {
+): Promise<
+  ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart | undefined }
+> {
   // Nodes that break the rules are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
   // Boot nodes fill no bin of others, so nobody counts them.
@@ -61,7 +63,7 @@ export async function probeMesh(
   if (first?.missing !== undefined) {
     const { missing, apart } = first;
     const text = `${mesh.links} of ${plural(mesh.expected, 'link')}, ${missing}`;
-    return { missing: text, mesh, ...(apart === undefined ? {} : { apart }) };
+    return { missing: text, mesh, apart };
   }
   const lacking = await firstLacking(running, signal);
   return lacking === undefined ? { done: mesh, mesh } : { missing: lacking, lacking, mesh };

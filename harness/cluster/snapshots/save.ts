@@ -90,7 +90,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
       definition: record.definition,
       // Another process may have bought one since.
       batches: (readRecord(stateDir, record.name) ?? record).batches,
-      ...(prepared === undefined ? {} : { prepared }),
+      prepared,
       height,
       sizeBytes: sizeOf(path),
       nodes: context.nodes.map(({ name: node, flavour, mode }) => ({ name: node, flavour, mode })),

@@ -52,7 +52,7 @@ export interface SnapshotRecord extends SnapshotHead {
   /** Batches from its start, and those that nodes without one got later. */
   readonly batches: readonly BatchRecord[];
   /** What its start has prepared because the definition asks for it. */
-  readonly prepared?: PreparedRecord;
+  readonly prepared?: PreparedRecord | undefined;
   /** Height of the chain, blocks. */
   readonly height: number;
   /** Size of all files. */

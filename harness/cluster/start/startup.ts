@@ -161,7 +161,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     nodesMs,
     meshedMs,
     batchUsableMs,
-    ...(state === undefined ? {} : { preparedMs: state.ms }),
+    preparedMs: state?.ms,
     totalMs: watch.total(),
   };
   const record: StartedCluster['record'] = {
@@ -170,7 +170,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     chain: started.record,
     nodes: records,
     batches,
-    ...(state === undefined ? {} : { prepared: state.prepared }),
+    prepared: state?.prepared,
     timings,
   };
   writeRecord(context.stateDir, record);

@@ -58,10 +58,10 @@ export interface NodeRecord extends Whose {
   readonly overlay: string;
   readonly ethereum: string;
   /** Key of its account, 64 hex digits; absent: unknown. */
-  readonly privateKey?: string;
+  readonly privateKey?: string | undefined;
   /** The token its API requires, or the path of a file that holds it; both absent: none. */
-  readonly token?: string;
-  readonly tokenFile?: string;
+  readonly token?: string | undefined;
+  readonly tokenFile?: string | undefined;
   /** Name of its container, if it has one. */
   readonly container?: string | undefined;
   /** As the node sees it; empty if svcnet did not start it. */
@@ -105,7 +105,7 @@ export interface Timings {
   /** Until every batch could be used; beside the peers. */
   readonly batchUsableMs: number;
   /** Absent when nothing was prepared. */
-  readonly preparedMs?: number;
+  readonly preparedMs?: number | undefined;
   /** The whole start. */
   readonly totalMs: number;
 }
@@ -116,7 +116,7 @@ export interface ClusterRecord {
   readonly token: string;
   readonly name: string;
   /** Decimal; absent when nothing in it follows from a seed. */
-  readonly seed?: string;
+  readonly seed?: string | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
   /** Unix milliseconds. */

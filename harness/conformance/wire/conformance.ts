@@ -43,7 +43,7 @@ async function open(flags: WireFlags, run: Opening): Promise<Opened<WireSubject>
     ...placeOf(flags.peer),
     networkId: flags.networkId,
     hostile: flags.hostile === true,
-    ...(chain === undefined ? {} : { swapPrice: () => swapPrice(chain) }),
+    swapPrice: chain && (() => swapPrice(chain)),
     ...(chain === undefined || key === undefined
       ? {}
       : { funds: createFunds({ key, chain, clock: run.clock, batch: batchOf(flags.batch) }) }),

@@ -30,7 +30,7 @@ export interface WireOptions extends Address {
   /** Rows that send what no honest node sends, to see whether it survives. */
   readonly hostile: boolean;
   /** What the oracle of the node's chain reports; absent when its chain is not known. */
-  readonly swapPrice?: () => Promise<SwapPrice>;
+  readonly swapPrice?: (() => Promise<SwapPrice>) | undefined;
   /** Funds of an account that rows may spend from. */
   readonly funds?: Funds;
 }

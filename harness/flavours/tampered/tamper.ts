@@ -40,8 +40,8 @@ export async function tamper(
   let unsynced: Unsynced | undefined;
   const platform: Platform = {
     random: base.random,
-    ...(base.processMetrics === undefined ? {} : { processMetrics: base.processMetrics }),
-    ...(base.workers === undefined ? {} : { workers: base.workers }),
+    processMetrics: base.processMetrics,
+    workers: base.workers,
     logger: (...how) => base.logger(...how),
     keys: (deps) => base.keys(deps),
     readText: (path) => base.readText(path),

@@ -81,7 +81,7 @@ export class LoadBook {
       for (const sink of this.#sinks) sink.failed(key, mistake);
       return;
     }
-    const seen = { endMs, latencyMs: latencyMs ?? 0, bytes, ...(subject === undefined ? {} : { subject }) };
+    const seen = { endMs, latencyMs: latencyMs ?? 0, bytes, subject };
     this.#latencies.add(seen.latencyMs);
     for (const sink of this.#sinks) sink.succeeded(key, seen);
   }

@@ -156,7 +156,7 @@ export function sooner(given: Case, share: number): Case {
       faults: schedule.faults.map((fault) => ({
         ...fault,
         when: 'atMs' in fault.when ? { atMs: less(fault.when.atMs) } : fault.when,
-        ...(fault.forMs === undefined ? {} : { forMs: less(fault.forMs) }),
+        forMs: fault.forMs === undefined ? undefined : less(fault.forMs),
       })),
       operations: schedule.operations.map((operation) => ({ ...operation, atMs: less(operation.atMs) })),
     },

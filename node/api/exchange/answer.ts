@@ -2,7 +2,7 @@
 export interface Answer {
   readonly status: number;
   /** Lower-case names; an array is sent as several header lines. */
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined;
   readonly json?: unknown;
   readonly text?: string;
   readonly bytes?: Uint8Array;

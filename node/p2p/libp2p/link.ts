@@ -82,7 +82,7 @@ export class Libp2pLink implements Link {
           void this.#accept(stream);
         },
         broken: (error) => this.#breakOff(error),
-        ...(deps.held === undefined ? {} : { held: deps.held }),
+        held: deps.held,
       },
     );
   }

@@ -64,7 +64,7 @@ export interface YamuxDeps {
   /** The other side broke the protocol: the channel has to go. */
   broken(error: Error): void;
   /** Absent: this connection's own. */
-  readonly held?: HeldBytes;
+  readonly held?: HeldBytes | undefined;
 }
 
 /** One connection: streams of both sides. */

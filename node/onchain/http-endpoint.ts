@@ -1,7 +1,8 @@
 /**
  * A JSON-RPC endpoint over HTTP. A node queries its chain once per block, and that request is most of its
- * cost at rest: our own socket and answer reader take half a millisecond less than the runtime's client,
- * which halves the cost. The modules are loaded by name, `node:tls` only for an endpoint that needs it.
+ * cost at rest: by `node:http` instead of our own socket and answer reader fifty nodes at rest take 2.2 % of a
+ * core more, a seventh of what they take. The modules are loaded by name, `node:tls` only for an endpoint that
+ * needs it.
  */
 import type { Socket } from 'node:net';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';

@@ -5,16 +5,7 @@
 import { stringify } from 'yaml';
 import { CONFINEMENT } from '../base/machine/confinement.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
-import {
-  CHAIN_HEALTH_PATH,
-  CHAIN_PORTS,
-  DATA_FOLDER,
-  NODE_PORTS,
-  NODE_READINESS_PATH,
-  probe,
-  USER_ID,
-  VOLUMES_FOLDER,
-} from '../flavours/inside-image.ts';
+import { DATA_FOLDER, NODE_READINESS_PATH, USER_ID, VOLUMES_FOLDER } from '../flavours/inside-image.ts';
 import { CORS_OF_PROMETHEUS, grafanaEnvironment, HOST } from '../metrics/dashboards/definition.ts';
 import { CONFIG } from '../metrics/dashboards/files.ts';
 import { SERVERS } from '../metrics/dashboards/programs.ts';
@@ -22,20 +13,17 @@ import { CHAIN_FILE, CONFIG_FILE, DASHBOARDS, volumesOf } from './compose-volume
 import { type ContainerNode, containerNetwork } from './container-network.ts';
 import {
   CHAIN,
-  CHAIN_ENVIRONMENT,
-  CHAIN_PROGRAM,
   DASHBOARDS_FOLDER,
   GRAFANA_PORT,
   IMAGE,
-  NODE_PROGRAM,
-  nodeArguments,
   PREPARE_PROGRAM,
   PROMETHEUS_PORT,
   STOP_GRACE_SECONDS,
 } from './container-programs.ts';
 import type { Exported, ExportRequest } from './export-request.ts';
 import { networkFile } from './network-file.ts';
-import { CONTROL_HOST, localDoors, publishedPorts } from './published.ts';
+import { CONTROL_HOST, localDoors } from './published.ts';
+import { NODE, type Service, servicesOf } from './services.ts';
 import { servicesYaml } from './yaml-text.ts';
 
 const COMPOSE_FILE = 'docker-compose.yml';
@@ -67,65 +55,54 @@ export function exportCompose(request: ExportRequest): Exported {
 }
 
 function composeText(request: ExportRequest, nodes: readonly ContainerNode[]): string {
-  const { definition, image = IMAGE } = request;
-  const { chain } = publishedPorts(definition);
-  const published = (port: number, inside: number) => `${definition.listen}:${port}:${inside}`;
-  const nodeService = ({ name, image: own, resources, published: { api, debug } }: ContainerNode) => ({
-    '<<': 'node',
-    image: own,
-    volumes: [`${name}:${DATA_FOLDER}`],
-    ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
-    cpus: resources?.cpus,
-    mem_limit: resources?.memory,
-  });
+  const volumes = volumesOf(nodes);
+  const { [NODE]: shared, ...services } = servicesOf(request, nodes, INSIDE, (service) =>
+    inWords(service, request.definition.listen),
+  );
   const parts = {
     'x-confined': CONFINED,
-    'x-node': {
-      '<<': 'confined',
-      image,
-      user: USER,
-      entrypoint: NODE_PROGRAM,
-      command: nodeArguments(`${DATA_FOLDER}/${CONFIG_FILE}`),
-      depends_on: { chain: { condition: 'service_healthy' } },
-      restart: 'on-failure',
-      stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-      healthcheck: {
-        test: ['CMD', ...probe(NODE_PORTS.api, NODE_READINESS_PATH)],
-        interval: '2s',
-        timeout: '2s',
-        start_period: '30s',
-        retries: 5,
-      },
-    },
-    services: {
-      init: initService(request, { image, volumes: volumesOf(nodes) }),
-      [CHAIN]: {
-        '<<': 'confined',
-        image,
-        user: USER,
-        entrypoint: [...CHAIN_PROGRAM, `${DATA_FOLDER}/${CHAIN_FILE}`],
-        environment: CHAIN_ENVIRONMENT,
-        depends_on: AFTER_INIT,
-        volumes: [`${CHAIN}:${DATA_FOLDER}`],
-        restart: 'on-failure',
-        stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-        ports: [
-          published(chain.rpc, CHAIN_PORTS.rpc),
-          `${CONTROL_HOST}:${chain.control}:${CHAIN_PORTS.control}`,
-        ],
-        healthcheck: {
-          test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH)],
-          interval: '1s',
-          timeout: '2s',
-          retries: 30,
-        },
-      },
-      ...Object.fromEntries(nodes.map((node) => [node.name, nodeService(node)])),
-      ...dashboardServices(),
-    },
-    volumes: Object.fromEntries(volumesOf(nodes).map((name) => [name, {}])),
+    [NODE]: shared,
+    services: { init: initService(request, volumes), ...services, ...dashboardServices() },
+    volumes: Object.fromEntries(volumes.map((name) => [name, {}])),
   };
   return servicesYaml(parts, notes(request));
+}
+
+const INSIDE = {
+  chain: `${DATA_FOLDER}/${CHAIN_FILE}`,
+  node: `${DATA_FOLDER}/${CONFIG_FILE}`,
+  health: NODE_READINESS_PATH,
+} as const;
+const AFTER_INIT = { init: { condition: 'service_completed_successfully' } } as const;
+const AFTER: Readonly<Record<string, object>> = {
+  [CHAIN]: AFTER_INIT,
+  [NODE]: { [CHAIN]: { condition: 'service_healthy' } },
+};
+const HEALTH: Readonly<Record<string, object>> = {
+  [CHAIN]: { interval: '1s', timeout: '2s', retries: 30 },
+  [NODE]: { interval: '2s', timeout: '2s', start_period: '30s', retries: 5 },
+};
+
+/** @param listen where its ports are published */
+function inWords(service: Service, listen: string): object {
+  const { name, image, program, environment, volumes, ports, resources, test } = service;
+  return {
+    '<<': program === undefined ? 'node' : 'confined',
+    image,
+    user: program && USER,
+    ...program,
+    environment,
+    depends_on: AFTER[name],
+    volumes,
+    restart: program && 'on-failure',
+    stop_grace_period: program && `${STOP_GRACE_SECONDS}s`,
+    ports: ports?.map(
+      ({ local = false, published, target }) => `${local ? CONTROL_HOST : listen}:${published}:${target}`,
+    ),
+    cpus: resources?.cpus,
+    mem_limit: resources?.memory,
+    healthcheck: test && { test, ...HEALTH[name] },
+  };
 }
 
 /** In the words of Compose. */
@@ -138,8 +115,6 @@ const CONFINED = {
 } as const;
 /** Grafana's own, which its image has not declared as a volume. */
 const GRAFANA_DATA = '/var/lib/grafana';
-
-const AFTER_INIT = { init: { condition: 'service_completed_successfully' } } as const;
 
 /** Only with the profile, and as the users of their images. */
 function dashboardServices(): object {
@@ -178,10 +153,7 @@ function dashboardServices(): object {
 }
 
 /** It ends before anything else starts, and asks nobody. */
-function initService(
-  { input, seed, image: chosen, sources }: ExportRequest,
-  { image, volumes }: { image: string; volumes: readonly string[] },
-): object {
+function initService({ input, seed, image, sources }: ExportRequest, volumes: readonly string[]): object {
   const { seed: _seed, ...definition } = input;
   const build = {
     context: sources,
@@ -190,9 +162,9 @@ function initService(
   };
   return {
     '<<': 'confined',
-    image,
+    image: image ?? IMAGE,
     // A chosen image is already present, or comes from a registry.
-    build: chosen === undefined ? build : undefined,
+    build: image === undefined ? build : undefined,
     user: USER,
     network_mode: 'none',
     // Otherwise each start would leave an empty volume there, which is one of the image.
@@ -212,6 +184,7 @@ function notes({ definition }: ExportRequest): string[] {
   const { chain, nodes } = localDoors(definition);
   const last = nodes.length - 1;
   const names = last === 0 ? 'node-0' : `node-0 to node-${last}`;
+  const apis = nodes.slice(0, 3).map(({ api }) => api);
   return [
     `A storage network in containers, as written by: svcnet export compose`,
     '',
@@ -222,10 +195,7 @@ function notes({ definition }: ExportRequest): string[] {
     '  docker compose --profile dashboards up --detach     Prometheus and Grafana as well',
     '  docker compose --profile dashboards down --volumes  end, and remove everything',
     '',
-    `  ${names}: HTTP API at ${nodes
-      .slice(0, 3)
-      .map(({ api }) => api)
-      .join(', ')}${last > 2 ? ', ...' : ''}; debug API two ports above`,
+    `  ${names}: HTTP API at ${apis.join(', ')}${last > 2 ? ', ...' : ''}; debug API two ports above`,
     `  chain: JSON-RPC at ${chain.rpc}`,
     `  with the profile dashboards: Grafana at http://127.0.0.1:${GRAFANA_PORT}, Prometheus at http://127.0.0.1:${PROMETHEUS_PORT}`,
     '',

@@ -25,8 +25,5 @@ export const nodeArguments = (config: string) => ['start', '--config', config];
 /** Path that answers as soon as the process serves requests. */
 export const NODE_HEALTH_PATH = '/health';
 
-/** Anvil's temporary files, a copy of its state among them, may be larger than what a container has in memory. */
-export const CHAIN_ENVIRONMENT = { TMPDIR: DATA_FOLDER } as const;
-
 /** Time from the stop request to the end by force: a node closes its store, the chain writes its state. */
 export const STOP_GRACE_SECONDS = 10;

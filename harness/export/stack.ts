@@ -5,29 +5,13 @@
  */
 import { createHash } from 'node:crypto';
 import { CONFINEMENT } from '../base/machine/confinement.ts';
-import {
-  CHAIN_HEALTH_PATH,
-  CHAIN_PORTS,
-  DATA_FOLDER,
-  NODE_PORTS,
-  probe,
-  USER_ID,
-} from '../flavours/inside-image.ts';
-import { type ContainerNode, containerNetwork } from './container-network.ts';
-import {
-  CHAIN,
-  CHAIN_ENVIRONMENT,
-  CHAIN_PROGRAM,
-  CONFIG_FOLDER,
-  IMAGE,
-  NODE_HEALTH_PATH,
-  NODE_PROGRAM,
-  nodeArguments,
-  STOP_GRACE_SECONDS,
-} from './container-programs.ts';
+import { DATA_FOLDER, USER_ID } from '../flavours/inside-image.ts';
+import { type ContainerNetwork, type ContainerNode, containerNetwork } from './container-network.ts';
+import { CHAIN, CONFIG_FOLDER, IMAGE, NODE_HEALTH_PATH, STOP_GRACE_SECONDS } from './container-programs.ts';
 import type { Exported, ExportedFile, ExportRequest, Machine } from './export-request.ts';
 import { networkFile } from './network-file.ts';
-import { type NetworkUrls, nameOf, networkUrls, publishedPorts } from './published.ts';
+import { nameOf, networkUrls } from './published.ts';
+import { NODE, type Service, servicesOf } from './services.ts';
 import { servicesYaml } from './yaml-text.ts';
 
 const STACK_FILE = 'stack.yaml';
@@ -44,35 +28,20 @@ interface StackFile extends ExportedFile {
   readonly target: string;
 }
 
-const LOOPBACK = '127.0.0.1';
-
-/** The parts of a stack for one node. */
-interface StackNode {
-  readonly node: ContainerNode;
-  readonly config: StackFile;
-  readonly keys: readonly StackFile[];
-}
-
 export function exportStack(request: ExportRequest): Exported {
-  const name = nameOf(request.definition);
-  const network = containerNetwork(request, {
-    otherHosts: (_node, index) => [machineOf(request.machines, index)?.address ?? LOOPBACK],
-  });
-  const chain: StackFile = {
-    key: CHAIN,
-    path: 'secrets/chain.json',
-    target: CHAIN_CONFIG,
-    content: network.chain,
-    secret: true,
-  };
-  const nodes = network.nodes.map(stackNode);
+  const { definition, machines } = request;
+  const name = nameOf(definition);
+  const node = (index: number) => machineOf(machines, index)?.address ?? '127.0.0.1';
+  const network = containerNetwork(request, { otherHosts: (_node, index) => [node(index)] });
+  const files = filesOf(network);
+  // Without the control endpoint: a published port cannot be limited to one interface, and this one can
+  // change everything about the chain.
+  const doors = networkUrls(definition, { chain: node(0), node });
   return {
     files: [
-      { path: STACK_FILE, content: stackText(request, chain, nodes) },
-      networkFile(network, stackDoors(request)),
-      ...[chain, ...nodes.flatMap(({ config, keys }) => [config, ...keys])].map(
-        ({ path, content, secret = false }) => ({ path, content, secret }),
-      ),
+      { path: STACK_FILE, content: stackText(request, network.nodes, files) },
+      networkFile(network, doors),
+      ...[...files.values()].flat(),
     ],
     next: [
       `docker stack deploy -c ${STACK_FILE} ${name}`,
@@ -82,71 +51,74 @@ export function exportStack(request: ExportRequest): Exported {
   };
 }
 
-/** The chain runs on the first node's machine. */
-function stackDoors({ definition, machines }: ExportRequest): NetworkUrls {
-  const address = (index: number) => machineOf(machines, index)?.address ?? LOOPBACK;
-  // Without the control endpoint: a published port cannot be limited to one interface, and this one can
-  // change everything about the chain.
-  return networkUrls(definition, { chain: address(0), node: address });
-}
-
-/** Nodes are assigned in turn, so that neighbours in the list are on different machines. */
+/**
+ * Nodes are assigned in turn, so that neighbours in the list are on different machines. The chain runs on the first
+ * node's.
+ */
 function machineOf(machines: readonly Machine[], index: number): Machine | undefined {
   return machines[index % machines.length];
 }
 
-function stackNode(node: ContainerNode): StackNode {
-  const { name } = node;
-  return {
-    node,
-    config: { key: name, path: `configs/${name}.yaml`, target: NODE_CONFIG, content: node.config },
-    keys: node.keys.map(({ path, content }) => ({
-      key: `${name}-${path.replace(/^keys\/|\.key$/g, '')}`,
-      path: `secrets/${name}/${path.replace(/^keys\//, '')}`,
-      target: `${DATA_FOLDER}/${path}`,
-      content,
-      secret: true,
-    })),
-  };
+/** @returns by the name of their service */
+function filesOf({ chain, nodes }: ContainerNetwork): Map<string, StackFile[]> {
+  return new Map([
+    [CHAIN, [{ key: CHAIN, path: 'secrets/chain.json', target: CHAIN_CONFIG, content: chain, secret: true }]],
+    ...nodes.map(({ name, config, keys }): [string, StackFile[]] => [
+      name,
+      [
+        { key: name, path: `configs/${name}.yaml`, target: NODE_CONFIG, content: config },
+        ...keys.map(({ path, content }) => ({
+          key: `${name}-${path.replace(/^keys\/|\.key$/g, '')}`,
+          path: `secrets/${name}/${path.replace(/^keys\//, '')}`,
+          target: `${DATA_FOLDER}/${path}`,
+          content,
+          secret: true,
+        })),
+      ],
+    ]),
+  ]);
 }
 
-function stackText(request: ExportRequest, chain: StackFile, nodes: readonly StackNode[]): string {
-  const { definition, image = IMAGE, machines } = request;
-  const name = nameOf(definition);
-  const services = nodes.map((entry, index) => [
-    entry.node.name,
-    nodeService(entry, machineOf(machines, index)),
-  ]);
+function byKind(files: readonly StackFile[] = []) {
+  return Object.groupBy(files, ({ secret = false }) => (secret ? 'secrets' : 'configs'));
+}
+
+function stackText(
+  request: ExportRequest,
+  nodes: readonly ContainerNode[],
+  files: ReadonlyMap<string, StackFile[]>,
+): string {
+  const name = nameOf(request.definition);
+  const on = (index: number) => {
+    const machine = machineOf(request.machines, index);
+    return machine && `node.hostname == ${machine.name}`;
+  };
+  const constraints = new Map(nodes.map((node, index) => [node.name, on(index)]));
+  // Without named machines, pinned to a manager: its volume is there.
+  constraints.set(CHAIN, on(0) ?? 'node.role == manager');
+  const { [NODE]: shared, ...services } = servicesOf(request, nodes, INSIDE, (service) =>
+    inWords(service, files.get(service.name), constraints.get(service.name)),
+  );
+  const { configs, secrets } = byKind([...files.values()].flat());
   const parts = {
     version: '3.9',
-    'x-node': {
-      ...CONFINED,
-      image,
-      entrypoint: NODE_PROGRAM,
-      command: nodeArguments(NODE_CONFIG),
-      networks: ['network'],
-      stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-      // Other containers can resolve a container's name only once it is healthy. A node is ready only once it
-      // has found peers, so a readiness check would wait for itself.
-      healthcheck: {
-        test: ['CMD', ...probe(NODE_PORTS.api, NODE_HEALTH_PATH)],
-        interval: '5s',
-        timeout: '5s',
-        start_period: '60s',
-        retries: 12,
-      },
-    },
-    services: { [CHAIN]: chainService(request, chain), ...Object.fromEntries(services) },
+    [NODE]: shared,
+    services,
     networks: { network: { driver: 'overlay' } },
-    volumes: Object.fromEntries([CHAIN, ...nodes.map(({ node }) => node.name)].map((volume) => [volume, {}])),
-    configs: declared(
-      name,
-      nodes.map(({ config }) => config),
-    ),
-    secrets: declared(name, [chain, ...nodes.flatMap(({ keys }) => keys)]),
+    volumes: Object.fromEntries(Object.keys(services).map((volume) => [volume, {}])),
+    configs: declared(name, configs),
+    secrets: declared(name, secrets),
   };
   return servicesYaml(parts, notes(request));
 }
+
+// Other containers can resolve a container's name only once it is healthy. A node is ready only once it has found
+// peers, so a readiness check would wait for itself.
+const INSIDE = { chain: CHAIN_CONFIG, node: NODE_CONFIG, health: NODE_HEALTH_PATH } as const;
+const HEALTH: Readonly<Record<string, object>> = {
+  [CHAIN]: { interval: '2s', timeout: '2s', start_period: '30s', retries: 30 },
+  [NODE]: { interval: '5s', timeout: '5s', start_period: '60s', retries: 12 },
+};
 
 /**
  * In the words of a stack, which knows none for `no-new-privileges`: without capabilities there are none to be gained.
@@ -163,66 +135,45 @@ const TEMPORARY = {
   tmpfs: { size: CONFINEMENT.temporary.bytes },
 } as const;
 
-function chainService({ definition, image = IMAGE, machines }: ExportRequest, chain: StackFile): object {
-  const machine = machineOf(machines, 0);
+function inWords(
+  service: Service,
+  files: readonly StackFile[] | undefined,
+  constraint: string | undefined,
+): object {
+  const { name, image, environment, program, volumes, ports, test, resources } = service;
+  const { configs, secrets } = byKind(files);
   return {
-    ...CONFINED,
+    ...(program === undefined ? { '<<': 'node' } : CONFINED),
     image,
-    environment: CHAIN_ENVIRONMENT,
-    entrypoint: [...CHAIN_PROGRAM, CHAIN_CONFIG],
-    networks: ['network'],
-    stop_grace_period: `${STOP_GRACE_SECONDS}s`,
-    secrets: [mount(chain)],
-    volumes: [`${CHAIN}:${DATA_FOLDER}`, TEMPORARY],
-    ports: [published(publishedPorts(definition).chain.rpc, CHAIN_PORTS.rpc)],
-    healthcheck: {
-      test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH)],
-      interval: '2s',
-      timeout: '2s',
-      start_period: '30s',
-      retries: 30,
+    environment,
+    ...program,
+    networks: program && ['network'],
+    stop_grace_period: program && `${STOP_GRACE_SECONDS}s`,
+    configs: configs?.map(mount),
+    secrets: secrets?.map(mount),
+    volumes: volumes && [...volumes, TEMPORARY],
+    // Published on the machine where the container runs: a node's port leads to that node alone.
+    ports: ports
+      ?.filter(({ local = false }) => !local)
+      .map(({ target, published }) => ({ target, published, protocol: 'tcp', mode: 'host' })),
+    healthcheck: test && { test, ...HEALTH[name] },
+    deploy: volumes && {
+      // Its name resolves to the container itself: connections between nodes stay open for hours, and a load
+      // balancer drops those that are quiet for a while.
+      endpoint_mode: 'dnsrr',
+      placement: constraint && { constraints: [constraint] },
+      resources: {
+        limits: {
+          pids: CONFINEMENT.tasksMax,
+          cpus: resources?.cpus?.toString(),
+          memory: resources?.memory && `${resources.memory}b`,
+        },
+      },
+      restart_policy: { condition: 'any', delay: '2s' },
+      // Two tasks with one identity must not run at the same time, nor can they share a port.
+      update_config: { parallelism: 1, order: 'stop-first', failure_action: 'pause' },
     },
-    // Without named machines, pinned to a manager: its volume is there.
-    deploy: deploy(machine === undefined ? 'node.role == manager' : onMachine(machine), undefined),
   };
-}
-
-function nodeService({ node, config, keys }: StackNode, machine: Machine | undefined): object {
-  const { api, debug } = node.published;
-  return {
-    '<<': 'node',
-    image: node.image,
-    configs: [mount(config)],
-    secrets: keys.map(mount),
-    volumes: [`${node.name}:${DATA_FOLDER}`, TEMPORARY],
-    ports: [published(api, NODE_PORTS.api), published(debug, NODE_PORTS.debug)],
-    deploy: deploy(machine === undefined ? undefined : onMachine(machine), node.resources),
-  };
-}
-
-const onMachine = ({ name }: Machine) => `node.hostname == ${name}`;
-
-function deploy(constraint: string | undefined, resources: ContainerNode['resources']): object {
-  const limits = {
-    pids: CONFINEMENT.tasksMax,
-    cpus: resources?.cpus?.toString(),
-    memory: resources?.memory === undefined ? undefined : `${resources.memory}b`,
-  };
-  return {
-    // Its name resolves to the container itself: connections between nodes stay open for hours, and a load
-    // balancer drops those that are quiet for a while.
-    endpoint_mode: 'dnsrr',
-    placement: constraint === undefined ? undefined : { constraints: [constraint] },
-    resources: { limits },
-    restart_policy: { condition: 'any', delay: '2s' },
-    // Two tasks with one identity must not run at the same time, nor can they share a port.
-    update_config: { parallelism: 1, order: 'stop-first', failure_action: 'pause' },
-  };
-}
-
-/** Published on the machine where the container runs: a node's port leads to that node alone. */
-function published(port: number, target: number): object {
-  return { target, published: port, protocol: 'tcp', mode: 'host' };
 }
 
 function mount({ key, target, secret = false }: StackFile): object {
@@ -231,7 +182,7 @@ function mount({ key, target, secret = false }: StackFile): object {
 }
 
 /** Their content can never be changed, so the name includes a digest of it. */
-function declared(stack: string, files: readonly StackFile[]): Record<string, object> {
+function declared(stack: string, files: readonly StackFile[] = []): Record<string, object> {
   return Object.fromEntries(
     files.map(({ key, path, content }) => {
       const digest = createHash('sha256').update(content).digest('hex').slice(0, DIGEST_DIGITS);

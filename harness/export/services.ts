@@ -1,0 +1,69 @@
+/** The services of a network, for Compose and for Docker Swarm; each has words of its own for what these leave open. */
+import { CHAIN_HEALTH_PATH, CHAIN_PORTS, DATA_FOLDER, NODE_PORTS, probe } from '../flavours/inside-image.ts';
+import type { ContainerNode } from './container-network.ts';
+import { CHAIN, CHAIN_PROGRAM, IMAGE, NODE_PROGRAM, nodeArguments } from './container-programs.ts';
+import type { ExportRequest } from './export-request.ts';
+import { publishedPorts } from './published.ts';
+
+/** What all nodes share, as a part of a file that their services merge. */
+export const NODE = 'x-node';
+
+export interface Service extends Partial<Pick<ContainerNode, 'image' | 'resources'>> {
+  /** `chain`, `node-0` and so on, or `NODE`, which alone has no volume. */
+  readonly name: string;
+  readonly program?: { readonly entrypoint: readonly string[]; readonly command?: readonly string[] };
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  /** Those that are `local` are for their machine alone, wherever the others are published. */
+  readonly ports?: readonly {
+    readonly target: number;
+    readonly published: number;
+    readonly local?: boolean;
+  }[];
+  /** Succeeds while it is healthy. */
+  readonly test?: readonly string[];
+}
+
+/**
+ * @param inside the containers: configuration files, and the path of a node's API that tells its health
+ * @param written a service in the words of a format @returns them by name
+ */
+export function servicesOf(
+  { definition, image = IMAGE }: ExportRequest,
+  nodes: readonly ContainerNode[],
+  inside: { readonly chain: string; readonly node: string; readonly health: string },
+  written: (service: Service) => object,
+): Record<string, object> {
+  const { chain } = publishedPorts(definition);
+  const own = (name: string) => ({ name, volumes: [`${name}:${DATA_FOLDER}`] });
+  const services: Service[] = [
+    {
+      name: NODE,
+      image,
+      program: { entrypoint: NODE_PROGRAM, command: nodeArguments(inside.node) },
+      test: ['CMD', ...probe(NODE_PORTS.api, inside.health)],
+    },
+    {
+      ...own(CHAIN),
+      image,
+      program: { entrypoint: [...CHAIN_PROGRAM, inside.chain] },
+      // Anvil's temporary files, a copy of its state among them, may be larger than what a container has in memory.
+      environment: { TMPDIR: DATA_FOLDER },
+      ports: [
+        { target: CHAIN_PORTS.rpc, published: chain.rpc },
+        { target: CHAIN_PORTS.control, published: chain.control, local: true },
+      ],
+      test: ['CMD', ...probe(CHAIN_PORTS.control, CHAIN_HEALTH_PATH)],
+    },
+    ...nodes.map(({ name, image: ownImage, resources, published: { api, debug } }) => ({
+      ...own(name),
+      image: ownImage,
+      ports: [
+        { target: NODE_PORTS.api, published: api },
+        { target: NODE_PORTS.debug, published: debug },
+      ],
+      resources,
+    })),
+  ];
+  return Object.fromEntries(services.map((service) => [service.name, written(service)]));
+}

@@ -8,16 +8,8 @@ import { toHex } from '../../../formats/crypto/hex.ts';
 import { NO_ROOM_MAX } from '../../../node/protocols/pushsync/rules.ts';
 import type { ReserveEntry } from '../../../node/store/ports.ts';
 import { chunkAt, stamp } from '../store/stores.ts';
-import {
-  HOLDERS,
-  isImmutable,
-  keyOf,
-  type NodePlan,
-  randomFrom,
-  SmallNetwork,
-  type SmallNode,
-  WAKE_UP_MS,
-} from './small-network.ts';
+import { HOLDERS, type NodePlan, SmallNetwork, type SmallNode, WAKE_UP_MS } from './small-network.ts';
+import { isImmutable, keyOf, randomFrom } from './small-network-terms.ts';
 
 const BATCHES = [1, 2, 3];
 /** Longer than the longest pause of a worker from which no node takes anything. */

@@ -30,6 +30,7 @@ import type { StatusSnapshot } from '../../../node/protocols/status/status.ts';
 import { createMemoryStore } from '../../../node/store/memory-store.ts';
 import { type Reserve, type ReserveEntry, ReserveOverwriteError } from '../../../node/store/ports.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
+import { isImmutable, keyOf, randomFrom } from './small-network-terms.ts';
 
 export const WAKE_UP_MS = 900_000;
 /** A request takes from 1 to so many milliseconds. */
@@ -489,26 +490,6 @@ export interface NodePlan {
   readonly capacity: number;
 }
 
-/** One batch is immutable: nothing replaces its chunks. */
-export function isImmutable(batchId: Uint8Array): boolean {
-  return batchId[0] === 3;
-}
-
 function isSuperseded(error: unknown): boolean {
   return error instanceof PushsyncError && error.code === 'SUPERSEDED';
-}
-
-export function keyOf({ address, batchId, stampHash }: ReserveEntry): string {
-  return Buffer.concat([address, batchId, stampHash]).toString('latin1');
-}
-
-/** Numbers from 0 up to 1. */
-export function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -2,57 +2,25 @@ import { fc } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../../formats/crypto/signer.ts';
-import { silentLogger } from '../../../../node/env/logger.ts';
-import { createMetrics } from '../../../../node/env/metrics.ts';
 import { mintRecord, NO_CHEQUEBOOK, parseRecord } from '../../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../../node/p2p/address/underlay.ts';
 import { decodeMessage, encodeFrame } from '../../../../node/p2p/codec/codec.ts';
-import type { AddressRecord, Generation, Peer } from '../../../../node/p2p/host.ts';
-import { createHive } from '../../../../node/protocols/hive/hive.ts';
-import {
-  BUDGET_RECORDS,
-  Budget,
-  judge,
-  NEW_RECORDS,
-  toAnnounce,
-} from '../../../../node/protocols/hive/rules.ts';
+import type { AddressRecord } from '../../../../node/p2p/host.ts';
+import { judge, toAnnounce } from '../../../../node/protocols/hive/rules.ts';
 import { HIVE, Peers } from '../../../../node/protocols/hive/wire.ts';
 import vectors from '../../../vectors/p2p.json' with { type: 'json' };
-import { type MemoryNode, NETWORK_ID, startedNodes, testKey, ZERO_NONCE } from '../../p2p/memory-nodes.ts';
-import { ManualClock } from '../manual-clock.ts';
-
-const never = new AbortController().signal;
-const peerId = vectors.underlays[0]?.underlays[0]?.split('/p2p/')[1];
-const clock = new ManualClock();
-const nowSeconds = BigInt(Math.floor(clock.now() / 1000));
-
-/** A record of key `n`. */
-function recordOf(n: number, change: { timestamp?: bigint; address?: string } = {}): AddressRecord {
-  const { timestamp = nowSeconds, address = `/ip4/10.9.0.${n}/tcp/1634` } = change;
-  const underlay = encodeUnderlays([`${address}/p2p/${peerId}`]);
-  const statement = { underlay, nonce: ZERO_NONCE, timestamp, chequebook: NO_CHEQUEBOOK };
-  return mintRecord(statement, { signer: createSigner(testKey(n)), networkId: NETWORK_ID });
-}
-
-/** @param generations of both nodes; both all of them when absent */
-async function gossips(
-  options: { allowPrivateCidrs?: boolean; bootnodeMode?: boolean } = {},
-  nodes: { generations?: readonly Generation[] } = {},
-) {
-  const clock = new ManualClock();
-  const [a, b] = (await startedNodes(2, { clock, ...nodes })) as [MemoryNode, MemoryNode];
-  const hives = [a, b].map((node) =>
-    createHive(
-      { networkId: NETWORK_ID, allowPrivateCidrs: true, bootnodeMode: false, ...options },
-      { ...node, clock, log: silentLogger(), metrics: createMetrics({ prefix: 'svc' }) },
-    ),
-  );
-  const learned: string[][] = [];
-  hives[1]?.onLearned((overlays) => learned.push([...overlays]));
-  const peer = await a.host.connect([b.underlay()], never);
-  const announce = (overlays: string[]) => hives[0]?.announce(peer, overlays, never) ?? Promise.resolve();
-  return { a, b, clock, peer, learned, announce };
-}
+import { NETWORK_ID, testKey, ZERO_NONCE } from '../../p2p/memory-nodes.ts';
+import {
+  gossips,
+  never,
+  nonce,
+  nowSeconds,
+  overlay,
+  peerId,
+  recordOf,
+  signature,
+  underlay,
+} from './hive-kit.ts';
 
 test('announced peers are learned and written to the address book', async () => {
   const { a, b, clock, learned, announce } = await gossips();
@@ -143,100 +111,13 @@ test('one bad record does not cost the others in its message', async () => {
   expect(learned).toEqual([[toHex(good.overlay)]]);
 });
 
-test('the stream of a peer over its budget is cut off, the peer stays connected', async () => {
-  const { a, peer, clock, learned } = await gossips();
-  const send = async (count: number) => {
-    const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
-    await stream.write(Peers, { peers: Array.from({ length: count }, (_, i) => recordOf(i + 20)) });
-    await stream.close();
-  };
-  await send(BUDGET_RECORDS);
-  await expect(send(1)).rejects.toMatchObject({ code: 'STREAM_RESET' });
-  expect(learned).toHaveLength(1);
-  expect(a.host.peers()).toHaveLength(1);
-  await clock.advance(60_000);
-  await send(1);
-});
-
-/** Sends all `records`, thirty at a time, each time over a new connection. @returns records learned */
-async function toldAnew(
-  { a, b, clock, learned }: Awaited<ReturnType<typeof gossips>>,
-  records: readonly AddressRecord[],
-): Promise<number> {
-  const before = learned.flat().length;
-  for (let at = 0; at < records.length; at += 30) {
-    await a.host.disconnect(toHex(b.host.overlay), 'once more');
-    await clock.settle();
-    const peer = await a.host.connect([b.underlay()], never);
-    const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
-    await stream.write(Peers, { peers: records.slice(at, at + 30) });
-    await stream.close();
-    await clock.settle();
-  }
-  return learned.flat().length - before;
-}
-
-/** As many records as wanted, each of another node. */
-function manyRecords(count: number): AddressRecord[] {
-  return Array.from({ length: count }, (_, i) => {
-    const underlay = encodeUnderlays([`/ip4/10.9.${i >> 8}.${i & 0xff}/tcp/1634/p2p/${peerId}`]);
-    const statement = { underlay, nonce: ZERO_NONCE, timestamp: nowSeconds, chequebook: NO_CHEQUEBOOK };
-    const key = new Uint8Array(32).fill(7);
-    new DataView(key.buffer).setUint32(0, i + 1);
-    return mintRecord(statement, { signer: createSigner(key), networkId: NETWORK_ID });
-  });
-}
-
-test('news is bounded across connections, and known records cost nothing', async () => {
-  const world = await gossips();
-  const records = manyRecords(NEW_RECORDS.peer.burst + 200);
-  expect(await toldAnew(world, records)).toBe(NEW_RECORDS.peer.burst);
-  expect(await toldAnew(world, records.slice(0, NEW_RECORDS.peer.burst))).toBe(NEW_RECORDS.peer.burst);
-  await world.clock.advance(100_000);
-  expect(await toldAnew(world, records.slice(NEW_RECORDS.peer.burst))).toBeLessThan(50);
-});
-
-test('a flood of gossip over budget costs the sender its connection', async () => {
-  const { a, b, peer, clock } = await gossips();
-  const records = Array.from({ length: 30 }, (_, i) => recordOf(i + 20));
-  let sent = 0;
-  for (; !peer.closed.aborted && sent < 1_000; sent++) {
-    const stream = await a.host.open(peer, HIVE['15.0.0'].id, { signal: never });
-    await stream.write(Peers, { peers: records });
-    // The last one is cut off on the way.
-    const [closing] = await Promise.allSettled([stream.close()]);
-    if (closing.status === 'rejected') expect(closing.reason).toMatchObject({ code: 'STREAM_RESET' });
-    await clock.settle();
-  }
-  expect(sent).toBeLessThan(30);
-  expect(b.host.blocklisted()).toMatchObject([{ overlay: toHex(a.host.overlay) }]);
-});
-
-test('a sender stops by itself at the budget of its peer', async () => {
-  const { a, clock, learned, announce } = await gossips();
-  const records = Array.from({ length: 150 }, (_, i) => recordOf(i + 11));
-  for (const record of records) await a.addressBook.put(record);
-  await announce(records.map(({ overlay }) => toHex(overlay)));
-  await clock.settle();
-  expect(learned.flat()).toHaveLength(120);
-});
-
-test('a budget refills by one record per minute, up to its size', () => {
-  const budget = new Budget(0);
-  expect(budget.take(BUDGET_RECORDS + 1, 0)).toBe(false);
-  expect(budget.take(BUDGET_RECORDS, 0)).toBe(true);
-  expect(budget.take(1, 59_999)).toBe(false);
-  expect(budget.take(1, 60_000)).toBe(true);
-  expect(budget.take(BUDGET_RECORDS, 1e12)).toBe(true);
-  expect(budget.take(1, 1e12)).toBe(false);
-});
-
 const context = {
   ownOverlay: recordOf(1).overlay,
   networkId: NETWORK_ID,
   nowSeconds,
   stored: () => undefined as AddressRecord | undefined,
 };
+
 const known = (record: AddressRecord) => ({ ...context, stored: () => record });
 
 test.each([
@@ -280,10 +161,12 @@ test('over hive 2.0.0 a record is taken when it is more than five minutes newer,
 /** As a sender of hive 1.1.0 writes it. */
 const hearsay = (n: number, address?: string) =>
   recordOf(n, address === undefined ? { timestamp: 0n } : { timestamp: 0n, address });
+
 const TWO_ADDRESSES = encodeUnderlays([
   `/ip4/10.9.0.2/tcp/1634/p2p/${peerId}`,
   `/ip4/10.9.0.3/tcp/1634/p2p/${peerId}`,
 ]);
+
 const TURNED_ROUND = encodeUnderlays([
   `/ip4/10.9.0.3/tcp/1634/p2p/${peerId}`,
   `/ip4/10.9.0.2/tcp/1634/p2p/${peerId}`,
@@ -372,36 +255,6 @@ test('nodes of the older generation learn records of both kinds, all without a t
   expect(overlays.map((overlay) => b.addressBook.get(overlay)?.timestamp)).toEqual([0n, 0n]);
 });
 
-test('one budget counts the records of both versions', async () => {
-  const { a, peer } = await gossips();
-  const send = async (generation: Generation, count: number) => {
-    const stream = await a.host.open(peer, HIVE[generation].id, { signal: never });
-    await stream.write(Peers, { peers: Array.from({ length: count }, (_, i) => recordOf(i + 20)) });
-    await stream.close();
-  };
-  await send('14.0.0', BUDGET_RECORDS - 1);
-  await send('15.0.0', 1);
-  await expect(send('15.0.0', 1)).rejects.toMatchObject({ code: 'STREAM_RESET' });
-  await expect(send('14.0.0', 1)).rejects.toMatchObject({ code: 'STREAM_RESET' });
-});
-
-test('a budget is forgotten with its peer', async () => {
-  const { a, b, peer, announce, clock, learned } = await gossips();
-  const records = Array.from({ length: 120 }, (_, i) => recordOf(i + 11));
-  for (const record of records) await a.addressBook.put(record);
-  await announce(records.map(({ overlay }) => toHex(overlay)));
-  await a.host.disconnect(peer.overlayHex, 'again');
-  for (const { overlay } of records) await b.addressBook.remove(toHex(overlay));
-  const again: Peer = await a.host.connect([b.underlay()], never);
-  expect(again.overlayHex).toBe(peer.overlayHex);
-  await clock.settle();
-  const before = learned.flat().length;
-  const stream = await a.host.open(again, HIVE['15.0.0'].id, { signal: never });
-  await stream.write(Peers, { peers: records.slice(0, 60) });
-  await stream.close();
-  expect(learned.flat().length - before).toBe(60);
-});
-
 test.each([
   ['2.0.0', '15.0.0', vectors.recordedGossip],
   ['1.1.0', '14.0.0', vectors.recordedOlder],
@@ -429,7 +282,6 @@ function framed(hex: string): Uint8Array {
 
 const bytesOf = (...likely: Uint8Array[]) =>
   fc.oneof(fc.uint8Array({ maxLength: 100 }), fc.constantFrom(...likely, new Uint8Array(0)));
-const { underlay, signature, overlay, nonce } = recordOf(2);
 
 test('any gossiped record is either taken in full or dropped with a reason', () => {
   const wire = fc.record({

@@ -234,6 +234,7 @@ test.each([
 });
 
 const ANYTHING = [null, true, -1, 1.5, 'x', [], {}, [null], [{}], { x: 1 }];
+
 const KEYS = [
   'preset',
   'name',
@@ -251,6 +252,7 @@ const KEYS = [
   'prepare',
   'credit',
 ];
+
 const INSIDE = {
   nodes: ['flavour', 'mode', 'count', 'binary', 'options'],
   chain: ['blockTime', 'chainId', 'networkId', 'port', 'gate'],
@@ -326,36 +328,6 @@ test('a batch for a day costs the price of all blocks of a day', () => {
   expect(batchAmount(86_400_000, { blockTimeMs: 5000, storagePrice: 30_000n })).toBe(30_000n * 17_280n);
 });
 
-test('a bee uses the program that its group names, as an absolute path', () => {
-  const { nodes } = parseDefinition({ nodes: [{}, { flavour: 'bee', binary: '/opt/bee' }] }, 'options');
-  expect(nodes.map(({ flavour, mode, binary }) => [flavour, mode, binary])).toEqual([
-    ['svc', 'full', undefined],
-    ['bee', 'full', '/opt/bee'],
-  ]);
-});
-
-test('a bee without a program uses the first one of the environment', () => {
-  vi.stubEnv('SVCNET_BEE_BINARY', '/opt/bee-a,/opt/bee-b');
-  try {
-    expect(parseDefinition({ nodes: [{ flavour: 'bee' }] }, 'options').nodes[0]?.binary).toBe('/opt/bee-a');
-  } finally {
-    vi.unstubAllEnvs();
-  }
-});
-
-test('a container ignores the bee program of the environment', () => {
-  vi.stubEnv('SVCNET_BEE_BINARY', '/opt/bee-a');
-  try {
-    const input = { driver: 'docker', nodes: [{}, { flavour: 'bee', image: 'bee' }] };
-    expect(parseDefinition(input, 'options').nodes.map(({ binary }) => binary)).toEqual([
-      undefined,
-      undefined,
-    ]);
-  } finally {
-    vi.unstubAllEnvs();
-  }
-});
-
 test.each([
   [
     'a bee without a program',
@@ -416,6 +388,7 @@ test('a price too large for the oracle is refused', () => {
     'chain.storagePrice: got 4194304, expected a whole number from 24000 to 4194303',
   );
 });
+
 test.each([
   [['11'.repeat(32)], 'nodes[0].keys: got 1, expected 2: one for each node'],
   [

@@ -24,7 +24,7 @@ import type { CommandContext } from './context.ts';
 import { compare as takes } from './options/compare.ts';
 import { repeatLine } from './repeat-line.ts';
 import { reportFolder } from './report-folder.ts';
-import { plan } from './run.ts';
+import { plan } from './run-choice.ts';
 
 export interface FlavoursFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeBinary' | 'seed'> {
   readonly flavours?: readonly HonestFlavour[];

@@ -2,29 +2,27 @@
 
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { readDefinitionFile } from '../cluster/plan/document/read.ts';
 import { statePath } from '../cluster/state/state-folder.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS } from '../places/facts.ts';
 import { renderRun, StepDisplay } from '../report/console.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import type { RunResult } from '../report/result.ts';
 import { ScenarioDisplay } from '../report/scenario-display.ts';
-import { bundledScenarios, loadScenario, scenarioTitle } from '../run/catalogue.ts';
-import { readChecks } from '../run/checks-file.ts';
+import { bundledScenarios, scenarioTitle } from '../run/catalogue.ts';
 import { partsOf, runInParallel } from '../run/parallel.ts';
 import { differences, readRecipeFile } from '../run/recipe.ts';
 import { rerun } from '../run/replay/rerun.ts';
 import { expectTrustedRun } from '../run/replay/trust.ts';
 import { checkNodeParameters, driverNameOf } from '../run/run-clusters.ts';
 import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
-import { planScenarios, runScenarios } from '../run/runner.ts';
-import { ParameterError, type Scenario } from '../run/scenario.ts';
-import { type Chosen, SUITES, scenariosOfSuite, scenariosWithTag, tagsOfAll } from '../run/suites.ts';
+import { runScenarios } from '../run/runner.ts';
+import type { Chosen } from '../run/suites.ts';
 import { vary } from '../run/vary.ts';
 import { answer, type CommandContext } from './context.ts';
 import { run as takes } from './options/run.ts';
 import { repeatFlags, repeatLine } from './repeat-line.ts';
 import { reportFolder } from './report-folder.ts';
+import { chosenBy, parameters, planChosen } from './run-choice.ts';
 import { chooseClusters, freshFlags, lanesOf, type RunFlags } from './run-flags.ts';
 import { listScenarios } from './run-list.ts';
 import { runRepeated } from './run-repeated.ts';
@@ -103,52 +101,6 @@ export function titleOf(names: readonly string[]): string {
   if (title.length <= TITLE_MAX) return title;
   const more = names.length > 1 ? `-and-${names.length - 1}-more` : '';
   return `${names[0]?.slice(0, TITLE_MAX - more.length)}${more}`;
-}
-
-/** @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
-async function chosenBy(
-  names: readonly string[],
-  { suite, tag, checks }: RunFlags,
-  context: CommandContext,
-): Promise<readonly Chosen[]> {
-  return [
-    ...(await Promise.all(names.map(async (name) => ({ scenario: await scenarioOf(name), set: {} })))),
-    ...(suite === undefined ? [] : await scenariosOfSuite(suite)),
-    ...(tag === undefined ? [] : await scenariosWithTag(tag)),
-    ...(checks === undefined ? [] : await checksOf(checks, context)),
-  ];
-}
-
-/** @throws HarnessError `USAGE`, naming the option to use for a suite or a tag */
-async function scenarioOf(name: string): Promise<Scenario> {
-  if (!bundledScenarios().includes(name)) {
-    if (Object.hasOwn(SUITES, name))
-      throw new HarnessError('USAGE', `no scenario '${name}': it is a suite, run it with --suite ${name}`);
-    if ((await tagsOfAll()).includes(name))
-      throw new HarnessError('USAGE', `no scenario '${name}': it is a tag, run it with --tag ${name}`);
-  }
-  return loadScenario(name);
-}
-
-/** Prints a note for each check that cannot run. @throws HarnessError `DEFINITION_INVALID` */
-async function checksOf(path: string, context: CommandContext): Promise<readonly Chosen[]> {
-  const { chosen, unknown } = await readChecks(await readDefinitionFile(path, '--checks'), path);
-  for (const line of unknown) context.note(`  ! ${path}: ${line}\n`);
-  return chosen;
-}
-
-/** Values from the command line override those of a suite. @throws HarnessError `USAGE` */
-function planChosen(chosen: readonly Chosen[], sets: readonly string[]): PlannedScenario[] {
-  // Every name must be a parameter of at least one scenario.
-  plan(
-    chosen.map(({ scenario }) => scenario),
-    sets,
-  );
-  const given = parameters(sets);
-  return chosen.flatMap(({ scenario, set }) => {
-    const own = [...given].filter(([name]) => Object.hasOwn(scenario.parameters, name));
-    return planScenarios([scenario], new Map([...Object.entries(set), ...own]));
-  });
 }
 
 /**
@@ -335,25 +287,4 @@ export function exitCodeOf({ passed, scenarios }: Pick<RunResult, 'passed' | 'sc
   return onlyThresholds && scenarios.every(({ result }) => result !== 'error')
     ? EXIT.thresholdBreached
     : EXIT.checkFailed;
-}
-
-/** An unknown parameter is a usage error. @throws HarnessError `USAGE` */
-export function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
-  try {
-    return planScenarios(scenarios, parameters(sets));
-  } catch (error) {
-    if (error instanceof ParameterError)
-      throw new HarnessError('USAGE', `--set: ${error.message}`, { cause: error });
-    throw error;
-  }
-}
-
-function parameters(sets: readonly string[]): ReadonlyMap<string, string> {
-  return new Map(
-    sets.map((text) => {
-      const equals = text.indexOf('=');
-      if (equals < 1) throw new HarnessError('USAGE', `--set: got '${text}', expected name=value`);
-      return [text.slice(0, equals), text.slice(equals + 1)] as const;
-    }),
-  );
 }

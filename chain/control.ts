@@ -7,6 +7,8 @@
  *   POST /pause, /resume       stall the chain and let it continue
  *   POST /block-time?ms=n      0: blocks on demand only
  *   POST /fund?address=A&native=wei&tokens=units
+ *   POST /set-up               accounts that join, with coins, tokens, batches and chequebooks as its options have
+ *                              them: a JSON body, the only command with one
  *   POST /swap-price?price=units&deduction=units          either may be left out
  *   POST /storage-price?price=units
  *   POST /pause-contract?contract=C, /resume-contract?contract=C
@@ -25,6 +27,7 @@ import type { RpcFault } from './gate/faults.ts';
 import { WRONG_ANSWERS } from './gate/wrong-answers.ts';
 import { type Listen, listen as listenOnSocket, reachableHost } from './listen.ts';
 import type { LocalChain } from './local-chain.ts';
+import { parseSetup } from './options.ts';
 
 export interface Control {
   url: string;
@@ -38,11 +41,17 @@ interface Controlled {
   readonly steady: boolean;
 }
 
+/** Bytes: enough for a thousand accounts. */
+const BODY_MAX = 2 ** 20;
 /** Commands that mine: so many may be under way or wait for their turn. */
 const MINING_MAX = 16;
 
 /** @returns what the answer contains besides the chain's state */
-type Command = (controlled: Controlled, query: URLSearchParams) => Answered | Promise<Answered>;
+type Command = (
+  controlled: Controlled,
+  query: URLSearchParams,
+  request: IncomingMessage,
+) => Answered | Promise<Answered>;
 type Answered = void | Record<string, unknown>;
 
 const COMMANDS: Record<string, Command> = {
@@ -64,6 +73,7 @@ const COMMANDS: Record<string, Command> = {
       native: amount(query, 'native', '0'),
       tokens: amount(query, 'tokens', '0'),
     }),
+  'POST /set-up': async ({ chain }, _query, request) => chain.setUp(parseSetup(await bodyOf(request))),
   'POST /swap-price': ({ chain }, query) =>
     chain.setSwapPrice({
       ...(query.has('price') ? { price: amount(query, 'price') } : {}),
@@ -111,8 +121,6 @@ export async function startControl(
 ): Promise<Control> {
   const mining = { count: 0 };
   const server = createServer((request, response) => {
-    // Commands have no body; whatever arrives is read and discarded.
-    request.resume();
     void answer({ ...controlled, mining }, request, response);
   });
   const port = await listen(server, at);
@@ -157,8 +165,8 @@ async function answer(
   }
   try {
     const more = MINES.has(name)
-      ? await inTurn(mining, () => command(controlled, url.searchParams))
-      : await command(controlled, url.searchParams);
+      ? await inTurn(mining, () => command(controlled, url.searchParams, request))
+      : await command(controlled, url.searchParams, request);
     const { blockTimeMs, paused } = chain;
     const state = { head: await chain.head(), blockTimeMs, paused };
     send(response, 200, {
@@ -204,6 +212,18 @@ async function inTurn(
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** Of the command that has one; those of others are discarded with their answers. */
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > BODY_MAX) throw invalid('the body', `more than ${BODY_MAX} bytes`, 'less');
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

@@ -9,6 +9,7 @@ import { type Clock, systemClock } from '../formats/clock.ts';
 import { quantity } from '../formats/ethereum/hex.ts';
 import { TIMER_MAX_MS } from '../formats/units.ts';
 import { Lock } from '../node/env/turns/lock.ts';
+import { createAccount } from './account.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { DEPLOYER_KEY } from './deployer-key.ts';
 import {
@@ -28,9 +29,10 @@ import {
   type FundedAccount,
   type GenesisBatch,
   type GenesisChequebook,
-  mintCall,
+  type Setup,
   START_BLOCK,
   settle,
+  setupCalls,
 } from './deployment/deploy.ts';
 import { Deployer } from './deployment/deployer.ts';
 import { ENGINE_DEFAULT, type Engine, type EngineName, type EngineOptions } from './engine/engine.ts';
@@ -142,6 +144,11 @@ export interface LocalChain extends AsyncDisposable {
    * @throws LocalChainError PAUSED when no block will come
    */
   fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void>;
+  /**
+   * Gives accounts that join now what those of the start have: coins, tokens, batches, chequebooks.
+   * @throws LocalChainError PAUSED, REFUSED when one has it already
+   */
+  setUp(setup: Setup): Promise<void>;
   /**
    * What cheques are worth: token units per accounting unit, and what is deducted from a peer's first cheque.
    * @throws LocalChainError PAUSED
@@ -361,17 +368,26 @@ class RunningChain implements LocalChain {
   }
 
   fund(address: string, { native = 0n, tokens = 0n }: { native?: bigint; tokens?: bigint }): Promise<void> {
+    return this.setUp({ accounts: [{ address, native, tokens }], batches: [], chequebooks: [] });
+  }
+
+  setUp(setup: Setup): Promise<void> {
     const { rpc } = this.#engine;
+    const funded = setup.accounts.filter(({ native }) => native > 0n);
     return this.#deployer.alone(async () => {
-      if (native > 0n) {
-        const balance = BigInt(String(await rpc.call('eth_getBalance', address, 'latest')));
-        const { method, params = [] } = balanceCall(address, balance + native);
-        await rpc.call(method, ...params);
+      if (funded.length > 0) {
+        const balances = await rpc.batch(
+          funded.map(({ address }) => ({ method: 'eth_getBalance', params: [address, 'latest'] })),
+        );
+        await rpc.batch(
+          funded.map(({ address, native }, index) =>
+            balanceCall(address, BigInt(String(balances[index])) + native),
+          ),
+        );
         await this.#turns.run(async () => this.#parts.recorder?.dump());
       }
-      if (tokens === 0n) return;
-      const to = this.contracts.token;
-      await this.#deployer.send({ what: `tokens for ${address}`, to, ...mintCall(address, tokens) });
+      const deployer = createAccount(this.#settings.deployerKey);
+      await this.#deployer.send(...setupCalls(deployer, this.contracts, setup));
     });
   }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { TIMER_MAX_MS } from '../formats/units.ts';
 import { STORAGE_PRICE_MAX } from './deployment/administration.ts';
+import type { Setup } from './deployment/deploy.ts';
 import { ENGINE_NAMES, type EngineName } from './engine/engine.ts';
 import { LocalChainError } from './errors.ts';
 import { LOCAL_CHAIN_DEFAULTS, type LocalChainOptions } from './local-chain.ts';
@@ -35,6 +36,24 @@ const address = hexBytes(20, 'an address: 0x and 40 hex digits');
 const bytes32 = hexBytes(32, '32 bytes: 0x and 64 hex digits');
 const amount = leaf(isAmount, 'a whole number, as decimal text when above 2^53').transform((v) => BigInt(v));
 
+const setup = {
+  accounts: z.array(z.strictObject({ address, native: amount, tokens: amount })),
+  batches: z
+    .array(
+      z.strictObject({ owner: address, amount, depth: integer(17, 255), immutable: flag, nonce: bytes32 }),
+    )
+    .default([]),
+  chequebooks: z
+    .array(
+      z.strictObject({
+        issuer: address,
+        deposit: amount,
+        place: integer(0, Number.MAX_SAFE_INTEGER).optional(),
+      }),
+    )
+    .default([]),
+};
+
 const schema = z.strictObject({
   engine: leaf(isEngine, `one of ${ENGINE_NAMES.join(', ')}`).default(D.engine),
   host: text.default(D.host),
@@ -55,13 +74,7 @@ const schema = z.strictObject({
   storagePrice: integer(D.storagePrice, STORAGE_PRICE_MAX).default(D.storagePrice),
   stateFolder: text.optional(),
   deployerKey: bytes32.default(D.deployerKey),
-  accounts: z.array(z.strictObject({ address, native: amount, tokens: amount })),
-  batches: z
-    .array(
-      z.strictObject({ owner: address, amount, depth: integer(17, 255), immutable: flag, nonce: bytes32 }),
-    )
-    .default([]),
-  chequebooks: z.array(z.strictObject({ issuer: address, deposit: amount })).default([]),
+  ...setup,
 });
 
 /**
@@ -69,11 +82,7 @@ const schema = z.strictObject({
  * expected
  */
 export function parseOptions(document: string): ProcessOptions {
-  const result = schema.safeParse(parseJson(document), { reportInput: true });
-  if (!result.success) {
-    throw new LocalChainError('OPTIONS_INVALID', result.error.issues.map(describe).join('; '));
-  }
-  const { controlHost, controlPort, stopOnStdinEnd, steady, gate, ...chain } = result.data;
+  const { controlHost, controlPort, stopOnStdinEnd, steady, gate, ...chain } = parsed(schema, document);
   return {
     chain,
     controlHost: controlHost ?? chain.host,
@@ -82,6 +91,17 @@ export function parseOptions(document: string): ProcessOptions {
     steady,
     gate,
   };
+}
+
+/** What accounts that join a running chain have. @throws LocalChainError OPTIONS_INVALID */
+export function parseSetup(document: string): Setup {
+  return parsed(z.strictObject(setup), document);
+}
+
+function parsed<T>(shape: z.ZodType<T>, document: string): T {
+  const result = shape.safeParse(parseJson(document), { reportInput: true });
+  if (result.success) return result.data;
+  throw new LocalChainError('OPTIONS_INVALID', result.error.issues.map(describe).join('; '));
 }
 
 function parseJson(document: string): unknown {

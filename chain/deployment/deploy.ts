@@ -26,6 +26,7 @@ import token from '../artifacts/TestToken.json' with { type: 'json' };
 import type { RpcCall, RpcClient } from '../rpc.ts';
 import { BlockMiner, type Step } from './block-miner.ts';
 import { chequebookAddress, chequebookSalt } from './chequebooks.ts';
+import type { Sending } from './deployer.ts';
 
 /** First block that nodes need to read: the one that deploys PostageStamp. */
 export const START_BLOCK = 1;
@@ -89,17 +90,23 @@ export interface GenesisChequebook {
   issuer: string;
   /** token units, minted to it */
   deposit: bigint;
+  /** Among all chequebooks of the deployer: its address follows from it. Absent: its place in the list. */
+  place?: number | undefined;
 }
 
-export interface DeploymentOptions {
+/** What accounts have: from the start, or when they join a chain that runs. */
+export interface Setup {
+  accounts: readonly FundedAccount[];
+  batches: readonly GenesisBatch[];
+  chequebooks: readonly GenesisChequebook[];
+}
+
+export interface DeploymentOptions extends Setup {
   chainId: number;
   networkId: bigint;
   minimumValidityBlocks: number;
   /** Of one chunk and block, token units. */
   storagePrice: number;
-  accounts: readonly FundedAccount[];
-  batches: readonly GenesisBatch[];
-  chequebooks: readonly GenesisChequebook[];
 }
 
 export interface Deployment {
@@ -161,9 +168,14 @@ class Signing {
     return { label, raw, ...fields };
   }
 
-  call(label: string, to: string, gas: number, signature: string, ...values: AbiValue[]): Step {
-    return this.step(label, { to, gas, data: encodeCall(selectorOf(signature), ...values) });
+  call(...given: Parameters<typeof sending>): Step {
+    const { what, ...fields } = sending(...given);
+    return this.step(what, fields);
   }
+}
+
+function sending(what: string, to: string, gas: number, signature: string, ...values: AbiValue[]): Sending {
+  return { what, to, gas, data: encodeCall(selectorOf(signature), ...values) };
 }
 
 /**
@@ -190,7 +202,7 @@ export async function deploy(
         options.storagePrice,
       ),
     ],
-    setupSteps(signing, deployer, contracts, options),
+    setupCalls(deployer, contracts, options).map(({ what, ...fields }) => signing.step(what, fields)),
   ];
 
   await rpc.batch([
@@ -223,7 +235,7 @@ function placed(
   { chequebookFactory }: ContractAddresses,
 ): (GenesisChequebook & { salt: string; address: string })[] {
   return chequebooks.map((chequebook, index) => {
-    const salt = chequebookSalt(index);
+    const salt = chequebookSalt(chequebook.place ?? index);
     const address = chequebookAddress({ factory: chequebookFactory, sender: deployer.address, salt });
     return { ...chequebook, salt, address };
   });
@@ -278,37 +290,26 @@ function wiringSteps(signing: Signing, c: ContractAddresses, minimumValidityBloc
   ];
 }
 
-function setupSteps(
-  signing: Signing,
-  deployer: Account,
-  c: ContractAddresses,
-  options: DeploymentOptions,
-): Step[] {
+/** Tokens, batches and chequebooks of accounts, as transactions of the deployer, which pays for all of them. */
+export function setupCalls(deployer: Account, c: ContractAddresses, setup: Setup): Sending[] {
   return [
-    ...options.accounts
+    ...setup.accounts
       .filter(({ tokens }) => tokens > 0n)
-      .map(({ address, tokens }) => mintStep(signing, c, `tokens of ${address}`, address, tokens)),
-    ...batchSteps(signing, deployer, c, options.batches),
-    ...placed(options.chequebooks, deployer, c).flatMap((chequebook) =>
-      chequebookSteps(signing, c, chequebook),
-    ),
+      .map(({ address, tokens }) => minting(c, `tokens of ${address}`, address, tokens)),
+    ...batchCalls(deployer, c, setup.batches),
+    ...placed(setup.chequebooks, deployer, c).flatMap((chequebook) => chequebookCalls(c, chequebook)),
   ];
 }
 
-function batchSteps(
-  signing: Signing,
-  deployer: Account,
-  c: ContractAddresses,
-  batches: readonly GenesisBatch[],
-): Step[] {
+function batchCalls(deployer: Account, c: ContractAddresses, batches: readonly GenesisBatch[]): Sending[] {
   if (batches.length === 0) return [];
   const cost = batches.reduce((sum, { amount, depth }) => sum + amount * 2n ** BigInt(depth), 0n);
   const { token: tokens, postageStamp: stamps } = c;
   return [
-    signing.step('tokens for batches', { to: tokens, ...mintCall(deployer.address, cost) }),
-    signing.call('approval of batches', tokens, GAS_OF_CALL, 'approve(address,uint256)', stamps, cost),
+    minting(c, 'tokens for batches', deployer.address, cost),
+    sending('approval of batches', tokens, GAS_OF_CALL, 'approve(address,uint256)', stamps, cost),
     ...batches.map(({ owner, amount, depth, nonce, immutable }) =>
-      signing.call(
+      sending(
         `batch of ${owner} with amount ${amount} and depth ${depth}`,
         stamps,
         GAS_OF_CREATE_BATCH,
@@ -325,12 +326,11 @@ function batchSteps(
 }
 
 /** Issuers need no coins for this: the deployer pays. */
-function chequebookSteps(
-  signing: Signing,
+function chequebookCalls(
   c: ContractAddresses,
   { issuer, deposit, salt, address }: GenesisChequebook & { salt: string; address: string },
-): Step[] {
-  const deployed = signing.call(
+): Sending[] {
+  const deployed = sending(
     `chequebook of ${issuer}`,
     c.chequebookFactory,
     GAS_OF_DEPLOY_CHEQUEBOOK,
@@ -339,12 +339,11 @@ function chequebookSteps(
     0,
     salt,
   );
-  if (deposit === 0n) return [deployed];
-  return [deployed, mintStep(signing, c, `deposit of ${issuer}`, address, deposit)];
+  return deposit === 0n ? [deployed] : [deployed, minting(c, `deposit of ${issuer}`, address, deposit)];
 }
 
-function mintStep(signing: Signing, c: ContractAddresses, label: string, to: string, amount: bigint): Step {
-  return signing.step(label, { to: c.token, ...mintCall(to, amount) });
+function minting(c: ContractAddresses, what: string, to: string, amount: bigint): Sending {
+  return { what, to: c.token, ...mintCall(to, amount) };
 }
 
 function roleId(name: string): string {

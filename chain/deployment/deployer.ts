@@ -49,35 +49,46 @@ export class Deployer {
   }
 
   /**
-   * Call only from within `alone`.
+   * Sends them one after the other and waits until all are in blocks. Call only from within `alone`.
    * @throws LocalChainError PAUSED when no block will come or none came, REFUSED with the contract's reason
    */
-  async send({ what, to, data, gas }: Sending): Promise<void> {
-    const { rpc, blocks, mine } = this.#deps;
+  async send(...sendings: readonly Sending[]): Promise<void> {
+    const { rpc, blocks } = this.#deps;
+    const [first] = sendings;
+    if (first === undefined) return;
     if (blocks() === 'paused') {
-      throw new LocalChainError('PAUSED', `the chain is paused: ${what} needs a block`);
+      throw new LocalChainError('PAUSED', `the chain is paused: ${first.what} needs a block`);
     }
     const from = this.#account.address;
     const nonce = Number(await rpc.call('eth_getTransactionCount', from, 'pending'));
-    const raw = this.#account.sign({ to, data, gas, nonce }, this.#chainId);
-    const hash = await rpc.call('eth_sendRawTransaction', raw);
-    if (blocks() !== 'coming') await mine();
-    if (succeeded(await this.#receipt(hash))) return;
-    const reason = await reasonOf(rpc, { from, to, data });
-    throw new LocalChainError('REFUSED', `${what}: ${reason}`);
+    const hashes = await rpc.batch(
+      sendings.map(({ to, data, gas }, index) => {
+        const raw = this.#account.sign({ to, data, gas, nonce: nonce + index }, this.#chainId);
+        return { method: 'eth_sendRawTransaction', params: [raw] };
+      }),
+    );
+    await this.#mined(hashes.at(-1));
+    const receipts = await rpc.batch(
+      hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+    );
+    const failed = sendings.find((_, index) => !succeeded(receipts[index]));
+    if (failed === undefined) return;
+    const { what, to, data } = failed;
+    throw new LocalChainError('REFUSED', `${what}: ${await reasonOf(rpc, { from, to, data })}`);
   }
 
-  async #receipt(hash: unknown): Promise<unknown> {
-    const { rpc, clock } = this.#deps;
+  /** @param last of the transactions in the order of their nonces: many need several blocks */
+  async #mined(last: unknown): Promise<void> {
+    const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;
     while (clock.monotonic() < deadline) {
-      const receipt = await rpc.call('eth_getTransactionReceipt', hash);
-      if (receipt !== null) return receipt;
+      if (blocks() !== 'coming') await mine();
+      if ((await rpc.call('eth_getTransactionReceipt', last)) !== null) return;
       await clock.sleep(RECEIPT_POLL_MS);
     }
     throw new LocalChainError(
       'PAUSED',
-      `no block with transaction ${String(hash)} for ${BLOCK_DEADLINE_MS} ms`,
+      `no block with transaction ${String(last)} for ${BLOCK_DEADLINE_MS} ms`,
     );
   }
 }

@@ -22,13 +22,15 @@ import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
 import type { BreakWitness } from './break-witness.ts';
 import { type Contracts, knownContracts } from './contracts.ts';
-import type { ChainRecord } from './record.ts';
+import type { ChainRecord, ChainSetup } from './record.ts';
 
 /** Id indexed; total amount, normalised balance, owner, depth, bucket depth, immutable. */
 const BATCH_CREATED = 'BatchCreated(bytes32,uint256,uint256,address,uint8,uint8,bool)';
 const OWNER_WORD = 2;
 /** Blocks may be slow on purpose. */
 const SEND_TIMEOUT_MS = 60_000;
+/** The chain itself waits for as long, after a setup before this one. */
+const SET_UP_TIMEOUT_MS = 2 * SEND_TIMEOUT_MS;
 
 /** An event as the endpoint returns it, all hex with `0x`. */
 export interface ChainEvent {
@@ -221,6 +223,17 @@ export class Chain {
       this.#controlled('accounts cannot be funded'),
       `/fund?address=${prefixed(address)}&native=${amounts.native ?? 0n}&tokens=${amounts.tokens ?? 0n}`,
     );
+  }
+
+  /**
+   * Gives accounts that join now what those of the start have, in as few blocks as hold it.
+   * @throws HarnessError `CHAIN_UNCONTROLLED`, ClientError `http.409` when no block comes @internal
+   */
+  async setUp({ accounts, batches, chequebooks }: ChainSetup): Promise<void> {
+    const control = this.#controlled('accounts cannot join');
+    const body = JSON.stringify({ accounts, batches, chequebooks });
+    const timeoutMs = SET_UP_TIMEOUT_MS;
+    await (await control.request({ method: 'POST', path: '/set-up', body, timeoutMs })).bytes();
   }
 
   /** Base units. @param address 40 hex digits, `0x` optional */

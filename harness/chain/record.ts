@@ -29,7 +29,7 @@ export interface ChainRecord extends Whose {
  * Options document of `chain/main.ts`; amounts are decimal strings. Its token, and whether it ends with its
  * parent, are added later.
  */
-export interface ChainOptions {
+export interface ChainOptions extends ChainSetup {
   /** What computes its blocks. */
   readonly engine: EngineName;
   /** Address that the JSON-RPC endpoint listens on. */
@@ -52,6 +52,10 @@ export interface ChainOptions {
   readonly gate: boolean;
   /** Where its state is kept; it starts from an existing one. */
   readonly stateFolder?: string;
+}
+
+/** What accounts have on the chain; amounts are decimal strings. */
+export interface ChainSetup {
   readonly accounts: readonly {
     readonly address: string;
     readonly native: string;
@@ -64,5 +68,10 @@ export interface ChainOptions {
     readonly immutable: boolean;
     readonly nonce: string;
   }[];
-  readonly chequebooks: readonly { readonly issuer: string; readonly deposit: string }[];
+  readonly chequebooks: readonly {
+    readonly issuer: string;
+    readonly deposit: string;
+    /** Among those of all nodes that the cluster has ever had; absent: its place in the list. */
+    readonly place?: number;
+  }[];
 }

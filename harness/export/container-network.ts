@@ -2,11 +2,11 @@
  * A network whose chain and nodes are containers: the files that they read at their start. Everything follows
  * from the definition and the seed, so no running chain has to be asked.
  */
-import { type Account, createAccount } from '../../chain/account.ts';
-import { chequebookAddress, chequebookSalt } from '../../chain/deployment/chequebooks.ts';
-import { batchId, contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
+import { createAccount } from '../../chain/account.ts';
+import { contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
-import { type ChainFacts, type ClusterPlan, placeNodes, planCluster } from '../cluster/plan/plan.ts';
+import { chequebookOf, plannedBatches } from '../cluster/plan/chain-options.ts';
+import { type ChainFacts, placeNodes, planCluster } from '../cluster/plan/plan.ts';
 import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
 import { chainToken } from '../cluster/plan/seed.ts';
@@ -56,7 +56,6 @@ export function containerNetwork(
   { nodeHost = (node) => node, otherHosts = () => [] }: Surroundings = {},
 ): ContainerNetwork {
   const plan = planCluster(definition, seed);
-  const deployer = createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
   const places = plan.nodes.map(({ name }, index) => ({
     ports: NODE_PORTS,
     reached: { host: nodeHost(name), port: NODE_PORTS.p2p },
@@ -64,7 +63,8 @@ export function containerNetwork(
     hosts: hostNames(nodeHost(name), ...otherHosts(name, index)),
     dataDir: DATA_FOLDER,
   }));
-  const placed = placeNodes(plan, places, chainFacts(plan, deployer));
+  const placed = placeNodes(plan, places, chainFacts(definition));
+  const planned = plannedBatches(plan);
   const token = chainToken(seed);
   const ports = publishedPorts(definition).nodes;
   const hosts = [CHAIN, ...otherHosts(CHAIN, 0)];
@@ -81,7 +81,7 @@ export function containerNetwork(
       const { plan: nodePlan } = placed[index] as (typeof placed)[number];
       const { config, keys } = filesOf(svcFlavour.files(nodePlan));
       const { name, mode, image, resources, identity } = node;
-      const batches = batchesOf(node, plan, deployer);
+      const batches = planned.filter((batch) => batch.node === name).map(({ id }) => id);
       const published = ports[index] as PublishedNode;
       return { name, mode, image, resources, overlay: identity.overlay, batches, published, config, keys };
     }),
@@ -89,25 +89,14 @@ export function containerNetwork(
 }
 
 /** The chain is not running yet: contract addresses follow from the deployer's address. */
-function chainFacts({ chain }: ClusterPlan, deployer: Account): ChainFacts {
-  const contracts = contractAddresses(deployer);
+function chainFacts(definition: Definition): ChainFacts {
+  const contracts = contractAddresses(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey));
   return {
     contracts,
     startBlock: START_BLOCK,
     rpcOf: () => `http://${CHAIN}:${CHAIN_PORTS.rpc}`,
-    chequebookOf({ identity }) {
-      const index = chain.chequebooks.findIndex(({ issuer }) => issuer === `0x${identity.ethereum}`);
-      if (index === -1) return undefined;
-      const factory = contracts.chequebookFactory;
-      return chequebookAddress({ factory, sender: deployer.address, salt: chequebookSalt(index) });
-    },
+    chequebookOf: (node) => chequebookOf(definition, node, contracts),
   };
-}
-
-function batchesOf({ identity }: PlannedNode, { chain }: ClusterPlan, deployer: Account): string[] {
-  return chain.batches
-    .filter(({ owner }) => owner === `0x${identity.ethereum}`)
-    .map(({ nonce }) => batchId(deployer.address, nonce).replace(/^0x/, ''));
 }
 
 /** Engines keep keys and configuration in different places. */

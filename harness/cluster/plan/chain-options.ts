@@ -1,5 +1,10 @@
+import { type Account, createAccount } from '../../../chain/account.ts';
+import { chequebookAddress, chequebookSalt } from '../../../chain/deployment/chequebooks.ts';
+import { batchId } from '../../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
+import type { Contracts } from '../../chain/contracts.ts';
 import type { ChainOptions } from '../../chain/record.ts';
+import { plainHex } from '../../client/json.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { batchAmount } from './definition.ts';
 import { batchesOf, engineOf, hasPublicNode } from './facts.ts';
@@ -35,13 +40,13 @@ export function chainOptions(
       native: funds.native.toString(),
       tokens: funds.tokens.toString(),
     })),
-    batches: nodes.flatMap((node, index) =>
+    batches: nodes.flatMap((node) =>
       batchesOf(definition, node).map(({ ttl, depth, immutable }, batch) => ({
         owner: addressOf(node),
         amount: batchAmount(ttl, price).toString(),
         depth,
         immutable,
-        nonce: batchNonce(seed, index, batch),
+        nonce: batchNonce(seed, node.index, batch),
       })),
     ),
     chequebooks:
@@ -49,6 +54,49 @@ export function chainOptions(
         ? []
         : nodes
             .filter(({ flavour }) => FLAVOURS[flavour].adoptsChequebook)
-            .map((node) => ({ issuer: addressOf(node), deposit: swap.deposit.toString() })),
+            .map((node) => ({
+              issuer: addressOf(node),
+              deposit: swap.deposit.toString(),
+              ...(node.index < (definition.grown?.from ?? Infinity)
+                ? {}
+                : { place: chequebookPlace(definition, node) }),
+            })),
   };
+}
+
+/** Batches that the chain creates for the nodes of a plan. @returns their ids, 64 hex digits */
+export function plannedBatches({
+  nodes,
+  chain,
+}: {
+  readonly nodes: readonly PlannedNode[];
+  readonly chain: ChainOptions;
+}): { readonly id: string; readonly node: string; readonly depth: number }[] {
+  const { address } = deployer();
+  return chain.batches.flatMap(({ owner, nonce, depth }) =>
+    nodes
+      .filter(({ identity }) => owner === `0x${identity.ethereum}`)
+      .map(({ name }) => ({ id: plainHex(batchId(address, nonce)), node: name, depth })),
+  );
+}
+
+/** Among those of all nodes that the cluster has ever had, as a start with all of them would deploy them. */
+function chequebookPlace({ nodes }: Definition, { index }: Pick<PlannedNode, 'index'>): number {
+  const flavours = nodes.flatMap(({ flavour, count }) => Array.from({ length: count }, () => flavour));
+  return flavours.slice(0, index).filter((flavour) => FLAVOURS[flavour].adoptsChequebook).length;
+}
+
+/** Address of the chequebook that the chain deploys for a node; undefined: it gets none. */
+export function chequebookOf(
+  definition: Definition,
+  node: Pick<PlannedNode, 'index' | 'flavour'>,
+  { chequebookFactory: factory }: Contracts,
+): string | undefined {
+  if (definition.swap === false || !FLAVOURS[node.flavour].adoptsChequebook) return undefined;
+  const salt = chequebookSalt(chequebookPlace(definition, node));
+  return chequebookAddress({ factory, sender: deployer().address, salt });
+}
+
+function deployer(): Account {
+  return createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey);
 }

@@ -23,7 +23,12 @@ export function hasPublicNode(definition: Definition): boolean {
 }
 
 export function nodeCount(definition: Definition): number {
-  return definition.nodes.reduce((sum, { count }) => sum + count, 0);
+  return numbersGiven(definition) - (definition.grown?.gone.length ?? 0);
+}
+
+/** Nodes that it has or has had: the number of the next one. */
+export function numbersGiven({ nodes }: Pick<Definition, 'nodes'>): number {
+  return nodes.reduce((sum, { count }) => sum + count, 0);
 }
 
 /** What the definition says, or else what suits its driver. */

@@ -24,15 +24,24 @@ const BOOTNODES_MAX = 3;
 export interface ClusterPlan {
   readonly definition: Definition;
   readonly nodes: readonly PlannedNode[];
-  /** Accounts, batches and chequebooks of all nodes are part of it. */
+  /** Accounts, batches and chequebooks are part of it: of all nodes of the start, or of those that are added. */
   readonly chain: ChainOptions;
+  /** Running nodes that those of the plan join; absent: it is the plan of the whole cluster. */
+  readonly joined?: readonly JoinedNode[] | undefined;
 }
+
+/** What new nodes need to know of one that runs. */
+export type JoinedNode = Pick<PlannedNode, 'mode' | 'flavour'> & {
+  /** Multiaddress that other nodes dial. */
+  readonly underlay: string;
+};
 
 /**
  * @param seed 64 bits; all keys follow from it
+ * @param added numbers of the nodes to plan, of a cluster that runs; default: all of them
  * @throws HarnessError `DEFINITION_INVALID` when links drawn from the seed lack one that the definition needs
  */
-export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
+export function planCluster(definition: Definition, seed: bigint, added?: readonly number[]): ClusterPlan {
   const [mistake] = chequeLinkContradictions(definition, seed);
   if (mistake !== undefined) {
     throw new HarnessError('DEFINITION_INVALID', mistake, {
@@ -47,20 +56,39 @@ export function planCluster(definition: Definition, seed: bigint): ClusterPlan {
     })),
   );
   const links = linksOf(definition.topology, origins.length, seed);
-  const nodes = plannedMembers(definition).map(
-    (member, index): PlannedNode => ({
-      ...member,
-      identity: deriveNode({ seed, index, networkId, ...origins[index] }),
-      peers: links === undefined ? undefined : peersOf(index, links),
-    }),
-  );
-  return { definition, nodes, chain: chainOptions(definition, seed, nodes) };
+  const { from = origins.length, gone = [] } = definition.grown ?? {};
+  const isMeant = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? !gone.includes(index);
+  // The chain goes on with what it was made with, whoever has left since.
+  const isOnChain = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? index < from;
+  const planned = allMembers(definition)
+    .filter((member) => isMeant(member) || isOnChain(member))
+    .map((member): PlannedNode => {
+      const { index } = member;
+      return {
+        ...member,
+        identity: deriveNode({ seed, index, networkId, ...origins[index] }),
+        peers: links === undefined ? undefined : peersOf(index, links),
+      };
+    });
+  return {
+    definition,
+    nodes: planned.filter(isMeant),
+    chain: chainOptions(definition, seed, planned.filter(isOnChain)),
+  };
 }
 
+type Member = Omit<PlannedNode, 'identity' | 'peers'>;
+
 /** The nodes of a definition, without what follows from the seed, which may take a while to mine. */
-export function plannedMembers(definition: Definition): Omit<PlannedNode, 'identity' | 'peers'>[] {
+export function plannedMembers(definition: Definition): Member[] {
+  return allMembers(definition).filter(({ index }) => definition.grown?.gone.includes(index) !== true);
+}
+
+/** Those that were removed for good among them. */
+function allMembers(definition: Definition): Member[] {
   const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
   return members.map(({ flavour, mode, binary, image, options, batches, resources, dishonest }, index) => ({
+    index,
     name: nodeName(index),
     flavour,
     mode,
@@ -125,7 +153,7 @@ export interface PlacedNode {
  * @param facts.peerRecords path of a file with the address records that nodes start with
  */
 export function placeNodes(
-  { definition, nodes, chain }: ClusterPlan,
+  { definition, nodes, chain, joined = [] }: ClusterPlan,
   places: readonly NodePlace[],
   facts: ChainFacts & { readonly peerRecords?: string | undefined },
 ): PlacedNode[] {
@@ -136,7 +164,11 @@ export function placeNodes(
     const underlay = FLAVOURS[node.flavour].underlay({ identity, ...place.reached });
     return { node, place, underlay };
   });
-  const bootnodes = bootnodesOf(placed.map(({ node, underlay }) => ({ ...node, underlay })));
+  const all: readonly JoinedNode[] = [
+    ...joined,
+    ...placed.map(({ node, underlay }) => ({ ...node, underlay })),
+  ];
+  const bootnodes = bootnodesOf(all);
   const underlays = new Map(placed.map(({ node, underlay }) => [node.name, underlay]));
   return placed.map(({ node, place, underlay }) => ({
     underlay,
@@ -168,7 +200,7 @@ export function placeNodes(
         bootnodes: node.peers === undefined ? bootnodes.filter((bootnode) => bootnode !== underlay) : [],
         peerRecords: FLAVOURS[node.flavour].takesRecords ? facts.peerRecords : undefined,
         onlyPeers: node.peers?.map((name) => underlays.get(name) as string),
-        dedicatedBootnodes: nodes.some(({ mode }) => mode === 'boot'),
+        dedicatedBootnodes: all.some(({ mode }) => mode === 'boot'),
         credit: creditOf(definition),
         swap: definition.swap,
       },
@@ -185,7 +217,7 @@ function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | u
 }
 
 /** The boot nodes, or else the first full nodes: all other nodes ask these for more peers. */
-function bootnodesOf(nodes: readonly (PlannedNode & { readonly underlay: string })[]): string[] {
+function bootnodesOf(nodes: readonly JoinedNode[]): string[] {
   const boot = nodes.filter(({ mode }) => mode === 'boot');
   const full = nodes.filter(
     ({ mode, flavour }) => mode === 'full' && FLAVOURS[flavour].bootstraps && isHonest({ flavour }),

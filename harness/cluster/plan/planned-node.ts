@@ -6,6 +6,8 @@ import type { NodeIdentity } from './seed.ts';
 
 /** One node of a cluster, wherever it will run. */
 export interface PlannedNode {
+  /** Among all nodes that the cluster has ever had, from 0; its name and its keys follow from it. */
+  readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
   readonly mode: NodeMode;

@@ -33,14 +33,18 @@ export function chainPort({ chain, ports }: Definition): number {
   return ports.stride > CHAIN_PORT_OFFSET ? ports.first + CHAIN_PORT_OFFSET : 0;
 }
 
-/** Every port known before the start, in the order in which to name them. */
-export function wantedPorts(definition: Definition): WantedPort[] {
-  const { ports, nodes } = definition;
-  const port = chainPort(definition);
+/**
+ * Every port known before the start, in the order in which to name them.
+ * @param added numbers of nodes that join: theirs alone
+ */
+export function wantedPorts(definition: Definition, added?: readonly number[]): WantedPort[] {
+  const { ports, nodes, grown } = definition;
+  const port = added === undefined ? chainPort(definition) : 0;
   const ofChain = port === 0 ? [] : [{ port, by: 'the RPC endpoint of the chain' }];
   if (ports === 'free') return ofChain;
   const flavours = nodes.flatMap(({ flavour, count }) => Array.from({ length: count }, () => flavour));
   const ofNodes = flavours.flatMap((flavour, index): WantedPort[] => {
+    if (!(added?.includes(index) ?? grown?.gone.includes(index) !== true)) return [];
     const { api, p2p, debug } = fixedPorts(ports, index);
     return [
       { port: api, by: `the API of node-${index}` },

@@ -18,6 +18,14 @@ const shape = Object.fromEntries(
 /** `DefinitionInput` declares the type of its input. */
 export const schema = z.strictObject(shape, { error: 'a map' });
 
+/** What has become of a cluster's nodes since its start. Nodes that were added are the last groups. */
+export interface Growth {
+  /** Nodes that it started with: what its chain was made with. */
+  readonly from: number;
+  /** Numbers of nodes that were removed for good, or whose addition failed: none is given again. */
+  readonly gone: readonly number[];
+}
+
 /** A definition with every default filled in; `DefinitionInput` is what people write. */
-export type Definition = z.output<typeof schema>;
+export type Definition = z.output<typeof schema> & { readonly grown?: Growth | undefined };
 export type NodeGroup = Definition['nodes'][number];

@@ -26,8 +26,6 @@ interface ReadyLine extends ChainUrls {
   readonly chainId: number;
   readonly contracts: Contracts;
   readonly startBlock: number;
-  readonly batches: readonly { readonly id: string; readonly owner: string; readonly depth: number }[];
-  readonly chequebooks: readonly { readonly issuer: string; readonly address: string }[];
 }
 
 export interface StartChain {
@@ -50,8 +48,6 @@ export interface StartedChain {
   readonly record: ChainRecord & { readonly contracts: Contracts };
   /** Where the nodes find it. */
   readonly nodesUrls: ChainUrls;
-  readonly batches: ReadyLine['batches'];
-  readonly chequebooks: ReadyLine['chequebooks'];
   /** Why it has ended; undefined: it runs. */
   readonly whyEnded: () => Promise<HarnessError | undefined>;
 }
@@ -87,7 +83,7 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
     },
     { clock: start.clock, timeoutMs: START_TIMEOUT_MS, signal: start.signal },
   );
-  const { chainId, contracts, startBlock, batches, chequebooks } = ready;
+  const { chainId, contracts, startBlock } = ready;
   const { here, nodes } = await driver.placeChain(ready);
   const { rpc, control, gate } = here;
   const { networkId, blockTimeMs, steady } = options;
@@ -95,8 +91,6 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
   return {
     record: gate === undefined ? record : { ...record, gate },
     nodesUrls: nodes,
-    batches,
-    chequebooks,
     async whyEnded() {
       const { state, exit } = await driver.observe(started.handle);
       return state === 'gone' ? endOf(chainLog, 'the chain has ended', exit) : undefined;

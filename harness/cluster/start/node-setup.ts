@@ -4,11 +4,11 @@ import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { awaitAll } from '../../base/await-all.ts';
 import { checkPortsFree, pickFreePorts, takenPorts } from '../../base/machine/ports.ts';
-import { plainHex } from '../../client/json.ts';
 import type { NodePorts } from '../../flavours/flavour.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import type { Driver, Place } from '../../places/driver.ts';
 import type { Route } from '../../places/links/proxy/proxy.ts';
+import { chequebookOf } from '../plan/chain-options.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import { fixedPorts, wantedPorts } from '../plan/ports.ts';
@@ -36,13 +36,13 @@ export interface CreatedNodes {
 /** Chooses ports, and writes the key files and configuration of every node. */
 export async function createNodes(
   { clock, stateDir, record, driver, before }: NodeSetup,
-  started: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>,
+  started: Pick<StartedChain, 'record' | 'nodesUrls'>,
   plan: ClusterPlan,
 ): Promise<CreatedNodes> {
   const folder = clusterFolder(stateDir, record.name);
   const proxied = driver.proxied === true;
   const { ports, behind } = await choosePorts(plan.definition, {
-    count: plan.nodes.length,
+    numbers: plan.nodes.map(({ index }) => index),
     proxied,
     keeper: portKeeper(stateDir, record),
     before: before?.nodes.map(portsOf),
@@ -61,8 +61,11 @@ export async function createNodes(
     return { ...place, reached: place.peers, here: own };
   });
   const peerRecords = sharesRecords(plan.definition, driver.name) ? folder.peerRecords() : undefined;
-  const placed = placeNodes(plan, places, { ...chainFacts(started), peerRecords });
-  if (peerRecords !== undefined) writePeerRecords(peerRecords, { planned: plan.nodes, placed }, clock.now());
+  const placed = placeNodes(plan, places, { ...chainFacts(started, plan.definition), peerRecords });
+  if (peerRecords !== undefined) {
+    const told = { planned: plan.nodes, placed, join: plan.joined !== undefined };
+    writePeerRecords(peerRecords, told, clock.now());
+  }
   // A container created after a failure would have no owner.
   const records = await awaitAll(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
@@ -111,19 +114,17 @@ function routeOf(
   };
 }
 
-function chainFacts({
-  record,
-  nodesUrls,
-  chequebooks,
-}: Pick<StartedChain, 'record' | 'nodesUrls' | 'chequebooks'>): ChainFacts {
+function chainFacts(
+  { record, nodesUrls }: Pick<StartedChain, 'record' | 'nodesUrls'>,
+  definition: Definition,
+): ChainFacts {
   const { contracts, startBlock } = record;
   const { rpc, gate } = nodesUrls;
   return {
     contracts,
     startBlock,
     rpcOf: (node) => (gate === undefined ? rpc : `${gate}/${node}`),
-    chequebookOf: ({ identity }) =>
-      chequebooks.find(({ issuer }) => plainHex(issuer) === identity.ethereum)?.address,
+    chequebookOf: (node) => chequebookOf(definition, node, contracts),
   };
 }
 
@@ -143,13 +144,14 @@ export function portOf(url: string): number {
 async function choosePorts(
   { ports, listen }: Definition,
   {
-    count,
+    numbers,
     proxied,
     keeper,
     before,
     isFixed,
   }: {
-    readonly count: number;
+    /** Of the nodes. */
+    readonly numbers: readonly number[];
     readonly proxied: boolean;
     readonly keeper: string;
     /** Of the nodes when they ran before. */
@@ -158,6 +160,7 @@ async function choosePorts(
     readonly isFixed: boolean;
   },
 ): Promise<{ ports: NodePorts[]; behind: number[] }> {
+  const count = numbers.length;
   if (before !== undefined) {
     const options = { host: listen, keeper };
     const taken = isFixed
@@ -181,11 +184,11 @@ async function choosePorts(
   }
   const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
   const free = await pickFreePorts(outside + (proxied ? count : 0), { host: listen, keeper });
-  const chosen = Array.from({ length: count }, (_, index) => {
+  const chosen = numbers.map((number, index) => {
     if (ports === 'free') {
       return { api: at(free, index * 3), p2p: at(free, index * 3 + 1), debug: at(free, index * 3 + 2) };
     }
-    const fixed = fixedPorts(ports, index);
+    const fixed = fixedPorts(ports, number);
     return ports.debug === 'free' ? { ...fixed, debug: at(free, index) } : fixed;
   });
   return { ports: chosen, behind: free.slice(outside) };
@@ -195,9 +198,13 @@ async function choosePorts(
  * Before anything starts: a conflict over a fixed port should not surface only when a node fails.
  * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
  */
-export async function checkPorts({ definition }: ClusterPlan, isAgain: boolean): Promise<void> {
+export async function checkPorts(
+  { definition, nodes, joined }: ClusterPlan,
+  isAgain: boolean,
+): Promise<void> {
   const hint = isAgain ? 'The definition of the cluster names this port: end what has it.' : undefined;
-  await checkPortsFree(wantedPorts(definition), definition.listen, hint);
+  const added = joined === undefined ? undefined : nodes.map(({ index }) => index);
+  await checkPortsFree(wantedPorts(definition, added), definition.listen, hint);
 }
 
 function at<T>(list: readonly T[], index: number): T {

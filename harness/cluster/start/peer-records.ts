@@ -24,10 +24,17 @@ export function sharesRecords({ coldGossip, topology, nodes }: Definition, drive
   return !coldGossip && topology === 'mesh' && !introduces && owned && !images;
 }
 
-/** @param nodes both lists in the same order @param nowMs when the records become valid */
+/**
+ * @param nodes both lists in the same order; `join`: they join those whose records the file has
+ * @param nowMs when the records become valid
+ */
 export function writePeerRecords(
   file: string,
-  nodes: { readonly planned: readonly PlannedNode[]; readonly placed: readonly PlacedNode[] },
+  nodes: {
+    readonly planned: readonly PlannedNode[];
+    readonly placed: readonly PlacedNode[];
+    readonly join?: boolean;
+  },
   nowMs: number,
 ): void {
   const timestamp = BigInt(Math.floor(nowMs / 1000));
@@ -49,5 +56,5 @@ export function writePeerRecords(
       { signer: createSigner(plan.identity.keys.swarm), networkId: BigInt(plan.network.networkId) },
     ),
   );
-  writeFileSync(file, formatRecords(records));
+  writeFileSync(file, formatRecords(records), { flag: nodes.join === true ? 'a' : 'w' });
 }

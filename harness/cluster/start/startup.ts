@@ -6,12 +6,12 @@
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';
-import { plainHex } from '../../client/json.ts';
 import { FLAVOURS } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { haltAll } from '../../places/halt.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
+import { plannedBatches } from '../plan/chain-options.ts';
 import { engineOf, storeOf } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import {
@@ -132,7 +132,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   });
 
   context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plan.nodes.length} ready` });
-  const batches = context.continued ? context.record.batches : batchesOf(started, plan);
+  const batches = context.continued ? context.record.batches : plannedBatches(plan);
   await prepared;
   const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
   const nodesMs = watch.lap();
@@ -255,14 +255,6 @@ async function startChainOf(
       writeRun(stateDir, record.name, 'chain', { handle, state: 'running' });
     },
   });
-}
-
-function batchesOf(started: StartedChain, { nodes }: ClusterPlan): BatchRecord[] {
-  return started.batches.flatMap(({ id, owner, depth }) =>
-    nodes
-      .filter(({ identity }) => identity.ethereum === plainHex(owner))
-      .map(({ name }) => ({ id: plainHex(id), node: name, depth })),
-  );
 }
 
 interface NodeParts {

@@ -52,6 +52,7 @@ test('groups become a flat list of nodes in order, each with the keys of its ind
       { flavour: 'bee', mode: 'light', dialect: 'swarm', binary: '/bee', options: {} },
     ].map((node, index) => ({
       ...node,
+      index,
       name: `node-${index}`,
       identity: deriveNode({ seed: 7n, index, networkId: 4020 }),
     })),

@@ -15,6 +15,7 @@ export type HarnessErrorCode =
   | 'NODE_STATE'
   | 'MEMBER_LOST'
   | 'FAULT_REFUSED'
+  | 'GROWTH_REFUSED'
   | 'STATE_INVALID'
   | 'CANNOT_READ'
   | 'CANNOT_WRITE'

@@ -25,12 +25,15 @@ import type { NodeBooks } from './books/books.ts';
 import { probeLinks } from './books/node-books.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 import { Faults } from './faults/faults.ts';
+import { type AddOptions, addNodes, type GrowthContext } from './growth/add.ts';
+import { type RemoveOptions, removeNode } from './growth/remove.ts';
 import { tearDown } from './lifecycle/teardown.ts';
 import { awaitBlock } from './nodes/block-readers.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
 import { awaitSynced, awaitUsable } from './nodes/conditions.ts';
 import { Membership } from './nodes/membership.ts';
 import { type Mesh, probeMesh, probeNetwork, unlistedPeers } from './nodes/mesh.ts';
+import { openNodes } from './nodes/open-nodes.ts';
 import {
   type AgainOptions,
   type ClusterOptions,
@@ -39,17 +42,20 @@ import {
   openNew,
   openRunning,
 } from './opening.ts';
+import type { GroupInput } from './plan/definition-input.ts';
 import { saveSnapshot } from './snapshots/save.ts';
 import type { SnapshotRecord } from './snapshots/snapshot.ts';
 import { meshTimeoutFor, timeoutFor } from './start/start-deadline.ts';
+import { changeRecord } from './state/change.ts';
 import {
   type BatchRecord,
+  type ClusterRecord,
   clusterFolder,
   type PreparedRecord,
   readRecord,
   readRun,
+  recordIdentity,
   type Timings,
-  writeRecord,
 } from './state/state.ts';
 import { defaultStateDir } from './state/state-folder.ts';
 
@@ -92,9 +98,9 @@ export class Cluster implements AsyncDisposable {
   readonly seed: bigint | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
+  /** Nodes that join are put into it, and those that leave for good are taken out, whichever process adds or removes them. */
   readonly nodes: readonly ClusterNode[];
   readonly chain: Chain;
-  readonly batches: readonly BatchRecord[];
   /** What the start has prepared as the definition asks: uploads with their references. */
   readonly prepared: PreparedRecord;
   /** How long the phases of its start took; zeros when svcnet did not start it. */
@@ -106,6 +112,9 @@ export class Cluster implements AsyncDisposable {
   /** Breaks it on purpose, and mends it. */
   readonly faults: Faults;
   readonly #parts: ClusterParts;
+  #record: ClusterParts['record'];
+  /** Of the file that the record was read from. */
+  #recordIdentity: string | undefined;
   #stopped: Promise<void> | undefined;
 
   private constructor(parts: ClusterParts) {
@@ -113,13 +122,13 @@ export class Cluster implements AsyncDisposable {
     this.seed = parts.record.seed === undefined ? undefined : BigInt(parts.record.seed);
     this.driver = parts.record.driver;
     this.profile = parts.record.profile;
-    this.batches = parts.record.batches;
     this.prepared = parts.record.prepared ?? { uploads: [] };
     this.timings = parts.record.timings;
     this.clock = parts.clock;
     this.chain = parts.chain;
     this.nodes = parts.nodes;
     this.#parts = parts;
+    this.#record = parts.record;
     const lag = this.profile === 'fast' ? 0 : UNREAD_BLOCKS;
     const { clock } = parts;
     this.chain.readBy((height, isCutOff) => awaitBlock(this.nodes, { height, lag, isCutOff, clock }));
@@ -140,7 +149,9 @@ export class Cluster implements AsyncDisposable {
       linkProxy: proxy,
       node: (name) => this.node(name),
     });
-    this.membership = new Membership(this.nodes, { driver: parts.driver, clock, ...watched });
+    // Nothing but this process changes a simulation, and its members are observed far more often.
+    const refresh = DRIVER_FACTS[this.driver].simulated ? {} : { refresh: () => this.#look() };
+    this.membership = new Membership(this.nodes, { driver: parts.driver, clock, ...watched, ...refresh });
   }
 
   /**
@@ -185,10 +196,14 @@ export class Cluster implements AsyncDisposable {
     return Cluster.attach(name, { stateDir, clock });
   }
 
-  /** @param which index or name @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
+  /** Batches of its nodes, without those that they have bought since it was opened. */
+  get batches(): readonly BatchRecord[] {
+    return this.#record.batches;
+  }
+
+  /** @param which number or name @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
   node(which: number | string): ClusterNode {
-    const found =
-      typeof which === 'number' ? this.nodes[which] : this.nodes.find(({ name }) => name === which);
+    const found = this.nodes.find(({ index, name }) => which === index || which === name);
     if (found !== undefined) return found;
     const names = this.nodes.map(({ name }) => name);
     const near = typeof which === 'string' ? suggestion(which, names) : '';
@@ -270,10 +285,43 @@ export class Cluster implements AsyncDisposable {
   /**
    * Records a batch bought for a node without one: the node's default batch for each later attach. @internal
    */
-  adopt(batch: BatchRecord): void {
-    const record = readRecord(this.#parts.stateDir, this.name);
-    if (record?.token !== this.#parts.record.token) return;
-    writeRecord(this.#parts.stateDir, { ...record, batches: [...record.batches, batch] });
+  async adopt(batch: BatchRecord): Promise<void> {
+    await changeRecord(this.#growing, (record) => ({ ...record, batches: [...record.batches, batch] }));
+  }
+
+  /**
+   * Adds nodes: started, funded, connected and able to serve when this resolves. Keys, batches and chequebook of each are
+   * those that a start with more nodes would have given it; `meshed` waits until all nodes are connected to them.
+   * @param group as in a cluster file; default: one full node
+   * @returns the new nodes, whose numbers go on where the last ones ended; no number is given twice
+   * @throws HarnessError `GROWTH_REFUSED`, `DEFINITION_INVALID`, `NODE_STATE` before anything changes, or what a start throws:
+   * then nothing of the new nodes is left
+   */
+  async add(group: GroupInput = {}, options: AddOptions = {}): Promise<readonly ClusterNode[]> {
+    this.#refresh();
+    let added: readonly ClusterNode[] = [];
+    await addNodes(this.#growing, group, options, ({ nodes, record }) => {
+      added = nodes;
+      this.#take(record, nodes);
+    });
+    return added;
+  }
+
+  /**
+   * Takes a node out of the network. Its data, keys and number stay, and `start` brings it back.
+   * @param options.forGood its data goes, too, and its number is never given again; nothing that it has stored is moved
+   * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; with `forGood` also `GROWTH_REFUSED`
+   */
+  async remove(which: number | string, { forGood = false }: RemoveOptions = {}): Promise<void> {
+    this.#refresh();
+    const node = this.node(which);
+    if (!forGood) {
+      await node.stop();
+      return;
+    }
+    const faults = this.faults.active;
+    await removeNode({ ...this.#growing, faults }, node, (record) => this.#take(record));
+    await node.client.close();
   }
 
   /**
@@ -288,7 +336,7 @@ export class Cluster implements AsyncDisposable {
       {
         clock: this.clock,
         stateDir: this.#parts.stateDir,
-        record: this.#parts.record,
+        record: this.#record,
         nodes: this.nodes,
         chain: this.chain,
         driver: this.#parts.driver,
@@ -384,11 +432,55 @@ export class Cluster implements AsyncDisposable {
   async #stop(): Promise<void> {
     this.membership.close();
     for (const node of this.nodes) node.retire();
-    await tearDown(this.#parts.stateDir, this.#parts.record, this.#parts.driver);
+    await tearDown(this.#parts.stateDir, this.#record, this.#parts.driver);
     // Nodes that svcnet did not start keep running.
     if (this.#isOwned) for (const node of this.nodes) node.tornDown();
     await this.detach();
     this.#parts.forgetAtExit();
+  }
+
+  get #growing(): GrowthContext {
+    const { stateDir, driver, uploads } = this.#parts;
+    return {
+      clock: this.clock,
+      stateDir,
+      driver,
+      record: this.#record,
+      chain: this.chain,
+      all: () => this.nodes,
+      onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
+    };
+  }
+
+  /** Reads the record again if it has changed: another process may have added or removed nodes. */
+  async #look(): Promise<void> {
+    for (const node of this.#refresh()) node.accept(await node.observe());
+  }
+
+  #refresh(): readonly ClusterNode[] {
+    const { stateDir } = this.#parts;
+    const identity = recordIdentity(stateDir, this.name);
+    if (identity === undefined || identity === this.#recordIdentity) return [];
+    const record = readRecord(stateDir, this.name);
+    this.#recordIdentity = identity;
+    if (record?.token !== this.#record.token || record.phase !== 'running') return [];
+    return this.#take(record);
+  }
+
+  /** @param joined nodes that this process has added @returns those that another one has */
+  #take(record: ClusterRecord, joined: readonly ClusterNode[] = []): readonly ClusterNode[] {
+    const { nodes } = this.#parts;
+    this.#record = { ...record, timings: this.timings };
+    const there = new Set(record.nodes.map(({ name }) => name));
+    const left = nodes.filter(({ name }) => !there.has(name));
+    const known = new Set([...nodes, ...joined].map(({ name }) => name));
+    const unknown = record.nodes.filter(({ name }) => !known.has(name));
+    const others = openNodes(this.#growing, unknown, record.batches);
+    const kept = nodes.filter((node) => !left.includes(node));
+    const all = [...kept, ...joined, ...others].toSorted((a, b) => a.index - b.index);
+    nodes.splice(0, Infinity, ...all);
+    this.faults.watch([...joined, ...others]);
+    return others;
   }
 
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {

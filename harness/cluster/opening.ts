@@ -79,7 +79,8 @@ export interface ClusterParts {
   readonly clock: Clock;
   readonly record: ClusterRecord & { readonly timings: Timings };
   readonly chain: Chain;
-  readonly nodes: readonly ClusterNode[];
+  /** Those that come and go are put into it and taken out of it. */
+  readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly driver: Driver;
   readonly uploads: UploadMemory;

@@ -91,7 +91,7 @@ async function boughtBy(
   const node = cluster.node(nodeName ?? workingNodes(cluster)[0]?.name ?? 0);
   const bought = await node.stamps.buy(request, signal);
   if (node.batch === undefined) {
-    cluster.adopt({ id: bought.batchID, node: node.name, depth: request.depth });
+    await cluster.adopt({ id: bought.batchID, node: node.name, depth: request.depth });
   }
   return { whose: { node: node.name }, buyer: node.name, ...bought };
 }

@@ -133,6 +133,24 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
     action: async () => (await import('./start.ts')).start,
   },
   {
+    usage: 'add [options]',
+    about: 'add nodes to a running cluster and wait until they serve',
+    options: async () => (await nodes()).add,
+    action: async () => (await import('./members.ts')).add,
+  },
+  {
+    usage: 'remove [options] <node>',
+    about: 'take a node out of a running cluster, with its data or without',
+    options: async () => (await nodes()).remove,
+    action: async () => (await import('./members.ts')).remove,
+  },
+  {
+    usage: 'scale [options] <nodes>',
+    about: 'add or remove nodes until this many run',
+    options: async () => (await nodes()).scale,
+    action: async () => (await import('./members.ts')).scale,
+  },
+  {
     usage: 'kill [options] <node>',
     about: 'kill a node at once, without a clean stop',
     options: async () => (await nodes()).nodeAction,

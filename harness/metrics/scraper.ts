@@ -125,7 +125,9 @@ export class Scraper implements AsyncDisposable {
     }
   }
 
-  async #scrape({ clock, nodes, faults }: ScrapedCluster): Promise<void> {
+  async #scrape({ clock, nodes: members, faults }: ScrapedCluster): Promise<void> {
+    // Others may join while these answer.
+    const nodes = [...members];
     const { testbed, onScrape } = this.#options;
     const at = clock.now();
     const values = new Map<number, number>();

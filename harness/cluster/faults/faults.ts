@@ -38,7 +38,12 @@ export class Faults {
     this.#broken = new Broken(context.clock);
     this.#active = new ActiveFaults(context.folder);
     this.#kinds = kinds;
-    for (const part of [...context.nodes, context.chain]) part.tell(this.#broken);
+    this.watch([...context.nodes, context.chain]);
+  }
+
+  /** Parts that are in the cluster from now on: what is done to them is written down, too. @internal */
+  watch(parts: readonly { tell(witness: Broken): void }[]): void {
+    for (const part of parts) part.tell(this.#broken);
   }
 
   /** Of their beginnings and ends. */

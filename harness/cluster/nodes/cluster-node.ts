@@ -4,7 +4,7 @@ import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import { type LogEntry, logEntry } from '../../base/logs/log-entry.ts';
-import { type ProbeResult, until } from '../../base/wait.ts';
+import { type Probe, type ProbeResult, until } from '../../base/wait.ts';
 import type { BreakWitness } from '../../chain/break-witness.ts';
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { NodeClient } from '../../client/node-client.ts';
@@ -16,7 +16,6 @@ import {
   type Capabilities,
   type Capability,
   type Driver,
-  exitText,
   type Handle,
   type NodePart,
   type Stats,
@@ -25,13 +24,20 @@ import {
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import type { NodeRecord, RunRecord } from '../state/state.ts';
 import { introduce, introducers } from './introductions.ts';
-import { isThere, NodeRun, type NodeRunDeps, type NodeSight, type NodeState } from './node-run.ts';
+import {
+  endOf,
+  isThere,
+  NodeRun,
+  type NodeRunDeps,
+  type NodeSight,
+  type NodeState,
+  type NodeWait,
+} from './node-run.ts';
 
 const READY_TIMEOUT_MS = 60_000;
 /** Time limit of one request to a node that does not answer yet. */
 const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
-const LOG_LINES_SHOWN = 15;
 
 export interface ClusterNodeDeps extends NodeRunDeps {
   readonly clock: Clock;
@@ -54,7 +60,7 @@ export interface ClusterNodeDeps extends NodeRunDeps {
  * `cluster.node`.
  */
 export class ClusterNode {
-  /** Place among the nodes, from 0. */
+  /** Its number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
@@ -268,7 +274,7 @@ export class ClusterNode {
    * Starts it with the data it has, and waits until it is ready.
    * @throws HarnessError `NODE_STATE`, `PROCESS_FAILED`, `PORT_IN_USE`, `WAIT_TIMEOUT`
    */
-  start(options: { timeoutMs?: number; signal?: AbortSignal } = {}): Promise<void> {
+  start(options: NodeWait = {}): Promise<void> {
     return this.#run.change(async () => {
       this.#expectOurs('start');
       const refused = this.#deps.mayStart();
@@ -276,12 +282,13 @@ export class ClusterNode {
       if (isThere(await this.observe())) throw this.#wrongState('start', 'it runs already');
       await this.launch();
       await this.ready(options);
-      await until<true>(`${this.name} takes no part`, (signal) => this.#participation(signal), {
-        clock: this.#deps.clock,
-        timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
-        signal: options.signal,
-      });
+      await this.joined(options);
     });
+  }
+
+  /** It has a first peer and all that it needs to serve. @throws HarnessError `WAIT_TIMEOUT` @internal */
+  async joined(options: NodeWait = {}): Promise<void> {
+    await this.#until('takes no part', (signal) => this.#participation(signal), options);
   }
 
   /** What a node with peers still lacks before it can serve; undefined when nothing. @internal */
@@ -312,12 +319,22 @@ export class ClusterNode {
    * @throws HarnessError `PROCESS_FAILED` when it ended, `PORT_IN_USE` when that was the reason,
    * `WAIT_TIMEOUT`
    */
-  async ready(options: { timeoutMs?: number; signal?: AbortSignal | undefined } = {}): Promise<void> {
-    await until<true>(`${this.name} is not ready`, (signal) => this.#readiness(signal), {
-      clock: this.#deps.clock,
-      timeoutMs: options.timeoutMs ?? READY_TIMEOUT_MS,
-      signal: options.signal,
-    });
+  async ready(options: NodeWait = {}): Promise<void> {
+    await this.#until('is not ready', (signal) => this.#readiness(signal), options);
+  }
+
+  #until(
+    what: string,
+    probe: Probe<true>,
+    { timeoutMs = READY_TIMEOUT_MS, signal }: NodeWait,
+  ): Promise<true> {
+    const probeRunning = async (limit: AbortSignal) => {
+      const { state } = await this.observe();
+      if (state === 'paused') return { missing: `${this.name} is paused` };
+      if (state !== 'running') throw await this.#ended();
+      return probe(limit);
+    };
+    return until(`${this.name} ${what}`, probeRunning, { clock: this.#deps.clock, timeoutMs, signal });
   }
 
   /** Why it has no process, with the end of its log; undefined: it has one. @internal */
@@ -419,9 +436,6 @@ export class ClusterNode {
   }
 
   async #readiness(signal: AbortSignal): Promise<ProbeResult<true>> {
-    const { state } = await this.observe();
-    if (state === 'paused') return { missing: `${this.name} is paused` };
-    if (state !== 'running') throw await this.#ended();
     try {
       using limit = this.#deps.clock.deadline(READINESS_REQUEST_MS, signal);
       await this.client.readiness(limit.signal);
@@ -433,9 +447,6 @@ export class ClusterNode {
 
   /** A node without others to join has nothing to wait for. */
   async #participation(signal: AbortSignal): Promise<ProbeResult<true>> {
-    const { state } = await this.observe();
-    if (state === 'paused') return { missing: `${this.name} is paused` };
-    if (state !== 'running') throw await this.#ended();
     const all = this.#deps.all();
     if (introducers(this, all).length === 0) return { done: true };
     const introduced = await introduce(this, all, signal);
@@ -444,19 +455,8 @@ export class ClusterNode {
     return lacking === undefined ? { done: true } : { missing: `${this.name} ${lacking}` };
   }
 
-  async #ended(): Promise<HarnessError> {
-    const unwritten = this.output.failure();
-    if (unwritten !== undefined) return unwritten;
-    const lines = await this.logs({ lines: LOG_LINES_SHOWN });
-    const { exit } = this.#run.sight;
-    const how = exit === undefined ? '' : ` (${exitText(exit)})`;
-    const latest = await this.output.since(this.#launchedAt);
-    const inUse = latest.some((line) => line.includes('address already in use'));
-    const hint = [`${this.log}:`, ...lines.map((line) => `  ${line}`)].join('\n');
-    const code = inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED';
-    const program = this.binary ?? this.image;
-    const what = program === undefined ? this.name : `${this.name} (${this.flavour}, ${program})`;
-    return new HarnessError(code, `${what} has ended${how}`, { hint });
+  #ended(): Promise<HarnessError> {
+    return endOf(this, this.#run.sight, this.#launchedAt);
   }
 
   /** The record of its running process. @throws HarnessError `NODE_STATE` */

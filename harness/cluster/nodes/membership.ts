@@ -55,6 +55,8 @@ export interface MembershipDeps {
   readonly chain?: () => Handle | undefined;
   /** The same for the link proxy. */
   readonly linkProxy?: () => Handle | undefined;
+  /** Brings the nodes up to date, which another process may have added or removed; absent: none can. */
+  readonly refresh?: () => Promise<void>;
 }
 
 type Watched = Pick<ClusterNode, 'name' | 'wanted' | 'observe' | 'accept'>;
@@ -114,6 +116,7 @@ export class Membership {
   }
 
   async #observeAll(): Promise<void> {
+    await this.#guarded('the record', async () => this.#deps.refresh?.());
     await Promise.all([
       ...this.#nodes.map((node) => this.#guarded(node.name, () => this.#observeNode(node))),
       this.#guarded('chain', () => this.#observeOther('chain', this.#deps.chain)),
@@ -140,6 +143,9 @@ export class Membership {
     if (before === undefined || node.wanted !== before) return;
     const what = incidentOf(before, seen);
     if (what === undefined) return;
+    // One that has left for good meanwhile was stopped on purpose.
+    await this.#deps.refresh?.();
+    if (!this.#nodes.includes(node)) return;
     // This state is accepted; only the next change is reported.
     node.accept(seen);
     const how = what === 'stopped answering' ? seen.silence : endOf(what === 'died' ? seen.exit : undefined);

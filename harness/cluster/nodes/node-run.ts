@@ -1,8 +1,11 @@
 /** What runs of a node: its record on disk, its state as last seen, and what this process has done to it. */
 import { HarnessError } from '../../base/errors.ts';
+import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import type { BreakWitness } from '../../chain/break-witness.ts';
-import type { Driver, Exit, Handle, Observed } from '../../places/driver.ts';
-import { type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
+import { type Driver, type Exit, exitText, type Handle, type Observed } from '../../places/driver.ts';
+import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
+
+const LOG_LINES_SHOWN = 15;
 
 /** States that a node is put into to see what the others do without it. */
 const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
@@ -25,6 +28,12 @@ export interface NodeSight {
   readonly exit: Exit | undefined;
   /** Why it is silent. */
   readonly silence?: string | undefined;
+}
+
+/** How long a node is waited for. */
+export interface NodeWait {
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const NEVER_STARTED: NodeSight = { state: 'new', handle: undefined, pid: undefined, exit: undefined };
@@ -154,4 +163,23 @@ function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, sil
   const expected = recorded === 'running' || recorded === 'paused';
   const seen = state === 'gone' ? (expected ? 'crashed' : recorded) : state;
   return { state: seen, handle, pid, exit, silence };
+}
+
+/** Why a node has ended, with the end of its log. @param launchedAt where its log ended at its last launch */
+export async function endOf(
+  node: Pick<NodeRecord, 'name' | 'flavour' | 'binary' | 'image' | 'log'> & { readonly output: PartLog },
+  { exit }: NodeSight,
+  launchedAt: LogPosition | undefined,
+): Promise<HarnessError> {
+  const unwritten = node.output.failure();
+  if (unwritten !== undefined) return unwritten;
+  const lines = await node.output.tail(LOG_LINES_SHOWN);
+  const how = exit === undefined ? '' : ` (${exitText(exit)})`;
+  const latest = await node.output.since(launchedAt);
+  const inUse = latest.some((line) => line.includes('address already in use'));
+  const hint = [`${node.log}:`, ...lines.map((line) => `  ${line}`)].join('\n');
+  const code = inUse ? 'PORT_IN_USE' : 'PROCESS_FAILED';
+  const program = node.binary ?? node.image;
+  const what = program === undefined ? node.name : `${node.name} (${node.flavour}, ${program})`;
+  return new HarnessError(code, `${what} has ended${how}`, { hint });
 }

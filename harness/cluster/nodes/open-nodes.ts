@@ -4,6 +4,8 @@ import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
+import { numberOf } from '../plan/planned-node.ts';
 import { savingProcess } from '../state/saving.ts';
 import {
   type BatchRecord,
@@ -23,16 +25,21 @@ export interface OpenContext {
   readonly record: ClusterRecord;
   readonly driver: Driver;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
+  /** All nodes of the cluster that those to open belong to; absent: they are all. */
+  readonly all?: (() => readonly ClusterNode[]) | undefined;
 }
 
 export function openNodes(
   context: OpenContext,
   records: readonly NodeRecord[],
   batches: readonly BatchRecord[],
-): readonly ClusterNode[] {
+): ClusterNode[] {
   const exists = existence(context);
-  const nodes: readonly ClusterNode[] = records.map((record, index) =>
-    openNode(context, { record, index, batches, all: () => nodes, exists }),
+  // Networks of others name their nodes as they like.
+  const { owned } = DRIVER_FACTS[context.driver.name];
+  const all = context.all ?? (() => nodes);
+  const nodes: ClusterNode[] = records.map((record, place) =>
+    openNode(context, { record, index: owned ? numberOf(record.name) : place, batches, all, exists }),
   );
   return nodes;
 }
@@ -83,7 +90,7 @@ function existence({ stateDir, record: { name, token } }: OpenContext): () => bo
 }
 
 /** Why this process must not start nodes now, if so. */
-function whyNotStarted(context: OpenContext): HarnessError | undefined {
+export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>): HarnessError | undefined {
   const { name, owner, ephemeral } = context.record;
   if (ephemeral && owner.pid !== process.pid) {
     return new HarnessError(
@@ -104,7 +111,10 @@ function whyNotStarted(context: OpenContext): HarnessError | undefined {
 }
 
 /** Why the nodes are left as they are while their data is copied, if it is. */
-function whySaved({ stateDir, record: { name } }: OpenContext): HarnessError | undefined {
+function whySaved({
+  stateDir,
+  record: { name },
+}: Pick<OpenContext, 'record' | 'stateDir'>): HarnessError | undefined {
   const saving = savingProcess(clusterFolder(stateDir, name).path);
   if (saving === undefined) return undefined;
   return new HarnessError(

@@ -23,6 +23,26 @@ export function parseDefinition(input: unknown, source: string): Definition {
   throw new HarnessError('DEFINITION_INVALID', mistakeLines(checked.mistakes, source));
 }
 
+/**
+ * The definition of a cluster that gets a group of nodes more; they are its last ones.
+ * @param group as a file has it @param source names it in messages
+ * @throws HarnessError `DEFINITION_INVALID`
+ */
+export function withGroup(definition: Definition, group: unknown, source: string): Definition {
+  const parsed = schema.safeParse({ nodes: [group] });
+  const last = definition.nodes.length;
+  const grown = withPrograms({ ...definition, nodes: [...definition.nodes, ...(parsed.data?.nodes ?? [])] });
+  // What was prepared is done: its files may have gone since.
+  const checked = { ...grown, prepare: { uploads: [], cheques: [] } };
+  const mistakes = parsed.success
+    ? contradictions(checked)
+    : parsed.error.issues.flatMap((issue) => explain(issue, { nodes: [group] }));
+  if (mistakes.length === 0) return grown;
+  const at = `nodes[${parsed.success ? last : 0}]`;
+  const lines = mistakeLines(mistakes, source).replaceAll(`${at}.`, '').replaceAll(at, 'nodes');
+  throw new HarnessError('DEFINITION_INVALID', lines);
+}
+
 /** The definition, or all its mistakes. @param given with or without a preset */
 export function checkDefinition(
   given: unknown,

@@ -12,7 +12,7 @@ import { FLAVOURS } from '../../flavours/table.ts';
 import type { TamperSettings } from '../../flavours/tampered/settings.ts';
 import { chainOptions } from './chain-options.ts';
 import { creditOf } from './facts.ts';
-import type { PlannedNode } from './planned-node.ts';
+import { nodeName, type PlannedNode } from './planned-node.ts';
 import { chequeLinkContradictions } from './prepare-rules.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 import { deriveNode } from './seed.ts';
@@ -114,10 +114,6 @@ function peersOf(index: number, links: readonly Link[]): string[] {
   return links
     .filter((link) => link.includes(index))
     .map(([one, other]) => nodeName(one === index ? other : one));
-}
-
-function nodeName(index: number): string {
-  return `node-${index}`;
 }
 
 /** Where a node is, as the caller has chosen. */

@@ -4,6 +4,16 @@ import type { TamperSettings } from '../../flavours/tampered/settings.ts';
 import type { NodeGroup } from './schema.ts';
 import type { NodeIdentity } from './seed.ts';
 
+/** @param index its number */
+export function nodeName(index: number): string {
+  return `node-${index}`;
+}
+
+/** Number of a node of a cluster that svcnet started. */
+export function numberOf(name: string): number {
+  return Number(name.split('-')[1]);
+}
+
 /** One node of a cluster, wherever it will run. */
 export interface PlannedNode {
   /** Among all nodes that the cluster has ever had, from 0; its name and its keys follow from it. */

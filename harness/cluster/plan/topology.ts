@@ -3,6 +3,7 @@
  * by index.
  */
 import type { NodeMode } from '../../flavours/flavour.ts';
+import { numberOf } from './planned-node.ts';
 import type { Definition } from './schema.ts';
 import { derive } from './seed.ts';
 
@@ -23,7 +24,7 @@ function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
     return Array.from({ length: nodes }, (_, index) => link(index, (index + 1) % nodes));
   if (topology === 'star') return Array.from({ length: nodes - 1 }, (_, index) => link(0, index + 1));
   if (typeof topology !== 'object' || 'random' in topology) return undefined;
-  return topology.links.map(([one, other]) => link(indexOf(one), indexOf(other)));
+  return topology.links.map(([one, other]) => link(numberOf(one), numberOf(other)));
 }
 
 /**
@@ -126,9 +127,4 @@ function shown(topology: Topology): string {
 
 function link(one: number, other: number): Link {
   return one < other ? [one, other] : [other, one];
-}
-
-/** Node names end with the index. */
-function indexOf(name: string): number {
-  return Number(name.split('-')[1]);
 }

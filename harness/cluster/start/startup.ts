@@ -51,7 +51,7 @@ const GRACE_MS = 500;
 export interface StartedCluster {
   readonly record: ClusterRecord & { readonly timings: Timings };
   readonly chain: Chain;
-  readonly nodes: readonly ClusterNode[];
+  readonly nodes: ClusterNode[];
 }
 
 /** @throws HarnessError; the name is free again and no process is left */
@@ -134,7 +134,20 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   context.onProgress({ step: 'nodes', done: false, detail: `0 of ${plan.nodes.length} ready` });
   const batches = context.continued ? context.record.batches : plannedBatches(plan);
   await prepared;
-  const { nodes, records } = await startNodes(context, { started, plan, batches, launched });
+  const { nodes, records } = await startNodes(context, {
+    started,
+    plan,
+    batches,
+    launched,
+    // From here on another process knows what to stop, even if this one is killed.
+    onCreated: (created) =>
+      writeRecord(context.stateDir, {
+        ...context.record,
+        chain: started.record,
+        nodes: created,
+        batches,
+      }),
+  });
   const nodesMs = watch.lap();
   context.onProgress({
     step: 'nodes',
@@ -202,7 +215,10 @@ function withEvidence(error: unknown, { clock, stateDir, record }: StartContext)
 }
 
 /** Before anything runs: a program that cannot be started must not cost a chain. */
-async function checkPrograms({ definition, driver }: StartContext): Promise<void> {
+export async function checkPrograms({
+  definition,
+  driver,
+}: Pick<StartContext, 'definition' | 'driver'>): Promise<void> {
   for (const [index, { flavour, binary, image, options }] of definition.nodes.entries()) {
     const runImage = driver.images?.run;
     await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, image, options, runImage });
@@ -223,7 +239,11 @@ async function awaitImages({ clock, driver, definition, signal, onProgress }: St
   onProgress({ step, done: true, detail, ms: watch.total() });
 }
 
-async function prepare({ driver, definition, signal }: StartContext): Promise<void> {
+export async function prepare({
+  driver,
+  definition,
+  signal,
+}: Pick<StartContext, 'definition' | 'driver' | 'signal'>): Promise<void> {
   const flavours = new Set(definition.nodes.map(({ flavour }) => flavour));
   await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
 }
@@ -257,17 +277,22 @@ async function startChainOf(
   });
 }
 
-interface NodeParts {
-  readonly started: StartedChain;
+export interface NodeParts {
+  readonly started: Pick<StartedChain, 'record' | 'nodesUrls'>;
   readonly plan: ClusterPlan;
   readonly batches: readonly BatchRecord[];
   readonly launched: Launched;
+  /** Called before any of them runs. */
+  readonly onCreated: (records: readonly NodeRecord[]) => void;
+  /** All nodes of the cluster that those of the plan join; absent: they are all. */
+  readonly all?: () => readonly ClusterNode[];
 }
 
-async function startNodes(
+/** Starts the nodes of a plan, of a cluster that starts or of one that grows. */
+export async function startNodes(
   context: StartContext,
   parts: NodeParts,
-): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
+): Promise<{ nodes: ClusterNode[]; records: readonly NodeRecord[] }> {
   for (let attempt = 1; ; attempt++) {
     const watched = new DisposableStack();
     try {
@@ -297,14 +322,13 @@ async function startNodes(
 
 async function startNodesOnce(
   context: StartContext,
-  { started, plan, batches, launched }: NodeParts,
+  { started, plan, batches, launched, onCreated, all }: NodeParts,
   onReady: (node: ClusterNode) => void,
-): Promise<{ nodes: readonly ClusterNode[]; records: readonly NodeRecord[] }> {
-  const { signal, stateDir } = context;
+): Promise<{ nodes: ClusterNode[]; records: readonly NodeRecord[] }> {
+  const { signal } = context;
   const { records, routes } = await createNodes(context, started, plan);
-  // From here on another process knows what to stop, even if this one is killed.
-  writeRecord(stateDir, { ...context.record, chain: started.record, nodes: records, batches });
-  const nodes = openNodes(context, records, batches);
+  onCreated(records);
+  const nodes = openNodes({ ...context, all }, records, batches);
   launched.open.push(...nodes.map(({ client }) => client));
   if (routes.length > 0) await startLinkProxy(context, routes, launched);
   await startInWaves(nodes, {

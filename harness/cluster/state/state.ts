@@ -7,6 +7,7 @@
  *                          /chain/          options of the chain
  *                          /saving-<pid>.json  processes that save it, see `saving.ts`
  *                          /starting-<pid>.json  the one that starts it again, see `turn.ts`
+ *                          /changing-<pid>.json  the one that changes its record, see `change.ts`
  *                          /ports-<token>   see `port-keeper.ts`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
  *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts
@@ -15,7 +16,7 @@
  * Files are replaced as a whole.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, renameSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Whose } from '../../base/direct.ts';
 import { cannotWrite, HarnessError } from '../../base/errors.ts';
@@ -352,6 +353,12 @@ export function readRun(stateDir: string, cluster: string, part: string): RunRec
   if (held !== undefined) return held.get(part);
   if (!isOwnCluster(stateDir, cluster)) return undefined;
   return readJson(runFile(stateDir, cluster, part)) as RunRecord | undefined;
+}
+
+/** Forgets a part that has ended and will not start again. */
+export function removeRun(stateDir: string, cluster: string, part: string): void {
+  rmSync(runFile(stateDir, cluster, part), { force: true });
+  heldRuns.get(stateDir)?.get(cluster)?.delete(part);
 }
 
 /** Every part of the cluster that was ever started, the chain among them. */

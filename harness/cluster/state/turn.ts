@@ -9,7 +9,7 @@ import { readJson, replaceJson } from '../../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
 
 /** What the turn is for, in the names of the files. */
-export type Purpose = 'saving' | 'starting' | 'reporting';
+export type Purpose = 'saving' | 'starting' | 'reporting' | 'changing';
 
 /**
  * @param folder of the cluster or the report @param taken what to throw when a process has it, another one or this one

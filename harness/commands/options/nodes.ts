@@ -1,7 +1,8 @@
 /** Options of the commands that show a cluster and its nodes, change one of them, or break something on purpose. */
 import { whole } from '../../cluster/plan/options/flag.ts';
+import { clusterOptions } from './cluster.ts';
 import type { CommandOptions } from './spec.ts';
-import { interval, ONE_CLUSTER, WIDE_OPTION } from './values.ts';
+import { interval, limit, ONE_CLUSTER, WIDE_OPTION } from './values.ts';
 
 export const oneCluster: CommandOptions = { options: ONE_CLUSTER };
 
@@ -36,6 +37,56 @@ export const keys: CommandOptions = { options: { ...ONE_CLUSTER, '--wide': 'prin
 export const nodeAction: CommandOptions = {
   arguments: ['name of the node, for example node-0'],
   options: ONE_CLUSTER,
+};
+
+const FOR_GOOD = {
+  '--for-good':
+    'remove its data, too; its number is never given again (default: svcnet start brings it back)',
+};
+
+export const add: CommandOptions = {
+  options: {
+    ...clusterOptions(['nodes'], { nodes: { help: 'number of new nodes', fallback: '1' } }),
+    '--flavour <flavour>': 'implementation: svc, bee or dishonest (default: svc)',
+    '--mode <mode>': 'full, light or boot (default: full)',
+    '--neighbourhood <bits>':
+      'first bits of the new overlays, for example 0110 (default: as the seed has it)',
+    ...clusterOptions(['beeBinary', 'dishonest']),
+    '--timeout <duration>': { help: 'time limit of each step (default: grows with the nodes)', parse: limit },
+    ...ONE_CLUSTER,
+    ...WIDE_OPTION,
+  },
+  note: `
+Keys, funds, batches and chequebooks of new nodes are those that a start with more nodes would have given them. Clusters
+of the drivers process and embedded can grow, unless they have link faults through a proxy or a topology of their own.
+
+Examples:
+  svcnet add
+  svcnet add -n 3 --neighbourhood 0110
+  svcnet add --flavour bee --bee-binary ./bee
+`,
+};
+
+export const remove: CommandOptions = {
+  arguments: ['name of the node, for example node-4'],
+  options: { ...ONE_CLUSTER, ...FOR_GOOD },
+  note: `
+Nothing that the node has stored is moved: the network has to heal by itself.
+`,
+};
+
+export const scale: CommandOptions = {
+  arguments: [{ help: 'number of nodes that shall run', parse: whole(1, 1000) }],
+  options: {
+    ...ONE_CLUSTER,
+    ...FOR_GOOD,
+    '--timeout <duration>': { help: 'time limit of each step (default: grows with the nodes)', parse: limit },
+    ...WIDE_OPTION,
+  },
+  note: `
+Nodes that svcnet remove or stop has taken away come back first, then svc nodes are added. With fewer nodes, the highest
+numbers leave; boot nodes and one full node stay.
+`,
 };
 
 export const start: CommandOptions = {

@@ -41,7 +41,8 @@ export class MoveReader {
 
   /** @param onAsked called for every request, with the place of the node */
   constructor(nodes: readonly ObservedNode[], onAsked: (place: number) => void) {
-    this.#nodes = nodes;
+    // As the observer has them.
+    this.#nodes = [...nodes];
     this.#onAsked = onAsked;
     this.#readers = nodes.map(() => ({ cursor: undefined, without: 0 }));
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));

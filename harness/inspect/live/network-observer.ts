@@ -86,7 +86,8 @@ export class NetworkObserver {
   #shared: Used | undefined;
 
   constructor({ nodes, clock }: { readonly nodes: readonly ObservedNode[]; readonly clock: Clock }) {
-    this.#nodes = nodes;
+    // Places stay what they are for as long as the page is served, whoever joins the cluster or leaves it.
+    this.#nodes = [...nodes];
     this.#clock = clock;
     this.#memories = nodes.map((node) => ({ view: unheardOf(node), requestCount: 0 }));
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));

@@ -112,7 +112,7 @@ test.each(ENGINE_NAMES)(
     const [node] = original.nodes as [ClusterNode];
     const request = { amount: 100_000_000n, depth: 17 };
     const id = await buyBatch(original, node, request, AbortSignal.timeout(60_000));
-    original.adopt({ id, node: node.name, depth: request.depth });
+    await original.adopt({ id, node: node.name, depth: request.depth });
     const { hash } = await original.chain.call<{ hash: string }>('eth_getBlockByNumber', ['0x5', false]);
     await original.saveSnapshot(`bought-${engine}`);
     const copy = await start({ snapshot: `bought-${engine}` });

@@ -1,0 +1,204 @@
+/**
+ * Nodes that join a cluster which runs: with the keys, funds, batches and chequebooks that a start with more nodes would
+ * have given them. Their numbers are taken first, so that nobody else takes them; they become part of the cluster once
+ * they serve. One that fails leaves nothing but its number, which is never given again.
+ */
+import { throwIfInterrupted } from '../../base/errors.ts';
+import type { Chain } from '../../chain/chain.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { type OpenContext, whyNotStarted } from '../nodes/open-nodes.ts';
+import { plannedBatches } from '../plan/chain-options.ts';
+import { withGroup } from '../plan/definition.ts';
+import type { GroupInput } from '../plan/definition-input.ts';
+import { numbersGiven } from '../plan/facts.ts';
+import { type ClusterPlan, planCluster } from '../plan/plan.ts';
+import { nodeName, numberOf } from '../plan/planned-node.ts';
+import type { Definition } from '../plan/schema.ts';
+import { readDefinition, writtenDefinition } from '../plan/written.ts';
+import type { Launched } from '../start/launched.ts';
+import { checkPorts } from '../start/node-setup.ts';
+import { PartWatch } from '../start/part-watch.ts';
+import type { StartContext, StartProgress } from '../start/start-context.ts';
+import { checkPrograms, prepare, startNodes } from '../start/startup.ts';
+import { awaitBatches, stopwatch } from '../start/startup-conditions.ts';
+import { changeRecord } from '../state/change.ts';
+import { removeFolder } from '../state/move.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  clusterFolder,
+  type NodeRecord,
+  removeRun,
+} from '../state/state.ts';
+import { expectElastic, expectSameKind } from './refused.ts';
+
+/** Mined after the purchase of batches, on chains that mine on demand: one that is ten blocks old can be used. */
+const SETTLING_BLOCKS = 13;
+/** For parts of a failed addition. */
+const GRACE_MS = 500;
+
+/** A cluster that gets or loses nodes. */
+export interface GrowthContext extends OpenContext {
+  readonly chain: Chain;
+  readonly all: () => readonly ClusterNode[];
+}
+
+/** How nodes are added. */
+export interface AddOptions {
+  /** For each step. Default: a limit that grows with the nodes. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: (progress: StartProgress) => void;
+}
+
+/** Nodes that have joined. */
+export interface Joined {
+  readonly nodes: readonly ClusterNode[];
+  readonly batches: readonly BatchRecord[];
+  readonly record: ClusterRecord;
+}
+
+/**
+ * @param onJoined called when the record has them
+ * @throws HarnessError `GROWTH_REFUSED`, `DEFINITION_INVALID` and `NODE_STATE` before anything changes; what a start
+ * throws, and then the new nodes are gone
+ */
+export async function addNodes(
+  context: GrowthContext,
+  group: GroupInput,
+  { timeoutMs, signal, onProgress = () => undefined }: AddOptions,
+  onJoined: (joined: Joined) => void,
+): Promise<void> {
+  throwIfInterrupted(signal);
+  const { driver, record } = context;
+  const before = readDefinition(record.definition);
+  expectElastic('add nodes to', { name: record.name, definition: before, driver });
+  const refused = whyNotStarted(context);
+  if (refused !== undefined) throw refused;
+  const asked = withGroup(before, group, 'add');
+  expectSameKind(before, asked);
+  await checkPrograms({ driver, definition: { ...asked, nodes: asked.nodes.slice(-1) } });
+  const { definition, numbers } = await takeNumbers(context, group);
+  const joined = context
+    .all()
+    .filter((node) => node.running)
+    .map(({ mode, flavour, underlay }) => ({ mode, flavour, underlay }));
+  const seed = BigInt(record.seed ?? 0);
+  const plan: ClusterPlan = { ...planCluster(definition, seed, numbers), joined };
+  const watch = new PartWatch(context.clock);
+  const launched: Launched = { begun: true, parts: [], watch, open: [] };
+  const ending = AbortSignal.any([watch.signal, ...(signal === undefined ? [] : [signal])]);
+  const start: StartContext = {
+    ...context,
+    definition,
+    seed,
+    ephemeral: record.ephemeral,
+    continued: false,
+    signal: ending,
+    timeoutMs,
+    onProgress,
+  };
+  try {
+    const started = await startAdded(start, context, { plan, launched });
+    // What has ended only just now ends the addition, too.
+    await watch.reason();
+    throwIfInterrupted(ending);
+    const now = await changeRecord(context, (current) => withNodes(current, { numbers, ...started }));
+    onJoined({ nodes: started.nodes, batches: started.batches, record: now });
+  } catch (error) {
+    const lost = signal?.aborted === true ? undefined : await watch.reason();
+    await undo(context, launched, numbers);
+    throw lost ?? error;
+  } finally {
+    watch.end();
+  }
+}
+
+/** Numbers count as gone until their nodes have joined: nobody else gets them, even if this process is killed. */
+async function takeNumbers(
+  context: GrowthContext,
+  group: GroupInput,
+): Promise<{ readonly definition: Definition; readonly numbers: readonly number[] }> {
+  let numbers: readonly number[] = [];
+  const { definition } = await changeRecord(context, (current) => {
+    const before = readDefinition(current.definition);
+    const asked = withGroup(before, group, 'add');
+    const first = numbersGiven(before);
+    numbers = Array.from({ length: numbersGiven(asked) - first }, (_, index) => first + index);
+    const { from = first, gone = [] } = before.grown ?? {};
+    const grown = { from, gone: [...gone, ...numbers] };
+    return { ...current, definition: writtenDefinition({ ...asked, grown }) };
+  });
+  return { definition: readDefinition(definition), numbers };
+}
+
+interface Added {
+  readonly nodes: readonly ClusterNode[];
+  readonly records: readonly NodeRecord[];
+  readonly batches: readonly BatchRecord[];
+}
+
+async function startAdded(
+  start: StartContext,
+  { chain, all }: GrowthContext,
+  { plan, launched }: { readonly plan: ClusterPlan; readonly launched: Launched },
+): Promise<Added> {
+  const { clock, driver, record, signal, onProgress } = start;
+  const { chain: recorded } = record;
+  if (recorded?.control === undefined) throw new TypeError('a cluster that svcnet started has a chain');
+  const watch = stopwatch(clock);
+  await checkPorts(plan, false);
+  await prepare({
+    driver,
+    definition: { ...plan.definition, nodes: plan.definition.nodes.slice(-1) },
+    signal,
+  });
+  const { accounts } = plan.chain;
+  await chain.setUp({ ...plan.chain, accounts: accounts.slice(0, plan.nodes.length) });
+  if (!chain.steady) await chain.mine(SETTLING_BLOCKS);
+  const { nodes: nodesUrls } = await driver.placeChain({ ...recorded, control: recorded.control });
+  const contracts = chain.contracts;
+  const batches = plannedBatches(plan);
+  const { nodes, records } = await startNodes(start, {
+    started: { record: { ...recorded, contracts }, nodesUrls },
+    plan,
+    batches,
+    launched,
+    onCreated: () => undefined,
+    all,
+  });
+  await Promise.all(nodes.map((node) => node.joined({ signal, timeoutMs: start.timeoutMs })));
+  const detail = `${nodes.length} of ${nodes.length} ready`;
+  onProgress({ step: 'nodes', done: true, detail, ms: watch.total() });
+  await awaitBatches(start, nodes, batches);
+  return { nodes, records, batches };
+}
+
+function withNodes(
+  current: ClusterRecord,
+  { numbers, records, batches }: Added & { readonly numbers: readonly number[] },
+): ClusterRecord {
+  const definition = readDefinition(current.definition);
+  const { from = 0, gone = [] } = definition.grown ?? {};
+  const grown = { from, gone: gone.filter((number) => !numbers.includes(number)) };
+  return {
+    ...current,
+    definition: writtenDefinition({ ...definition, grown }),
+    nodes: [...current.nodes, ...records].toSorted((a, b) => numberOf(a.name) - numberOf(b.name)),
+    batches: [...current.batches, ...batches],
+  };
+}
+
+/** Nothing of them stays but their numbers and, for whoever wants to know why, their logs. */
+async function undo(
+  { stateDir, record: { name }, driver }: GrowthContext,
+  { parts, open }: Launched,
+  numbers: readonly number[],
+): Promise<void> {
+  await Promise.all(open.map((connection) => connection.close()));
+  await Promise.all(parts.map(({ handle }) => driver.stop(handle, GRACE_MS)));
+  for (const node of numbers.map(nodeName)) {
+    removeRun(stateDir, name, node);
+    removeFolder(clusterFolder(stateDir, name).dataDir(node));
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * A node that leaves a cluster for good. Nothing of what it has stored is moved: the network heals by itself, or does not.
+ * It is no part of the cluster any more before it stops, so that nobody takes its end for a failure.
+ */
+import { HarnessError } from '../../base/errors.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { isThere } from '../nodes/node-run.ts';
+import { numbersGiven } from '../plan/facts.ts';
+import { readDefinition, writtenDefinition } from '../plan/written.ts';
+import { changeRecord } from '../state/change.ts';
+import { removeFolder } from '../state/move.ts';
+import { type ClusterRecord, clusterFolder, removeRun } from '../state/state.ts';
+import type { GrowthContext } from './add.ts';
+import { expectElastic } from './refused.ts';
+
+/** How a node is removed. */
+export interface RemoveOptions {
+  /** Its data goes, too, and it cannot be started again. Default: false. */
+  readonly forGood?: boolean | undefined;
+}
+
+/**
+ * @param onLeft called when the record has it no longer, before it stops
+ * @throws HarnessError `GROWTH_REFUSED` before anything changes
+ */
+export async function removeNode(
+  context: GrowthContext & {
+    readonly faults: readonly { readonly id: string; readonly targets: readonly string[] }[];
+  },
+  node: ClusterNode,
+  onLeft: (record: ClusterRecord) => void,
+): Promise<void> {
+  const { stateDir, record, driver } = context;
+  const cluster = record.name;
+  const { name, index } = node;
+  const definition = readDefinition(record.definition);
+  expectElastic(`remove ${name} for good from`, { name: cluster, definition, driver });
+  const fault = context.faults.find(({ targets }) => targets.includes(name));
+  if (fault !== undefined) {
+    throw refused(
+      `${fault.id} is active on ${name}`,
+      `End it first: svcnet heal ${fault.id} --name ${cluster}`,
+    );
+  }
+  const now = await changeRecord(context, (current) => {
+    expectOthers(current, node);
+    const before = readDefinition(current.definition);
+    const { from = numbersGiven(before), gone = [] } = before.grown ?? {};
+    return {
+      ...current,
+      definition: writtenDefinition({ ...before, grown: { from, gone: [...gone, index] } }),
+      nodes: current.nodes.filter((other) => other.name !== name),
+      batches: current.batches.filter((batch) => batch.node !== name),
+    };
+  });
+  onLeft(now);
+  if (isThere(await node.observe())) await node.stop();
+  // A holder of nodes keeps in memory what others have on disk.
+  if (node.can('data') && node.state !== 'new') await node.wipe();
+  removeRun(stateDir, cluster, name);
+  removeFolder(clusterFolder(stateDir, cluster).dataDir(name));
+}
+
+/** Nodes ask boot nodes for peers, and only full nodes store what others upload. */
+function expectOthers({ nodes }: ClusterRecord, { name, mode }: ClusterNode): void {
+  if (!nodes.some((node) => node.name === name)) {
+    throw new HarnessError('NODE_NOT_FOUND', `${name} has been removed already`);
+  }
+  if (mode === 'boot') {
+    throw refused(`${name} is a boot node, which introduces all others`, 'Stop it with: svcnet stop');
+  }
+  if (mode === 'full' && nodes.filter((node) => node.mode === 'full').length === 1) {
+    throw refused(
+      `${name} is the last full node, and only full nodes store what others upload`,
+      'Remove the whole cluster with: svcnet down',
+    );
+  }
+}
+
+function refused(why: string, hint: string): HarnessError {
+  return new HarnessError('GROWTH_REFUSED', `remove: ${why}`, { hint });
+}

@@ -1,0 +1,129 @@
+/** `svcnet add`, `svcnet remove` and `svcnet scale`: nodes join a running cluster and leave it. */
+
+import { HarnessError } from '../base/errors.ts';
+import { formatMs, plural } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { lineProgress } from '../base/terminal/progress.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { AddOptions } from '../cluster/growth/add.ts';
+import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
+import type { GroupInput } from '../cluster/plan/definition-input.ts';
+import type { ClusterFlags as NodeFlags } from './cluster-flags.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { nodesTable } from './nodes-table.ts';
+import { onCluster } from './on-cluster.ts';
+
+export interface AddFlags extends ClusterFlags, Pick<NodeFlags, 'nodes' | 'beeBinary' | 'dishonest'> {
+  readonly flavour?: string;
+  readonly mode?: string;
+  readonly neighbourhood?: string;
+  /** Milliseconds. */
+  readonly timeout?: number;
+  readonly wide?: boolean;
+}
+
+export interface RemoveFlags extends ClusterFlags {
+  readonly forGood?: boolean;
+}
+
+interface Changes {
+  readonly added?: readonly string[];
+  readonly started?: readonly string[];
+  readonly removed?: readonly string[];
+}
+
+export function add(flags: AddFlags, context: CommandContext): Promise<void> {
+  return changing(flags, context, async (cluster, options) => {
+    const nodes = await cluster.add(groupOf(flags), options);
+    return { added: nodes.map(({ name }) => name) };
+  });
+}
+
+export function remove(node: string, flags: RemoveFlags, context: CommandContext): Promise<void> {
+  return changing(flags, context, async (cluster) => {
+    await cluster.remove(node, flags);
+    return { removed: [node] };
+  });
+}
+
+/** Counts the nodes that run. Removed nodes with their data come back before new ones are added. */
+export function scale(
+  count: number,
+  flags: RemoveFlags & { readonly timeout?: number; readonly wide?: boolean },
+  context: CommandContext,
+): Promise<void> {
+  return changing(flags, context, async (cluster, options) => {
+    const running = cluster.nodes.filter(isThere);
+    if (count < running.length) return { removed: await shrink(cluster, running.length - count, flags) };
+    const missing = count - running.length;
+    const back = cluster.nodes.filter(({ state }) => state === 'stopped').slice(0, missing);
+    await Promise.all(back.map((node) => node.start({ signal: context.signal })));
+    const group = { count: missing - back.length };
+    const added = group.count === 0 ? [] : await cluster.add(group, options);
+    return { started: back.map(({ name }) => name), added: added.map(({ name }) => name) };
+  });
+}
+
+/** The highest numbers first; boot nodes and one full node stay. */
+async function shrink(cluster: Cluster, count: number, { forGood }: RemoveFlags): Promise<string[]> {
+  const running = cluster.nodes.filter(isThere);
+  const stays = running.find(({ mode }) => mode === 'full');
+  const leaving = running
+    .filter((node) => node !== stays && node.mode !== 'boot')
+    .toReversed()
+    .slice(0, count);
+  if (leaving.length < count) {
+    const least = running.length - leaving.length;
+    throw new HarnessError(
+      'USAGE',
+      `scale: got ${running.length - count}, expected at least ${least}: boot nodes and one full node stay`,
+      { hint: 'Remove the whole cluster with: svcnet down' },
+    );
+  }
+  for (const { name } of leaving) await cluster.remove(name, { forGood });
+  return leaving.map(({ name }) => name);
+}
+
+function isThere({ state }: ClusterNode): boolean {
+  return state === 'running' || state === 'paused';
+}
+
+/** What is left out has the defaults of a cluster file, which also checks what is given. */
+function groupOf({ nodes, flavour, mode, neighbourhood, beeBinary, dishonest }: AddFlags): GroupInput {
+  const given = {
+    count: nodes,
+    flavour: flavour ?? (dishonest === undefined ? undefined : 'dishonest'),
+    mode,
+    neighbourhoods: neighbourhood,
+    binary: beeBinary,
+    dishonest,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+function changing(
+  { timeout: timeoutMs, wide = false, ...flags }: Pick<AddFlags, 'name' | 'timeout' | 'wide'>,
+  context: CommandContext,
+  change: (cluster: Cluster, options: AddOptions) => Promise<Changes>,
+): Promise<void> {
+  const { json, note, out, signal } = context;
+  return onCluster(flags, context, async (cluster) => {
+    const startedAt = MACHINE_CLOCK.monotonic();
+    const view = lineProgress(json ? note : out);
+    let changes: Changes;
+    try {
+      changes = await change(cluster, { timeoutMs, signal, onProgress: (news) => view.update(news) });
+    } finally {
+      await view.end();
+    }
+    const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
+    const done = Object.entries(changes)
+      .filter(([, names]) => names.length > 0)
+      .map(([what, names]) => `${what} ${names.join(', ')}`);
+    answer(context, { ...cluster.toJSON(), ...changes, durationMs }, [
+      `  ${cluster.name}   ${plural(cluster.nodes.length, 'node')}   ${done.join('; ') || 'nothing to do'}   ${formatMs(durationMs)}`,
+      '',
+      ...nodesTable(cluster, context, { wide, state: true }),
+    ]);
+  });
+}

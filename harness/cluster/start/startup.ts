@@ -183,7 +183,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     chain: started.record,
     nodes: records,
     batches,
-    prepared: state?.prepared,
+    prepared: state?.prepared ?? context.record.prepared,
     timings,
   };
   writeRecord(context.stateDir, record);

@@ -1,5 +1,5 @@
 /** Clusters that get nodes and lose them, in virtual time: what they are then, and what is refused. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { ClusterOptions } from '../../../harness/cluster/opening.ts';
@@ -130,7 +130,15 @@ test('an addition that fails leaves nothing but a number that is not given again
   await net.chain.pause();
   await expect(net.add({ count: 2 })).rejects.toThrow('the chain is paused');
   await net.chain.resume();
+  const stop = new AbortController();
+  const { signal } = stop;
+  const onProgress = ({ step }: { step: string }) => void (step === 'postage' && stop.abort());
+  await expect(net.add({}, { signal, onProgress })).rejects.toMatchObject({ code: 'INTERRUPTED' });
   expect(net.nodes.map(({ name }) => name)).toEqual(['node-0', 'node-1']);
+  const left = ['nodes/node-4', 'run/node-4.json'].filter((path) => existsSync(join(net.folder, path)));
+  expect(left).toEqual([]);
   const [added] = await net.add();
-  expect(added?.name).toBe('node-4');
+  expect(added?.name).toBe('node-5');
+  await net.meshed();
+  expect(await net.node(0).client.peers()).toHaveLength(2);
 });

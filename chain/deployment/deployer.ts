@@ -82,7 +82,8 @@ export class Deployer {
     const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;
     while (clock.monotonic() < deadline) {
-      if (blocks() !== 'coming') await mine();
+      // A pause that begins meanwhile holds: whoever made it mines, or ends it.
+      if (blocks() === 'on demand') await mine();
       if ((await rpc.call('eth_getTransactionReceipt', last)) !== null) return;
       await clock.sleep(RECEIPT_POLL_MS);
     }

@@ -25,6 +25,7 @@ import type { NodeBooks } from './books/books.ts';
 import { probeLinks } from './books/node-books.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 import { Faults } from './faults/faults.ts';
+import { accountsBeside } from './growth/accounts.ts';
 import { type AddOptions, addNodes, type GrowthContext } from './growth/add.ts';
 import { type RemoveOptions, removeNode } from './growth/remove.ts';
 import { tearDown } from './lifecycle/teardown.ts';
@@ -33,7 +34,7 @@ import type { ClusterNode } from './nodes/cluster-node.ts';
 import { awaitSynced, awaitUsable } from './nodes/conditions.ts';
 import { Membership } from './nodes/membership.ts';
 import { type Mesh, probeMesh, probeNetwork, unlistedPeers } from './nodes/mesh.ts';
-import { openNodes } from './nodes/open-nodes.ts';
+import { acceptAll, openNodes } from './nodes/open-nodes.ts';
 import {
   type AgainOptions,
   type ClusterOptions,
@@ -289,6 +290,12 @@ export class Cluster implements AsyncDisposable {
     await changeRecord(this.#growing, (record) => ({ ...record, batches: [...record.batches, batch] }));
   }
 
+  /** Accounts of nodes that are joining, or have left for good, 40 hex digits each. @internal */
+  otherAccounts(): readonly string[] {
+    this.#refresh();
+    return accountsBeside(this.#record);
+  }
+
   /**
    * Adds nodes: started, funded, connected and able to serve when this resolves. Keys, batches and chequebook of each are
    * those that a start with more nodes would have given it; `meshed` waits until all nodes are connected to them.
@@ -298,12 +305,14 @@ export class Cluster implements AsyncDisposable {
    * then nothing of the new nodes is left
    */
   async add(group: GroupInput = {}, options: AddOptions = {}): Promise<readonly ClusterNode[]> {
-    this.#refresh();
+    await this.#look();
     let added: readonly ClusterNode[] = [];
+    const others: ClusterNode[] = [];
     await addNodes(this.#growing, group, options, ({ nodes, record }) => {
       added = nodes;
-      this.#take(record, nodes);
+      others.push(...this.#take(record, nodes));
     });
+    await acceptAll(others);
     return added;
   }
 
@@ -313,14 +322,16 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; with `forGood` also `GROWTH_REFUSED`
    */
   async remove(which: number | string, { forGood = false }: RemoveOptions = {}): Promise<void> {
-    this.#refresh();
+    await this.#look();
     const node = this.node(which);
     if (!forGood) {
       await node.stop();
       return;
     }
     const faults = this.faults.active;
-    await removeNode({ ...this.#growing, faults }, node, (record) => this.#take(record));
+    const others: ClusterNode[] = [];
+    await removeNode({ ...this.#growing, faults }, node, (record) => others.push(...this.#take(record)));
+    await acceptAll(others);
     await node.client.close();
   }
 
@@ -454,7 +465,7 @@ export class Cluster implements AsyncDisposable {
 
   /** Reads the record again if it has changed: another process may have added or removed nodes. */
   async #look(): Promise<void> {
-    for (const node of this.#refresh()) node.accept(await node.observe());
+    await acceptAll(this.#refresh());
   }
 
   #refresh(): readonly ClusterNode[] {

@@ -34,7 +34,7 @@ const MEANINGS: Readonly<Record<HarnessErrorCode, readonly [cause: string, fix: 
   NODE_STATE: ['a node is not in the state that the operation needs', 'start, stop or resume it first'],
   MEMBER_LOST: ['a node or the chain died', 'the message has the end of its log'],
   GROWTH_REFUSED: [
-    'the cluster cannot get more nodes, or not lose this one for good',
+    'the cluster cannot gain nodes, or cannot lose this one for good',
     'the message says why; the hint says what kind of cluster can',
   ],
   FAULT_REFUSED: [

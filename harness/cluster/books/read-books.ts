@@ -21,13 +21,17 @@ export async function readBooks(
     readonly nodes: readonly AccountedNode[];
     readonly chain: Chain;
     readonly seed: bigint | undefined;
+    /** Accounts of nodes that are joining, or have left for good: they got tokens, too. */
+    readonly otherAccounts?: () => readonly string[];
   },
   others: readonly string[] = [],
   signal?: AbortSignal,
 ): Promise<Books> {
   const { seed } = cluster;
-  const accounts = (known: bigint) =>
-    [...cluster.nodes, ...spareAccounts(known)].map(({ ethereum }) => ethereum);
+  const accounts = (known: bigint) => [
+    ...[...cluster.nodes, ...spareAccounts(known)].map(({ ethereum }) => ethereum),
+    ...(cluster.otherAccounts?.() ?? []),
+  ];
   // First: what is cashed was promised before.
   const chain =
     seed === undefined ? undefined : await readChainBooks(cluster.chain, [...accounts(seed), ...others]);

@@ -28,6 +28,7 @@ import {
   type ClusterRecord,
   clusterFolder,
   type NodeRecord,
+  readRecord,
   removeRun,
 } from '../state/state.ts';
 import { expectElastic, expectSameKind } from './refused.ts';
@@ -191,12 +192,14 @@ function withNodes(
 
 /** Nothing of them stays but their numbers and, for whoever wants to know why, their logs. */
 async function undo(
-  { stateDir, record: { name }, driver }: GrowthContext,
+  { stateDir, record: { name, token }, driver }: GrowthContext,
   { parts, open }: Launched,
   numbers: readonly number[],
 ): Promise<void> {
   await Promise.all(open.map((connection) => connection.close()));
   await Promise.all(parts.map(({ handle }) => driver.stop(handle, GRACE_MS)));
+  // Another cluster may have its name by now.
+  if (readRecord(stateDir, name)?.token !== token) return;
   for (const node of numbers.map(nodeName)) {
     removeRun(stateDir, name, node);
     removeFolder(clusterFolder(stateDir, name).dataDir(node));

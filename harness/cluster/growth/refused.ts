@@ -41,6 +41,14 @@ export function expectSameKind(before: Definition, grown: Definition): void {
       { hint: 'Start a cluster with a Bee: svcnet up --with bee=1' },
     );
   }
+  const hasBoot = ({ nodes }: Definition) => nodes.some(({ mode }) => mode === 'boot');
+  if (hasBoot(grown) && !hasBoot(before)) {
+    throw new HarnessError(
+      'GROWTH_REFUSED',
+      'add: the nodes of this cluster know no boot node, so none would ask a new one for peers',
+      { hint: 'Start a cluster with one, in a cluster file: nodes: [{ mode: boot }, { count: 4 }]' },
+    );
+  }
   if (isEmbeddable(before) && !isEmbeddable(grown) && DRIVER_FACTS[before.driver].shared) {
     throw new HarnessError(
       'GROWTH_REFUSED',

@@ -5,6 +5,7 @@
 import { HarnessError } from '../../base/errors.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
+import { whySaved } from '../nodes/open-nodes.ts';
 import { numbersGiven } from '../plan/facts.ts';
 import { readDefinition, writtenDefinition } from '../plan/written.ts';
 import { changeRecord } from '../state/change.ts';
@@ -21,7 +22,7 @@ export interface RemoveOptions {
 
 /**
  * @param onLeft called when the record has it no longer, before it stops
- * @throws HarnessError `GROWTH_REFUSED` before anything changes
+ * @throws HarnessError `GROWTH_REFUSED`, `NODE_STATE` before anything changes
  */
 export async function removeNode(
   context: GrowthContext & {
@@ -44,6 +45,9 @@ export async function removeNode(
   }
   const now = await changeRecord(context, (current) => {
     expectOthers(current, node);
+    // It could not be wiped, and would be started again.
+    const saved = whySaved(context);
+    if (saved !== undefined) throw saved;
     const before = readDefinition(current.definition);
     const { from = numbersGiven(before), gone = [] } = before.grown ?? {};
     return {

@@ -6,6 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { isAlive, ownProcess } from '../../base/machine/processes.ts';
+import { LINK_PROXY } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { haltAll } from '../../places/halt.ts';
 import { storeOf } from '../plan/facts.ts';
@@ -106,6 +107,9 @@ export async function takeAgain(stateDir: string, name: string | undefined): Pro
   return { before: { ...before, phase: 'running' }, record };
 }
 
+/** Without these the nodes are no cluster. */
+const NEEDED_BY_ALL: readonly string[] = ['chain', LINK_PROXY];
+
 /** Nodes without their chain, or without the proxy between them, do not count as a cluster that runs: they are stopped. */
 async function expectDown(stateDir: string, record: ClusterRecord): Promise<void> {
   const { name, phase, owner } = record;
@@ -119,8 +123,7 @@ async function expectDown(stateDir: string, record: ClusterRecord): Promise<void
     cluster.parts.map(async (part) => ({ ...part, ...(await driver.observe(part.handle)) })),
   );
   if (seen.every(({ state }) => state === 'gone')) return;
-  const isNode = new Set(record.nodes.map((node) => node.name));
-  if (seen.some((part) => part.state === 'gone' && !isNode.has(part.name))) {
+  if (seen.some(({ name: part, state }) => state === 'gone' && NEEDED_BY_ALL.includes(part))) {
     await haltAll(driver, cluster, GRACE_MS);
     return;
   }

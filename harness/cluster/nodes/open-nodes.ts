@@ -44,6 +44,11 @@ export function openNodes(
   return nodes;
 }
 
+/** From now on each is expected to be as it is seen now. */
+export async function acceptAll(nodes: readonly ClusterNode[]): Promise<void> {
+  await Promise.all(nodes.map(async (node) => node.accept(await node.observe())));
+}
+
 function openNode(
   context: OpenContext,
   {
@@ -111,7 +116,7 @@ export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>)
 }
 
 /** Why the nodes are left as they are while their data is copied, if it is. */
-function whySaved({
+export function whySaved({
   stateDir,
   record: { name },
 }: Pick<OpenContext, 'record' | 'stateDir'>): HarnessError | undefined {

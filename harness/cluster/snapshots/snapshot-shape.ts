@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { entriesOf, NAME_PATTERN } from '../../base/own-folder.ts';
 import { LOCAL_DRIVERS } from '../../places/facts.ts';
-import { nodeName } from '../plan/fields.ts';
+import { nodeName as nodeNameText } from '../plan/fields.ts';
 import { REAL_NODES_MAX } from '../plan/options/nodes.ts';
+import { nodeName } from '../plan/planned-node.ts';
 
 const text = z.string({ error: 'text' });
 const count = z.int({ error: 'a whole number' }).min(0, { error: 'a whole number from 0' });
@@ -48,6 +49,12 @@ const startable = z.looseObject({
       driver: z.enum(LOCAL_DRIVERS, { error: `one of ${LOCAL_DRIVERS.join(', ')}` }),
       chain: z.looseObject({ blockTime: z.number({ error: 'milliseconds' }) }, { error: 'a map' }),
       batches: z.array(z.looseObject({ depth: count }), { error: 'a list of batches' }),
+      grown: z
+        .looseObject(
+          { from: count, gone: z.array(count, { error: 'a list of numbers' }) },
+          { error: 'a map' },
+        )
+        .optional(),
       prepare: z.looseObject(
         {
           uploads: z.array(z.unknown(), { error: 'a list' }),
@@ -58,11 +65,13 @@ const startable = z.looseObject({
     },
     { error: 'a definition' },
   ),
-  batches: z.array(z.looseObject({ id: text, node: nodeName, depth: count }), { error: 'a list of batches' }),
+  batches: z.array(z.looseObject({ id: text, node: nodeNameText, depth: count }), {
+    error: 'a list of batches',
+  }),
   height: count,
   sizeBytes: count,
   nodes: z
-    .array(z.looseObject({ name: nodeName }, { error: 'a node' }), { error: 'a list of nodes' })
+    .array(z.looseObject({ name: nodeNameText }, { error: 'a node' }), { error: 'a list of nodes' })
     .max(REAL_NODES_MAX, { error: `at most ${REAL_NODES_MAX} nodes` }),
 });
 
@@ -80,11 +89,17 @@ export function recordMistake(record: unknown): string | undefined {
   if (!parsed.success) return mistakeOf(parsed.error);
   const { nodes, definition } = parsed.data;
   const names = new Set(nodes.map(({ name }) => name));
-  const wanted = definition.nodes.reduce((sum, one) => sum + one.count, 0);
-  const all = Array.from({ length: wanted }, (_, index) => `node-${index}`);
-  if (names.size === nodes.length && nodes.length === wanted && all.every((name) => names.has(name)))
+  const given = definition.nodes.reduce((sum, one) => sum + one.count, 0);
+  const gone = new Set(definition.grown?.gone);
+  const wanted = Array.from({ length: given }, (_, index) => index).filter((index) => !gone.has(index));
+  if (
+    names.size === nodes.length &&
+    nodes.length === wanted.length &&
+    wanted.every((index) => names.has(nodeName(index)))
+  )
     return undefined;
-  return `nodes: got ${nodes.length}, expected node-0 to node-${wanted - 1}, as its definition says`;
+  const without = gone.size === 0 ? '' : ` without ${[...gone].map(nodeName).join(', ')}`;
+  return `nodes: got ${nodes.length}, expected node-0 to node-${given - 1}${without}, as its definition says`;
 }
 
 /** A copy follows no links, and nothing but files and folders has been saved. @returns the first thing that is neither */

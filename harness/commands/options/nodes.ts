@@ -76,7 +76,7 @@ Nothing that the node has stored is moved: the network has to heal by itself.
 };
 
 export const scale: CommandOptions = {
-  arguments: [{ help: 'number of nodes that shall run', parse: whole(1, 1000) }],
+  arguments: [{ help: 'number of nodes that should run', parse: whole(1, 1000) }],
   options: {
     ...ONE_CLUSTER,
     ...FOR_GOOD,

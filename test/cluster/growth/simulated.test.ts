@@ -2,6 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
+import { violations } from '../../../harness/cluster/books/books.ts';
+import { readBooks } from '../../../harness/cluster/books/read-books.ts';
 import type { ClusterOptions } from '../../../harness/cluster/opening.ts';
 import { Cluster } from '../../../harness/index.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
@@ -102,6 +104,18 @@ test('a removed node comes back with its data, and nobody takes its absence for 
   expect(incidents).toEqual([]);
 });
 
+test('every token is accounted for when nodes have left for good, and when one could not join', async () => {
+  const net = await start({ nodes: 3 });
+  await net.remove(2, { forGood: true });
+  expect(violations(await readBooks(net))).toEqual([]);
+  const stop = new AbortController();
+  const onProgress = ({ step }: { step: string }) => void (step === 'postage' && stop.abort());
+  await expect(net.add({}, { signal: stop.signal, onProgress })).rejects.toMatchObject({
+    code: 'INTERRUPTED',
+  });
+  expect(violations(await readBooks(net))).toEqual([]);
+});
+
 test('what cannot grow is refused before anything changes', async () => {
   const ring = await start({ nodes: 3, topology: 'ring' });
   const net = await start({ nodes: [{ mode: 'boot' }, { count: 1 }] });
@@ -115,6 +129,8 @@ test('what cannot grow is refused before anything changes', async () => {
   await expect(net.add({ flavour: 'bee', binary: '/bee' })).rejects.toMatchObject({
     code: 'DEFINITION_INVALID',
   });
+  const plain = await start({ nodes: 2 });
+  await expect(plain.add({ mode: 'boot' })).rejects.toThrow('the nodes of this cluster know no boot node');
   await expect(net.remove(0, { forGood: true })).rejects.toThrow('node-0 is a boot node');
   await expect(net.remove(1, { forGood: true })).rejects.toThrow('node-1 is the last full node');
   await expect(net.remove(9)).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' });

@@ -297,7 +297,7 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Adds nodes: started, funded, connected and able to serve when this resolves. Keys, batches and chequebook of each are
+   * Adds nodes: started, funded and able to serve when this resolves. Keys, batches and chequebook of each are
    * those that a start with more nodes would have given it; `meshed` waits until all nodes are connected to them.
    * @param group as in a cluster file; default: one full node
    * @returns the new nodes, whose numbers go on where the last ones ended; no number is given twice

@@ -71,7 +71,8 @@ export const remove: CommandOptions = {
   arguments: ['name of the node, for example node-4'],
   options: { ...ONE_CLUSTER, ...FOR_GOOD },
   note: `
-Nothing that the node has stored is moved: the network has to heal by itself.
+Nothing that the node has stored is moved: the network has to heal by itself. With --for-good, uploads that the node has
+not pushed yet and cheques that it has not cashed are lost.
 `,
 };
 
@@ -85,7 +86,8 @@ export const scale: CommandOptions = {
   },
   note: `
 Nodes that svcnet remove or stop has taken away come back first, then svc nodes are added. With fewer nodes, the highest
-numbers leave; boot nodes and one full node stay.
+numbers leave; boot nodes and one full node stay. With --for-good they leave right after each other, and chunks that only
+they have stored are lost.
 `,
 };
 

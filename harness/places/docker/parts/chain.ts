@@ -66,5 +66,5 @@ export async function placeChain(
 
 function chainUrls({ gate }: ChainUrls, urlOf: (port: number) => string): ChainUrls {
   const rpc = urlOf(CHAIN_PORTS.rpc);
-  return { rpc, control: urlOf(CHAIN_PORTS.control), gate: gate && rpc };
+  return { rpc, control: urlOf(CHAIN_PORTS.control), gate: gate === undefined ? undefined : rpc };
 }

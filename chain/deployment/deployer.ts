@@ -82,7 +82,7 @@ export class Deployer {
     const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;
     while (clock.monotonic() < deadline) {
-      // A pause that begins meanwhile holds: whoever made it mines, or ends it.
+      // It does not mine through a pause that somebody else began meanwhile.
       if (blocks() === 'on demand') await mine();
       if ((await rpc.call('eth_getTransactionReceipt', last)) !== null) return;
       await clock.sleep(RECEIPT_POLL_MS);

@@ -190,7 +190,7 @@ function withNodes(
   };
 }
 
-/** Nothing of them stays but their numbers and, for whoever wants to know why, their logs. */
+/** Only their numbers stay, and their logs, which may say why. */
 async function undo(
   { stateDir, record: { name, token }, driver }: GrowthContext,
   { parts, open }: Launched,

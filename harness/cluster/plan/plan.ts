@@ -58,7 +58,7 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
   const links = linksOf(definition.topology, origins.length, seed);
   const { from = origins.length, gone = [] } = definition.grown ?? {};
   const isMeant = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? !gone.includes(index);
-  // The chain goes on with what it was made with, whoever has left since.
+  // The chain keeps what it was made with, whoever has left since.
   const isOnChain = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? index < from;
   const planned = allMembers(definition)
     .filter((member) => isMeant(member) || isOnChain(member))

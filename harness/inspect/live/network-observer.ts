@@ -86,7 +86,7 @@ export class NetworkObserver {
   #shared: Used | undefined;
 
   constructor({ nodes, clock }: { readonly nodes: readonly ObservedNode[]; readonly clock: Clock }) {
-    // Places stay what they are for as long as the page is served, whoever joins the cluster or leaves it.
+    // The page keeps the nodes that it started with, whoever joins the cluster or leaves it.
     this.#nodes = [...nodes];
     this.#clock = clock;
     this.#memories = nodes.map((node) => ({ view: unheardOf(node), requestCount: 0 }));

@@ -71,6 +71,7 @@ export type { Mesh } from './cluster/nodes/mesh.ts';
 export type { NodeState, NodeWait } from './cluster/nodes/node-run.ts';
 export type { AgainOptions, ClusterOptions } from './cluster/opening.ts';
 export type * from './cluster/plan/definition-input.ts';
+export { readFlavour } from './cluster/plan/document/flavour-file.ts';
 export type { SnapshotHead, SnapshotRecord } from './cluster/snapshots/snapshot.ts';
 export type { StartProgress, StartStep } from './cluster/start/start-context.ts';
 export type {
@@ -93,8 +94,9 @@ export type {
   Verdict as ConformanceVerdict,
 } from './conformance/row.ts';
 export type { WireFlags as WireConformanceOptions } from './conformance/wire/conformance.ts';
+export type { FlavourInput, FlavourKeyFile, FlavourValue } from './flavours/declared/input.ts';
 export type { BehaviourName } from './flavours/dishonest/names.ts';
-export type { FlavourName, NodeMode } from './flavours/flavour.ts';
+export type { FlavourName, NodeMode, OwnFlavour } from './flavours/flavour.ts';
 export type { NodeOptionsInput } from './flavours/node-options.gen.ts';
 export type { Credit, Profile } from './flavours/profiles.ts';
 export type { Capability, Stats } from './places/driver.ts';

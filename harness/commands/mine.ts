@@ -1,7 +1,7 @@
 /** `svcnet mine BLOCKS`: mine blocks now, regardless of the block time. */
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
-import { FLAVOURS } from '../flavours/table.ts';
+import { flavourOf } from '../flavours/table.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
@@ -10,7 +10,7 @@ export async function mine(blocks: number, flags: ClusterFlags, context: Command
   await onCluster(flags, context, async (cluster) => {
     const { chain, nodes } = cluster;
     if (chain.controlled && chain.steady) {
-      const telling = nodes.filter(({ flavour }) => FLAVOURS[flavour].public).map(({ name }) => name);
+      const telling = nodes.filter((node) => flavourOf(node).public).map(({ name }) => name);
       throw new HarnessError(
         'CHAIN_STEADY',
         `cannot mine on demand: ${telling.join(', ')} would misread the time from early blocks`,

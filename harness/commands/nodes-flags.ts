@@ -3,12 +3,37 @@
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
+import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
+import { programsIn } from '../cluster/plan/trust.ts';
+import { isOurs } from '../flavours/flavour.ts';
 import type { ClusterFlags } from './cluster-flags.ts';
 
 /** Events a node records for `trace`: those of about ten thousand chunks, in about 10 MB. */
 const TRACED_EVENTS = 65_536;
 
-export type NodesFlags = Pick<ClusterFlags, 'nodes' | 'light' | 'with' | 'beeBinary' | 'dishonest' | 'trace'>;
+export type NodesFlags = Pick<
+  ClusterFlags,
+  'nodes' | 'light' | 'with' | 'beeBinary' | 'dishonest' | 'trace' | 'flavour'
+>;
+
+/** The flavour files of a cluster file and of the command line. @throws HarnessError `DEFINITION_INVALID` */
+export async function flavoursWith(
+  { flavour: paths = [] }: Pick<NodesFlags, 'flavour'>,
+  file: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  const { flavours = [] } = file;
+  const given = await Promise.all(paths.map((path) => readFlavour(path)));
+  // If this is not a list, the validation of the definition reports it.
+  return Array.isArray(flavours) ? [...flavours, ...given] : flavours;
+}
+
+/** Programs that a cluster file would run; another one on the command line replaces those of its groups. */
+export function programsOf(
+  { nodes, flavours }: Readonly<Record<string, unknown>>,
+  { beeBinary }: Pick<NodesFlags, 'beeBinary'>,
+): string[] {
+  return programsIn({ nodes: beeBinary === undefined ? nodes : [], flavours });
+}
 
 export type Nodes = NonNullable<DefinitionInput['nodes']>;
 type Groups = Exclude<Nodes, number>;
@@ -44,7 +69,7 @@ function withDishonest({ with: beside, dishonest }: NodesFlags): Groups {
 
 /** A value from the file takes precedence. */
 function traced(group: Groups[number]): Groups[number] {
-  if (group.flavour === 'bee') return group;
+  if (!isOurs({ flavour: group.flavour ?? 'svc' })) return group;
   return { ...group, options: { 'chunk-events': TRACED_EVENTS, ...group.options } };
 }
 

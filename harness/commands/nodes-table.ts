@@ -3,6 +3,7 @@
 import { formatMs } from '../base/format.ts';
 import { type Column, renderLists, renderTable, wrap } from '../base/terminal/table.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import { flavourOf } from '../flavours/table.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import type { CommandContext } from './context.ts';
@@ -64,11 +65,12 @@ export function nodesTable(
   return [...lines, paint(context.style, 'dim', `  not shown: ${table.hidden.join(', ')} (--wide)`)];
 }
 
-/** A line on the limits of a cluster with a Bee; nothing for others. */
-export function steadyNote({ chain }: Cluster): string[] {
+/** A line on the limits of a cluster with a node of the public network's constants; nothing for others. */
+export function steadyNote({ chain, nodes }: Cluster): string[] {
+  const strict = new Set(nodes.filter((node) => flavourOf(node).public).map(({ flavour }) => flavour));
   return chain.steady
     ? [
-        `  with a Bee: a block every ${formatMs(chain.blockTimeMs)}, none on demand, and the public network's credit limits`,
+        `  with ${[...strict].join(', ')}: a block every ${formatMs(chain.blockTimeMs)}, none on demand, and the public network's credit limits`,
       ]
     : [];
 }

@@ -7,13 +7,13 @@ import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { withPreset } from '../cluster/plan/presets/presets.ts';
 import { drawSeed } from '../cluster/plan/seed.ts';
-import { expectTrusted, programsIn } from '../cluster/plan/trust.ts';
-import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
+import { expectTrusted } from '../cluster/plan/trust.ts';
+import { FLAVOUR_NAMES, type OwnFlavour } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import type { RunOptions } from '../run/run-options.ts';
 import type { Scenario } from '../run/scenario.ts';
 import { attributeOf, type ClusterFlags, freshOptions, isGiven, keysFrom } from './cluster-flags.ts';
-import { type Nodes, nodesText, nodesWith } from './nodes-flags.ts';
+import { flavoursWith, type Nodes, nodesText, nodesWith, programsOf } from './nodes-flags.ts';
 import type { SeedRange } from './options/values.ts';
 
 /** `name` is that of a running cluster; default: fresh clusters. */
@@ -80,11 +80,12 @@ export async function chooseClusters(
   const read = flags.file === undefined ? {} : await readClusterFile(flags.file);
   const file = withPreset(read) as typeof read;
   const { name: _name, seed: fileSeed, nodes: fileNodes, ...rest } = file;
-  const programs = flags.beeBinary === undefined ? programsIn(fileNodes) : [];
+  const programs = programsOf(file, flags);
   expectTrusted(programs, { source: flags.file ?? 'options', trust: flags.trust });
-  const nodes = freshNodes(scenarios, flags, fileNodes);
+  const flavours = await flavoursWith(flags, file);
+  const nodes = freshNodes(scenarios, flags, file);
   const { seed: _flagSeed, ...chosen } = keysFrom(flags);
-  const definition = { ...rest, ...chosen } as DefinitionInput;
+  const definition = { ...rest, ...chosen, flavours } as DefinitionInput;
   const source = flags.file ?? 'options';
   const parsed = parseDefinition({ ...file, ...definition, nodes, seed: flags.seed ?? fileSeed }, source);
   const exactNodes = fileNodes !== undefined;
@@ -166,8 +167,12 @@ export function freshFlags(flags: RunFlags): string[] {
 }
 
 /** The nodes from options or file, else what the scenarios need; other flavours only if their executable is known. */
-function freshNodes(scenarios: readonly Scenario[], flags: RunFlags, fileNodes: unknown): Nodes {
-  const known = (flavour: FlavourName) => {
+function freshNodes(
+  scenarios: readonly Scenario[],
+  flags: RunFlags,
+  { nodes: fileNodes }: Readonly<Record<string, unknown>>,
+): Nodes {
+  const known = (flavour: OwnFlavour) => {
     const variable = FLAVOURS[flavour].binaryVariable;
     return variable === undefined || flags.beeBinary !== undefined || (process.env[variable] ?? '') !== '';
   };

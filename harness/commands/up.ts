@@ -12,7 +12,7 @@ import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { batchesOf } from '../cluster/plan/facts.ts';
 import { NODES_DEFAULT } from '../cluster/plan/options/nodes.ts';
 import { withPreset } from '../cluster/plan/presets/presets.ts';
-import { expectTrusted, programsIn } from '../cluster/plan/trust.ts';
+import { expectTrusted } from '../cluster/plan/trust.ts';
 import { openSnapshot } from '../cluster/snapshots/load.ts';
 import { hasPreparation } from '../cluster/start/prepared.ts';
 import type { StartProgress, StartStep } from '../cluster/start/start-context.ts';
@@ -20,7 +20,7 @@ import { DRIVER_FACTS } from '../places/facts.ts';
 import { paint } from '../report/console.ts';
 import { besideSnapshot, type ClusterFlags, keysFrom } from './cluster-flags.ts';
 import { answer, type CommandContext } from './context.ts';
-import { nodesWith } from './nodes-flags.ts';
+import { flavoursWith, nodesWith, programsOf } from './nodes-flags.ts';
 import { nodesTable, steadyNote } from './nodes-table.ts';
 import { workingNodes } from './working-nodes.ts';
 
@@ -92,12 +92,10 @@ export async function whileShown(
 
 async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
   const file = flags.file === undefined ? {} : await readClusterFile(flags.file);
-  // Another program on the command line replaces those of the file.
-  const programs = flags.beeBinary === undefined ? programsIn(file['nodes']) : [];
-  expectTrusted(programs, { source: flags.file ?? 'options', trust: flags.trust });
+  expectTrusted(programsOf(file, flags), { source: flags.file ?? 'options', trust: flags.trust });
   const preset = flags.preset ?? file['preset'];
   const name = file['name'] ?? preset ?? DEFAULT_NAME;
-  const chosen = { ...file, name, ...keysFrom(flags) };
+  const chosen = { ...file, name, ...keysFrom(flags), flavours: await flavoursWith(flags, file) };
   const input = withPreset(chosen) as DefinitionInput;
   return { ...input, nodes: nodesWith(flags, input.nodes, NODES_DEFAULT) };
 }

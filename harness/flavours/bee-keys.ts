@@ -22,7 +22,7 @@ export interface P256Identity {
 }
 
 /**
- * @param seed 32 bytes, taken as the private key; one in 2^32 is not a valid key and is hashed until it is
+ * @param seed 32 bytes, taken as the private key
  */
 export function p256Identity(seed: Uint8Array): P256Identity {
   const scalar = validScalar(seed);
@@ -48,7 +48,8 @@ export function p256Identity(seed: Uint8Array): P256Identity {
   };
 }
 
-function validScalar(seed: Uint8Array): Uint8Array {
+/** One in 2^32 seeds is not a valid key, and is hashed until it is. */
+export function validScalar(seed: Uint8Array): Uint8Array {
   let candidate = seed;
   for (;;) {
     const value = BigInt(`0x${toHex(candidate)}`);

@@ -11,8 +11,15 @@ import type { TamperSettings } from './tampered/settings.ts';
 export const HONEST_FLAVOURS = ['svc', 'bee'] as const;
 export type HonestFlavour = (typeof HONEST_FLAVOURS)[number];
 export const FLAVOUR_NAMES = [...HONEST_FLAVOURS, 'dishonest'] as const;
-/** Implementation of a node. */
-export type FlavourName = (typeof FLAVOUR_NAMES)[number];
+/** Flavours that this package knows. */
+export type OwnFlavour = (typeof FLAVOUR_NAMES)[number];
+/** Implementation of a node: one that this package knows, or the name that a flavour file gives. */
+export type FlavourName = OwnFlavour | (string & {});
+
+/** Whether it is a node of this package. */
+export function isOurs({ flavour }: { readonly flavour: FlavourName }): boolean {
+  return flavour === 'svc' || flavour === 'dishonest';
+}
 
 /** Whether the network can count on nodes of the flavour. */
 export function isHonest({ flavour }: { readonly flavour: FlavourName }): boolean {
@@ -102,6 +109,8 @@ export interface NodePlan {
 export interface PlannedFile {
   readonly path: string;
   readonly content: string;
+  /** Of the content; absent: UTF-8. `latin1`: a character for each byte. */
+  readonly encoding?: 'latin1';
 }
 
 /** What a node that runs inside another process needs. */

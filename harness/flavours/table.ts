@@ -1,10 +1,26 @@
 import { beeFlavour } from './bee.ts';
+import { declaredFlavour } from './declared/declared.ts';
+import type { FlavourInput } from './declared/input.ts';
 import { dishonestFlavour } from './dishonest.ts';
-import type { Flavour, FlavourName } from './flavour.ts';
+import type { Flavour, FlavourName, OwnFlavour } from './flavour.ts';
 import { svcFlavour } from './svc.ts';
 
-export const FLAVOURS: Readonly<Record<FlavourName, Flavour>> = {
+export const FLAVOURS: Readonly<Record<OwnFlavour, Flavour>> = {
   svc: svcFlavour,
   bee: beeFlavour,
   dishonest: dishonestFlavour,
 };
+
+/** What says which program a node is. */
+export interface Flavoured {
+  readonly flavour: FlavourName;
+  /** What its flavour file says; absent: this package knows it. */
+  readonly declared?: FlavourInput | undefined;
+}
+
+export function flavourOf({ flavour, declared }: Flavoured): Flavour {
+  if (declared !== undefined) return declaredFlavour(declared);
+  const own = (FLAVOURS as Readonly<Record<string, Flavour>>)[flavour];
+  if (own === undefined) throw new TypeError(`flavour '${flavour}' has no file`);
+  return own;
+}

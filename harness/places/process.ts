@@ -112,7 +112,7 @@ export class ProcessDriver implements Driver {
     for (const file of await flavour.files(plan)) {
       const path = join(plan.dataDir, file.path);
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-      writeFileSync(path, file.content, { mode: 0o600 });
+      writeFileSync(path, file.content, { mode: 0o600, encoding: file.encoding ?? 'utf8' });
     }
   }
 

@@ -12,7 +12,7 @@ import { readJson, writeJson } from '../base/json-file.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
 import { identityOf } from '../base/own-folder.ts';
 import type { GroupInput } from '../cluster/plan/definition-input.ts';
-import { FLAVOUR_NAMES, type FlavourName } from '../flavours/flavour.ts';
+import { FLAVOUR_NAMES, type OwnFlavour } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
 import { RECIPE_FILE } from '../report/folder.ts';
 import { bundledScenarios, originOf } from './catalogue.ts';
@@ -169,7 +169,8 @@ function withPrograms(nodes: NodesInput): NodesInput {
   });
 }
 
-function flavourOf(group: GroupInput): FlavourName {
+/** That of a flavour file is in the definition beside it. */
+function flavourOf(group: GroupInput): OwnFlavour {
   const { flavour } = group as { flavour?: string };
   return FLAVOUR_NAMES.find((name) => name === flavour) ?? 'svc';
 }

@@ -10,7 +10,7 @@ import { mistakeLines } from '../base/foreign-text.ts';
 import { suggestion } from '../base/format.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { GroupInput } from '../cluster/plan/definition-input.ts';
-import type { FlavourName, NodeMode } from '../flavours/flavour.ts';
+import type { NodeMode, OwnFlavour } from '../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../flavours/node-options.gen.ts';
 import type { Credit } from '../flavours/profiles.ts';
 import type { Ledger } from '../inspect/ledger/ledger.ts';
@@ -109,7 +109,7 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
    */
   readonly needs: {
     readonly nodes: number;
-    readonly flavours?: readonly FlavourName[];
+    readonly flavours?: readonly OwnFlavour[];
     readonly modes?: readonly NodeMode[];
     readonly capabilities?: readonly Capability[];
     /** It needs the control endpoint of the chain, to mine, fund accounts or set prices. */
@@ -124,7 +124,7 @@ export interface Scenario<T extends ParameterTable = ParameterTable> {
     /** Full nodes of our own. */
     readonly nodes: number;
     /** Nodes of other flavours, when there is a program for them. */
-    readonly with?: Readonly<Partial<Record<FlavourName, number>>>;
+    readonly with?: Readonly<Partial<Record<OwnFlavour, number>>>;
     /** Light nodes of our own besides them. */
     readonly light?: number;
     /** Further groups besides all of these, depending on the parameters. */

@@ -75,6 +75,10 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npx svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee':
       'takes many minutes, and needs a Bee',
   },
+  'guides/other-nodes.md': {
+    'npx svcnet up -n 4 --with ant=2 --flavour ./ant.flavour.yaml':
+      "needs the reader's program: test/cluster/flavours",
+  },
   'guides/real-bees.md': {
     'npm run svcnet -- up -n 4 --with bee=2 --bee-binary ./bee': 'typed in a clone: test/interop',
     'npm run svcnet -- up -n 0 --with bee=5 --bee-binary ./bee': 'typed in a clone: test/interop',
@@ -121,6 +125,7 @@ const LANES: readonly (readonly string[])[] = [
     'guides/snapshots.md',
     'guides/virtual-time.md',
     'guides/real-bees.md',
+    'guides/other-nodes.md',
   ],
 ];
 

@@ -17,6 +17,7 @@ import { apiPage } from './api.ts';
 import { commandsPage } from './commands.ts';
 import { errorsPage } from './errors.ts';
 import { faultsPage } from './faults.ts';
+import { flavourFilePage } from './flavour-file.ts';
 import { code, page, table } from './markdown.ts';
 
 /** @returns file name → text */
@@ -27,6 +28,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['commands.md', await commandsPage()],
     ['errors.md', errorsPage()],
     ['faults.md', faultsPage()],
+    ['flavour-file.md', flavourFilePage()],
     ['metrics.md', await metricsPage()],
     ['node-options.md', nodeOptionsPage()],
     ['scenarios.md', await scenariosPage()],

@@ -83,7 +83,7 @@ export async function addNodes(
   const joined = context
     .all()
     .filter((node) => node.running)
-    .map(({ mode, flavour, underlay }) => ({ mode, flavour, underlay }));
+    .map(({ mode, flavour, declared, underlay }) => ({ mode, flavour, declared, underlay }));
   const seed = BigInt(record.seed ?? 0);
   const plan: ClusterPlan = { ...planCluster(definition, seed, numbers), joined };
   const watch = new PartWatch(context.clock);

@@ -3,7 +3,7 @@
  * too.
  */
 
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import { endDashboards } from '../../metrics/dashboards/running.ts';
 import type { Disposed, Driver } from '../../places/driver.ts';
 import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
@@ -39,7 +39,7 @@ export async function tearDown(stateDir: string, record: ClusterRecord, driver: 
 }
 
 function nodesOf({ nodes }: ClusterRecord, { stopped, forced }: Disposed): Teardown {
-  const flavours = new Map(nodes.map(({ name, flavour }) => [name, FLAVOURS[flavour]]));
+  const flavours = new Map(nodes.map((node) => [node.name, flavourOf(node)]));
   return {
     stopped: stopped.filter((name) => flavours.has(name)),
     forced: forced.filter((name) => (flavours.get(name)?.stopGraceMs ?? Infinity) <= PROMISED_STOP_MS),

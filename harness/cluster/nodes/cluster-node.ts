@@ -9,8 +9,9 @@ import type { BreakWitness } from '../../chain/break-witness.ts';
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { NodeClient } from '../../client/node-client.ts';
 import type { Uploaded } from '../../client/types.ts';
+import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { Flavour, FlavourName, NodeMode } from '../../flavours/flavour.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import type { Counts } from '../../flavours/tampered/settings.ts';
 import {
   type Capabilities,
@@ -55,15 +56,14 @@ export interface ClusterNodeDeps extends NodeRunDeps {
   readonly mayChange: () => HarnessError | undefined;
 }
 
-/**
- * A node of a cluster: its addresses, its API, and the operations on its process. From `cluster.nodes` or
- * `cluster.node`.
- */
+/** A node of a cluster: its addresses, its API, the operations on its process. From `cluster.nodes` or `cluster.node`. */
 export class ClusterNode {
   /** Its number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
+  /** What its flavour file says. */
+  readonly declared: FlavourInput | undefined;
   readonly mode: NodeMode;
   /** Names and values of its API. */
   readonly dialect: DialectName;
@@ -105,6 +105,7 @@ export class ClusterNode {
     this.index = index;
     this.name = record.name;
     this.flavour = record.flavour;
+    this.declared = record.declared;
     this.mode = record.mode;
     this.dialect = record.dialect;
     this.binary = record.binary;
@@ -122,7 +123,7 @@ export class ClusterNode {
     this.peers = record.peers;
     this.#deps = deps;
     this.#run = new NodeRun(record.name, deps);
-    this.#flavour = FLAVOURS[record.flavour];
+    this.#flavour = flavourOf(record);
     this.client = new NodeClient({
       node: record.name,
       api: this.api,
@@ -475,16 +476,14 @@ export class ClusterNode {
       throw this.#wrongState(action, `it is ${sight.state}, expected it to be stopped`);
     const refused = this.#deps.mayChange();
     if (refused !== undefined) throw refused;
-    const { name, dataDir } = this;
-    return { name, dataDir, flavour: this.#flavour, handle: run.handle };
+    return { name: this.name, dataDir: this.dataDir, flavour: this.#flavour, handle: run.handle };
   }
 
   /** What can do it. @throws HarnessError `NODE_STATE` */
   #able<C extends Capability>(action: string, needed: C): NonNullable<Capabilities[C]> {
     this.#expectOurs(action);
     const { can, name } = this.#deps.driver;
-    const able = can[needed];
-    if (able !== undefined) return able;
+    if (can[needed] !== undefined) return can[needed];
     throw this.#wrongState(action, `the ${name} driver cannot do that`);
   }
 

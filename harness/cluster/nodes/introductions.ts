@@ -6,13 +6,15 @@
 import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';
 import type { NodeClient } from '../../client/node-client.ts';
+import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 
 /** The properties of a node that determine which nodes it can be introduced to. */
 export interface Acquaintance {
   readonly name: string;
   readonly flavour: FlavourName;
+  readonly declared?: FlavourInput | undefined;
   readonly mode: NodeMode;
   /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
@@ -31,7 +33,7 @@ function understand(one: Acquaintance, other: Acquaintance): boolean {
 
 /** Running full nodes that the node can talk to; those with bootnodes of their own come first. */
 export function introducers<N extends Acquaintance>(node: Acquaintance, others: readonly N[]): N[] {
-  const own = ({ flavour }: Acquaintance) => Number(FLAVOURS[flavour].bootstraps);
+  const own = (one: Acquaintance) => Number(flavourOf(one).bootstraps);
   return others
     .filter((other) => other !== node && other.running && other.mode === 'full' && understand(node, other))
     .toSorted((a, b) => own(b) - own(a));
@@ -61,7 +63,7 @@ export async function introduce(
 
 /** It knows bootnodes, or nodes that do will dial it; no node dials a light node. */
 function findsPeers(node: Acquaintance, others: readonly Acquaintance[]): boolean {
-  const bootstraps = ({ flavour }: Acquaintance) => FLAVOURS[flavour].bootstraps;
+  const bootstraps = (one: Acquaintance) => flavourOf(one).bootstraps;
   if (node.mode !== 'light') return bootstraps(node);
   return bootstraps(node) && others.some((other) => other.mode !== 'light' && bootstraps(other));
 }

@@ -5,7 +5,7 @@ import { fromHex } from '../../../formats/crypto/hex.ts';
 import { plural } from '../../base/format.ts';
 import { orMissing, type ProbeResult } from '../../base/wait.ts';
 import { isHonest } from '../../flavours/flavour.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { introducers } from './introductions.ts';
 
@@ -155,7 +155,7 @@ function expectedPeers(
   if (node.mode === 'boot') return [];
   const full = introducers(node, running);
   if (node.mode === 'full') return full;
-  const telling = full.filter(({ flavour }) => FLAVOURS[flavour].bootstraps);
+  const telling = full.filter((one) => flavourOf(one).bootstraps);
   if (telling.length > 0) return telling;
   const met = full.filter(({ overlay }) => peers.has(overlay));
   return met.length > 0 ? met : full.slice(0, 1);

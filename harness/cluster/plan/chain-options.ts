@@ -5,7 +5,7 @@ import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
 import type { Contracts } from '../../chain/contracts.ts';
 import type { ChainOptions } from '../../chain/record.ts';
 import { plainHex } from '../../client/json.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import { batchAmount } from './definition.ts';
 import { batchesOf, engineOf, hasPublicNode } from './facts.ts';
 import type { PlannedNode } from './planned-node.ts';
@@ -53,7 +53,7 @@ export function chainOptions(
       swap === false
         ? []
         : nodes
-            .filter(({ flavour }) => FLAVOURS[flavour].adoptsChequebook)
+            .filter((node) => flavourOf(node).adoptsChequebook)
             .map((node) => ({
               issuer: addressOf(node),
               deposit: swap.deposit.toString(),
@@ -82,17 +82,17 @@ export function plannedBatches({
 
 /** Among those of all nodes that the cluster has ever had, as a start with all of them would deploy them. */
 function chequebookPlace({ nodes }: Definition, { index }: Pick<PlannedNode, 'index'>): number {
-  const flavours = nodes.flatMap(({ flavour, count }) => Array.from({ length: count }, () => flavour));
-  return flavours.slice(0, index).filter((flavour) => FLAVOURS[flavour].adoptsChequebook).length;
+  const flavours = nodes.flatMap((group) => Array.from({ length: group.count }, () => flavourOf(group)));
+  return flavours.slice(0, index).filter(({ adoptsChequebook }) => adoptsChequebook).length;
 }
 
 /** Address of the chequebook that the chain deploys for a node; undefined: it gets none. */
 export function chequebookOf(
   definition: Definition,
-  node: Pick<PlannedNode, 'index' | 'flavour'>,
+  node: Pick<PlannedNode, 'index' | 'flavour' | 'declared'>,
   { chequebookFactory: factory }: Contracts,
 ): string | undefined {
-  if (definition.swap === false || !FLAVOURS[node.flavour].adoptsChequebook) return undefined;
+  if (definition.swap === false || !flavourOf(node).adoptsChequebook) return undefined;
   const salt = chequebookSalt(chequebookPlace(definition, node));
   return chequebookAddress({ factory, sender: deployer().address, salt });
 }

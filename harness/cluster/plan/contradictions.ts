@@ -2,7 +2,8 @@
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { plural } from '../../base/format.ts';
 import { BEHAVIOUR_NAMES, SPOILS_CONNECTIONS } from '../../flavours/dishonest/names.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { isOurs } from '../../flavours/flavour.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
 import { networkMistakes } from './options/network.ts';
@@ -75,10 +76,10 @@ function tamperingContradictions({ driver, machineFaults, nodes }: Definition): 
 /** It has our own nodes, in memory, at addresses that nothing of the machine can have taken. */
 function simulationContradictions({ driver, store, ports, chain, nodes }: Definition): string[] {
   if (!DRIVER_FACTS[driver].simulated) return [];
-  const lines = nodes.flatMap(({ flavour }, index) =>
-    FLAVOURS[flavour].embedded === undefined
+  const lines = nodes.flatMap((group, index) =>
+    flavourOf(group).embedded === undefined
       ? [
-          `nodes[${index}].flavour: got ${flavour} with driver ${driver}, expected svc, or driver process or docker`,
+          `nodes[${index}].flavour: got ${group.flavour} with driver ${driver}, expected svc, or driver process or docker`,
         ]
       : [],
   );
@@ -107,8 +108,9 @@ function networkContradictions({ driver, network }: Definition): string[] {
       ];
 }
 
-function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGroup): string[] {
-  const flavour = FLAVOURS[name];
+function groupContradictions(group: NodeGroup): string[] {
+  const { flavour: name, mode, options, dishonest } = group;
+  const flavour = flavourOf(group);
   const lines = Object.keys(options)
     .filter((option) => flavour.reserved.includes(option))
     .map((option) => `.options: '${option}' is set by the testbed and cannot be chosen`);
@@ -119,8 +121,8 @@ function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGr
   if (name === 'dishonest' && dishonest === undefined) {
     lines.push(`.dishonest: expected what the nodes do: one or more of ${BEHAVIOUR_NAMES.join(', ')}`);
   }
-  if (name === 'bee' && dishonest !== undefined) {
-    lines.push('.dishonest: expected none for flavour bee: only nodes of our own can be made dishonest');
+  if (!isOurs(group) && dishonest !== undefined) {
+    lines.push(`.dishonest: expected none for flavour ${name}: only nodes of our own can be made dishonest`);
   }
   return lines;
 }
@@ -128,8 +130,13 @@ function groupContradictions({ flavour: name, mode, options, dishonest }: NodeGr
 /** Containers run images; the other drivers run programs on this machine. */
 function programContradictions(entry: NodeGroup, { driver }: Definition): string[] {
   const { flavour: name, binary, image, resources } = entry;
-  const variable = FLAVOURS[name].binaryVariable;
+  const variable = flavourOf(entry).binaryVariable;
   const lines = [];
+  if (DRIVER_FACTS[driver].images && entry.declared !== undefined) {
+    return [
+      `.flavour: got ${name} with driver ${driver}, expected driver process or embedded: its flavour file names a program of this machine`,
+    ];
+  }
   if (DRIVER_FACTS[driver].images) {
     if (binary !== undefined) {
       lines.push(
@@ -223,7 +230,7 @@ function topologyContradictions(definition: Definition): string[] {
   const { topology, nodes } = definition;
   const modes = nodes.flatMap(({ mode, count }) => Array.from({ length: count }, () => mode));
   const lines = topologyMistakes(topology, modes);
-  const free = nodes.findIndex(({ flavour }) => !FLAVOURS[flavour].takesLinks);
+  const free = nodes.findIndex((group) => !flavourOf(group).takesLinks);
   if (topology !== 'mesh' && free !== -1)
     lines.push(
       `got nodes of flavour ${nodes[free]?.flavour} beside it, expected mesh: they cannot be told whom to connect to`,

@@ -5,6 +5,7 @@
  */
 import type { EngineName } from '../../../chain/engine/engine.ts';
 import type { DialectName } from '../../client/dialect.ts';
+import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { BehaviourName } from '../../flavours/dishonest/names.ts';
 import type { NodeMode } from '../../flavours/flavour.ts';
 import type { NodeOptionsInput } from '../../flavours/node-options.gen.ts';
@@ -78,8 +79,18 @@ export interface BeeGroupInput extends GroupKeys {
   readonly options?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
 }
 
+/** Nodes of a program that a flavour file describes. */
+export interface DeclaredGroupInput extends GroupKeys {
+  /** Name in the flavour file. */
+  readonly flavour: string;
+  /** Path of the program. Default: `SVCNET_NAME_BINARY`, else the one of the flavour file. */
+  readonly binary?: string;
+  /** Options by name, if the flavour file says where they go. */
+  readonly options?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
+}
+
 /** Nodes of one kind. */
-export type GroupInput = SvcGroupInput | DishonestGroupInput | BeeGroupInput;
+export type GroupInput = SvcGroupInput | DishonestGroupInput | BeeGroupInput | DeclaredGroupInput;
 
 /** The chain of a cluster. */
 export interface ChainInput {
@@ -165,6 +176,8 @@ export interface DefinitionInput {
   readonly seed?: bigint | number | string | undefined;
   /** Number of nodes, 1 to 1000, or groups of them; of other drivers than `simulated` at most 200. Default: 5. */
   readonly nodes?: number | readonly GroupInput[];
+  /** Node programs that this package does not know: what `readFlavour` returns. */
+  readonly flavours?: readonly FlavourInput[] | undefined;
   readonly chain?: ChainInput | undefined;
   /** Where the nodes run: a process each, all in this process, or a container each. Default: `process`. */
   readonly driver?: StartingDriver | undefined;

@@ -9,7 +9,8 @@ import { shownUrl, withShownUrls } from '../../../formats/shown-url.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { type Mistake, mistakeLines } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { contradictions } from './contradictions.ts';
 import { keysAt } from './editor/json-schema.ts';
@@ -35,7 +36,7 @@ export function withGroup(definition: Definition, group: unknown, source: string
   // What was prepared is done: its files may have gone since.
   const checked = { ...grown, prepare: { uploads: [], cheques: [] } };
   const mistakes = parsed.success
-    ? contradictions(checked)
+    ? mistakesIn(checked)
     : parsed.error.issues.flatMap((issue) => explain(issue, { nodes: [group] }));
   if (mistakes.length === 0) return grown;
   const at = `nodes[${parsed.success ? last : 0}]`;
@@ -50,13 +51,33 @@ export function checkDefinition(
   const input = withPreset(given);
   const parsed = schema.safeParse(input ?? {});
   if (parsed.success) {
-    const definition = withPrograms(parsed.data);
-    const mistakes = contradictions(definition);
-    return mistakes.length === 0 ? { definition } : { mistakes };
+    const mistakes = mistakesIn(parsed.data);
+    return mistakes.length === 0 ? { definition: withPrograms(parsed.data) } : { mistakes };
   }
   const mistakes = parsed.error.issues.flatMap((issue) => explain(issue, input));
   const rest = schema.safeParse(withoutMistakes(input, parsed.error.issues));
-  return { mistakes: [...mistakes, ...(rest.success ? contradictions(withPrograms(rest.data)) : [])] };
+  return { mistakes: [...mistakes, ...(rest.success ? mistakesIn(rest.data) : [])] };
+}
+
+/** What is wrong with keys that are right by themselves. */
+function mistakesIn(definition: Definition): readonly string[] {
+  const known = [...FLAVOUR_NAMES, ...definition.flavours.map(({ name }) => name)];
+  const unknown = definition.nodes.flatMap(({ flavour }, index) =>
+    known.includes(flavour)
+      ? []
+      : [
+          `nodes[${index}].flavour: got '${flavour}', expected one of ${known.join(', ')}${suggestion(flavour, known)}`,
+        ],
+  );
+  const again = definition.flavours.flatMap(({ name }, index) =>
+    definition.flavours.findIndex((other) => other.name === name) === index
+      ? []
+      : [`flavours[${index}].name: got '${name}' again, expected each name once`],
+  );
+  // What a flavour allows is not known before.
+  return unknown.length > 0
+    ? [...unknown, ...again]
+    : [...again, ...contradictions(withPrograms(definition))];
 }
 
 /** The keys that the schema accepts: contradictions among them are reported at the same time. */
@@ -76,10 +97,12 @@ function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<strin
  */
 function withPrograms(definition: Definition): Definition {
   const { images } = DRIVER_FACTS[definition.driver];
-  const nodes = definition.nodes.map((entry): NodeGroup => {
-    const variable = images ? undefined : FLAVOURS[entry.flavour].binaryVariable;
+  const nodes = definition.nodes.map((group): NodeGroup => {
+    const declared = definition.flavours.find(({ name }) => name === group.flavour);
+    const entry: NodeGroup = declared === undefined ? group : { ...group, declared };
+    const variable = images ? undefined : flavourOf(entry).binaryVariable;
     const fallback = variable === undefined ? undefined : process.env[variable]?.split(',')[0]?.trim();
-    const binary = entry.binary ?? (fallback === '' ? undefined : fallback);
+    const binary = entry.binary ?? (fallback === '' || fallback === undefined ? declared?.program : fallback);
     return binary === undefined ? entry : { ...entry, binary: resolve(binary) };
   });
   return { ...definition, nodes };

@@ -2,7 +2,7 @@
 
 import type { EngineName } from '../../../chain/engine/engine.ts';
 import type { Credit } from '../../flavours/profiles.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import type { NetworkShape } from '../../places/links/regions.ts';
 import type { Definition, NodeGroup } from './schema.ts';
@@ -19,7 +19,7 @@ export function creditOf(definition: Definition): Credit {
  * nodes use its credit limits.
  */
 export function hasPublicNode(definition: Definition): boolean {
-  return definition.nodes.some(({ flavour }) => FLAVOURS[flavour].public);
+  return definition.nodes.some((group) => flavourOf(group).public);
 }
 
 export function nodeCount(definition: Definition): number {
@@ -51,7 +51,7 @@ export function networkOf({ network }: Pick<Definition, 'network'>): NetworkShap
 
 /** Whether all nodes could share one process, and thus an in-memory network. */
 export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
-  return nodes.every(({ flavour }) => FLAVOURS[flavour].embedded !== undefined);
+  return nodes.every((group) => flavourOf(group).embedded !== undefined);
 }
 
 /** Batches that a node, or each node of a group, starts with; a boot node uploads nothing. */

@@ -8,7 +8,7 @@ import { HarnessError } from '../../base/errors.ts';
 import type { Contracts } from '../../chain/contracts.ts';
 import type { ChainOptions } from '../../chain/record.ts';
 import { isHonest, type NodePlan, type NodePorts } from '../../flavours/flavour.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import type { TamperSettings } from '../../flavours/tampered/settings.ts';
 import { chainOptions } from './chain-options.ts';
 import { creditOf } from './facts.ts';
@@ -31,7 +31,7 @@ export interface ClusterPlan {
 }
 
 /** What new nodes need to know of one that runs. */
-export type JoinedNode = Pick<PlannedNode, 'mode' | 'flavour'> & {
+export type JoinedNode = Pick<PlannedNode, 'mode' | 'flavour' | 'declared'> & {
   /** Multiaddress that other nodes dial. */
   readonly underlay: string;
 };
@@ -87,19 +87,23 @@ export function plannedMembers(definition: Definition): Member[] {
 /** Those that were removed for good among them. */
 function allMembers(definition: Definition): Member[] {
   const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
-  return members.map(({ flavour, mode, binary, image, options, batches, resources, dishonest }, index) => ({
-    index,
-    name: nodeName(index),
-    flavour,
-    mode,
-    dialect: FLAVOURS[flavour].dialect ?? definition.dialect,
-    binary,
-    image,
-    options,
-    batches,
-    resources,
-    tampered: tamperedIn(definition, { flavour, dishonest }),
-  }));
+  return members.map((group, index) => {
+    const { flavour, declared, mode, binary, image, options, batches, resources, dishonest } = group;
+    return {
+      index,
+      name: nodeName(index),
+      flavour,
+      declared,
+      mode,
+      dialect: flavourOf(group).dialect ?? definition.dialect,
+      binary,
+      image,
+      options,
+      batches,
+      resources,
+      tampered: tamperedIn(definition, { flavour, dishonest }),
+    };
+  });
 }
 
 /** Only our own nodes can be tampered with. */
@@ -157,7 +161,7 @@ export function placeNodes(
     const place = places[index];
     if (place === undefined) throw new RangeError(`no place for ${node.name}: ${places.length} are given`);
     const { identity } = node;
-    const underlay = FLAVOURS[node.flavour].underlay({ identity, ...place.reached });
+    const underlay = flavourOf(node).underlay({ identity, ...place.reached });
     return { node, place, underlay };
   });
   const all: readonly JoinedNode[] = [
@@ -194,7 +198,7 @@ export function placeNodes(
         startBlock: facts.startBlock,
         blockTimeMs: chain.blockTimeMs,
         bootnodes: node.peers === undefined ? bootnodes.filter((bootnode) => bootnode !== underlay) : [],
-        peerRecords: FLAVOURS[node.flavour].takesRecords ? facts.peerRecords : undefined,
+        peerRecords: flavourOf(node).takesRecords ? facts.peerRecords : undefined,
         onlyPeers: node.peers?.map((name) => underlays.get(name) as string),
         dedicatedBootnodes: all.some(({ mode }) => mode === 'boot'),
         credit: creditOf(definition),
@@ -215,9 +219,7 @@ function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | u
 /** The boot nodes, or else the first full nodes: all other nodes ask these for more peers. */
 function bootnodesOf(nodes: readonly JoinedNode[]): string[] {
   const boot = nodes.filter(({ mode }) => mode === 'boot');
-  const full = nodes.filter(
-    ({ mode, flavour }) => mode === 'full' && FLAVOURS[flavour].bootstraps && isHonest({ flavour }),
-  );
+  const full = nodes.filter((node) => node.mode === 'full' && flavourOf(node).bootstraps && isHonest(node));
   const chosen = boot.length > 0 ? boot : full;
   return chosen.slice(0, BOOTNODES_MAX).map(({ underlay }) => underlay);
 }

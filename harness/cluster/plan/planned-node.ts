@@ -1,4 +1,5 @@
 import type { DialectName } from '../../client/dialect.ts';
+import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { TamperSettings } from '../../flavours/tampered/settings.ts';
 import type { NodeGroup } from './schema.ts';
@@ -20,6 +21,8 @@ export interface PlannedNode {
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
+  /** What its flavour file says; undefined: this package knows the flavour. */
+  readonly declared: FlavourInput | undefined;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
   /** Path of its program, for flavours that need one. */

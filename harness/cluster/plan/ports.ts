@@ -4,7 +4,7 @@
  * nodes.
  */
 import type { NodePorts } from '../../flavours/flavour.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import type { Definition } from './schema.ts';
 
 /** Offset in the first node's range, if it is that wide. */
@@ -42,16 +42,14 @@ export function wantedPorts(definition: Definition, added?: readonly number[]): 
   const port = added === undefined ? chainPort(definition) : 0;
   const ofChain = port === 0 ? [] : [{ port, by: 'the RPC endpoint of the chain' }];
   if (ports === 'free') return ofChain;
-  const flavours = nodes.flatMap(({ flavour, count }) => Array.from({ length: count }, () => flavour));
+  const flavours = nodes.flatMap((group) => Array.from({ length: group.count }, () => flavourOf(group)));
   const ofNodes = flavours.flatMap((flavour, index): WantedPort[] => {
     if (!(added?.includes(index) ?? grown?.gone.includes(index) !== true)) return [];
     const { api, p2p, debug } = fixedPorts(ports, index);
     return [
       { port: api, by: `the API of node-${index}` },
       { port: p2p, by: `the p2p listener of node-${index}` },
-      ...(debug !== 0 && FLAVOURS[flavour].debugApi
-        ? [{ port: debug, by: `the debug API of node-${index}` }]
-        : []),
+      ...(debug !== 0 && flavour.debugApi ? [{ port: debug, by: `the debug API of node-${index}` }] : []),
     ];
   });
   return [...ofChain, ...ofNodes];

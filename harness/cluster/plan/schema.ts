@@ -1,5 +1,6 @@
 /** The shape of a cluster's definition, from the table of options: its keys, their defaults, and what is expected. */
 import { z } from 'zod';
+import type { FlavourInput } from '../../flavours/declared/input.ts';
 import { CLUSTER_OPTIONS, type ClusterTable } from './options/table.ts';
 
 /** The options that are keys of a file, each with its schema. */
@@ -27,5 +28,12 @@ export interface Growth {
 }
 
 /** A definition with every default filled in; `DefinitionInput` is what people write. */
-export type Definition = z.output<typeof schema> & { readonly grown?: Growth | undefined };
-export type NodeGroup = Definition['nodes'][number];
+export type Definition = Omit<Written, 'nodes'> & {
+  readonly nodes: readonly NodeGroup[];
+  readonly grown?: Growth | undefined;
+};
+export type NodeGroup = Written['nodes'][number] & {
+  /** What the definition's flavours say of its flavour; absent: this package knows it. */
+  readonly declared?: FlavourInput | undefined;
+};
+type Written = z.output<typeof schema>;

@@ -8,16 +8,27 @@ import { FLAVOURS } from '../../flavours/table.ts';
 export const TRUST = '--trust';
 
 /**
- * Paths of programs in groups of nodes, but for those that this machine's environment names too.
- * @param groups as a file has them, not checked yet
+ * Paths of programs in groups of nodes and in flavour files, but for those that this machine's environment names too.
+ * @param definition as a file has it, not checked yet
  */
-export function programsIn(groups: unknown): string[] {
-  const list: readonly unknown[] = Array.isArray(groups) ? groups : [groups];
-  const programs = list.flatMap((group) =>
-    typeof group === 'object' && group !== null && 'binary' in group ? [String(group.binary)] : [],
-  );
+export function programsIn({
+  nodes,
+  flavours,
+}: {
+  readonly nodes?: unknown;
+  readonly flavours?: unknown;
+}): string[] {
+  const programs = [...named(nodes, 'binary'), ...named(flavours, 'program')];
   const own = new Set(ownPrograms());
   return [...new Set(programs)].filter((program) => !own.has(resolve(program)));
+}
+
+function named(entries: unknown, key: string): string[] {
+  const list: readonly unknown[] = Array.isArray(entries) ? entries : [entries];
+  return list.flatMap((entry) => {
+    if (typeof entry !== 'object' || entry === null || !(key in entry)) return [];
+    return [String((entry as Readonly<Record<string, unknown>>)[key])];
+  });
 }
 
 /** What a definition uploads, as a file or a recipe has it, not checked yet. */

@@ -12,7 +12,7 @@ import { runProgram } from '../../base/machine/processes.ts';
 import { typed } from '../../base/typed.ts';
 import { orAborted } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import type { Driver } from '../../places/driver.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { NodeSight } from '../nodes/node-run.ts';
@@ -129,7 +129,7 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
       { hint: 'Save a cluster of the process or embedded driver.' },
     );
   }
-  const foreign = nodes.find(({ flavour }) => FLAVOURS[flavour].forgetPeers === undefined);
+  const foreign = nodes.find((node) => flavourOf(node).forgetPeers === undefined);
   if (foreign !== undefined) {
     throw new HarnessError(
       'SNAPSHOT_REFUSED',
@@ -257,19 +257,23 @@ async function copyAll(context: SaveContext, path: string): Promise<number> {
 
 /** Copies that know the addresses of this cluster's nodes would connect to them. */
 async function forgetPeers({ nodes, stateDir, signal }: SaveContext, path: string): Promise<void> {
-  for (const flavour of new Set(nodes.map((node) => node.flavour))) {
+  for (const flavour of new Set(nodes.map(flavourOf))) {
     const copies = nodes
-      .filter((node) => node.flavour === flavour)
+      .filter((node) => flavourOf(node) === flavour)
       .map(({ name }) => inside.node(path, name))
       .filter((copy) => existsSync(copy));
-    const command = FLAVOURS[flavour].forgetPeers?.(copies);
+    const command = flavour.forgetPeers?.(copies);
     if (command === undefined || copies.length === 0) continue;
     const compileCache = compileCacheDir(stateDir, 'nodes');
     if (await runProgram(command, { compileCache, timeoutMs: FORGET_TIMEOUT_MS, signal })) continue;
     throwIfInterrupted(signal);
-    throw new HarnessError('PROCESS_FAILED', `the program of ${flavour} could not prepare the copied data`, {
-      hint: `It was run as: ${[command.file, ...command.args].join(' ')}`,
-    });
+    throw new HarnessError(
+      'PROCESS_FAILED',
+      `the program of ${flavour.name} could not prepare the copied data`,
+      {
+        hint: `It was run as: ${[command.file, ...command.args].join(' ')}`,
+      },
+    );
   }
 }
 

@@ -5,7 +5,7 @@ import { toHex } from '../../../formats/crypto/hex.ts';
 import { awaitAll } from '../../base/await-all.ts';
 import { checkPortsFree, pickFreePorts, takenPorts } from '../../base/machine/ports.ts';
 import type { NodePorts } from '../../flavours/flavour.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import type { Driver, Place } from '../../places/driver.ts';
 import type { Route } from '../../places/links/proxy/proxy.ts';
 import { chequebookOf } from '../plan/chain-options.ts';
@@ -49,9 +49,10 @@ export async function createNodes(
     // What containers publish is fixed.
     isFixed: driver.halt !== undefined,
   });
-  const places = plan.nodes.map(({ name, flavour }, index) => {
+  const places = plan.nodes.map((node, index) => {
+    const { name } = node;
     const all = at(ports, index);
-    const own = FLAVOURS[flavour].debugApi ? all : { ...all, debug: all.api };
+    const own = flavourOf(node).debugApi ? all : { ...all, debug: all.api };
     const place = driver.place({
       name,
       ports: own,
@@ -69,13 +70,15 @@ export async function createNodes(
   // A container created after a failure would have no owner.
   const records = await awaitAll(
     placed.map(async ({ plan: node, underlay }, index): Promise<NodeRecord> => {
-      const { flavour, identity, peers } = at(plan.nodes, index);
+      const planned = at(plan.nodes, index);
+      const { flavour, declared, identity, peers } = planned;
       const { api, debug, p2p, container, here } = at(places, index);
-      await driver.create(node, FLAVOURS[flavour], here);
-      const multiaddress = FLAVOURS[flavour].underlay({ identity, ...p2p });
+      await driver.create(node, flavourOf(planned), here);
+      const multiaddress = flavourOf(planned).underlay({ identity, ...p2p });
       return {
         name: node.name,
         flavour,
+        declared,
         mode: node.mode,
         dialect: node.dialect,
         binary: node.binary,
@@ -100,14 +103,14 @@ export async function createNodes(
 
 /** @returns undefined when no proxy stands before the node */
 function routeOf(
-  { name, flavour, identity }: PlannedNode,
+  node: PlannedNode,
   { api, behind, here }: Place & { readonly here: NodePorts },
 ): Route | undefined {
   if (behind === undefined) return undefined;
   return {
-    node: name,
-    overlay: identity.overlay,
-    ...(FLAVOURS[flavour].learnsListeners ? { passerApi: api } : {}),
+    node: node.name,
+    overlay: node.identity.overlay,
+    ...(flavourOf(node).learnsListeners ? { passerApi: api } : {}),
     port: here.p2p,
     host: behind.host,
     nodePort: behind.port,

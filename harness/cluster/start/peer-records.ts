@@ -10,7 +10,7 @@ import { createSigner } from '../../../formats/crypto/signer.ts';
 import { mintRecord, NO_CHEQUEBOOK } from '../../../node/p2p/address/record.ts';
 import { formatRecords } from '../../../node/p2p/address/record-file.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import type { PlacedNode } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
@@ -40,7 +40,7 @@ export function writePeerRecords(
   const timestamp = BigInt(Math.floor(nowMs / 1000));
   const told = nodes.placed.filter(
     ({ plan, underlay }, index) =>
-      FLAVOURS[nodes.planned[index]?.flavour ?? 'svc'].takesRecords &&
+      flavourOf(nodes.planned[index] ?? { flavour: 'svc' }).takesRecords &&
       plan.mode === 'full' &&
       underlay.startsWith(`/ip4/${plan.listen}/`),
   );

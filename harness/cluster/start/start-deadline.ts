@@ -4,8 +4,7 @@
  */
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
-import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
 
 /** Limits of single steps grow with the cluster: on a small machine the nodes start one after another. */
@@ -52,7 +51,7 @@ export function timeoutFor(nodes: number): number {
 }
 
 /** A node that another one has dialled before it listened waits until it is dialled again. */
-export function meshTimeoutFor(nodes: readonly Pick<ClusterNode, 'flavour'>[]): number {
-  const redials = nodes.map(({ flavour }) => FLAVOURS[flavour].redialMs ?? 0);
+export function meshTimeoutFor(nodes: readonly Flavoured[]): number {
+  const redials = nodes.map((node) => flavourOf(node).redialMs ?? 0);
   return timeoutFor(nodes.length) + Math.max(0, ...redials);
 }

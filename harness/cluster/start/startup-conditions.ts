@@ -6,7 +6,7 @@ import { plural } from '../../base/format.ts';
 import { type ProbeResult, until } from '../../base/wait.ts';
 import { ClientError } from '../../client/errors.ts';
 import { isHonest } from '../../flavours/flavour.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { probeBatches } from '../nodes/conditions.ts';
 import { type Acquaintance, introduce } from '../nodes/introductions.ts';
@@ -91,7 +91,7 @@ export async function remind(
   { node, other }: { readonly node: Acquaintance; readonly other: Acquaintance },
   signal: AbortSignal,
 ): Promise<void> {
-  if (FLAVOURS[node.flavour].bootstraps) return;
+  if (flavourOf(node).bootstraps) return;
   try {
     await node.client.connect(other.underlay, signal);
   } catch (error) {

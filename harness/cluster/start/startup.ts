@@ -6,7 +6,7 @@
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { haltAll } from '../../places/halt.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
@@ -219,9 +219,10 @@ export async function checkPrograms({
   definition,
   driver,
 }: Pick<StartContext, 'definition' | 'driver'>): Promise<void> {
-  for (const [index, { flavour, binary, image, options }] of definition.nodes.entries()) {
+  for (const [index, group] of definition.nodes.entries()) {
+    const { binary, image, options } = group;
     const runImage = driver.images?.run;
-    await FLAVOURS[flavour].check?.({ where: `nodes[${index}]`, binary, image, options, runImage });
+    await flavourOf(group).check?.({ where: `nodes[${index}]`, binary, image, options, runImage });
   }
 }
 
@@ -244,8 +245,8 @@ export async function prepare({
   definition,
   signal,
 }: Pick<StartContext, 'definition' | 'driver' | 'signal'>): Promise<void> {
-  const flavours = new Set(definition.nodes.map(({ flavour }) => flavour));
-  await Promise.all(Array.from(flavours, (flavour) => driver.prepare(FLAVOURS[flavour], signal)));
+  const flavours = new Set(definition.nodes.map(flavourOf));
+  await Promise.all(Array.from(flavours, (flavour) => driver.prepare(flavour, signal)));
 }
 
 async function startChainOf(

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
+import { FLAVOUR_NAME, flavourFile } from '../../flavours/declared/file.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 
@@ -13,20 +14,38 @@ const text = z.string({ error: 'text' });
 const url = text.refine((value) => value === '' || (/^https?:/.test(value) && URL.canParse(value)), {
   error: 'an HTTP address',
 });
-const flavour = z.enum(FLAVOUR_NAMES, { error: `one of ${FLAVOUR_NAMES.join(', ')}` });
+const flavour = z.string().regex(FLAVOUR_NAME, { error: 'the name of a flavour' });
 
-const node = z.looseObject(
-  {
-    name: nodeName,
-    flavour,
-    api: url,
-    debug: url.optional(),
-    dataDir: text,
-    log: text,
-    binary: text.optional(),
-  },
-  { error: 'a node' },
-);
+const OWN: readonly string[] = FLAVOUR_NAMES;
+const NO_PROGRAM = {
+  path: ['flavour'],
+  error: `one of ${OWN.join(', ')}, or the name in its flavour file`,
+};
+function hasProgram({
+  flavour: name = 'svc',
+  declared,
+}: {
+  readonly flavour?: string | undefined;
+  readonly declared?: { readonly name: string } | undefined;
+}): boolean {
+  return OWN.includes(name) || declared?.name === name;
+}
+
+const node = z
+  .looseObject(
+    {
+      name: nodeName,
+      flavour,
+      api: url,
+      debug: url.optional(),
+      dataDir: text,
+      log: text,
+      binary: text.optional(),
+      declared: flavourFile.optional(),
+    },
+    { error: 'a node' },
+  )
+  .refine(hasProgram, NO_PROGRAM);
 
 const drivers = Object.keys(DRIVER_FACTS);
 const shape = z.looseObject({
@@ -40,7 +59,14 @@ const shape = z.looseObject({
   /** Only what its driver reads; what svcnet has not started has other nodes. */
   definition: z
     .looseObject(
-      { nodes: z.array(z.looseObject({ flavour: flavour.optional() }), { error: 'a list of groups' }) },
+      {
+        nodes: z.array(
+          z
+            .looseObject({ flavour: flavour.optional(), declared: flavourFile.optional() })
+            .refine(hasProgram, NO_PROGRAM),
+          { error: 'a list of groups' },
+        ),
+      },
       { error: 'a definition' },
     )
     .optional(),

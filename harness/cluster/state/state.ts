@@ -26,6 +26,7 @@ import type { ProcessId } from '../../base/machine/processes.ts';
 import { expectInside, expectNoLinks, identityOf, NAME_PATTERN } from '../../base/own-folder.ts';
 import type { ChainRecord } from '../../chain/record.ts';
 import type { DialectName } from '../../client/dialect.ts';
+import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { Profile } from '../../flavours/profiles.ts';
 import { type Handle } from '../../places/driver.ts';
@@ -43,6 +44,8 @@ const FAILED_KEPT = 5;
 export interface NodeRecord extends Whose {
   readonly name: string;
   readonly flavour: FlavourName;
+  /** What its flavour file says; absent: this package knows the flavour. */
+  readonly declared?: FlavourInput | undefined;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
   /** Path of its program, for flavours that need one. */

@@ -58,7 +58,19 @@ export const load: CommandOptions = {
     '--k6 <path>': 'k6 executable (default: SVCNET_K6, then PATH, then its container image)',
     '--name <cluster>': 'load this running cluster instead of a fresh one',
     ...clusterOptions(
-      ['nodes', 'with', 'dishonest', 'beeBinary', 'file', 'trust', 'driver', 'credit', 'dialect', 'seed'],
+      [
+        'nodes',
+        'with',
+        'flavour',
+        'dishonest',
+        'beeBinary',
+        'file',
+        'trust',
+        'driver',
+        'credit',
+        'dialect',
+        'seed',
+      ],
       {
         nodes: { help: 'number of svc nodes in the fresh cluster' },
         seed: { help: 'seed for all content and every random choice' },

@@ -47,7 +47,8 @@ const FOR_GOOD = {
 export const add: CommandOptions = {
   options: {
     ...clusterOptions(['nodes'], { nodes: { help: 'number of new nodes', fallback: '1' } }),
-    '--flavour <flavour>': 'implementation: svc, bee or dishonest (default: svc)',
+    '--flavour <flavour>':
+      'implementation: svc, bee, dishonest, or one that the cluster has a flavour file of (default: svc)',
     '--mode <mode>': 'full, light or boot (default: full)',
     '--neighbourhood <bits>':
       'first bits of the new overlays, for example 0110 (default: as the seed has it)',

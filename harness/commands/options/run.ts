@@ -22,7 +22,7 @@ export const run: CommandOptions = {
     '--name <cluster>': 'run on this running cluster instead of a fresh one',
     ...clusterOptions(
       [
-        ...(['nodes', 'light', 'with', 'dishonest', 'machineFaults', 'beeBinary'] as const),
+        ...(['nodes', 'light', 'with', 'flavour', 'dishonest', 'machineFaults', 'beeBinary'] as const),
         ...(['file', 'trust', 'driver'] as const),
         ...(['profile', 'credit', 'dialect', 'coldGossip', 'linkFaults', 'network'] as const),
         ...(['seed'] as const),

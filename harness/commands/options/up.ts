@@ -6,7 +6,18 @@ import { JSON_OPTION, limit, WIDE_OPTION } from './values.ts';
 export const up: CommandOptions = {
   options: {
     ...clusterOptions(
-      ['nodes', 'light', 'with', 'dishonest', 'machineFaults', 'beeBinary', 'preset', 'file', 'trust'],
+      [
+        'nodes',
+        'light',
+        'with',
+        'flavour',
+        'dishonest',
+        'machineFaults',
+        'beeBinary',
+        'preset',
+        'file',
+        'trust',
+      ],
       { file: { help: 'cluster file (YAML); overrides the preset, options override it' } },
     ),
     '--snapshot <name>':

@@ -53,7 +53,7 @@ export async function networkDefinition(
   const flags = parse(argv);
   if (flags === undefined) return undefined;
   const file = flags.file === undefined ? {} : await readClusterFile(flags.file, '-f');
-  expectTrusted(programsIn(file['nodes']), { source: flags.file ?? 'network', trust: flags.trust });
+  expectTrusted(programsIn(file), { source: flags.file ?? 'network', trust: flags.trust });
   const given = Object.keys(KEYS).map((key) => [key, valueOf(key as Key, flags, environment)] as const);
   const hosts = hostNames(flags, environment);
   const input = {

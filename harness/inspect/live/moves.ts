@@ -4,7 +4,7 @@
  */
 import { allAtMost } from '../../base/all-at-most.ts';
 import type { ChunkEvents } from '../../client/types.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { flavourOf } from '../../flavours/table.ts';
 import type { ChunkMove } from '../../web/picture/live.ts';
 import { replyOf } from '../status/ask.ts';
 import type { ObservedNode } from './network-observer.ts';
@@ -74,7 +74,7 @@ export class MoveReader {
     interruption: AbortSignal,
   ): Promise<ChunkMove[]> {
     const reader = this.#readers[place] as Reader;
-    if (!node.running || !FLAVOURS[node.flavour].debugApi || node.debug === node.api) return [];
+    if (!node.running || !flavourOf(node).debugApi || node.debug === node.api) return [];
     if (reader.without > 0) {
       reader.without--;
       return [];

@@ -4,7 +4,7 @@ import { fromHex } from '../../../formats/crypto/hex.ts';
 import { grouped, plural } from '../../base/format.ts';
 import type { Backlog } from '../../client/types.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
-import { FLAVOURS } from '../../flavours/table.ts';
+import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 
 /** A neighbourhood that accepts no more chunks, and how many wait for it. */
 export interface CongestedNeighbourhood {
@@ -43,11 +43,11 @@ export async function congestionOf(
 /** Whether a node can report what it cannot place: only our own full nodes can. */
 export function reportsBacklog({
   mode,
-  flavour,
   api,
   debug,
-}: Pick<ClusterNode, 'mode' | 'flavour' | 'api' | 'debug'>): boolean {
-  return mode === 'full' && FLAVOURS[flavour].debugApi && debug !== api;
+  ...node
+}: Pick<ClusterNode, 'mode' | 'api' | 'debug'> & Flavoured): boolean {
+  return mode === 'full' && flavourOf(node).debugApi && debug !== api;
 }
 
 /** @param reports backlogs reported by nodes @param nodes all running full nodes */

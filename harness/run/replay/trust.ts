@@ -26,7 +26,7 @@ export function expectTrustedRun({
     file === undefined ? [] : [`the code in ${join(folder, file)}`],
   );
   const definition: Readonly<Record<string, unknown>> = recipe.definition;
-  const programs = [...programsIn(recipe.nodes), ...programsIn(definition['nodes'])];
+  const programs = [...programsIn({ nodes: recipe.nodes }), ...programsIn(definition)];
   expectTrusted([...new Set([...code, ...programs])], {
     source: `${folder}, a run that was not made here,`,
     trust,

@@ -147,7 +147,7 @@ const LOOKS: Readonly<Record<string, { readonly colour: string; readonly mark: s
 /** Our own nodes are round, others square, light and boot nodes hollow. */
 function shapeOf({ flavour, mode, state }: Pick<RingNode, 'flavour' | 'mode' | 'state'>): Shape {
   const look = LOOKS[state];
-  const colour = look?.colour ?? (flavour === 'bee' ? '--series-5' : '--series-1');
+  const colour = look?.colour ?? (flavour === 'svc' || flavour === 'dishonest' ? '--series-1' : '--series-5');
   const hollow = look === undefined && mode !== 'full';
   return {
     square: flavour !== 'svc',

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { formatMs, plural } from '../../../base/format.ts';
+import { isOurs } from '../../../flavours/flavour.ts';
 import { beginNodeFault, endNodeFault, nodeCounts } from '../../../flavours/tampered/control.ts';
 import { type DiskFault, isTampered, type NodeFault } from '../../../flavours/tampered/settings.ts';
 import { parseExposition } from '../../../metrics/exposition.ts';
@@ -25,9 +26,10 @@ export async function beginOnNode(
   fault: NodeFault,
   { hold, key }: Pick<FaultStart, 'hold' | 'key'>,
 ): Promise<{ node: string; key: string }> {
-  const { dataDir, flavour } = context.node(name);
+  const node = context.node(name);
+  const { dataDir, flavour } = node;
   if (!isTampered(dataDir)) {
-    const why = flavour === 'bee' ? 'a Bee runs on the machine as it is' : 'it was not started for it';
+    const why = isOurs(node) ? 'it was not started for it' : `a ${flavour} runs on the machine as it is`;
     throw new HarnessError('FAULT_REFUSED', `the ${fault.layer} of ${name} cannot be made to fail: ${why}`, {
       hint: 'Nodes of our own can, in a cluster started with svcnet up --machine-faults.',
     });
@@ -127,6 +129,15 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
   targets: ({ node }) => [node],
   async begin(context, { node: name, chunks }, { signal, hold }) {
     const node = context.node(name);
+    if (node.declared !== undefined) {
+      throw new HarnessError(
+        'FAULT_REFUSED',
+        `how ${name} of flavour ${node.flavour} keeps chunks is not known`,
+        {
+          hint: 'Bits of stored chunks can be flipped on svc nodes and on Bees.',
+        },
+      );
+    }
     const runs = (await node.observe()).state === 'running';
     if (runs) {
       expectReturn(node);
@@ -157,9 +168,9 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
 
 /** Damaged chunks that a node has found; 0 for one that does not answer. */
 async function damagedChunks(context: FaultContext, name: string): Promise<number> {
-  const { client, running, flavour } = context.node(name);
-  if (!running || flavour === 'bee') return 0;
-  const text = await client.metrics().catch(() => '');
+  const node = context.node(name);
+  if (!node.running || !isOurs(node)) return 0;
+  const text = await node.client.metrics().catch(() => '');
   const samples = parseExposition(text).samples.filter((sample) => DAMAGED.test(sample.name));
   return samples.reduce((sum, { value }) => sum + value, 0);
 }

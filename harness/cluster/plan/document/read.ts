@@ -1,17 +1,12 @@
 /** Documents that people write, as files: cluster files, network files, schedules, checks. */
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
-import { Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { HarnessError, messageOf } from '../../../base/errors.ts';
+import { HarnessError } from '../../../base/errors.ts';
 import { mistakeLines } from '../../../base/foreign-text.ts';
 import { strayPath } from '../../../base/own-folder.ts';
-import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
 import { INTERNET } from '../options/network.ts';
 import { uploadedPath, uploadsIn } from '../trust.ts';
-import { plainYaml } from './plain-yaml.ts';
-
-/** Longest document, bytes: that of a cluster with every link and key written out has half of it. */
-const DOCUMENT_MAX = 2 * 2 ** 20;
+import { readFlavour } from './flavour-file.ts';
+import { documentOf, textOf } from './text.ts';
 
 /**
  * Reads the file without checking its keys, so that flags can override it first.
@@ -24,21 +19,19 @@ export async function readDefinitionFile(
   argument = '--file',
   scalars: 'core' | 'failsafe' = 'core',
 ): Promise<Record<string, unknown>> {
-  const document = await plainYaml(await textOf(path, argument), { source: path, scalars });
-  if (document === null || document === undefined) return {};
-  if (typeof document !== 'object' || Array.isArray(document)) {
-    throw new HarnessError('DEFINITION_INVALID', `${path}: expected a map with keys such as nodes and seed`);
-  }
-  return document as Record<string, unknown>;
+  return documentOf(await textOf(path, argument), path, scalars);
 }
 
 /**
- * The same for a cluster file, with the regions of its network in place of the path of their file. What it uploads is
+ * The same for a cluster file, with the regions of its network and its flavour files in place of their paths. What it uploads is
  * relative to its folder, and below it: another person's file does not upload files of its reader.
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export async function readClusterFile(path: string, argument = '--file'): Promise<Record<string, unknown>> {
-  const document = await withRegions(await readDefinitionFile(path, argument), path);
+  const document = await withFlavours(
+    await withRegions(await readDefinitionFile(path, argument), path),
+    path,
+  );
   const uploads = uploadsIn(document);
   if (uploads.length === 0) return document;
   const folder = dirname(path);
@@ -52,6 +45,24 @@ export async function readClusterFile(path: string, argument = '--file'): Promis
   });
   if (mistakes.length > 0) throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path));
   return { ...document, prepare: { ...(document['prepare'] as object), uploads: own } };
+}
+
+/** Paths of flavour files are relative to the file's folder, and below it. */
+async function withFlavours(
+  document: Record<string, unknown>,
+  path: string,
+): Promise<Record<string, unknown>> {
+  const { flavours } = document;
+  if (!Array.isArray(flavours) || flavours.every((one) => typeof one !== 'string')) return document;
+  const read = flavours.map((one: unknown, index) => {
+    if (typeof one !== 'string') return one;
+    const stray = strayPath(dirname(path), one, 'file');
+    if (stray !== undefined) {
+      throw new HarnessError('DEFINITION_INVALID', `${path}: flavours[${index}]: ${stray}`);
+    }
+    return readFlavour(resolve(dirname(path), one), `flavours[${index}]`);
+  });
+  return { ...document, flavours: await Promise.all(read) };
 }
 
 /** A path is relative to the file's folder, and below it. */
@@ -69,28 +80,4 @@ async function withRegions(
   }
   const file = resolve(dirname(path), regions);
   return { ...document, network: { ...network, regions: await readDefinitionFile(file, 'network.regions') } };
-}
-
-async function textOf(path: string, argument: string): Promise<string> {
-  try {
-    return (await pipedText(path)) ?? readFileLimited(path, DOCUMENT_MAX);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-      throw new HarnessError('DEFINITION_INVALID', `${argument}: no file '${path}'`, { cause: error });
-    }
-    throw new HarnessError('DEFINITION_INVALID', `${argument}: ${messageOf(error)}`, { cause: error });
-  }
-}
-
-/** Of a pipe, as shells make them for `-f <(…)`: read so that a signal ends it. @returns undefined: it is none */
-async function pipedText(path: string): Promise<string | undefined> {
-  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  if (!fstatSync(file).isFIFO()) {
-    closeSync(file);
-    return undefined;
-  }
-  const text = await readLimitedText(new Socket({ fd: file, readable: true, writable: false }), DOCUMENT_MAX);
-  // Without a writer a pipe is empty, which as a document would mean every default.
-  if (text !== '') return text;
-  throw new HarnessError('CANNOT_READ', `nothing came through the pipe ${path}`);
 }

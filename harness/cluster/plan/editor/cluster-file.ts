@@ -35,6 +35,9 @@ nodes:
     #binary: ./bee
     #image: ethersphere/bee:2.8.1
 
+# Paths below this file's folder, of files as docs/guides/other-nodes.md describes them. [./ant.flavour.yaml]
+#flavours: []
+
 #driver: process
 #store: disk
 #shareResults: true

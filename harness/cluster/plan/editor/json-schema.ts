@@ -1,6 +1,7 @@
 /** The definition's shape as a JSON schema, for editors and messages: derived from the schema used for validation. */
 import { z } from 'zod';
 import { describeOptions } from '../../../../node/options.ts';
+import { flavourFile } from '../../../flavours/declared/file.ts';
 import { RESERVED_OPTIONS } from '../../../flavours/svc-options.ts';
 import { schema } from '../schema.ts';
 
@@ -32,18 +33,28 @@ export function keySchemas(at: JsonSchema = definitionSchema(), path = ''): Map<
     const inner = path === '' ? key : `${path}.${key}`;
     const one: [string, JsonSchema] = [inner, value as JsonSchema];
     // The node's option table names the keys below.
-    return inner === OPTIONS_PATH ? [one] : [one, ...keySchemas(one[1], inner)];
+    // A flavour file has a page of its own.
+    return inner === OPTIONS_PATH || inner === FLAVOURS_PATH ? [one] : [one, ...keySchemas(one[1], inner)];
   });
   const others = [...(at.anyOf ?? []), ...(isSchema(at.items) ? [at.items] : [])];
   return new Map([...own, ...others.flatMap((one) => [...keySchemas(one, path)])]);
 }
 
 const OPTIONS_PATH = 'nodes.options';
+const FLAVOURS_PATH = 'flavours';
+
+/** Keys of a flavour file, by their dotted paths. */
+export function flavourSchemas(): Map<string, JsonSchema> {
+  return keySchemas(z.toJSONSchema(flavourFile, { io: 'input', unrepresentable: 'any' }));
+}
 
 /** Keys allowed at a path of the document. */
 export function keysAt(path: readonly PropertyKey[]): string[] {
-  const before = path.flatMap((part) => (typeof part === 'string' ? [`${part}.`] : [])).join('');
-  return keyPaths()
+  const inFlavour = path[0] === FLAVOURS_PATH;
+  const inside = inFlavour ? path.slice(1) : path;
+  const before = inside.flatMap((part) => (typeof part === 'string' ? [`${part}.`] : [])).join('');
+  const known = inFlavour ? [...flavourSchemas().keys()] : keyPaths();
+  return known
     .filter((key) => key.startsWith(before))
     .map((key) => key.slice(before.length))
     .filter((key) => !key.includes('.'));

@@ -1,10 +1,13 @@
 /** The nodes of a cluster as its file names them: a number, or groups of nodes with options of their own. */
 import { z } from 'zod';
 import { durationMs, sizeBytes } from '../../../base/fields.ts';
+import { FLAVOUR_NAME, flavourFile } from '../../../flavours/declared/file.ts';
 import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
 import { FLAVOUR_NAMES, NODE_MODES } from '../../../flavours/flavour.ts';
 import { list, oneOf, optionValue, prefix, privateKey, text, trueOrFalse, whole } from '../fields.ts';
 
+/** A cluster has nodes of fewer programs. */
+const FLAVOURS_MAX = 20;
 export const NODES_DEFAULT = 5;
 /** Of any driver. Simulated nodes take a few megabytes each. */
 export const NODES_MAX = 1000;
@@ -55,14 +58,17 @@ const resources = z.strictObject(
   { error: 'a map with cpus and memory' },
 );
 
+const FLAVOUR_EXPECTED = `one of ${FLAVOUR_NAMES.join(', ')}, or the name in a flavour file`;
 const BEHAVIOURS_EXPECTED = `a list of ${BEHAVIOUR_NAMES.join(', ')}`;
 const NEIGHBOURHOODS_EXPECTED = 'the bits that overlays begin with, or a list of them, one for each node';
 const group = z.strictObject(
   {
-    flavour: oneOf(FLAVOUR_NAMES)
+    flavour: z
+      .string({ error: FLAVOUR_EXPECTED })
+      .regex(FLAVOUR_NAME, { error: FLAVOUR_EXPECTED })
       .default('svc')
       .describe(
-        'Implementation of the nodes: svc is the node of this package, bee a real Bee, dishonest an svc node that breaks rules.',
+        'Implementation of the nodes: svc is the node of this package, bee a real Bee, dishonest an svc node that breaks rules; others are described under flavours.',
       ),
     mode: oneOf(NODE_MODES)
       .default('full')
@@ -120,3 +126,6 @@ export const nodes = z
             : one,
         ),
   );
+
+/** Programs that this package does not know. */
+export const flavours = list(flavourFile, 'a list of flavour files', FLAVOURS_MAX);

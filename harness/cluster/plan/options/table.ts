@@ -6,6 +6,7 @@
  */
 import type { z } from 'zod';
 import { DIALECT_NAMES } from '../../../client/dialect.ts';
+import { FLAVOUR_NAME } from '../../../flavours/declared/file.ts';
 import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
 import { FLAVOUR_NAMES, type FlavourName } from '../../../flavours/flavour.ts';
 import { CREDITS, PROFILES } from '../../../flavours/profiles.ts';
@@ -15,7 +16,7 @@ import { PRESET_NAMES } from '../presets/names.ts';
 import { TRUST } from '../trust.ts';
 import { collect, type FlagSpec, oneOf, seed, someOf, whole } from './flag.ts';
 import { INTERNET, network, networkFlag, writtenNetwork } from './network.ts';
-import { batches, NODES_DEFAULT, NODES_MAX, nodes } from './nodes.ts';
+import { batches, flavours, NODES_DEFAULT, NODES_MAX, nodes } from './nodes.ts';
 import { chain, cors, funds, hostNames, otlp, ports, prepare, swap, topology } from './values.ts';
 
 /** The flag of an option of clusters. */
@@ -45,7 +46,9 @@ export interface FlavourCount {
 
 function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
   const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
-  return [...before, { flavour: oneOf(FLAVOUR_NAMES)(name), count: whole(1, NODES_MAX)(count) }];
+  // A flavour file may give another one; whether it does is known once all options are read.
+  const flavour = FLAVOUR_NAME.test(name) ? name : oneOf(FLAVOUR_NAMES)(name);
+  return [...before, { flavour, count: whole(1, NODES_MAX)(count) }];
 }
 
 export const CLUSTER_OPTIONS = {
@@ -114,6 +117,19 @@ export const CLUSTER_OPTIONS = {
       help: 'additional light svc nodes',
       fallback: '0',
       parse: whole(0, NODES_MAX),
+    },
+  },
+  flavours: {
+    schema: flavours
+      .default([])
+      .describe('Node programs that this package does not know: paths of flavour files, or their content.'),
+  },
+  flavour: {
+    flag: {
+      flag: '--flavour <file>',
+      help: 'flavour file of another node program, for --with NAME=COUNT (repeatable)',
+      parse: collect,
+      repeatable: true,
     },
   },
   with: {

@@ -1,0 +1,48 @@
+/** Texts of files that people write, as documents. */
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { HarnessError, messageOf } from '../../../base/errors.ts';
+import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
+import { plainYaml } from './plain-yaml.ts';
+
+/** Longest document, bytes: that of a cluster with every link and key written out has half of it. */
+const DOCUMENT_MAX = 2 * 2 ** 20;
+
+/** @param source names the text in messages @throws HarnessError `DEFINITION_INVALID` when it is no map */
+export async function documentOf(
+  text: string,
+  source: string,
+  scalars: 'core' | 'failsafe' = 'core',
+): Promise<Record<string, unknown>> {
+  const document = await plainYaml(text, { source, scalars });
+  if (document === null || document === undefined) return {};
+  if (typeof document !== 'object' || Array.isArray(document)) {
+    throw new HarnessError('DEFINITION_INVALID', `${source}: expected a map of keys to values`);
+  }
+  return document as Record<string, unknown>;
+}
+
+/** @throws HarnessError `DEFINITION_INVALID`, `CANNOT_READ` */
+export async function textOf(path: string, argument: string): Promise<string> {
+  try {
+    return (await pipedText(path)) ?? readFileLimited(path, DOCUMENT_MAX);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new HarnessError('DEFINITION_INVALID', `${argument}: no file '${path}'`, { cause: error });
+    }
+    throw new HarnessError('DEFINITION_INVALID', `${argument}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Of a pipe, as shells make them for `-f <(…)`: read so that a signal ends it. @returns undefined: it is none */
+async function pipedText(path: string): Promise<string | undefined> {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  if (!fstatSync(file).isFIFO()) {
+    closeSync(file);
+    return undefined;
+  }
+  const text = await readLimitedText(new Socket({ fd: file, readable: true, writable: false }), DOCUMENT_MAX);
+  // Without a writer a pipe is empty, which as a document would mean every default.
+  if (text !== '') return text;
+  throw new HarnessError('CANNOT_READ', `nothing came through the pipe ${path}`);
+}

@@ -1,0 +1,207 @@
+/** What a flavour file says, as a flavour. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseDurationMs } from '../../../formats/units.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { suggestion } from '../../base/format.ts';
+import type { Command } from '../../base/machine/processes.ts';
+import type { Flavour, NodePlan, PlannedFile } from '../flavour.ts';
+import { multiaddress } from '../multiaddress.ts';
+import { checkRunnable, invalidProgram, optionsListed, programOutput } from '../program.ts';
+import { type DeclaredFlavour, flavourFile, LAUNCH_FILE } from './file.ts';
+import type { FlavourInput } from './input.ts';
+import { keyFiles, peerIdOf } from './keys.ts';
+import { filled, filledText, type Value, valueText } from './values.ts';
+
+const made = new WeakMap<FlavourInput, Flavour>();
+
+/** The variable that names the program instead of the file: `SVCNET_ANT_BINARY`. */
+export function binaryVariable(name: string): string {
+  return `SVCNET_${name.toUpperCase().replaceAll('-', '_')}_BINARY`;
+}
+
+/** @param given was checked when it was read; parsing it again fills in its defaults */
+export function declaredFlavour(given: FlavourInput): Flavour {
+  const before = made.get(given);
+  if (before !== undefined) return before;
+  const file = flavourFile.parse(given);
+  const flavour: Flavour = {
+    name: file.name,
+    dialect: file.dialect,
+    modes: file.modes,
+    reserved: Object.keys(file.config?.values ?? {}),
+    binaryVariable: binaryVariable(file.name),
+    public: file.publicConstants,
+    debugApi: false,
+    bootstraps: file.bootstraps,
+    takesLinks: false,
+    takesRecords: false,
+    learnsListeners: file.learnsListeners,
+    adoptsChequebook: false,
+    watchesParent: false,
+    stored: file.stored,
+    ...(file.redial === undefined ? {} : { redialMs: msOf(file.redial) }),
+    stopGraceMs: msOf(file.stop),
+    optionMistakes: (options) =>
+      file.options === 'none'
+        ? Object.keys(options).map((name) => `.options: got '${name}', flavour ${file.name} takes none`)
+        : [],
+    check: ({ where, binary, options }) => checkProgram(file, { where, binary, options }),
+    files: (plan) => filesOf(file, plan),
+    command: ({ dataDir, binary }) => commandOf(dataDir, programOf(file, binary)),
+    // A definition with containers of such a flavour is refused.
+    containerCommand: () => {
+      throw new TypeError(`flavour ${file.name} runs as a process`);
+    },
+    underlay: ({ identity, port, host }) =>
+      multiaddress({ host, port, peerId: peerIdOf(identity, file.keys.libp2p.type) }),
+  };
+  made.set(given, flavour);
+  return flavour;
+}
+
+function msOf(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms === undefined) throw new TypeError(`'${text}' was checked when the file was read`);
+  return ms;
+}
+
+function programOf({ program }: DeclaredFlavour, binary: string | undefined): string {
+  return binary ?? program;
+}
+
+/** Programs that were asked for their options, by their command line. */
+const asked = new Map<string, Promise<ReadonlySet<string>>>();
+
+/** @returns undefined: it cannot be asked */
+async function knownOptions(
+  { config }: DeclaredFlavour,
+  binary: string,
+): Promise<ReadonlySet<string> | undefined> {
+  if (config?.known === undefined) return undefined;
+  const key = [binary, ...config.known].join('\0');
+  const answer = asked.get(key) ?? programOutput(binary, config.known).then(optionsListed);
+  asked.set(key, answer);
+  try {
+    return await answer;
+  } catch (error) {
+    asked.delete(key);
+    throw error;
+  }
+}
+
+/** @throws HarnessError `BINARY_INVALID`, `DEFINITION_INVALID` */
+async function checkProgram(
+  file: DeclaredFlavour,
+  {
+    where,
+    binary,
+    options,
+  }: {
+    readonly where: string;
+    readonly binary: string | undefined;
+    readonly options: Readonly<Record<string, unknown>>;
+  },
+): Promise<void> {
+  const program = programOf(file, binary);
+  try {
+    checkRunnable(program);
+    await versionOf(file, program);
+    const known = await knownOptions(file, program);
+    if (known?.size === 0) {
+      throw invalidProgram(`'${program} ${file.config?.known?.join(' ')}' lists no options such as --name`);
+    }
+    const unknown = known === undefined ? undefined : Object.keys(options).find((name) => !known.has(name));
+    if (known === undefined || unknown === undefined) return;
+    throw new HarnessError(
+      'DEFINITION_INVALID',
+      `options: ${program} knows no option '${unknown}'${suggestion(unknown, [...known])}`,
+    );
+  } catch (error) {
+    if (!(error instanceof HarnessError)) throw error;
+    const { hint } = error;
+    throw new HarnessError(error.code, `${where} (flavour ${file.name}): ${error.message}`, {
+      cause: error,
+      hint,
+    });
+  }
+}
+
+/** @returns what its version probe matched; undefined: there is none @throws HarnessError `BINARY_INVALID` */
+export async function versionOf(
+  { version }: Pick<DeclaredFlavour, 'version'>,
+  program: string,
+): Promise<string | undefined> {
+  if (version === undefined) return undefined;
+  const output = await programOutput(program, version.args);
+  const match = new RegExp(version.pattern, 'u').exec(output);
+  if (match !== null) return match[1] ?? match[0];
+  throw invalidProgram(
+    `'${[program, ...version.args].join(' ')}' printed nothing that matches /${version.pattern}/`,
+    { hint: 'Is it another program? The flavour file says what it prints: version.pattern.' },
+  );
+}
+
+async function filesOf(file: DeclaredFlavour, plan: NodePlan): Promise<PlannedFile[]> {
+  const { config, files, args, env } = file;
+  const own = config === undefined ? [] : [{ path: config.path, content: await configText(file, plan) }];
+  const given =
+    file.options === 'args'
+      ? Object.entries(plan.options).map(([name, value]) => `--${name}=${valueText(value as Value)}`)
+      : [];
+  const launch: Launch = {
+    args: [...args.map((text) => filledText(text, plan)), ...given],
+    env: Object.fromEntries(Object.entries(env).map(([name, text]) => [name, filledText(text, plan)])),
+  };
+  return [
+    ...keyFiles(file, plan.identity),
+    ...own,
+    ...files.map(({ path, text }) => ({ path, content: filledText(text, plan) })),
+    { path: LAUNCH_FILE, content: JSON.stringify(launch) },
+  ];
+}
+
+/** What follows from the plan of a node, for whoever starts it later. */
+type Launch = Pick<Command, 'args' | 'env'>;
+
+function commandOf(dataDir: string, program: string): Command {
+  const { args, env } = JSON.parse(readFileSync(join(dataDir, LAUNCH_FILE), 'utf8')) as Launch;
+  return { file: program, args, env };
+}
+
+async function configText(file: DeclaredFlavour, plan: NodePlan): Promise<string> {
+  const { config } = file;
+  if (config === undefined) throw new TypeError('only a flavour with a configuration writes one');
+  const known = await knownOptions(file, programOf(file, plan.binary));
+  const fill = (values: Readonly<Record<string, Value>>) =>
+    Object.entries(values).map(([name, value]): [string, Value] => [name, filledValue(value, plan)]);
+  const chosen = file.options === 'config' ? (plan.options as Readonly<Record<string, Value>>) : {};
+  const entries = Object.entries({
+    ...Object.fromEntries(fill(config.defaults)),
+    ...chosen,
+    ...Object.fromEntries(fill(config.values)),
+  }).filter(([name]) => known?.has(name) ?? true);
+  return WRITTEN[config.format](entries);
+}
+
+function filledValue(value: Value, plan: NodePlan): Value {
+  if (typeof value === 'string') return filled(value, plan);
+  return typeof value === 'object' ? value.map((text) => filledText(text, plan)) : value;
+}
+
+/** A JSON value is one of YAML and, as far as texts, numbers, truth values and lists go, of TOML. */
+const WRITTEN: Readonly<
+  Record<NonNullable<DeclaredFlavour['config']>['format'], (entries: readonly [string, Value][]) => string>
+> = {
+  yaml: (entries) => lines(entries, ([name, value]) => `${name}: ${JSON.stringify(value)}`),
+  toml: (entries) => lines(entries, ([name, value]) => `${name} = ${JSON.stringify(value)}`),
+  env: (entries) => lines(entries, ([name, value]) => `${name}=${valueText(value)}`),
+  json: (entries) => `${JSON.stringify(Object.fromEntries(entries), undefined, 2)}\n`,
+};
+
+function lines(
+  entries: readonly [string, Value][],
+  line: (entry: readonly [string, Value]) => string,
+): string {
+  return entries.map((entry) => `${line(entry)}\n`).join('');
+}

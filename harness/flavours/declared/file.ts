@@ -1,0 +1,197 @@
+/**
+ * A flavour file: a node program that this package does not know, described so that the testbed can configure, start
+ * and probe it. What it becomes is JSON, kept in the record of each of its nodes.
+ */
+import { isAbsolute, normalize } from 'node:path';
+import { z } from 'zod';
+import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
+import { DIALECT_NAMES } from '../../client/dialect.ts';
+import { FLAVOUR_NAMES, NODE_MODES } from '../flavour.ts';
+import { unknownValue } from './values.ts';
+
+/** Names of flavours that a file may not take. */
+const OWN: readonly string[] = FLAVOUR_NAMES;
+const NAME_EXPECTED = `1 to 32 lower-case letters, digits and hyphens, beginning with a letter, and none of ${OWN.join(', ')}`;
+export const FLAVOUR_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+/** Entries of each list and map. */
+const ENTRIES_MAX = 200;
+const TEXT_MAX = 64 * 1024;
+
+const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
+  z.enum(words, { error: `one of ${words.join(', ')}` });
+const yesOrNo = z.boolean({ error: 'true or false' });
+const list = <T extends z.ZodType>(entry: T, expected: string) =>
+  z.array(entry, { error: expected }).max(ENTRIES_MAX, { error: `${expected}, at most ${ENTRIES_MAX}` });
+const map = <T extends z.ZodType>(key: z.ZodType<string, string>, entry: T, expected: string) =>
+  z.record(key, entry, { error: expected }).refine((entries) => Object.keys(entries).length <= ENTRIES_MAX, {
+    error: `${expected}, at most ${ENTRIES_MAX}`,
+  });
+
+const TEMPLATE_EXPECTED = 'a text, which may have values such as {api-port}';
+const template = z
+  .string({ error: TEMPLATE_EXPECTED })
+  .max(TEXT_MAX, { error: `at most ${TEXT_MAX} characters` })
+  .superRefine((text, context) => {
+    const wrong = unknownValue(text);
+    if (wrong !== undefined) context.addIssue({ code: 'custom', message: wrong });
+  });
+const VALUE_EXPECTED = `${TEMPLATE_EXPECTED}, a number, true, false, or a list of texts`;
+const value = z.union([template, z.number(), z.boolean(), list(template, 'a list of texts')], {
+  error: VALUE_EXPECTED,
+});
+
+const PATH_EXPECTED = 'a path below the data directory of the node, such as keys/swarm.key';
+/** What starts the node, written beside what the file describes. */
+export const LAUNCH_FILE = 'launch.json';
+const path = z.string({ error: PATH_EXPECTED }).refine(
+  (text) => {
+    const plain = normalize(text);
+    return (
+      text !== '' && !isAbsolute(text) && plain !== '.' && !/^\.\.(\/|$)/.test(plain) && plain !== LAUNCH_FILE
+    );
+  },
+  { error: PATH_EXPECTED },
+);
+
+const KEY_FORMATS = ['keystore', 'hex', 'raw', 'pem'] as const;
+const keyFile = {
+  path: path.describe('File of the key, below the data directory.'),
+  format: oneOf(KEY_FORMATS)
+    .default('keystore')
+    .describe(
+      'keystore: version 3 with the password {password}; hex: 64 digits; raw: 32 bytes; pem: PKCS #8.',
+    ),
+};
+const KEY_EXPECTED = 'a map with path and format';
+const key = z.strictObject(keyFile, { error: KEY_EXPECTED });
+const LIBP2P_EXPECTED = 'a map with type, path and format; without path no file is written';
+const libp2p = z.strictObject(
+  {
+    ...keyFile,
+    path: keyFile.path.optional(),
+    type: oneOf(['ed25519', 'p256', 'secp256k1']).describe('Curve of the key; the peer id follows from it.'),
+  },
+  { error: LIBP2P_EXPECTED },
+);
+
+const patternText = z.string({ error: 'a regular expression' }).refine(
+  (text) => {
+    try {
+      return new RegExp(text, 'u') instanceof RegExp;
+    } catch {
+      return false;
+    }
+  },
+  { error: 'a regular expression' },
+);
+const words = list(z.string({ error: 'a text' }), 'a list of texts');
+/** Stays a text: what was read is read again, as part of a definition. */
+const duration = z
+  .string({ error: DURATION_EXPECTED })
+  .refine((text) => parseDurationMs(text) !== undefined, { error: DURATION_EXPECTED });
+const VERSION_EXPECTED = 'a map with args and pattern';
+const CONFIG_EXPECTED = 'a map with path, format, values, defaults and known';
+const FILES_EXPECTED = 'a list of maps with path and text';
+const KEYS_EXPECTED = 'a map with swarm, libp2p and pss';
+
+export const flavourFile = z.strictObject(
+  {
+    name: z
+      .string({ error: NAME_EXPECTED })
+      .regex(FLAVOUR_NAME, { error: NAME_EXPECTED })
+      .refine((text) => !OWN.includes(text), { error: NAME_EXPECTED })
+      .describe('Name of the flavour, as in --with NAME=2.'),
+    program: z
+      .string({ error: 'the path of a program' })
+      .min(1, { error: 'the path of a program' })
+      .describe('Executable, relative to the file. SVCNET_NAME_BINARY overrides it.'),
+    version: z
+      .strictObject(
+        {
+          args: words.default(['--version']).describe('Arguments that make it print its version.'),
+          pattern: patternText.describe('Expression that its output must match.'),
+        },
+        { error: VERSION_EXPECTED },
+      )
+      .optional()
+      .describe('How it says its version; checked before a start.'),
+    args: list(template, 'a list of texts').default([]).describe('Arguments of the program.'),
+    env: map(
+      z.string().regex(/^[A-Za-z_]\w{0,63}$/, { error: 'the name of a variable' }),
+      template,
+      'a map of variables to texts',
+    )
+      .default({})
+      .describe('Environment variables, besides those of svcnet.'),
+    config: z
+      .strictObject(
+        {
+          path: path.describe('File of the configuration, below the data directory.'),
+          format: oneOf(['yaml', 'json', 'toml', 'env']).describe('How it is written.'),
+          values: map(z.string(), value, 'a map of options to values')
+            .default({})
+            .describe('What the testbed decides; options of a cluster file cannot change it.'),
+          defaults: map(z.string(), value, 'a map of options to values')
+            .default({})
+            .describe('What options of a cluster file can change.'),
+          known: words
+            .optional()
+            .describe(
+              'Arguments that make it list its options as --NAME. Values that it does not list are left out.',
+            ),
+        },
+        { error: CONFIG_EXPECTED },
+      )
+      .optional()
+      .describe('Its configuration file.'),
+    files: list(
+      z.strictObject(
+        { path: path.describe('Below the data directory.'), text: template.describe('Content.') },
+        { error: FILES_EXPECTED },
+      ),
+      FILES_EXPECTED,
+    )
+      .default([])
+      .describe('Further files that it needs.'),
+    keys: z
+      .strictObject(
+        {
+          swarm: key.optional().describe('Key of its account; absent: it takes {swarm-key} elsewhere.'),
+          libp2p: libp2p.describe('Key of its libp2p identity.'),
+          pss: key.optional().describe('Key of its messages.'),
+        },
+        { error: KEYS_EXPECTED },
+      )
+      .describe('How it reads its keys.'),
+    options: oneOf(['config', 'args', 'none'])
+      .default('none')
+      .describe('Where options of a cluster file go: into the configuration, or as arguments --NAME=VALUE.'),
+    dialect: oneOf(DIALECT_NAMES).default('swarm').describe('Names and values of its HTTP API.'),
+    modes: list(oneOf(NODE_MODES), 'a list of full, light and boot')
+      .min(1, { error: 'at least one of full, light and boot' })
+      .default(['full'])
+      .describe('Roles that it can take.'),
+    bootstraps: yesOrNo
+      .default(true)
+      .describe('It finds peers through {bootnodes}; false: svcnet introduces it over POST /connect.'),
+    publicConstants: yesOrNo
+      .default(true)
+      .describe(
+        "Its timing and credit are the public network's, so the whole cluster takes these; false: options adapt it.",
+      ),
+    learnsListeners: yesOrNo
+      .default(false)
+      .describe('It may dial a peer where it listens instead of where it advertises.'),
+    stored: list(path, 'a list of paths below the data directory')
+      .default([])
+      .describe('Folders with what it stores, which restart --wipe removes.'),
+    redial: duration
+      .optional()
+      .describe('Time until it dials a peer again that it could not reach, if longer than a start takes.'),
+    stop: duration.default('10s').describe('Time that it may take to end after SIGTERM.'),
+  },
+  { error: 'a map with name, program, keys and more' },
+);
+
+/** A flavour file that was read: its program is an absolute path. */
+export type DeclaredFlavour = z.output<typeof flavourFile>;

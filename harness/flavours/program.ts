@@ -1,0 +1,83 @@
+/** A program that others have built: whether this machine can run it, and what it says of itself. */
+import { type ExecFileException, execFile } from 'node:child_process';
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
+import { HarnessError, messageOf } from '../base/errors.ts';
+
+/** A program answers in some hundredths of a second; one that takes this long is waiting for something. */
+const ANSWER_TIMEOUT_MS = 10_000;
+const ANSWER_BYTES_MAX = 1024 * 1024;
+
+/** `e_machine` of an ELF header by the names that Node.js gives to processors. */
+const ELF_MACHINES: Readonly<Record<number, string>> = {
+  0x03: 'ia32',
+  0x28: 'arm',
+  0x3e: 'x64',
+  0xb7: 'arm64',
+  0xf3: 'riscv64',
+};
+const ELF_MACHINE_AT = 18;
+
+/** @throws HarnessError `BINARY_INVALID` */
+export function checkRunnable(binary: string): void {
+  const stat = statSync(binary, { throwIfNoEntry: false });
+  if (stat === undefined) throw invalidProgram(`there is no file ${binary}`);
+  if (!stat.isFile()) throw invalidProgram(`${binary} is not a file`);
+  try {
+    accessSync(binary, constants.X_OK);
+  } catch (cause) {
+    throw invalidProgram(`${binary} is not executable`, {
+      cause,
+      hint: `Make it so with: chmod +x ${binary}`,
+    });
+  }
+  const machine = machineOf(binary);
+  if (machine !== undefined && machine !== process.arch) {
+    throw invalidProgram(`${binary} is built for ${machine}, this machine is ${process.arch}`);
+  }
+}
+
+/** Processor that a program was built for; undefined when its header does not say. */
+function machineOf(binary: string): string | undefined {
+  const header = Buffer.alloc(ELF_MACHINE_AT + 2);
+  const file = openSync(binary, 'r');
+  try {
+    readSync(file, header, 0, header.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  if (header.toString('latin1', 0, 4) !== '\x7fELF') return undefined;
+  const machine = header.readUInt16LE(ELF_MACHINE_AT);
+  return ELF_MACHINES[machine] ?? `machine ${machine}`;
+}
+
+/** What it prints, on both outputs, whatever its status is. @throws HarnessError `BINARY_INVALID` */
+export function programOutput(binary: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(
+      binary,
+      args,
+      { timeout: ANSWER_TIMEOUT_MS, maxBuffer: ANSWER_BYTES_MAX, encoding: 'utf8' },
+      (error, stdout, stderr) => {
+        if (error === null || typeof error.code === 'number') resolve(`${stdout}\n${stderr}`);
+        else reject(invalidProgram(`${binary} cannot be run: ${howItFailed(error, args)}`, { cause: error }));
+      },
+    ).stdin?.end();
+  });
+}
+
+function howItFailed(error: ExecFileException, args: readonly string[]): string {
+  if (error.killed === true) return `'${args.join(' ')}' did not end within ${ANSWER_TIMEOUT_MS / 1000} s`;
+  return typeof error.signal === 'string' ? `it was ended by ${error.signal}` : messageOf(error).trim();
+}
+
+/** Names of the options that a help text lists, each on a line of its own as `--name`. */
+export function optionsListed(help: string): ReadonlySet<string> {
+  return new Set([...help.matchAll(/^\s+(?:-\w, )?--([a-z0-9-]+)/gm)].map((match) => String(match[1])));
+}
+
+export function invalidProgram(
+  message: string,
+  options: ErrorOptions & { hint?: string } = {},
+): HarnessError {
+  return new HarnessError('BINARY_INVALID', message, options);
+}

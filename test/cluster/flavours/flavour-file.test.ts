@@ -1,0 +1,96 @@
+/**
+ * A program that svcnet does not know takes part by its flavour file alone: `ant.ts`, which is told what it needs by
+ * variables and a TOML file, and reads its keys as hex, raw bytes and PEM.
+ */
+import { randomBytes } from 'node:crypto';
+import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import { readFlavour } from '../../../harness/cluster/plan/document/flavour-file.ts';
+import { checkConformance } from '../../../harness/conformance/check.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { svcnetHere } from '../svcnet.ts';
+
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+let folder: string;
+let file: string;
+
+beforeAll(() => {
+  folder = temporaryFolder('svcnet-flavour');
+  file = join(folder, 'ant.flavour.yaml');
+  cpSync(join(HERE, 'ant.flavour.yaml'), file);
+  const program = join(folder, 'ant');
+  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${join(HERE, 'ant.ts')}' "$@"\n`);
+  chmodSync(program, 0o755);
+});
+
+let net: Cluster;
+beforeAll(async () => {
+  net = await Cluster.start({
+    name: 'ants',
+    seed: 11,
+    stateDir: join(folder, 'state'),
+    flavours: [await readFlavour(file)],
+    nodes: [{ count: 2 }, { flavour: 'ant', count: 2, options: { cache: 2000 } }],
+  });
+});
+afterAll(() => net.stop());
+
+test('its nodes are linked, with the keys and addresses that follow from the seed', async () => {
+  const [ours, , ant] = net.nodes;
+  expect(net.nodes.map(({ flavour }) => flavour)).toEqual(['svc', 'svc', 'ant', 'ant']);
+  const addresses = await ant?.client.addresses();
+  expect(addresses).toMatchObject({ overlay: ant?.overlay });
+  expect((await ours?.client.peers())?.map(({ address }) => address)).toContain(ant?.overlay);
+});
+
+test('what one uploads the others serve, also after a kill and with all that it stored gone', async () => {
+  const [ours, , ant] = net.nodes;
+  if (ours === undefined || ant === undefined) throw new Error('four nodes were started');
+  const there = new Uint8Array(randomBytes(30_000));
+  const { reference } = await ant.bytes.upload(there, { deferred: false });
+  expect(await ours.bytes.download(reference)).toEqual(there);
+  await ant.kill();
+  await ant.start();
+  expect(await ant.bytes.download(reference)).toEqual(there);
+  await net.faults.begin({ kind: 'restart', node: ant.name, wipe: true });
+  await net.faults.heal();
+  expect(await ant.bytes.download(reference)).toEqual(there);
+});
+
+test('its configuration has what the testbed decides, options of its group, and nothing that it does not know', () => {
+  const config = readFileSync(join(net.nodes[2]?.dataDir ?? '', 'conf', 'ant.toml'), 'utf8');
+  expect(config).toContain('cache = 2000\n');
+  expect(config).toContain('net = 4020\n');
+  expect(config).not.toContain('unheard-of');
+});
+
+test('it is graded like any other node', async () => {
+  const report = await checkConformance({ kind: 'http', target: net.nodes[2]?.api ?? '', dialect: 'swarm' });
+  expect(report.totals).toMatchObject({ failed: 0, error: 0 });
+  expect(report.totals.passed).toBeGreaterThan(20);
+});
+
+test('one more joins the network that runs, and leaves it', async () => {
+  const [added] = await net.add({ flavour: 'ant', count: 1 });
+  expect(added).toMatchObject({ name: 'node-4', flavour: 'ant', running: true });
+  await net.meshed();
+  await net.remove('node-4', { forGood: true });
+  expect(net.nodes).toHaveLength(4);
+});
+
+test('faults that need to know its insides are refused', async () => {
+  await expect(net.faults.begin({ kind: 'flip-bits', node: 'node-2' })).rejects.toThrow(
+    'how node-2 of flavour ant keeps chunks is not known',
+  );
+});
+
+test('another process finds its nodes by the record on disk', async () => {
+  const { code, stdout } = await svcnetHere(['ps', '--name', 'ants', '--json'], {
+    stateDir: join(folder, 'state'),
+  });
+  expect(code).toBe(0);
+  expect(stdout).toContain('"flavour": "ant"');
+});

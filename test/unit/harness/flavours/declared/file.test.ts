@@ -1,0 +1,241 @@
+import { createPrivateKey } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { toHex } from '../../../../../formats/crypto/hex.ts';
+import { decryptKey } from '../../../../../formats/crypto/keystore.ts';
+import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
+import { readFlavour } from '../../../../../harness/cluster/plan/document/flavour-file.ts';
+import { deriveNode } from '../../../../../harness/cluster/plan/seed.ts';
+import { p256Identity } from '../../../../../harness/flavours/bee-keys.ts';
+import { flavourFile } from '../../../../../harness/flavours/declared/file.ts';
+import { keyFiles, peerIdOf } from '../../../../../harness/flavours/declared/keys.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
+
+let folder: string;
+beforeAll(() => void (folder = temporaryFolder('svcnet-flavour')));
+
+const KEYS = 'keys: { libp2p: { type: ed25519, path: p2p.key } }';
+
+function written(text: string): string {
+  const path = join(folder, 'x.flavour.yaml');
+  writeFileSync(path, text);
+  return path;
+}
+
+/** What is wrong in a file that is whole but for that, and its line. */
+const WRONG: readonly (readonly [what: string, text: string, message: string])[] = [
+  ['no name', `program: ./x\n${KEYS}`, 'line 1: name: got nothing, expected 1 to 32 lower-case letters'],
+  [
+    'our name',
+    `name: svc\nprogram: ./x\n${KEYS}`,
+    "line 1: name: got 'svc', expected 1 to 32 lower-case letters",
+  ],
+  ['a name in capitals', `name: Ant\nprogram: ./x\n${KEYS}`, "line 1: name: got 'Ant', expected 1 to 32"],
+  ['no program', `name: x\n${KEYS}`, 'line 1: program: got nothing, expected the path of a program'],
+  ['an empty program', `name: x\nprogram: ''\n${KEYS}`, "line 2: program: got '', expected the path"],
+  [
+    'no keys',
+    'name: x\nprogram: ./x',
+    'line 1: keys: got another value, expected a map with swarm, libp2p and pss',
+  ],
+  [
+    'no identity',
+    'name: x\nprogram: ./x\nkeys: {}',
+    'line 3: keys.libp2p: got another value, expected a map with type',
+  ],
+  [
+    'another curve',
+    'name: x\nprogram: ./x\nkeys:\n  libp2p: { type: rsa }',
+    'line 4: keys.libp2p.type: got another value, expected one of ed25519, p256, secp256k1',
+  ],
+  [
+    'another format',
+    'name: x\nprogram: ./x\nkeys:\n  swarm: { path: a, format: der }\n  libp2p: { type: p256 }',
+    'line 4: keys.swarm.format: got another value, expected one of keystore, hex, raw, pem',
+  ],
+  [
+    'a path above',
+    'name: x\nprogram: ./x\nkeys:\n  libp2p: { type: p256, path: ../../key }',
+    'line 4: keys.libp2p.path: got another value, expected a path below the data directory',
+  ],
+  [
+    'an absolute path',
+    `name: x\nprogram: ./x\n${KEYS}\nfiles:\n  - { path: /etc/passwd, text: x }`,
+    "line 5: files[0].path: got '/etc/passwd', expected a path below the data directory",
+  ],
+  [
+    'the path of what starts it',
+    `name: x\nprogram: ./x\n${KEYS}\nfiles: [{ path: launch.json, text: x }]`,
+    "line 4: files[0].path: got 'launch.json'",
+  ],
+  [
+    'an unknown key',
+    `name: x\nprogram: ./x\n${KEYS}\nargz: [run]`,
+    "line 4: unknown key 'argz', did you mean 'args'?",
+  ],
+  ['an unknown value', `name: x\nprogram: ./x\n${KEYS}\nargs: [run, '{api-prt}']`, 'no unknown value'],
+  [
+    'an unknown value of a variable',
+    `name: x\nprogram: ./x\n${KEYS}\nenv:\n  API: '{prt}'`,
+    'line 5: env.API',
+  ],
+  [
+    'arguments as a text',
+    `name: x\nprogram: ./x\n${KEYS}\nargs: run it`,
+    "line 4: args: got 'run it', expected a list of texts",
+  ],
+  [
+    'a broken pattern',
+    `name: x\nprogram: ./x\n${KEYS}\nversion: { pattern: '(' }`,
+    "line 4: version.pattern: got '(', expected a regular expression",
+  ],
+  [
+    'another format of the configuration',
+    `name: x\nprogram: ./x\n${KEYS}\nconfig: { path: c, format: ini }`,
+    "line 4: config.format: got 'ini', expected one of yaml, json, toml, env",
+  ],
+  [
+    'a map as a value',
+    `name: x\nprogram: ./x\n${KEYS}\nconfig:\n  path: c\n  format: yaml\n  values: { a: { b: 1 } }`,
+    'line 7: config.values.a: got {"b":1}',
+  ],
+  [
+    'no roles',
+    `name: x\nprogram: ./x\n${KEYS}\nmodes: []`,
+    'line 4: modes: got [], expected at least one of full, light and boot',
+  ],
+  [
+    'another role',
+    `name: x\nprogram: ./x\n${KEYS}\nmodes: [full, archive]`,
+    "line 4: modes[1]: got 'archive', expected one of full, light, boot",
+  ],
+  [
+    'another dialect',
+    `name: x\nprogram: ./x\n${KEYS}\ndialect: bee`,
+    "line 4: dialect: got 'bee', expected one of",
+  ],
+  [
+    'a time without a unit',
+    `name: x\nprogram: ./x\n${KEYS}\nstop: 30`,
+    'line 4: stop: got 30, expected a duration',
+  ],
+  ['a variable that is none', `name: x\nprogram: ./x\n${KEYS}\nenv: { 'A-B': x }`, 'line 4: env.A-B'],
+  ['a text', 'hello', 'expected a map of keys to values'],
+];
+
+test.each(WRONG)('a flavour file with %s is refused with its line', async (_what, text, message) => {
+  const path = written(text);
+  await expect(readFlavour(path)).rejects.toThrow(message);
+  await expect(readFlavour(path)).rejects.toMatchObject({ code: 'DEFINITION_INVALID' });
+});
+
+test('a file that is not there is named with the option', async () => {
+  await expect(readFlavour('nowhere.yaml')).rejects.toThrow("--flavour: no file 'nowhere.yaml'");
+});
+
+test('what was read can be read again as part of a definition, and the program lies beside the file', async () => {
+  const flavour = await readFlavour(written(`name: x\nprogram: ./x\n${KEYS}\nstop: 30s`));
+  expect(flavour.program).toBe(join(folder, 'x'));
+  const { nodes, flavours } = parseDefinition({ nodes: [{ flavour: 'x' }], flavours: [flavour] }, 'options');
+  expect(flavours).toEqual([flavour]);
+  expect(nodes[0]).toMatchObject({ flavour: 'x', binary: join(folder, 'x'), declared: flavour });
+});
+
+describe('a definition', () => {
+  const definition = async (more: object, text = '') => {
+    const flavour = await readFlavour(written(`name: x\nprogram: ./x\n${KEYS}\n${text}`));
+    return () => parseDefinition({ flavours: [flavour], nodes: [{ flavour: 'x' }], ...more }, 'options');
+  };
+
+  test('names a flavour that no file describes', async () => {
+    expect(await definition({ nodes: [{ flavour: 'xx' }] })).toThrow(
+      "nodes[0].flavour: got 'xx', expected one of svc, bee, dishonest, x",
+    );
+  });
+
+  test('has each flavour once', async () => {
+    const flavour = await readFlavour(written(`name: x\nprogram: ./x\n${KEYS}`));
+    expect(await definition({ flavours: [flavour, flavour] })).toThrow(
+      "flavours[1].name: got 'x' again, expected each name once",
+    );
+  });
+
+  test.each([
+    [
+      'options that it does not take',
+      { nodes: [{ flavour: 'x', options: { a: 1 } }] },
+      '',
+      "options: got 'a', flavour x takes none",
+    ],
+    [
+      'options that the testbed sets',
+      { nodes: [{ flavour: 'x', options: { a: 1 } }] },
+      'options: config\nconfig: { path: c, format: yaml, values: { a: 2 } }',
+      "options: 'a' is set by the testbed",
+    ],
+    [
+      'a role that it cannot take',
+      { nodes: [{ flavour: 'x', mode: 'light' }] },
+      '',
+      ".mode: got 'light', flavour x can be full",
+    ],
+    [
+      'containers',
+      { driver: 'docker' },
+      '',
+      '.flavour: got x with driver docker, expected driver process or embedded',
+    ],
+    ['a simulation', { driver: 'simulated' }, '', '.flavour: got x with driver simulated, expected svc'],
+    [
+      'behaviours',
+      { nodes: [{ flavour: 'x', dishonest: ['flood'] }] },
+      '',
+      '.dishonest: expected none for flavour x',
+    ],
+  ])('refuses %s', async (_what, more, text, message) => {
+    expect(await definition(more, text)).toThrow(message);
+  });
+});
+
+describe('keys', () => {
+  const identity = deriveNode({ seed: 7n, index: 0, networkId: 4020 });
+  const { keys } = identity;
+
+  async function contents(text: string): Promise<Record<string, string>> {
+    const flavour = await readFlavour(written(`name: x\nprogram: ./x\nkeys:\n${text}`));
+    return Object.fromEntries(
+      keyFiles(flavourFile.parse(flavour), identity).map(({ path, content }) => [path, content]),
+    );
+  }
+
+  test('hex digits and raw bytes', async () => {
+    const files = await contents(
+      '  swarm: { path: s, format: hex }\n  pss: { path: p, format: raw }\n  libp2p: { type: ed25519 }',
+    );
+    expect(files['s']).toBe(`${toHex(keys.swarm)}\n`);
+    expect(Buffer.from(files['p'] ?? '', 'latin1').equals(keys.pss)).toBe(true);
+    expect(Object.keys(files)).toEqual(['s', 'p']);
+  });
+
+  test('version 3 key files, a P-256 key as a Bee has it', async () => {
+    const files = await contents('  swarm: { path: s }\n  libp2p: { type: p256, path: l }');
+    expect(decryptKey(files['s'] ?? '', 'svcnet')).toEqual(keys.swarm);
+    expect(decryptKey(files['l'] ?? '', 'svcnet')).toEqual(p256Identity(keys.libp2p).secret);
+  });
+
+  test.each([
+    ['ed25519', 'ed25519'],
+    ['p256', 'ec'],
+    ['secp256k1', 'ec'],
+  ])('PEM of an %s key', async (type, kind) => {
+    const files = await contents(`  libp2p: { type: ${type}, path: l, format: pem }`);
+    expect(createPrivateKey(files['l'] ?? '').asymmetricKeyType).toBe(kind);
+  });
+
+  test('peer ids follow from the curve', () => {
+    expect(peerIdOf(identity, 'ed25519')).toBe(identity.peerId);
+    expect(peerIdOf(identity, 'p256')).toBe(p256Identity(keys.libp2p).peerId);
+    expect(peerIdOf(identity, 'secp256k1')).toMatch(/^16Uiu2HA/);
+  });
+});

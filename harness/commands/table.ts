@@ -43,6 +43,18 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
     action: async () => (await import('./validate.ts')).validate,
   },
   {
+    usage: 'flavour',
+    about: 'nodes of other programs',
+    commands: [
+      {
+        usage: 'check [options] <file>',
+        about: 'start a node as a flavour file says, and check each of its statements',
+        options: async () => (await files()).checkFlavour,
+        action: async () => (await import('./flavour-check.ts')).checkFlavour,
+      },
+    ],
+  },
+  {
     usage: 'attach [options]',
     about: 'use a running network as a cluster, without changing it',
     options: async () => (await files()).attach,

@@ -76,6 +76,7 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'takes many minutes, and needs a Bee',
   },
   'guides/other-nodes.md': {
+    'npx svcnet flavour check ./ant.flavour.yaml': "needs the reader's program: test/cluster/flavours",
     'npx svcnet up -n 4 --with ant=2 --flavour ./ant.flavour.yaml':
       "needs the reader's program: test/cluster/flavours",
   },

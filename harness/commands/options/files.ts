@@ -15,6 +15,17 @@ Exits with 0 when the file is valid, with 2 after listing every error. Programs 
 a start asks them whether they know their options.`,
 };
 
+export const checkFlavour: CommandOptions = {
+  arguments: ['flavour file (YAML)'],
+  options: JSON_OPTION,
+  note: `
+Starts the node beside two of ours, in a cluster that it removes afterwards. Exits with 0 when every statement holds,
+with 1 after printing what was expected instead.
+
+Example:
+  svcnet flavour check ./ant.flavour.yaml`,
+};
+
 export const attach: CommandOptions = {
   options: {
     '-f, --file <path>': {

@@ -87,6 +87,40 @@ test('faults that need to know its insides are refused', async () => {
   );
 });
 
+test('svcnet flavour check sees each statement of the file hold', async () => {
+  const { code, stdout, stderr } = await svcnetHere(['flavour', 'check', file], {
+    stateDir: join(folder, 'check'),
+  });
+  expect({ code, stdout, stderr }).toMatchObject({ code: 0 });
+  expect(stdout).toContain('ant: every statement holds');
+});
+
+test.each([
+  [
+    'stored: [inner/store]',
+    'stored: [inner/cellar]',
+    '✗ stored: it has made these folders: there is no inner/cellar in',
+  ],
+  [
+    'ant (\\d+',
+    'bee (\\d+',
+    '✗ program: this machine runs it, and it says its version: file (flavour ant): ',
+  ],
+  [
+    "ANT_RPC: '{rpc}'",
+    "ANT_URL: '{rpc}'",
+    '✗ args, env, config, files: it starts, is ready and is linked to all others: ',
+  ],
+])('svcnet flavour check names what does not hold: %s', async (whole, broken, line) => {
+  const wrong = join(folder, 'wrong.flavour.yaml');
+  const text = readFileSync(file, 'utf8');
+  expect(text).toContain(whole);
+  writeFileSync(wrong, text.replace(whole, broken));
+  const { code, stdout } = await svcnetHere(['flavour', 'check', wrong], { stateDir: join(folder, 'check') });
+  expect(code).toBe(1);
+  expect(stdout).toContain(line);
+});
+
 test('another process finds its nodes by the record on disk', async () => {
   const { code, stdout } = await svcnetHere(['ps', '--name', 'ants', '--json'], {
     stateDir: join(folder, 'state'),

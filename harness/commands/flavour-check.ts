@@ -1,0 +1,197 @@
+/** `svcnet flavour check FILE`: start a node as a flavour file says, beside ours, and see whether each statement holds. */
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
+import { inLine } from '../base/foreign-text.ts';
+import { formatMs } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
+import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
+import { drawSeed } from '../cluster/plan/seed.ts';
+import { declaredFlavour } from '../flavours/declared/declared.ts';
+import type { FlavourInput } from '../flavours/declared/input.ts';
+import { paint } from '../report/console.ts';
+import { answer, type CommandContext } from './context.ts';
+
+/** Our nodes beside the one that is checked. */
+const OURS = 2;
+const CONTENT_BYTES = 20_000;
+
+interface Subject {
+  readonly flavour: FlavourInput;
+  readonly net: Cluster;
+  /** The node under test, and one of ours. */
+  readonly node: ClusterNode;
+  readonly other: ClusterNode;
+  readonly signal: AbortSignal;
+}
+
+/** A statement of the file, and what shows that it holds. */
+interface Statement {
+  readonly about: string;
+  /** @returns what was seen @throws Error with what was expected instead */
+  see(subject: Subject): Promise<string>;
+}
+
+const STATEMENTS: readonly Statement[] = [
+  {
+    about: 'keys.swarm: its account and overlay follow from the key',
+    async see({ node, signal }) {
+      const { overlay, ethereum } = await node.client.addresses(signal);
+      expectSame('overlay', overlay, node.overlay);
+      expectSame('account', ethereum.replace(/^0x/, '').toLowerCase(), node.ethereum);
+      return `overlay ${overlay.slice(0, 8)}`;
+    },
+  },
+  {
+    about: 'keys.libp2p: its peer id follows from the key',
+    async see({ node, signal }) {
+      const { underlay } = await node.client.addresses(signal);
+      const peerId = node.p2p.split('/').at(-1) ?? '';
+      if (underlay.some((address) => address.endsWith(`/${peerId}`))) return peerId;
+      throw new Error(`got the addresses ${underlay.join(', ')}, expected peer id ${peerId}`);
+    },
+  },
+  {
+    about: 'dialect: it answers under the names of its dialect',
+    async see({ node, signal }) {
+      const { mode } = await node.client.node(signal);
+      expectSame('mode', mode, node.mode);
+      return `${node.dialect}, mode ${mode}`;
+    },
+  },
+  {
+    about: 'it stores content that others read, and reads theirs',
+    async see({ node, other, signal }) {
+      for (const [from, to] of [
+        [node, other],
+        [other, node],
+      ] as const) {
+        const data = new Uint8Array(randomBytes(CONTENT_BYTES));
+        const { reference } = await from.bytes.upload(data, { deferred: false, signal });
+        const read = await to.bytes.download(reference, { signal });
+        if (!Buffer.from(data).equals(read))
+          throw new Error(`${to.name} read other bytes than ${from.name} stored`);
+      }
+      return 'both ways';
+    },
+  },
+  {
+    about: 'stop: it ends by itself after SIGTERM',
+    async see({ node }) {
+      const startedAt = MACHINE_CLOCK.monotonic();
+      const { forced } = await node.stop();
+      const tookMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
+      if (forced) throw new Error(`it was killed after ${formatMs(tookMs)}`);
+      return formatMs(tookMs);
+    },
+  },
+  {
+    about: 'stored: it has made these folders',
+    see({ flavour, node }) {
+      const { stored = [] } = flavour;
+      const missing = stored.filter((folder) => !existsSync(join(node.dataDir, folder)));
+      if (missing.length > 0) throw new Error(`there is no ${missing.join(', ')} in ${node.dataDir}`);
+      return Promise.resolve(stored.join(', ') || 'none named');
+    },
+  },
+  {
+    about: 'it starts again on its data, as the same node',
+    async see({ net, node, signal }) {
+      await node.start({ signal });
+      await net.meshed({ signal });
+      const { overlay } = await node.client.addresses(signal);
+      expectSame('overlay', overlay, node.overlay);
+      return 'linked again';
+    },
+  },
+];
+
+interface Row {
+  readonly about: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+/** @returns the exit code: a failed check when a statement does not hold @throws HarnessError `DEFINITION_INVALID` */
+export async function checkFlavour(
+  path: string,
+  _flags: Readonly<Record<string, unknown>>,
+  context: CommandContext,
+): Promise<number> {
+  const flavour = await readFlavour(path, 'file');
+  const { style, json, signal } = context;
+  const rows: Row[] = [];
+  const note = (row: Row) => {
+    rows.push(row);
+    if (json) return;
+    const mark = row.ok ? paint(style, 'green', '✔') : paint(style, 'red', '✗');
+    context.out(`  ${mark} ${row.about}: ${inLine(row.detail)}\n`);
+  };
+  const net = await started(flavour, context, note);
+  if (net !== undefined) {
+    await using cluster = net;
+    const node = cluster.node(OURS);
+    const subject = { flavour, net: cluster, node, other: cluster.node(0), signal };
+    for (const { about, see } of STATEMENTS) {
+      signal.throwIfAborted();
+      note(await rowOf(about, signal, () => see(subject)));
+    }
+  }
+  const failed = rows.filter(({ ok }) => !ok).length;
+  const end = failed === 0 ? 'every statement holds' : `${failed} of ${rows.length} statements do not hold`;
+  if (json) answer(context, { file: path, flavour: flavour.name, ok: failed === 0, rows }, []);
+  else answer(context, {}, ['', `  ${flavour.name}: ${end}`]);
+  return failed === 0 ? EXIT.success : EXIT.checkFailed;
+}
+
+/** @returns undefined when it does not start */
+async function started(
+  flavour: FlavourInput,
+  { stateDir, signal }: CommandContext,
+  note: (row: Row) => void,
+): Promise<Cluster | undefined> {
+  const { check, modes } = declaredFlavour(flavour);
+  const mode = modes.includes('full') ? 'full' : modes[0];
+  const program = await rowOf('program: this machine runs it, and it says its version', signal, async () => {
+    await check?.({ where: 'file', binary: flavour.program, image: undefined, options: {} });
+    return flavour.program;
+  });
+  note(program);
+  if (!program.ok) return undefined;
+  let net: Cluster | undefined;
+  const start = await rowOf(
+    'args, env, config, files: it starts, is ready and is linked to all others',
+    signal,
+    async () => {
+      net = await Cluster.start({
+        name: `flavour-${flavour.name}-${process.pid}`,
+        seed: drawSeed(),
+        stateDir,
+        flavours: [flavour],
+        nodes: [{ count: OURS }, { flavour: flavour.name, ...(mode === undefined ? {} : { mode }) }],
+        signal,
+      });
+      return formatMs(net.timings.totalMs);
+    },
+  );
+  note(start);
+  return net;
+}
+
+/** @throws what an interruption made it throw */
+async function rowOf(about: string, signal: AbortSignal, see: () => Promise<string>): Promise<Row> {
+  try {
+    return { about, ok: true, detail: await see() };
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const hint = error instanceof HarnessError && error.hint !== undefined ? `; ${error.hint}` : '';
+    return { about, ok: false, detail: `${messageOf(error)}${hint}` };
+  }
+}
+
+function expectSame(what: string, got: string, expected: string): void {
+  if (got !== expected) throw new Error(`${what}: got ${got}, expected ${expected}`);
+}

@@ -124,6 +124,7 @@ const LANES: readonly (readonly string[])[] = [
     'guides/load-tests.md',
     'guides/faults-and-replay.md',
     'guides/snapshots.md',
+    'guides/growing.md',
     'guides/virtual-time.md',
     'guides/real-bees.md',
     'guides/other-nodes.md',

@@ -32,7 +32,7 @@ interface Subject {
 interface Statement {
   readonly about: string;
   /** @returns what was seen @throws Error with what was expected instead */
-  see(subject: Subject): Promise<string>;
+  readonly see: (subject: Subject) => Promise<string>;
 }
 
 const STATEMENTS: readonly Statement[] = [
@@ -153,10 +153,11 @@ async function started(
   { stateDir, signal }: CommandContext,
   note: (row: Row) => void,
 ): Promise<Cluster | undefined> {
-  const { check, modes } = declaredFlavour(flavour);
+  const declared = declaredFlavour(flavour);
+  const { modes } = declared;
   const mode = modes.includes('full') ? 'full' : modes[0];
   const program = await rowOf('program: this machine runs it, and it says its version', signal, async () => {
-    await check?.({ where: 'file', binary: flavour.program, image: undefined, options: {} });
+    await declared.check?.({ where: 'file', binary: flavour.program, image: undefined, options: {} });
     return flavour.program;
   });
   note(program);

@@ -44,7 +44,7 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
   },
   {
     usage: 'flavour',
-    about: 'nodes of other programs',
+    about: 'check a description of a node program',
     commands: [
       {
         usage: 'check [options] <file>',

@@ -77,7 +77,8 @@ if (command === '--version') {
     'redistribution-address': env('REDISTRIBUTION'),
     'swap-factory-address': env('FACTORY'),
     'price-oracle-address': env('ORACLE'),
-    'swap-enable': false,
+    'swap-enable': env('SWAP') === 'true',
+    'swap-initial-deposit': env('DEPOSIT'),
   };
   const config = join(home, 'inner', 'config.yaml');
   writeFileSync(config, JSON.stringify(options));

@@ -62,11 +62,13 @@ export function checkDefinition(
 /** What is wrong with keys that are right by themselves. */
 function mistakesIn(definition: Definition): readonly string[] {
   const known = [...FLAVOUR_NAMES, ...definition.flavours.map(({ name }) => name)];
+  const others =
+    definition.flavours.length === 0 ? ', or the name in a flavour file that --flavour gives' : '';
   const unknown = definition.nodes.flatMap(({ flavour }, index) =>
     known.includes(flavour)
       ? []
       : [
-          `nodes[${index}].flavour: got '${flavour}', expected one of ${known.join(', ')}${suggestion(flavour, known)}`,
+          `nodes[${index}].flavour: got '${flavour}', expected one of ${known.join(', ')}${others}${suggestion(flavour, known)}`,
         ],
   );
   const again = definition.flavours.flatMap(({ name }, index) =>

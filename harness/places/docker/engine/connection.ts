@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, type buildConnector, type Dispatcher } from 'undici';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { dialOverSsh, type SshTarget } from './ssh.ts';
 
@@ -80,23 +80,16 @@ function invalid(host: string): HarnessError {
 
 /** @returns its requests have paths below `origin` @throws HarnessError `ENGINE_FAILED`: no certificate */
 export function connectEngine(target: EngineTarget): { readonly origin: string; readonly agent: Dispatcher } {
-  // Waiting for a container, and following its log, take as long as they take.
-  const options = { headersTimeout: 0, bodyTimeout: 0 } as const;
-  const timeout = CONNECT_TIMEOUT_MS;
   const origin = 'origin' in target ? target.origin : 'http://docker';
-  switch (target.kind) {
-    case 'socket':
-      return { origin, agent: new Agent({ ...options, connect: { timeout, socketPath: target.path } }) };
-    case 'tcp':
-      return { origin, agent: new Agent({ ...options, connect: { timeout } }) };
-    case 'tls':
-      return {
-        origin,
-        agent: new Agent({ ...options, connect: { timeout, ...certificates(target.certificates) } }),
-      };
-    case 'ssh':
-      return { origin, agent: new Agent({ ...options, connect: dialOverSsh(target) }) };
-  }
+  // Waiting for a container, and following its log, take as long as they take.
+  return { origin, agent: new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: connectorOf(target) }) };
+}
+
+function connectorOf(target: EngineTarget): buildConnector.BuildOptions | buildConnector.connector {
+  if (target.kind === 'ssh') return dialOverSsh(target);
+  const options = { timeout: CONNECT_TIMEOUT_MS };
+  if (target.kind === 'socket') return { ...options, socketPath: target.path };
+  return target.kind === 'tls' ? { ...options, ...certificates(target.certificates) } : options;
 }
 
 function certificates(folder: string): { ca: Buffer; cert: Buffer; key: Buffer } {

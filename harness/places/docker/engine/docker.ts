@@ -20,10 +20,8 @@ import type {
   VolumeEntry,
 } from './documents.ts';
 
-type Query = Readonly<Record<string, string | number | boolean | undefined>>;
-
 interface Asked {
-  readonly query?: Query;
+  readonly query?: Readonly<Record<string, string | number | boolean>>;
   /** Sent as JSON. */
   readonly json?: unknown;
   /** A tar archive. */
@@ -104,7 +102,8 @@ export class Docker {
   }
 
   async createContainer({ name, ...json }: ContainerSpec): Promise<Container> {
-    const { Id } = await this.#json<{ Id: string }>('POST', '/containers/create', { query: { name }, json });
+    const query = name === undefined ? {} : { name };
+    const { Id } = await this.#json<{ Id: string }>('POST', '/containers/create', { query, json });
     return this.container(Id);
   }
 
@@ -200,11 +199,12 @@ export class Docker {
   ): Promise<Dispatcher.ResponseData> {
     const answer = await this.#agent.request({
       origin: this.#origin,
-      path: `${path}${queryText(query)}`,
+      path,
       method,
+      query,
+      signal: signal ?? null,
       ...(json === undefined ? {} : { body: JSON.stringify(json), headers: JSON_BODY }),
       ...(archive === undefined ? {} : { body: archive, headers: ARCHIVE_BODY }),
-      ...(signal === undefined ? {} : { signal }),
     });
     const { statusCode, body } = answer;
     // Everything else, with 304 for what was so before, is an answer that the caller may tolerate.
@@ -232,12 +232,6 @@ const ARCHIVE_BODY = { 'content-type': 'application/x-tar' } as const;
 
 function filtered(filters: Filters): { readonly filters: string } {
   return { filters: JSON.stringify(filters) };
-}
-
-function queryText(query: Query): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const texts = given.map(([name, value]): [string, string] => [name, String(value)]);
-  return texts.length === 0 ? '' : `?${new URLSearchParams(texts).toString()}`;
 }
 
 /** The message of an error's body: JSON from the engine, anything from what stands in front of it. */

@@ -55,7 +55,7 @@ async function open(): Promise<Opened> {
     const hint = HINTS.absent;
     throw new HarnessError('ENGINE_FAILED', `${engineAddress()} has not answered within 10 s`, { hint });
   });
-  if (isOlder(ApiVersion, API_MIN)) {
+  if (ApiVersion.localeCompare(API_MIN, 'en', { numeric: true }) < 0) {
     throw new HarnessError(
       'ENGINE_FAILED',
       `${engineAddress()} is Docker ${Version} with API ${ApiVersion}, expected API ${API_MIN} or newer`,
@@ -137,10 +137,4 @@ export function engineError(error: unknown): HarnessError {
 
 function failed(message: string, hint: string | undefined, cause: unknown): HarnessError {
   return new HarnessError('ENGINE_FAILED', message, { cause, hint });
-}
-
-function isOlder(version: string, than: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [leastMajor = 0, leastMinor = 0] = than.split('.').map(Number);
-  return major < leastMajor || (major === leastMajor && minor < leastMinor);
 }

@@ -3,9 +3,9 @@
  * on that machine passes its standard input to the engine, and the engine's answers to its standard output.
  * Keys, known hosts and aliases are those of the user's `ssh`.
  */
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { Duplex, type Readable, type Writable } from 'node:stream';
+import { Duplex } from 'node:stream';
 import type { buildConnector } from 'undici';
 
 const PROGRAM = 'ssh';
@@ -14,8 +14,6 @@ const OPTIONS = ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=10'] as cons
 const REMOTE_COMMAND = ['docker', 'system', 'dial-stdio'] as const;
 /** Characters of its standard error that are kept, for a message. */
 const STDERR_MAX = 2000;
-
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 export interface SshTarget {
   readonly host: string;
@@ -36,65 +34,42 @@ export function dialOverSsh({ host, user, port }: SshTarget): buildConnector.con
     ...REMOTE_COMMAND,
   ];
   return (_options, connected) => {
-    const child = spawn(PROGRAM, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const child = spawn(PROGRAM, args);
     child.once('error', (error) => connected(error, null));
     // The HTTP client uses only what every duplex stream has, and what is defined below.
-    child.once('spawn', () => connected(null, new ProcessStream(child) as unknown as Socket));
+    child.once('spawn', () => connected(null, streamOf(child) as unknown as Socket));
   };
 }
 
 /** A process's standard input and output as one stream, whose end says why the process ended. */
-class ProcessStream extends Duplex {
-  readonly #child: Child;
-  #stderr = '';
-
-  constructor(child: Child) {
-    super();
-    this.#child = child;
-    child.stdout.on('data', (data: Buffer) => {
-      if (!this.push(data)) child.stdout.pause();
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-STDERR_MAX);
-    });
-    // A process that reads no more ends: its end is reported below, with its reason.
-    child.stdin.on('error', () => undefined);
-    child.on('close', (code) => {
-      if (code === 0) this.push(null);
-      else this.destroy(new Error(`${PROGRAM} has ended with code ${code}: ${this.#stderr.trim()}`));
-    });
-  }
-
-  override _read(): void {
-    this.#child.stdout.resume();
-  }
-
-  override _write(data: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#child.stdin.write(data, () => done());
-  }
-
-  override _final(done: () => void): void {
-    this.#child.stdin.end(() => done());
-  }
-
-  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#child.kill();
-    done(error);
-  }
-
-  /** An idle connection does not keep this process alive. */
-  unref(): this {
-    for (const part of this.#parts()) part.unref?.();
-    return this;
-  }
-
-  ref(): this {
-    for (const part of this.#parts()) part.ref?.();
-    return this;
-  }
-
-  #parts(): { ref?(): unknown; unref?(): unknown }[] {
-    const { stdin, stdout, stderr } = this.#child;
-    return [this.#child, stdin, stdout, stderr] as Partial<Socket>[];
-  }
+function streamOf(child: ChildProcessWithoutNullStreams): Duplex {
+  const stream = new Duplex({
+    read: () => void child.stdout.resume(),
+    write: (data: Buffer, _encoding, done) => void child.stdin.write(data, () => done()),
+    final: (done) => void child.stdin.end(() => done()),
+    destroy(error, done) {
+      child.kill();
+      done(error);
+    },
+  });
+  let stderr = '';
+  child.stdout.on('data', (data: Buffer) => {
+    if (!stream.push(data)) child.stdout.pause();
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-STDERR_MAX);
+  });
+  // A process that reads no more ends: its end is reported below, with its reason.
+  child.stdin.on('error', () => undefined);
+  child.on('close', (code) => {
+    if (code === 0) stream.push(null);
+    else stream.destroy(new Error(`${PROGRAM} has ended with code ${code}: ${stderr.trim()}`));
+  });
+  // An idle connection does not keep this process alive.
+  const parts = [child, child.stdin, child.stdout, child.stderr] as Partial<Socket>[];
+  const each = (method: 'ref' | 'unref') => () => {
+    for (const part of parts) part[method]?.();
+    return stream;
+  };
+  return Object.assign(stream, { ref: each('ref'), unref: each('unref') });
 }

@@ -91,10 +91,13 @@ test('a build reports its lines, wherever they are cut, and sends its context', 
   });
 });
 
-test('an image that cannot be pulled fails with the last line', async () => {
+test('an image that cannot be pulled fails with the line that says so, and its connection ends', async () => {
+  const closed = Promise.withResolvers<void>();
   await using engine = await fakeEngine({
-    'POST /images/create': (response) =>
-      void response.end('{"status":"Pulling"}\n{"errorDetail":{},"error":"manifest unknown"}\n'),
+    'POST /images/create': (response) => {
+      response.once('close', closed.resolve);
+      response.write('{"status":"Pulling"}\n{"errorDetail":{},"error":"manifest unknown"}\n');
+    },
   });
   const lines: unknown[] = [];
   await expect(dockerOf(engine).pullImage('a:1', (line) => lines.push(line))).rejects.toThrow(
@@ -102,6 +105,7 @@ test('an image that cannot be pulled fails with the last line', async () => {
   );
   expect(lines).toEqual([{ status: 'Pulling' }]);
   expect(engine.received[0]?.query).toEqual({ fromImage: 'a:1' });
+  await closed.promise;
 });
 
 test('a connection that breaks during a build is a failure', async () => {

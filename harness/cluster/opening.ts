@@ -11,6 +11,7 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Driver } from '../places/driver.ts';
 import { DRIVER_FACTS, LOCAL_DRIVERS } from '../places/facts.ts';
+import { endAbandoned } from './growth/joining.ts';
 import { takeAgain, unfinishedError } from './lifecycle/again.ts';
 import { removeAtExit } from './lifecycle/at-exit.ts';
 import { claimCluster } from './lifecycle/claim.ts';
@@ -151,6 +152,7 @@ export async function openAgain(name: string | undefined, options: AgainOptions)
   const seed = BigInt(record.seed ?? 0);
   const context = { clock, stateDir, record, before, definition, seed, driver, ephemeral: false };
   try {
+    await endAbandoned(context);
     forgetRun(
       clusterFolder(stateDir, record.name),
       record.nodes.map((node) => node.name),
@@ -177,6 +179,7 @@ export async function openRunning(
   // In the owning process, restarted parts still live and die with it; it alone has the time of a simulation.
   const isOwner = ephemeral && owner.pid === process.pid;
   const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: isOwner });
+  await endAbandoned({ stateDir, record, driver });
   const clock = (isOwner ? driver.clock : undefined) ?? chosen;
   const context = { clock, stateDir, driver, ...uploadMemory() };
   return observed({

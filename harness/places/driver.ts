@@ -290,6 +290,11 @@ export interface Driver {
   stop(handle: Handle, graceMs: number): Promise<{ forced: boolean }>;
   observe(handle: Handle): Promise<Observed>;
   /**
+   * What runs of a node, named in a record or not: its starter may have been killed before it wrote one.
+   * Only of drivers whose clusters can get more nodes.
+   */
+  find?(node: string): Promise<readonly Handle[]>;
+  /**
    * Only for drivers that see what nodes have stored without asking them: whether a node has a chunk, with the right bytes,
    * also while it does not run. It takes no time of its clock. @param address 64 hex digits
    */

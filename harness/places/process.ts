@@ -130,6 +130,7 @@ export class ProcessDriver implements Driver {
         stopWithParent: stopWithParent && watchesParent,
         compileCache,
         label: token,
+        part: part.name,
       });
     } catch (error) {
       throw new HarnessError('PROCESS_FAILED', `${command.file}: ${messageOf(error)}`, { cause: error });
@@ -168,6 +169,10 @@ export class ProcessDriver implements Driver {
     if (state !== 'gone') return { state, pid: id.pid };
     const exit = this.#exits.get(keyOf(id));
     return exit === undefined ? { state } : { state, exit };
+  }
+
+  async find(node: string): Promise<readonly Handle[]> {
+    return labelled(this.#options.token, node).map(({ pid, startedAt }) => ({ pid, startedAt }));
   }
 
   /** All that a process keeps is in its data directory. */

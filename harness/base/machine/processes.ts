@@ -24,6 +24,8 @@ export interface ProcessId {
 
 /** Environment variable that marks processes that belong together. */
 const LABEL = 'SVCNET_LABEL';
+/** Environment variable that says which of them a process is, or belongs to. */
+const PART = 'SVCNET_PART';
 /** A log that is this large is moved aside at the next start; one older file is kept. */
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
 /** How often to check for an exit; a loopback node takes some tens of milliseconds to stop. */
@@ -40,6 +42,8 @@ export interface SpawnOptions {
   readonly compileCache: string | undefined;
   /** Put on the program and on all it starts; `labelled` finds them by it. */
   readonly label?: string;
+  /** Its name among all with the label. */
+  readonly part?: string;
 }
 
 export interface Spawned {
@@ -61,6 +65,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
         ...inheritedEnvironment(),
         ...compileCacheOf(options),
         ...(options.label === undefined ? {} : { [LABEL]: options.label }),
+        ...(options.part === undefined ? {} : { [PART]: options.part }),
         ...(options.stopWithParent ? { SVC_STOP_WITH_PARENT: '1' } : {}),
         ...options.command.env,
       },
@@ -153,20 +158,24 @@ export function usageOf(id: ProcessId): { cpuMs: number; memoryBytes: number } |
   return { cpuMs: ticks * 10, memoryBytes: Number(anonymous) * 1024 };
 }
 
-/** Every process of this user that was started under the label, by any process, and all their descendants. */
-export function labelled(label: string): ProcessId[] {
-  const mark = `${LABEL}=${label}`;
+/**
+ * Every process of this user that was started under the label, by any process, and all their descendants.
+ * @param part name of the only one that is meant
+ */
+export function labelled(label: string, part?: string): ProcessId[] {
+  const marks = [`${LABEL}=${label}`, ...(part === undefined ? [] : [`${PART}=${part}`])];
+  const isMarked = (texts: readonly string[]) => marks.every((mark) => texts.includes(mark));
   const pids =
     process.platform === 'linux'
       ? readdirSync('/proc')
           .filter((name) => /^\d+$/.test(name))
-          .filter((pid) => readProc(`/proc/${pid}/environ`)?.split('\0').includes(mark) === true)
+          .filter((pid) => isMarked(readProc(`/proc/${pid}/environ`)?.split('\0') ?? []))
       : execFileSync('ps', ['eww', '-ax', '-o', 'pid=,command='], {
           encoding: 'utf8',
           maxBuffer: 64 * 2 ** 20,
         })
           .split('\n')
-          .filter((line) => line.split(/\s+/).includes(mark))
+          .filter((line) => isMarked(line.split(/\s+/)))
           .map((line) => line.trim().split(/\s+/)[0] ?? '');
   return pids
     .map(Number)

@@ -22,15 +22,8 @@ import type { StartContext, StartProgress } from '../start/start-context.ts';
 import { checkPrograms, prepare, startNodes } from '../start/startup.ts';
 import { awaitBatches, stopwatch } from '../start/startup-conditions.ts';
 import { changeRecord } from '../state/change.ts';
-import { removeFolder } from '../state/move.ts';
-import {
-  type BatchRecord,
-  type ClusterRecord,
-  clusterFolder,
-  type NodeRecord,
-  readRecord,
-  removeRun,
-} from '../state/state.ts';
+import { type BatchRecord, type ClusterRecord, type NodeRecord, readRecord } from '../state/state.ts';
+import { beginJoining, removeNodeFiles } from './joining.ts';
 import { expectElastic, expectSameKind } from './refused.ts';
 
 /** Mined after the purchase of batches, on chains that mine on demand: one that is ten blocks old can be used. */
@@ -80,6 +73,7 @@ export async function addNodes(
   expectSameKind(before, asked);
   await checkPrograms({ driver, definition: { ...asked, nodes: asked.nodes.slice(-1) } });
   const { definition, numbers } = await takeNumbers(context, group);
+  using _joining = beginJoining(context, numbers.map(nodeName));
   const joined = context
     .all()
     .filter((node) => node.running)
@@ -200,8 +194,5 @@ async function undo(
   await Promise.all(parts.map(({ handle }) => driver.stop(handle, GRACE_MS)));
   // Another cluster may have its name by now.
   if (readRecord(stateDir, name)?.token !== token) return;
-  for (const node of numbers.map(nodeName)) {
-    removeRun(stateDir, name, node);
-    removeFolder(clusterFolder(stateDir, name).dataDir(node));
-  }
+  for (const node of numbers.map(nodeName)) removeNodeFiles(stateDir, name, node);
 }

@@ -9,9 +9,9 @@ import { whySaved } from '../nodes/open-nodes.ts';
 import { numbersGiven } from '../plan/facts.ts';
 import { readDefinition, writtenDefinition } from '../plan/written.ts';
 import { changeRecord } from '../state/change.ts';
-import { removeFolder } from '../state/move.ts';
-import { type ClusterRecord, clusterFolder, removeRun } from '../state/state.ts';
+import type { ClusterRecord } from '../state/state.ts';
 import type { GrowthContext } from './add.ts';
+import { removeNodeFiles } from './joining.ts';
 import { expectElastic } from './refused.ts';
 
 /** How a node is removed. */
@@ -61,8 +61,7 @@ export async function removeNode(
   if (isThere(await node.observe())) await node.stop();
   // A holder of nodes keeps in memory what others have on disk.
   if (node.can('data') && node.state !== 'new') await node.wipe();
-  removeRun(stateDir, cluster, name);
-  removeFolder(clusterFolder(stateDir, cluster).dataDir(name));
+  removeNodeFiles(stateDir, cluster, name);
 }
 
 /** Nodes ask boot nodes for peers, and only full nodes store what others upload. */

@@ -8,6 +8,7 @@
  *                          /saving-<pid>.json  processes that save it, see `saving.ts`
  *                          /starting-<pid>.json  the one that starts it again, see `turn.ts`
  *                          /changing-<pid>.json  the one that changes its record, see `change.ts`
+ *                          /joining/<node>.json  the one that adds this node, see `growth/joining.ts`
  *                          /ports-<token>   see `port-keeper.ts`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
  *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts

@@ -124,6 +124,14 @@ export class EmbeddedDriver extends ProcessDriver {
     return observeNode(there, this.#options.clock);
   }
 
+  override async find(node: string): Promise<readonly Handle[]> {
+    const processes = await super.find(node);
+    const holder = this.#holding.known();
+    if (holder === undefined) return processes;
+    const start = await (await this.#holding.hostOf(holder)).startOf(node);
+    return start === null ? processes : [...processes, { ...holder, node, start }];
+  }
+
   override async completeCopy(handle: Handle, dataDir: string): Promise<void> {
     if (!this.#isInMemory(handle)) return;
     const there = await this.#locate(handle);

@@ -48,7 +48,7 @@ export class EmbeddedHost {
   readonly #hosted = new Map<string, HostedNode>();
   readonly #disks = new Map<string, InstanceType<Programs['MemoryDisk']>>();
   readonly #logs = new Map<string, number>();
-  readonly #starting = new Set<string>();
+  readonly #starting = new Map<string, Promise<number>>();
   /** Of nodes, by peer id. */
   readonly #names = new Map<string, string>();
   readonly #links: MemoryLinks;
@@ -95,12 +95,20 @@ export class EmbeddedHost {
     if (this.#starting.has(name) || this.#hosted.get(name)?.isRunning === true) {
       throw new HarnessError('PROCESS_FAILED', `${name} runs already`);
     }
-    this.#starting.add(name);
+    const starting = this.#startOne(part);
+    this.#starting.set(name, starting);
     try {
-      return await this.#startOne(part);
+      return await starting;
     } finally {
       this.#starting.delete(name);
     }
+  }
+
+  /** Which start of the node runs, whoever asked for it; `null`: none. One that has just begun is waited for. */
+  async startOf(name: string): Promise<number | null> {
+    await Promise.allSettled([this.#starting.get(name)]);
+    const node = this.#hosted.get(name);
+    return node?.isRunning === true ? node.start : null;
   }
 
   /** @returns whether it had to be cut off; also false if it was gone */

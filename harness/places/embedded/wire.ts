@@ -15,6 +15,7 @@ const CALL_TIMEOUT_MS = 30_000;
 const METHODS = [
   'prepare',
   'start',
+  'startOf',
   'stop',
   'kill',
   'pause',

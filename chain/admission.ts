@@ -1,5 +1,5 @@
 /**
- * Who may use the chain's two doors, its JSON-RPC endpoint and its control endpoint. `docs/security.md` says what
+ * Who may use the chain's two doors, its JSON-RPC endpoint and its control endpoint. `docs/reference/access.md` says what
  * each check keeps out.
  */
 import { hash, timingSafeEqual } from 'node:crypto';

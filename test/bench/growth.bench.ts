@@ -119,7 +119,7 @@ function exponents(measured: readonly Measured[]): BenchResult[] {
   });
 }
 
-/** As `docs/growth.md` has it, line by line: a run that is ended early has shown what it measured. */
+/** As `docs/reference/growth.md` has it, line by line: a run that is ended early has shown what it measured. */
 function write(rows: readonly (readonly string[])[]): void {
   for (const cells of rows) process.stdout.write(`| ${cells.join(' | ')} |\n`);
 }

@@ -1,6 +1,6 @@
 /**
  * Sizes: SVCNET_BENCH_NODES, such as `5,10,50`, else all of them. A size that fails ends the benchmark. The table also
- * replaces the one in `docs/growth.md`.
+ * replaces the one in `docs/reference/growth.md`.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import type { Simulated } from './simulate-process.ts';
 export const name = 'Growth of a simulated cluster with its nodes';
 
 const PROGRAM = join(import.meta.dirname, 'simulate-process.ts');
-const PAGE = join(import.meta.dirname, '../../docs/growth.md');
+const PAGE = join(import.meta.dirname, '../../docs/reference/growth.md');
 const ALL = '5,10,50,100,200';
 const NODES_MAX = 1000;
 const LIMIT_MS = 3_600_000;
@@ -101,7 +101,7 @@ function rounded(value: number): string {
 function withTable(page: string, table: string): string {
   const [begin, end] = MARKS.map((mark) => page.indexOf(mark));
   if (begin === undefined || end === undefined || begin < 0 || end < begin) {
-    throw new Error(`docs/growth.md: expected the lines ${MARKS.join(' and ')}`);
+    throw new Error(`docs/reference/growth.md: expected the lines ${MARKS.join(' and ')}`);
   }
   return `${page.slice(0, begin)}${MARKS[0]}\n\n${table}\n\n${page.slice(end)}`;
 }

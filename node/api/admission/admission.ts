@@ -1,6 +1,6 @@
 /**
  * Decides who may request what, before any part of a request runs. Three checks, in this order: the host
- * name, the token, and the page on whose behalf a browser asks. `docs/security.md` says what each keeps out.
+ * name, the token, and the page on whose behalf a browser asks. `docs/reference/access.md` says what each keeps out.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Cors } from '../cors.ts';

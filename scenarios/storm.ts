@@ -139,7 +139,7 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
         faults,
         {
           faults: cluster.faults,
-          targets,
+          targets: () => cluster.nodes.map(({ name }) => name),
           progress: () => load.progress,
           onFault: (fault) => load.mark(fault),
         },

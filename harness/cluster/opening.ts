@@ -11,7 +11,7 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { Chain } from '../chain/chain.ts';
 import type { Driver } from '../places/driver.ts';
 import { DRIVER_FACTS, LOCAL_DRIVERS } from '../places/facts.ts';
-import { endAbandoned } from './growth/joining.ts';
+import { endAbandoned } from './growth/abandoned.ts';
 import { takeAgain, unfinishedError } from './lifecycle/again.ts';
 import { removeAtExit } from './lifecycle/at-exit.ts';
 import { claimCluster } from './lifecycle/claim.ts';

@@ -119,12 +119,11 @@ function rage(context: Context, { faults, operations, durationMs }: Schedule): P
     const { uploads } = load;
     const over = new AbortController();
     using limit = cluster.clock.deadline(durationMs, AbortSignal.any([signal, over.signal]));
-    const targets = workingNodes(cluster.nodes).map(({ name }) => name);
     const faultsDone = runSchedule(
       faults,
       {
         faults: cluster.faults,
-        targets,
+        targets: () => cluster.nodes.map(({ name }) => name),
         progress: () => ({
           'uploads acknowledged': uploads.length,
           'chunks acknowledged': context.ledger.acknowledgedChunks(),

@@ -293,7 +293,7 @@ export class Faults {
   async #endOnce(active: ActiveFault): Promise<Fault> {
     const before = await this.#effectOf(active);
     const { handle } = active;
-    if (handle !== undefined)
+    if (handle !== undefined && !this.#haveLeft(active.targets))
       await this.#broken.during(active, () => this.#kind(active.kind).end(this.#context, handle));
     const effect = atLeast(before, await this.#effectOf(active));
     const fault = { ...withoutHandle(active), endAt: this.#context.clock.now(), effect };
@@ -301,6 +301,13 @@ export class Faults {
     this.#active.remove(active);
     this.#broken.note(fault);
     return fault;
+  }
+
+  /** Nothing can be undone to nodes that have been removed meanwhile. */
+  #haveLeft(targets: readonly string[]): boolean {
+    const { nodes } = this.#context;
+    const isThere = (target: string) => target === 'chain' || nodes.some(({ name }) => name === target);
+    return targets.length > 0 && !targets.some(isThere);
   }
 
   /**

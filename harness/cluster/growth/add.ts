@@ -22,8 +22,14 @@ import type { StartContext, StartProgress } from '../start/start-context.ts';
 import { checkPrograms, prepare, startNodes } from '../start/startup.ts';
 import { awaitBatches, stopwatch } from '../start/startup-conditions.ts';
 import { changeRecord } from '../state/change.ts';
-import { type BatchRecord, type ClusterRecord, type NodeRecord, readRecord } from '../state/state.ts';
-import { beginJoining, removeNodeFiles } from './joining.ts';
+import { beginJoining } from '../state/joining.ts';
+import {
+  type BatchRecord,
+  type ClusterRecord,
+  type NodeRecord,
+  readRecord,
+  removeNodeFiles,
+} from '../state/state.ts';
 import { expectElastic, expectSameKind } from './refused.ts';
 
 /** Mined after the purchase of batches, on chains that mine on demand: one that is ten blocks old can be used. */
@@ -73,7 +79,7 @@ export async function addNodes(
   expectSameKind(before, asked);
   await checkPrograms({ driver, definition: { ...asked, nodes: asked.nodes.slice(-1) } });
   const { definition, numbers } = await takeNumbers(context, group);
-  using _joining = beginJoining(context, numbers.map(nodeName));
+  using _joining = beginJoining(context.stateDir, record.name, numbers.map(nodeName));
   const joined = context
     .all()
     .filter((node) => node.running)

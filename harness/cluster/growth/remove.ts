@@ -5,13 +5,12 @@
 import { HarnessError } from '../../base/errors.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
-import { whySaved } from '../nodes/open-nodes.ts';
+import { leftError, whySaved } from '../nodes/open-nodes.ts';
 import { numbersGiven } from '../plan/facts.ts';
 import { readDefinition, writtenDefinition } from '../plan/written.ts';
 import { changeRecord } from '../state/change.ts';
-import type { ClusterRecord } from '../state/state.ts';
+import { type ClusterRecord, removeNodeFiles } from '../state/state.ts';
 import type { GrowthContext } from './add.ts';
-import { removeNodeFiles } from './joining.ts';
 import { expectElastic } from './refused.ts';
 
 /** How a node is removed. */
@@ -67,7 +66,7 @@ export async function removeNode(
 /** Nodes ask boot nodes for peers, and only full nodes store what others upload. */
 function expectOthers({ nodes }: ClusterRecord, { name, mode }: ClusterNode): void {
   if (!nodes.some((node) => node.name === name)) {
-    throw new HarnessError('NODE_NOT_FOUND', `${name} has been removed already`);
+    throw leftError(name);
   }
   if (mode === 'boot') {
     throw refused(`${name} is a boot node, which introduces all others`, 'Stop it with: svcnet stop');

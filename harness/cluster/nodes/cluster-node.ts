@@ -48,7 +48,7 @@ export interface ClusterNodeDeps extends NodeRunDeps {
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
   /** All nodes of the cluster. */
   readonly all: () => readonly ClusterNode[];
-  /** Removes what a launch has left behind after the cluster has gone. */
+  /** Removes what a launch has left behind after the cluster, or the node, has gone. */
   readonly removed: () => void;
   /** Why this process must not start nodes, if so. */
   readonly mayStart: () => HarnessError | undefined;
@@ -306,10 +306,10 @@ export class ClusterNode {
       const part: NodePart = { kind: 'node', name, flavour: this.#flavour, binary, dataDir, log };
       const { handle } = await this.#deps.driver.start(part);
       // A process without a record could never be found again.
-      if (this.#retired || !this.#deps.exists()) {
+      if (this.#retired || !this.#deps.exists() || this.#deps.hasLeft()) {
         await this.#deps.driver.stop(handle, 0);
         this.#deps.removed();
-        throw this.#wrongState('start', `cluster '${this.#deps.cluster}' has been removed meanwhile`);
+        throw this.#wrongState('start', `it has been removed meanwhile, or cluster '${this.#deps.cluster}'`);
       }
       await this.#run.write({ handle, state: 'running' });
       return handle;

@@ -44,6 +44,8 @@ export interface NodeRunDeps {
   readonly cluster: string;
   /** Whether the cluster still exists, rather than another one of the same name. */
   readonly exists: () => boolean;
+  /** Whether the node has been removed from it for good, by any process. */
+  readonly hasLeft: () => boolean;
 }
 
 export class NodeRun {

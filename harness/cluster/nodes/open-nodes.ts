@@ -6,6 +6,7 @@ import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { numberOf } from '../plan/planned-node.ts';
+import { isJoining } from '../state/joining.ts';
 import { savingProcess } from '../state/saving.ts';
 import {
   type BatchRecord,
@@ -16,6 +17,7 @@ import {
   readRecord,
   recordIdentity,
   removeCluster,
+  removeNodeFiles,
 } from '../state/state.ts';
 import { ClusterNode } from './cluster-node.ts';
 
@@ -34,12 +36,12 @@ export function openNodes(
   records: readonly NodeRecord[],
   batches: readonly BatchRecord[],
 ): ClusterNode[] {
-  const exists = existence(context);
+  const membership = membershipOf(context);
   // Networks of others name their nodes as they like.
   const { owned } = DRIVER_FACTS[context.driver.name];
   const all = context.all ?? (() => nodes);
   const nodes: ClusterNode[] = records.map((record, place) =>
-    openNode(context, { record, index: owned ? numberOf(record.name) : place, batches, all, exists }),
+    openNode(context, { record, index: owned ? numberOf(record.name) : place, batches, all, membership }),
   );
   return nodes;
 }
@@ -56,13 +58,13 @@ function openNode(
     index,
     batches,
     all,
-    exists,
+    membership: { exists, hasLeft },
   }: {
     record: NodeRecord;
     index: number;
     batches: readonly BatchRecord[];
     all: () => readonly ClusterNode[];
-    exists: () => boolean;
+    membership: Membership;
   },
 ): ClusterNode {
   const batch = batches.find(({ node }) => node === record.name)?.id;
@@ -75,23 +77,46 @@ function openNode(
     onUploaded: context.onUploaded,
     all,
     exists,
-    removed: () => removeCluster(context.stateDir, context.record),
-    mayStart: () => whyNotStarted(context),
+    hasLeft: () => hasLeft(record.name),
+    removed() {
+      const { stateDir, record: cluster } = context;
+      if (!exists()) removeCluster(stateDir, cluster);
+      else if (hasLeft(record.name)) removeNodeFiles(stateDir, cluster.name, record.name);
+    },
+    mayStart: () => (hasLeft(record.name) ? leftError(record.name) : whyNotStarted(context)),
     mayChange: () => whySaved(context),
   });
 }
 
-/** Whether the record on disk is of this cluster. Read again only when the file is another: every start of a node asks. */
-function existence({ stateDir, record: { name, token } }: OpenContext): () => boolean {
-  let read: { readonly identity: string; readonly isOurs: boolean } | undefined;
-  return () => {
+/** Whether the cluster is there, and who is no part of it any more. */
+interface Membership {
+  readonly exists: () => boolean;
+  readonly hasLeft: (node: string) => boolean;
+}
+
+/** As the record on disk says. Read again only when the file is another: every start of a node asks. */
+function membershipOf({ stateDir, record: { name, token } }: OpenContext): Membership {
+  let read: { readonly identity: string; readonly names: ReadonlySet<string> | undefined } | undefined;
+  /** Undefined: it is not this cluster's. */
+  const names = () => {
     const identity = recordIdentity(stateDir, name);
-    if (identity === undefined) return false;
+    if (identity === undefined) return undefined;
     if (read?.identity !== identity) {
-      read = { identity, isOurs: readRecord(stateDir, name)?.token === token };
+      const record = readRecord(stateDir, name);
+      const isOurs = record?.token === token;
+      read = { identity, names: isOurs ? new Set(record.nodes.map((node) => node.name)) : undefined };
     }
-    return read.isOurs;
+    return read.names;
   };
+  return {
+    exists: () => names() !== undefined,
+    hasLeft: (node) => names()?.has(node) === false && !isJoining(stateDir, name, node),
+  };
+}
+
+/** Says that a node is no part of its cluster any more. */
+export function leftError(node: string): HarnessError {
+  return new HarnessError('NODE_NOT_FOUND', `${node} has been removed`);
 }
 
 /** Why this process must not start nodes now, if so. */

@@ -8,7 +8,7 @@
  *                          /saving-<pid>.json  processes that save it, see `saving.ts`
  *                          /starting-<pid>.json  the one that starts it again, see `turn.ts`
  *                          /changing-<pid>.json  the one that changes its record, see `change.ts`
- *                          /joining/<node>.json  the one that adds this node, see `growth/joining.ts`
+ *                          /joining/<node>.json  the one that adds this node, see `joining.ts`
  *                          /ports-<token>   see `port-keeper.ts`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
  *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts
@@ -360,9 +360,15 @@ export function readRun(stateDir: string, cluster: string, part: string): RunRec
 }
 
 /** Forgets a part that has ended and will not start again. */
-export function removeRun(stateDir: string, cluster: string, part: string): void {
+function removeRun(stateDir: string, cluster: string, part: string): void {
   rmSync(runFile(stateDir, cluster, part), { force: true });
   heldRuns.get(stateDir)?.get(cluster)?.delete(part);
+}
+
+/** What a node that has ended leaves on disk, but for its logs. */
+export function removeNodeFiles(stateDir: string, cluster: string, node: string): void {
+  removeRun(stateDir, cluster, node);
+  removeFolder(clusterFolder(stateDir, cluster).dataDir(node));
 }
 
 /** Every part of the cluster that was ever started, the chain among them. */

@@ -18,10 +18,10 @@ export interface ScheduleDeps {
     heal(id: string): Promise<Fault[]>;
   };
   /**
-   * Names that a fault can affect: two faults of the same name follow each other, in the order in which they
-   * are due.
+   * Names that a fault can affect now: two faults of the same name follow each other, in the order in which they are due,
+   * and one whose node has left meanwhile is dropped.
    */
-  readonly targets: readonly string[];
+  readonly targets: () => readonly string[];
   readonly progress: () => Progress;
   /** Called for each fault that has begun, and again when it has ended. */
   readonly onFault?: (fault: Fault) => void;
@@ -46,10 +46,13 @@ export async function runSchedule(
   const failed = new AbortController();
   const over = AbortSignal.any([signal, failed.signal]);
   const before = new Map<string, Promise<void>>();
+  const seen = new Set(targets());
 
   const play = async ({ forMs, request }: ScheduledFault, earlier: readonly Promise<void>[]) => {
     await Promise.all(earlier);
     if (over.aborted) return;
+    const there = targets();
+    if (namesIn(request, [...seen]).some((name) => !there.includes(name))) return;
     const fault = await faults.begin(request);
     onFault?.(fault);
     if (fault.endAt !== undefined) return;
@@ -61,7 +64,8 @@ export async function runSchedule(
   const played = schedule.map(async (fault) => {
     if (!(await isDue(fault.when, { clock, startedAt, progress, signal: over }))) return;
     // A fault queues once it is due: one that waits for an event holds up no other.
-    const names = affected(fault.request, targets);
+    for (const name of targets()) seen.add(name);
+    const names = affected(fault.request, [...seen]);
     const earlier = names.flatMap((name) => before.get(name) ?? []);
     const work = play(fault, earlier);
     // The work itself reports what went wrong; later faults only wait for it.

@@ -25,8 +25,14 @@ test.each(['process', 'embedded'])(
     const adding = startSvcnet(['add'], { stateDir });
     await until(
       'node-2 has not been launched',
-      async () => ((await found()).length > 0 ? { done: true } : { missing: adding.output.stderr }),
-      { clock: MACHINE_CLOCK, timeoutMs: 30_000 },
+      async () => {
+        // It stands still while it is looked at, so that it cannot come to its end before it is killed.
+        adding.child.kill('SIGSTOP');
+        if ((await found()).length > 0) return { done: true };
+        adding.child.kill('SIGCONT');
+        return { missing: adding.output.stderr };
+      },
+      { clock: MACHINE_CLOCK, timeoutMs: 30_000, longestPauseMs: 20 },
     );
     adding.child.kill('SIGKILL');
     await adding.finished;

@@ -101,7 +101,7 @@ export const CHURN: FaultKind<z.infer<typeof churn>> = {
 
 function nodesNamed(context: FaultContext, names: readonly string[]): readonly ClusterNode[] {
   return names.length === 0
-    ? context.nodes.filter((node) => node.running)
+    ? context.nodes.filter((node) => node.running && !hasLeft(node))
     : names.map((name) => context.node(name));
 }
 
@@ -127,9 +127,7 @@ async function restartAll(
     wiped: wiped.size,
     lost: [...wiped].join(', '),
   });
-  for (const node of nodes) expectReturn(node);
-  for (const node of nodes) {
-    signal.throwIfAborted();
+  const restartOne = async (node: ClusterNode) => {
     // A node that something else has taken away is refused, and not brought back.
     if (await isUp(node)) hold(soFar(node.name));
     await node[end]();
@@ -145,6 +143,15 @@ async function restartAll(
     // Unless this fault was healed meanwhile.
     if ((await node.observe()).state !== 'running') await node.start({ ...START, signal });
     if ((await node.observe()).state === 'running') back++;
+  };
+  for (const node of nodes) expectReturn(node);
+  for (const node of nodes) {
+    signal.throwIfAborted();
+    try {
+      await restartOne(node);
+    } catch (error) {
+      if (!hasLeft(node)) throw error;
+    }
   }
   return soFar('');
 }
@@ -152,6 +159,11 @@ async function restartAll(
 /** Before a node is taken away for a moment. @throws HarnessError when this process could not restart it */
 export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>): void {
   if (startRefusal !== undefined) throw startRefusal;
+}
+
+/** Whether it was removed for good after the fault had begun: nothing brings it back. */
+function hasLeft({ startRefusal }: ClusterNode): boolean {
+  return startRefusal?.code === 'NODE_NOT_FOUND';
 }
 
 /** Whether it can be stopped or killed. */
@@ -165,7 +177,8 @@ export const START = { timeoutMs: 120_000 } as const;
 
 /** Starts it again, unless something else already has. */
 export async function startAgain(context: FaultContext, name: string): Promise<void> {
-  const node = context.node(name);
+  const node = context.nodes.find((one) => one.name === name);
+  if (node === undefined || hasLeft(node)) return;
   const { state } = await node.observe();
   if (state === 'stopped' || state === 'killed') await node.start(START);
 }

@@ -87,7 +87,7 @@ function faultGround(): FaultContext {
     name: 'net',
     clock: MACHINE_CLOCK,
     folder,
-    nodes: [],
+    nodes: Array.from({ length: 5 }, (_, index) => ({ name: `node-${index}`, tell: () => undefined })),
     chain: { tell: () => undefined },
     driver: { name: 'process', can: {} },
     node(name: string) {
@@ -373,6 +373,17 @@ describe('faults of a cluster', () => {
     expect(faults.active.map(({ id }) => id)).toEqual(['f1']);
     await faults.heal('f1');
     expect(done).toEqual(['end node-0']);
+  });
+
+  it('end when their node has been removed, and undo nothing', async () => {
+    const context = faultGround();
+    const faults = new Faults(context, [slow]);
+    done = [];
+    await faults.begin({ kind: 'slow', node: 'node-1' });
+    (context.nodes as unknown[]).splice(1, 1);
+    done = [];
+    expect(await faults.heal()).toMatchObject([{ id: 'f1', targets: ['node-1'] }]);
+    expect([done, faults.active]).toEqual([[], []]);
   });
 
   it('refuse a request and say what is wrong with it', async () => {

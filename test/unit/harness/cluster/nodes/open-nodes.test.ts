@@ -14,6 +14,7 @@ import {
   type NodeRecord,
   removeCluster,
   runRecords,
+  writeRecord,
   writeRun,
 } from '../../../../../harness/cluster/state/state.ts';
 import type { Driver, Observed } from '../../../../../harness/places/driver.ts';
@@ -62,8 +63,11 @@ async function opened(meanwhile: () => unknown = () => undefined): Promise<[Clus
     dialect: 'svc',
     api: 'http://[::1]:1',
     debug: 'http://[::1]:1',
+    dataDir: '/data',
+    log: '/log',
   };
   const context = { clock: MACHINE_CLOCK, stateDir, record, driver, onUploaded: () => undefined };
+  writeRecord(stateDir, { ...record, nodes: [node as NodeRecord] });
   const [open] = openNodes(context, [node as NodeRecord], []);
   writeRun(stateDir, 'net', 'node-0', { handle: {}, state: 'running' });
   return [open as ClusterNode, record];
@@ -80,6 +84,16 @@ test('no node is started while its cluster is being saved', async () => {
     expect(node.startRefusal?.hint).toBe('Try again when it has been saved.');
   }
   expect(node.startRefusal).toBeUndefined();
+});
+
+test('a node that another process has removed for good is not started again', async () => {
+  const [node, record] = await opened();
+  await node.stop();
+  writeRecord(stateDir, { ...record, nodes: [] });
+  await expect(node.start()).rejects.toMatchObject({
+    code: 'NODE_NOT_FOUND',
+    message: 'node-0 has been removed',
+  });
 });
 
 test('what a node has stored is not changed while it is copied', async () => {

@@ -50,7 +50,7 @@ test('faults of one node run one after another, even when their times overlap', 
     fault({ atMs: 5 }, { kind: 'pause', node: 'node-0' }, 5),
     fault({ atMs: 5 }, { kind: 'pause', node: 'node-1' }, 5),
   ];
-  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  const done = runSchedule(schedule, { faults, targets: () => NODES, progress: () => NONE }, never);
   await clock.advance(100);
   await done;
   expect(log.filter((line) => line.endsWith('node-0'))).toEqual([
@@ -68,7 +68,7 @@ test('a restart of all nodes runs beside no other fault', async () => {
     fault({ atMs: 0 }, { kind: 'rolling-restart' }, 30),
     fault({ atMs: 5 }, { kind: 'kill', node: 'node-1' }, 0),
   ];
-  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  const done = runSchedule(schedule, { faults, targets: () => NODES, progress: () => NONE }, never);
   await clock.advance(100);
   await done;
   expect(log.slice(0, 3)).toEqual([
@@ -86,7 +86,7 @@ test('a fault whose time or event has not come does not hold up others of its no
     fault({ atMs: 60_000 }, { kind: 'pause', node: 'node-0' }, 0),
     fault({ atMs: 0 }, { kind: 'kill', node: 'node-0' }, 0),
   ];
-  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, over.signal);
+  const done = runSchedule(schedule, { faults, targets: () => NODES, progress: () => NONE }, over.signal);
   while (log.length < 2) await clock.advance(5);
   over.abort();
   await done;
@@ -102,7 +102,7 @@ test('waits for an event, but not for one that never comes', async () => {
     fault({ after: 9000, of: 'chunks acknowledged' }, { kind: 'kill', node: 'node-1' }, 0),
   ];
   const progress = () => ({ ...NONE, 'chunks acknowledged': chunks });
-  const done = runSchedule(schedule, { faults, targets: NODES, progress }, over.signal);
+  const done = runSchedule(schedule, { faults, targets: () => NODES, progress }, over.signal);
   chunks = 499;
   await clock.advance(60);
   expect(log).toEqual([]);
@@ -122,7 +122,11 @@ test('lasting faults are healed at the end, faults that end by themselves are no
     fault({ atMs: 0 }, { kind: 'reorg', node: 'chain' }, 10),
   ];
   const onFault = ({ endAt }: Fault) => void told.push(endAt);
-  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE, onFault }, over.signal);
+  const done = runSchedule(
+    schedule,
+    { faults, targets: () => NODES, progress: () => NONE, onFault },
+    over.signal,
+  );
   while (log.length < 2) await clock.advance(5);
   over.abort();
   await done;
@@ -137,7 +141,7 @@ test('a fault that cannot be begun ends the schedule, and the others are healed'
     fault({ atMs: 0 }, { kind: 'pause', node: 'node-0' }, 60_000),
     fault({ atMs: 20 }, { kind: 'kill', node: 'node-1' }, 1),
   ];
-  const done = runSchedule(schedule, { faults, targets: NODES, progress: () => NONE }, never);
+  const done = runSchedule(schedule, { faults, targets: () => NODES, progress: () => NONE }, never);
   const failed = expect(done).rejects.toThrow('cannot kill node-1');
   await clock.advance(20);
   await failed;
@@ -150,4 +154,27 @@ test('nodes are found at any depth of a request', () => {
     'node-0',
   ]);
   expect(namesIn({ kind: 'chain-stall', ms: 5 }, NODES)).toEqual([]);
+});
+
+test('a fault whose node has left for good while it waited is dropped, also one of a node that joined meanwhile', async () => {
+  const { log, faults, clock } = recorder();
+  let there = [...NODES];
+  const schedule = [
+    fault({ atMs: 0 }, { kind: 'pause', node: 'node-1' }, 40),
+    fault({ atMs: 5 }, { kind: 'kill', node: 'node-1' }, 5),
+    fault({ atMs: 10 }, { kind: 'partition', groups: [['node-0'], ['node-2']] }, 5),
+    fault({ atMs: 60 }, { kind: 'kill', node: 'node-2' }, 5),
+    fault({ atMs: 60 }, { kind: 'kill', node: 'node-0' }, 5),
+  ];
+  const done = runSchedule(schedule, { faults, targets: () => there, progress: () => NONE }, never);
+  there.push('node-2');
+  await clock.advance(20);
+  there = ['node-0'];
+  await clock.advance(100);
+  await done;
+  expect(log.filter((line) => !line.startsWith('healed'))).toEqual([
+    'pause node-1',
+    'partition undefined',
+    'kill node-0',
+  ]);
 });

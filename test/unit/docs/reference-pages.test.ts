@@ -18,6 +18,7 @@ const BY_HAND = [
   'growth.md',
   'inputs.md',
   'limits.md',
+  'troubleshooting.md',
 ];
 
 test('no page remains of a table that no longer exists', () => {

@@ -8,7 +8,7 @@ const SOURCES = files()
 
 /** The first column of each table whose head is `Message`. */
 function messages(): string[] {
-  const tables = read('docs/troubleshooting.md')
+  const tables = read('docs/reference/troubleshooting.md')
     .split(/\n\n(?=\| Message )/)
     .slice(1);
   return tables.flatMap((table) =>

@@ -133,7 +133,9 @@ class PeerHost implements Host {
       closed: (link) => {
         this.#links.known(link);
         const orphan = this.#sessions.removeLink(link);
-        if (orphan !== undefined) this.#end(orphan, 'connection closed');
+        if (orphan === undefined) return;
+        this.#end(orphan, 'connection closed');
+        for (const other of this.#sessions.links(link.remoteId)) this.#links.unknown(other);
       },
       accepted: (link, protocolId, raw) => {
         const dialect = this.#streams.supports(protocolId) ? undefined : dialectOf(protocolId);
@@ -181,7 +183,7 @@ class PeerHost implements Host {
     const sessions = this.#sessions.all();
     if (sessions.length === 0) return isUnreachable(error);
     const [, kind] = underlay.split('/');
-    const isUsed = sessions.some(({ link }) => link.remoteAddress.startsWith(`/${kind}/`));
+    const isUsed = sessions.some(({ peer }) => peer.remoteAddress.startsWith(`/${kind}/`));
     return isUsed && isNetworkUnreachable(error);
   }
 
@@ -222,7 +224,8 @@ class PeerHost implements Host {
     using deadline = this.#deps.clock.deadline(HANDSHAKE_TIMEOUT_MS, signal);
     const { generation, stream } = await this.#negotiate(link, deadline.signal);
     const seen = { remoteId: link.remoteId, addresses: [underlay] };
-    const { session, isNew } = await this.#guard(link, stream, () =>
+    const guarded = { link, stream, signal: deadline.signal };
+    const { session, isNew } = await this.#guard(guarded, () =>
       this.#handshake.introduce(stream, generation, seen, (introduction) => {
         if (!introduction.fullNode) throw new HostError('PEER_IS_LIGHT', 'target peer is a light node');
         return this.#register(link, introduction, { direction: 'outbound', generation });
@@ -233,13 +236,8 @@ class PeerHost implements Host {
       this.#metrics.created.inc();
       return session.peer;
     }
-    try {
-      await abortable(stream.close(), signal);
-    } finally {
-      // The overlay is bound to another identity: streams on this link would be reset.
-      if (session.remoteId !== link.remoteId)
-        link.close(new StreamError('STREAM_RESET', 'connected already'));
-    }
+    // The overlay is bound to another identity: streams on this link would be reset.
+    if (session.remoteId !== link.remoteId) link.close(new StreamError('STREAM_RESET', 'connected already'));
     return session.peer;
   }
 
@@ -255,7 +253,7 @@ class PeerHost implements Host {
       const { generation } = this.#dialects.find(({ id }) => id === protocolId) as HandshakeDialect;
       return { generation, stream: new FramedStream(raw, { clock, signal }) };
     } catch (cause) {
-      if (this.#sessions.ofRemote(link.remoteId) === undefined) link.close(cause as Error);
+      if (this.#sessions.ofRemote(link.remoteId)?.introduced.has(link) !== true) link.close(cause as Error);
       throw new HostError('HANDSHAKE_FAILED', `handshake: ${(cause as Error).message}`, { cause });
     }
   }
@@ -272,7 +270,7 @@ class PeerHost implements Host {
       addresses: this.#listensAt(remoteId) ?? (await link.listenAddresses(signal)),
     });
     try {
-      const { session, isNew } = await this.#guard(link, stream, () =>
+      const { session, isNew } = await this.#guard({ link, stream, signal }, () =>
         this.#handshake.answer(stream, generation, seen, (introduction) =>
           this.#register(link, introduction, { direction: 'inbound', generation }),
         ),
@@ -281,21 +279,26 @@ class PeerHost implements Host {
         await this.#settle(session, stream, this.#stopped.signal);
         this.#networkStatus = 'Available';
         this.#metrics.handled.inc();
-      } else await stream.close();
+      }
     } catch (error) {
       log.debug({ err: error, remote: link.remoteId }, 'inbound handshake failed');
     }
   }
 
-  /** Runs one side of the handshake. A failure resets the stream, and ends the link unless a settled peer uses it. */
+  /**
+   * Runs one side of the handshake. A failure resets the stream and ends the link, unless a peer introduced itself on it
+   * before: one that is connected stays so, whatever happens on a further link. The stream of a new peer is left open.
+   */
   async #guard(
-    link: Link,
-    stream: FramedStream,
+    { link, stream, signal }: { link: Link; stream: FramedStream; signal: AbortSignal },
     exchange: () => Promise<Registration>,
   ): Promise<Registration> {
     const before = this.#sessions.ofRemote(link.remoteId);
+    const isKnown = before?.introduced.has(link) ?? false;
     try {
-      return await exchange();
+      const registration = await exchange();
+      if (!registration.isNew) await abortable(stream.close(), signal);
+      return registration;
     } catch (cause) {
       stream.reset(cause as Error);
       this.#refusals.tell(
@@ -303,9 +306,10 @@ class PeerHost implements Host {
         { code: codeOf(cause), detail: (cause as Error).message },
       );
       const session = this.#sessions.ofRemote(link.remoteId);
-      if (session === undefined) link.close(cause as Error);
+      const isItsOnly = session?.introduced.has(link) === true && session.introduced.size === 1;
       // Registered during this exchange, which then failed.
-      else if (session !== before && session.link === link) this.#close(session, 'handshake failed');
+      if (session !== before && isItsOnly) this.#close(session, 'handshake failed');
+      else if (!isKnown) link.close(cause as Error);
       if (cause instanceof HostError) throw cause;
       throw new HostError('HANDSHAKE_FAILED', `handshake: ${(cause as Error).message}`, { cause });
     }

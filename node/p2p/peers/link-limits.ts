@@ -37,15 +37,18 @@ export class LinkLimits {
     this.#sessions.addLink(link);
     const session = this.#sessions.ofRemote(link.remoteId);
     if (session !== undefined) this.#limitLinks(session, link);
-    else {
-      const leave = () => link.close(new StreamError('STREAM_RESET', 'no introduction'));
-      this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
-      // Links that we dialled are bounded by the dials.
-      const leaves = link.direction === 'inbound' ? this.#strangers.add(link, link.remoteAddress) : undefined;
-      if (leaves !== undefined) this.#turnAway(leaves);
-    }
+    else this.unknown(link);
     const oldest = this.#sessions.linkCount > LINKS_MAX ? this.#strangers.oldest() : undefined;
     if (oldest !== undefined) this.#turnAway(oldest);
+  }
+
+  /** The other end is nobody's: it has not introduced itself, or the peer that it belonged to is gone. */
+  unknown(link: Link): void {
+    const leave = () => link.close(new StreamError('STREAM_RESET', 'no introduction'));
+    this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
+    // Links that we dialled are bounded by the dials.
+    const leaves = link.direction === 'inbound' ? this.#strangers.add(link, link.remoteAddress) : undefined;
+    if (leaves !== undefined) this.#turnAway(leaves);
   }
 
   #turnAway(stranger: Link): void {

@@ -7,8 +7,8 @@ import type { Link } from '../transport.ts';
 export interface Session {
   readonly peer: Peer;
   readonly record: AddressRecord;
-  /** On which it introduced itself. */
-  readonly link: Link;
+  /** On which it introduced itself, those that have ended left out; the session ends with the last of them. */
+  readonly introduced: Set<Link>;
   readonly remoteId: string;
   /** Aborts `peer.closed`. */
   readonly controller: AbortController;
@@ -29,15 +29,25 @@ export function newSession(
   // Every stream of the peer adds a listener.
   setMaxListeners(0, controller.signal);
   const { overlay } = record;
-  const introduced = { overlay, ethereum, fullNode, underlays, welcomeMessage };
+  const told = { overlay, ethereum, fullNode, underlays, welcomeMessage };
   const { remoteAddress } = link;
-  const peer = { ...known, ...introduced, remoteAddress, closed: controller.signal };
-  return { peer, record, link, remoteId: link.remoteId, controller, serving: new Map(), settled: false };
+  const peer = { ...known, ...told, remoteAddress, closed: controller.signal };
+  const introduced = new Set([link]);
+  return {
+    peer,
+    record,
+    introduced,
+    remoteId: link.remoteId,
+    controller,
+    serving: new Map(),
+    settled: false,
+  };
 }
 
 /**
  * Who is who: overlay ↔ libp2p identity, and the links to each identity. An overlay stays bound to the identity that
- * introduced itself first; further links of that identity belong to the same session.
+ * introduced itself first; further links of that identity belong to the same session. The other side may count only those
+ * on which there was a handshake, so no others keep it a peer.
  */
 export class Sessions {
   readonly #byOverlay = new Map<string, Session>();
@@ -57,14 +67,14 @@ export class Sessions {
     else links.add(link);
   }
 
-  /** @returns the session that has lost its last link */
+  /** @returns the session that has lost the last link on which its peer introduced itself */
   removeLink(link: Link): Session | undefined {
     const links = this.#links.get(link.remoteId);
     if (links === undefined || !links.delete(link)) return undefined;
     this.#linkCount--;
-    if (links.size > 0) return undefined;
-    this.#links.delete(link.remoteId);
-    return this.#byRemoteId.get(link.remoteId);
+    if (links.size === 0) this.#links.delete(link.remoteId);
+    const session = this.#byRemoteId.get(link.remoteId);
+    return session?.introduced.delete(link) === true && session.introduced.size === 0 ? session : undefined;
   }
 
   /** An open link to this identity, oldest first. */
@@ -72,12 +82,9 @@ export class Sessions {
     return this.#links.get(remoteId)?.values().next().value;
   }
 
-  /**
-   * The link for our streams: the one that the peer introduced itself on, while it is open. The other side may know us
-   * by that one only, if both dialled at the same time and the other introduction is still under way.
-   */
-  linkOf({ link, remoteId }: Session): Link | undefined {
-    return this.#links.get(remoteId)?.has(link) === true ? link : this.link(remoteId);
+  /** The link for our streams: the oldest one on which the other side certainly knows us. */
+  linkOf({ introduced }: Session): Link | undefined {
+    return introduced.values().next().value;
   }
 
   links(remoteId: string): Link[] {
@@ -88,7 +95,10 @@ export class Sessions {
   register(session: Session): Session | undefined {
     const { peer, remoteId } = session;
     const known = this.#byOverlay.get(peer.overlayHex) ?? this.#byRemoteId.get(remoteId);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (known.remoteId === remoteId) for (const link of session.introduced) known.introduced.add(link);
+      return known;
+    }
     this.#byOverlay.set(peer.overlayHex, session);
     this.#byRemoteId.set(remoteId, session);
     return undefined;

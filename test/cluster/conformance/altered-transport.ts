@@ -3,7 +3,7 @@
 import { framed, join } from '../../../harness/conformance/wire/hostile-bytes.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
 import { FrameReader } from '../../../node/p2p/stream/framing.ts';
-import type { LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
+import type { Link, LinkEvents, RawStream, Transport } from '../../../node/p2p/transport.ts';
 
 /** @param n number of the message on its stream, from 0; headers count @returns the body that travels instead */
 type Change = (body: Uint8Array, n: number) => Uint8Array;
@@ -16,12 +16,21 @@ export interface Alteration {
   readonly sent?: Change;
 }
 
-/** Changes streams that the node is asked for, and agrees to whatever `agrees` says. */
+/** How else the transport may differ. */
+export interface Habits {
+  /** Protocol ids that it agrees to beside those of the node. */
+  readonly agrees?: (protocolId: string) => boolean;
+  /** Ends all connections of a peer with any of them. */
+  readonly oneForAll?: boolean;
+}
+
+/** Changes streams that the node is asked for. */
 export function altered(
   transport: Transport,
   alterations: readonly Alteration[],
-  agrees: (protocolId: string) => boolean = () => false,
+  { agrees = () => false, oneForAll = false }: Habits = {},
 ): Transport {
+  const links = new Set<Link>();
   return {
     localId: transport.localId,
     addresses: () => transport.addresses(),
@@ -34,7 +43,14 @@ export function altered(
         opened: (link) => {
           const open = link.open.bind(link);
           link.open = (id) => changed(open(id), id, alterations);
+          links.add(link);
           events.opened(link);
+        },
+        closed: (link) => {
+          links.delete(link);
+          events.closed(link);
+          for (const other of oneForAll ? links : [])
+            if (other.remoteId === link.remoteId) other.close(new StreamError('STREAM_RESET', 'all or none'));
         },
         supports: (id) => agrees(id) || events.supports(id),
         accepted: (link, id, raw) => events.accepted(link, id, changed(raw, id, alterations)),

@@ -44,7 +44,7 @@ import { decodeCheque } from '../../../node/swap/cheque.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../../unit/p2p/memory-nodes.ts';
 import { protocolSet } from '../../unit/protocols/protocol-set.ts';
 import { SNAPSHOT } from '../../unit/protocols/target-node.ts';
-import { type Alteration, altered } from './altered-transport.ts';
+import { type Alteration, altered, type Habits } from './altered-transport.ts';
 
 /** What an accounting unit costs at the node. */
 const EXCHANGE = 10_000n;
@@ -57,10 +57,8 @@ const BATCH = {
   immutable: false,
 };
 
-export interface Wrong {
+export interface Wrong extends Habits {
   readonly alterations?: readonly Alteration[];
-  /** Protocol ids that it agrees to beside its own. */
-  readonly agrees?: (id: string) => boolean;
   /** It accepts any stamp. */
   readonly anyStamp?: boolean;
   /** It accepts anything called a cheque. */
@@ -112,7 +110,7 @@ export async function startPeer(
   const host = createPeerHost(
     { networkId: NETWORK_ID, nonce: ZERO_NONCE, fullNode: true, allowPrivateCidrs: true, welcomeMessage: '' },
     {
-      transport: altered(transport, wrong.alterations ?? [], wrong.agrees),
+      transport: altered(transport, wrong.alterations ?? [], wrong),
       signer,
       addressBook,
       state: memoryRecords(),
@@ -280,6 +278,14 @@ export const WRONG_PEERS: readonly {
     red: ['15 another network', '14 another network'],
   },
   {
+    name: 'ends all connections of a peer with one of them',
+    wrong: { oneForAll: true },
+    red: ['15', '14'].flatMap((version) => [
+      `${version} second connection`,
+      `${version} failed second handshake`,
+    ]),
+  },
+  {
     name: 'identifies itself with the key of another node',
     wrong: { otherKey: true },
     red: ['identify'],
@@ -339,7 +345,7 @@ export const WRONG_PEERS: readonly {
         says(CURSORS.id, Cursors, ({ epoch }) => ({ epoch: epoch - BigInt(Date.now() % 100_000) - count() })),
       ],
     },
-    red: ['cursors epoch'],
+    red: ['cursors epoch', 'light peer'],
   },
   {
     name: 'offers batches that are none',

@@ -8,6 +8,7 @@ import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
 import { mintRecord } from '../../../node/p2p/address/record.ts';
 import { encodeUnderlays } from '../../../node/p2p/address/underlay.ts';
 import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
+import { HANDSHAKE_TIMEOUT_MS } from '../../../node/p2p/handshake/handshake.ts';
 import { Ack, Syn, SynAck } from '../../../node/p2p/handshake/wire.ts';
 import type { Peer } from '../../../node/p2p/host.ts';
 import { ManualClock } from '../protocols/manual-clock.ts';
@@ -114,17 +115,46 @@ test.each([
   expect(lines).toEqual([expect.objectContaining({ ...refused, detail: expect.stringMatching(detail) })]);
 });
 
-test('a second introduction that fails does not cost the peer its connection', async () => {
+test.each([
+  ['nonsense', () => Uint8Array.of(1, 0xff)],
+  [
+    'another network',
+    (clock: ManualClock) => encodeFrame(Ack, { ...ackOf(clock), networkId: NETWORK_ID + 1n }),
+  ],
+])(
+  'a failed introduction (%s) of a connected peer ends a further connection of it, never the first',
+  async (_what, spoiled) => {
+    const { clock, node, connected, isServed } = await started();
+    const [first, second] = [node.link(), node.link()];
+    await introduce(node, first, { clock });
+    for (const link of [second, first]) {
+      const stream = scriptedStream();
+      node.accept(link, NEWER, stream.raw);
+      stream.inbox.push(encodeFrame(Syn, observed));
+      stream.inbox.push(spoiled(clock));
+      await clock.settle();
+      expect(stream.over()).toBe(true);
+    }
+    expect(second.ended()).toBeDefined();
+    expect(first.ended()).toBeUndefined();
+    expect(connected).toEqual(['15.0.0']);
+    expect(node.host.peers()).toHaveLength(1);
+    expect(await isServed(first)).toBe(true);
+  },
+);
+
+test('a second introduction whose stream the peer leaves open ends the connection that it came on', async () => {
   const { clock, node, isServed } = await started();
-  const link = node.link();
-  await introduce(node, link, { clock });
+  const [first, second] = [node.link(), node.link()];
+  await introduce(node, first, { clock });
   const stream = scriptedStream();
-  node.accept(link, NEWER, stream.raw);
-  stream.inbox.push(Uint8Array.of(1, 0xff));
-  await clock.settle();
-  expect(stream.over()).toBe(true);
-  expect(node.host.peers()).toHaveLength(1);
-  expect(await isServed(link)).toBe(true);
+  node.accept(second, NEWER, stream.raw);
+  stream.inbox.push(encodeFrame(Syn, observed));
+  stream.inbox.push(encodeFrame(Ack, ackOf(clock)));
+  await clock.advance(HANDSHAKE_TIMEOUT_MS);
+  expect(second.ended()).toBeDefined();
+  expect(first.ended()).toBeUndefined();
+  expect(await isServed(first)).toBe(true);
 });
 
 test.each([
@@ -174,7 +204,24 @@ test('a second connection of a peer belongs to it, and either may end', async ()
   expect(node.host.peers()).toEqual([]);
 });
 
-test('streams to a peer use the connection on which it introduced itself, while that lasts', async () => {
+test('a peer is gone with the last connection on which it introduced itself; another may make it one again', async () => {
+  const { clock, node, connected, isServed } = await started();
+  const [bare, first] = [node.link(), node.link()];
+  await introduce(node, first, { clock });
+  expect(await isServed(bare)).toBe(true);
+  first.close(new Error('gone'));
+  expect(node.host.peers()).toEqual([]);
+  expect(await isServed(bare)).toBe(false);
+  await introduce(node, bare, { clock });
+  expect(connected).toEqual(['15.0.0', '15.0.0']);
+  const left = node.link();
+  bare.close(new Error('gone'));
+  // As any connection that introduces nobody.
+  await clock.advance(120_000);
+  expect(left.ended()?.message).toBe('no introduction');
+});
+
+test('streams to a peer use a connection on which it introduced itself', async () => {
   const { clock, node } = await started();
   const opened: string[] = [];
   const link = (name: string) =>
@@ -185,12 +232,13 @@ test('streams to a peer use the connection on which it introduced itself, while 
       },
     });
   // Dialled at the same time; the other side knows us by the second one, so far.
-  link('first');
+  const first = link('first');
   const second = link('second');
   await introduce(node, second, { clock });
   const [peer] = node.host.peers();
   const open = () => expect(node.host.open(peer as Peer, ECHO, {})).rejects.toThrow('no headers');
   const streams = [open()];
+  await introduce(node, first, { clock });
   second.close(new Error('gone'));
   streams.push(open());
   await clock.advance(10_000);

@@ -16,6 +16,7 @@ import { Mismatch, must, NotApplicable } from '../../row.ts';
 import { ANSWER_MS } from '../conversation.ts';
 import { type Counterpart, handshakeId } from '../counterpart.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
+import { mustServe } from './peers.ts';
 
 /** Clocks of two machines may differ by this much. */
 const CLOCKS_DIFFER_SECONDS = 60n;
@@ -182,6 +183,34 @@ function rowsOf(generation: Generation): readonly WireEntry[] {
       }),
     },
     {
+      id: `${version} second connection`,
+      about: 'serves a peer on a second connection too, whose end leaves the first one alone',
+      check: only(async (desk) => {
+        const first = await desk.fresh({ generation });
+        const second = await desk.stranger(first.self);
+        await second.introduce(generation);
+        await mustServe(second);
+        must(!first.isClosed, 'the node closed the first connection for the second');
+        await second.leave();
+        await mustStay(first);
+      }),
+    },
+    {
+      id: `${version} failed second handshake`,
+      about: 'ends the second connection of a peer when the handshake on it fails, and the first one goes on',
+      check: only(async (desk) => {
+        const first = await desk.fresh({ generation });
+        const second = await desk.stranger(first.self);
+        const { conversation } = await second.greet(generation);
+        const honest = second.ack(generation);
+        const { signature } = addressOf(honest);
+        conversation.send(Ack, withAddress(honest, { signature: flipped(signature, 5) }), 'Ack');
+        conversation.end();
+        await second.mustEnd('a failed handshake: ');
+        await mustStay(first);
+      }),
+    },
+    {
       id: `${version} wrong Syn`,
       about: 'refuses a Syn whose addresses are none',
       check: only(async (desk) => {
@@ -209,6 +238,12 @@ function rowsOf(generation: Generation): readonly WireEntry[] {
       }),
     ),
   ];
+}
+
+/** What its other connections lead to would have come by then. */
+async function mustStay(peer: Counterpart): Promise<void> {
+  must(!(await peer.endsWithin(200)), 'the node closed the first connection');
+  await mustServe(peer);
 }
 
 async function greeted(desk: Desk, generation: Generation): Promise<AddressRecord> {

@@ -5,7 +5,7 @@ import { IDENTIFY_ID, PING_ID } from '../../../../node/p2p/libp2p/identify.ts';
 import { proposalOf } from '../../../../node/p2p/libp2p/multistream.ts';
 import { NOISE_ID } from '../../../../node/p2p/noise/noise-stream.ts';
 import { HIVE } from '../../../../node/protocols/hive/wire.ts';
-import { PINGPONG, Ping, Pong } from '../../../../node/protocols/pingpong/wire.ts';
+import { PINGPONG } from '../../../../node/protocols/pingpong/wire.ts';
 import { PRICING } from '../../../../node/protocols/pricing/wire.ts';
 import { PSEUDOSETTLE } from '../../../../node/protocols/pseudosettle/wire.ts';
 import { CURSORS, PULLSYNC } from '../../../../node/protocols/pullsync/wire.ts';
@@ -19,6 +19,7 @@ import { handshakeId } from '../counterpart.ts';
 import { BREAKING_FRAMES, IDLE_FRAMES, NO_MESSAGES, openedAndReset } from '../hostile-bytes.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
+import { mustServe } from './peers.ts';
 
 /** Enough for a serious peer, and no load for the machine. */
 const PINGS = 10_000;
@@ -186,11 +187,7 @@ async function wrongHandshakes(desk: Desk, generation: Generation): Promise<void
 
 /** An honest peer, whether already connected or new, is answered. */
 async function stillServing(desk: Desk): Promise<void> {
-  const conversation = await (await desk.friend()).converse(PINGPONG.id);
-  conversation.send(Ping, { greeting: 'still there' }, 'Ping');
-  const { response } = await conversation.receive(Pong, 'Pong');
-  must(response.includes('still there'), `an honest peer was answered ${response}`);
-  conversation.end();
+  await mustServe(await desk.friend());
 }
 
 async function expectPong(

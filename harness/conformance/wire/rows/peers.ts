@@ -85,6 +85,15 @@ export const PINGPONG_ROWS = table({ group: 'pingpong', level: 'read' }, [
   },
 ]);
 
+/** @throws Mismatch unless the node answers a greeting of this peer */
+export async function mustServe(peer: Counterpart): Promise<void> {
+  const conversation = await peer.converse(PINGPONG.id);
+  conversation.send(Ping, { greeting: 'still there' }, 'Ping');
+  const { response } = await conversation.receive(Pong, 'Pong');
+  must(response.includes('still there'), `the peer was answered ${response}`);
+  conversation.end();
+}
+
 export const STATUS_ROWS = table({ group: 'status', level: 'read' }, [
   {
     id: 'status',

@@ -64,10 +64,27 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
     },
   },
   {
+    id: 'light peer',
+    level: 'write',
+    about: 'serves a light peer as a full one: the same reserve, and the same first chunk of a bin',
+    async check(desk) {
+      const [light, full] = [await desk.fresh(), await desk.fresh({ fullNode: true })];
+      const epochs = [(await cursorsOf(light)).epoch, (await cursorsOf(full)).epoch];
+      must(epochs[0] === epochs[1], `Epoch: ${epochs[0]} for a light peer, ${epochs[1]} for a full one`);
+      const { bin, conversation, offer } = await firstPage(light);
+      const ofFull = await pageOf(full, bin);
+      for (const page of [conversation, ofFull.conversation]) page.reset();
+      const [first, other] = [offer, ofFull.offer].map(({ chunks: [chunk] }) =>
+        toHex(chunk?.address ?? new Uint8Array(0)),
+      );
+      must(first === other, `Offer: ${first || 'nothing'} for a light peer, ${other} for a full one`);
+    },
+  },
+  {
     id: 'offer',
     about: `offers what it has in a bin: at most ${OFFERED_MAX} chunks, each of that bin`,
     async check(desk) {
-      const { bin, conversation, offer } = await firstPage(desk);
+      const { bin, conversation, offer } = await firstPage(await desk.friend());
       conversation.reset();
       must(offer.chunks.length > 0, 'an empty Offer, but the cursor is above 0');
       must(offer.chunks.length <= OFFERED_MAX, `${offer.chunks.length} chunks in one Offer`);
@@ -98,7 +115,7 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
     id: 'want nothing',
     about: 'ends the stream when nothing of an offer is wanted',
     async check(desk) {
-      const { conversation, offer } = await firstPage(desk);
+      const { conversation, offer } = await firstPage(await desk.friend());
       conversation.send(Want, { bitVector: new Uint8Array(vectorSize(offer)) }, 'Want');
       conversation.end();
       await conversation.expectEnd();
@@ -108,7 +125,7 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
     id: 'want too short',
     about: 'refuses a bit vector that is shorter than the offer',
     async check(desk) {
-      const { conversation, offer } = await firstPage(desk);
+      const { conversation, offer } = await firstPage(await desk.friend());
       if (offer.chunks.length === 0) throw new NotApplicable("needs what the row 'offer' looks at");
       conversation.send(Want, { bitVector: new Uint8Array(0) }, 'Want');
       await conversation.expectRefusal('a vector of no bytes');
@@ -150,7 +167,7 @@ export function held(desk: Desk): Promise<StoredChunk> {
 }
 
 async function deliveries(desk: Desk): Promise<StoredChunk[]> {
-  const { bin, conversation, offer } = await firstPage(desk);
+  const { bin, conversation, offer } = await firstPage(await desk.friend());
   const offered = offer.chunks.slice(0, WANTED);
   const bitVector = new Uint8Array(vectorSize(offer));
   for (const index of offered.keys())
@@ -194,12 +211,15 @@ function cursorsOf(peer: Counterpart): Promise<MessageOf<typeof Ack>> {
 }
 
 /** @throws NotApplicable when its reserve is empty */
-async function firstPage(desk: Desk): Promise<Page> {
-  const friend = await desk.friend();
-  const { cursors } = await cursorsOf(friend);
+async function firstPage(peer: Counterpart): Promise<Page> {
+  const { cursors } = await cursorsOf(peer);
   const bin = cursors.findIndex((cursor) => cursor > 0n);
   if (bin < 0) throw new NotApplicable('needs a chunk in the reserve of the node, and it is empty');
-  const conversation = await friend.converse(PULLSYNC.id);
+  return pageOf(peer, bin);
+}
+
+async function pageOf(peer: Counterpart, bin: number): Promise<Page> {
+  const conversation = await peer.converse(PULLSYNC.id);
   conversation.send(Get, { bin, start: 1n }, 'Get');
   return { bin, conversation, offer: await conversation.receive(Offer, 'Offer', ANSWER_MS) };
 }

@@ -18,7 +18,10 @@ const BY_HAND = [
   'growth.md',
   'inputs.md',
   'limits.md',
+  'load.md',
+  'traces.md',
   'troubleshooting.md',
+  'wire-conformance.md',
 ];
 
 test('no page remains of a table that no longer exists', () => {

@@ -65,6 +65,7 @@ export type { Faults, NodeNames } from './cluster/faults/faults.ts';
 export type { LinkInput } from './cluster/faults/links/link.ts';
 export type { AddOptions } from './cluster/growth/add.ts';
 export type { RemoveOptions } from './cluster/growth/remove.ts';
+export type { UpgradeInput, UpgradeOptions } from './cluster/growth/upgrade.ts';
 export type { ClusterNode } from './cluster/nodes/cluster-node.ts';
 export type { Incident, Membership } from './cluster/nodes/membership.ts';
 export type { Mesh } from './cluster/nodes/mesh.ts';

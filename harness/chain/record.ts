@@ -72,6 +72,6 @@ export interface ChainSetup {
     readonly issuer: string;
     readonly deposit: string;
     /** Among those of all nodes that the cluster has ever had; absent: its place in the list. */
-    readonly place?: number;
+    readonly place?: number | undefined;
   }[];
 }

@@ -28,13 +28,15 @@ import { Faults } from './faults/faults.ts';
 import { accountsBeside } from './growth/accounts.ts';
 import { type AddOptions, addNodes, type GrowthContext } from './growth/add.ts';
 import { type RemoveOptions, removeNode } from './growth/remove.ts';
+import { type UpgradeInput, type UpgradeOptions, upgradeNode } from './growth/upgrade.ts';
 import { tearDown } from './lifecycle/teardown.ts';
 import { awaitBlock } from './nodes/block-readers.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
 import { awaitSynced, awaitUsable } from './nodes/conditions.ts';
 import { Membership } from './nodes/membership.ts';
 import { type Mesh, probeMesh, probeNetwork, unlistedPeers } from './nodes/mesh.ts';
-import { acceptAll, openNodes } from './nodes/open-nodes.ts';
+import { acceptAll } from './nodes/open-nodes.ts';
+import { RecordedNodes } from './nodes/recorded-nodes.ts';
 import {
   type AgainOptions,
   type ClusterOptions,
@@ -53,9 +55,7 @@ import {
   type ClusterRecord,
   clusterFolder,
   type PreparedRecord,
-  readRecord,
   readRun,
-  recordIdentity,
   type Timings,
 } from './state/state.ts';
 import { defaultStateDir } from './state/state-folder.ts';
@@ -113,9 +113,7 @@ export class Cluster implements AsyncDisposable {
   /** Breaks it on purpose, and mends it. */
   readonly faults: Faults;
   readonly #parts: ClusterParts;
-  #record: ClusterParts['record'];
-  /** Of the file that the record was read from. */
-  #recordIdentity: string | undefined;
+  readonly #members: RecordedNodes<ClusterParts['record']>;
   #stopped: Promise<void> | undefined;
 
   private constructor(parts: ClusterParts) {
@@ -129,7 +127,6 @@ export class Cluster implements AsyncDisposable {
     this.chain = parts.chain;
     this.nodes = parts.nodes;
     this.#parts = parts;
-    this.#record = parts.record;
     const lag = this.profile === 'fast' ? 0 : UNREAD_BLOCKS;
     const { clock } = parts;
     this.chain.readBy((height, isCutOff) => awaitBlock(this.nodes, { height, lag, isCutOff, clock }));
@@ -150,8 +147,14 @@ export class Cluster implements AsyncDisposable {
       linkProxy: proxy,
       node: (name) => this.node(name),
     });
+    this.#members = new RecordedNodes(parts.record, {
+      nodes: parts.nodes,
+      stateDir: parts.stateDir,
+      context: () => this.#growing,
+      onNew: (nodes) => this.faults.watch(nodes),
+    });
     // Nothing but this process changes a simulation, and its members are observed far more often.
-    const refresh = DRIVER_FACTS[this.driver].simulated ? {} : { refresh: () => this.#look() };
+    const refresh = DRIVER_FACTS[this.driver].simulated ? {} : { refresh: () => this.#members.look() };
     this.membership = new Membership(this.nodes, { driver: parts.driver, clock, ...watched, ...refresh });
   }
 
@@ -199,7 +202,7 @@ export class Cluster implements AsyncDisposable {
 
   /** Batches of its nodes, without those that they have bought since it was opened. */
   get batches(): readonly BatchRecord[] {
-    return this.#record.batches;
+    return this.#members.record.batches;
   }
 
   /** @param which number or name @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
@@ -292,8 +295,8 @@ export class Cluster implements AsyncDisposable {
 
   /** Accounts of nodes that are joining, or have left for good, 40 hex digits each. @internal */
   otherAccounts(): readonly string[] {
-    this.#refresh();
-    return accountsBeside(this.#record);
+    this.#members.refresh();
+    return accountsBeside(this.#members.record);
   }
 
   /**
@@ -305,12 +308,12 @@ export class Cluster implements AsyncDisposable {
    * then nothing of the new nodes is left
    */
   async add(group: GroupInput = {}, options: AddOptions = {}): Promise<readonly ClusterNode[]> {
-    await this.#look();
+    await this.#members.look();
     let added: readonly ClusterNode[] = [];
     const others: ClusterNode[] = [];
     await addNodes(this.#growing, group, options, ({ nodes, record }) => {
       added = nodes;
-      others.push(...this.#take(record, nodes));
+      others.push(...this.#members.take(record, nodes));
     });
     await acceptAll(others);
     return added;
@@ -322,7 +325,7 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; with `forGood` also `GROWTH_REFUSED`
    */
   async remove(which: number | string, { forGood = false }: RemoveOptions = {}): Promise<void> {
-    await this.#look();
+    await this.#members.look();
     const node = this.node(which);
     if (!forGood) {
       await node.stop();
@@ -330,9 +333,30 @@ export class Cluster implements AsyncDisposable {
     }
     const faults = this.faults.active;
     const others: ClusterNode[] = [];
-    await removeNode({ ...this.#growing, faults }, node, (record) => others.push(...this.#take(record)));
+    await removeNode({ ...this.#growing, faults }, node, (record) =>
+      others.push(...this.#members.take(record)),
+    );
     await acceptAll(others);
     await node.client.close();
+  }
+
+  /**
+   * Gives a node another program, or another mode, and starts it: the same keys, ports and data. What is left out stays.
+   * Back again is another upgrade.
+   * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `GROWTH_REFUSED`, `DEFINITION_INVALID`, `BINARY_INVALID` before
+   * anything changes; what `node.start` throws, and then it is what was asked for, and does not run
+   */
+  async upgrade(which: number | string, to: UpgradeInput, options: UpgradeOptions = {}): Promise<void> {
+    await this.#members.look();
+    const others: ClusterNode[] = [];
+    const onChanged = (record: ClusterRecord) => void others.push(...this.#members.take(record));
+    await upgradeNode(this.#growing, this.node(which), {
+      to,
+      faults: this.faults.active,
+      options,
+      onChanged,
+    });
+    await acceptAll(others);
   }
 
   /**
@@ -347,7 +371,7 @@ export class Cluster implements AsyncDisposable {
       {
         clock: this.clock,
         stateDir: this.#parts.stateDir,
-        record: this.#record,
+        record: this.#members.record,
         nodes: this.nodes,
         chain: this.chain,
         driver: this.#parts.driver,
@@ -443,7 +467,7 @@ export class Cluster implements AsyncDisposable {
   async #stop(): Promise<void> {
     this.membership.close();
     for (const node of this.nodes) node.retire();
-    await tearDown(this.#parts.stateDir, this.#record, this.#parts.driver);
+    await tearDown(this.#parts.stateDir, this.#members.record, this.#parts.driver);
     // Nodes that svcnet did not start keep running.
     if (this.#isOwned) for (const node of this.nodes) node.tornDown();
     await this.detach();
@@ -456,42 +480,11 @@ export class Cluster implements AsyncDisposable {
       clock: this.clock,
       stateDir,
       driver,
-      record: this.#record,
+      record: this.#members.record,
       chain: this.chain,
       all: () => this.nodes,
       onUploaded: (node, uploaded) => uploads.remember(node, uploaded),
     };
-  }
-
-  /** Reads the record again if it has changed: another process may have added or removed nodes. */
-  async #look(): Promise<void> {
-    await acceptAll(this.#refresh());
-  }
-
-  #refresh(): readonly ClusterNode[] {
-    const { stateDir } = this.#parts;
-    const identity = recordIdentity(stateDir, this.name);
-    if (identity === undefined || identity === this.#recordIdentity) return [];
-    const record = readRecord(stateDir, this.name);
-    this.#recordIdentity = identity;
-    if (record?.token !== this.#record.token || record.phase !== 'running') return [];
-    return this.#take(record);
-  }
-
-  /** @param joined nodes that this process has added @returns those that another one has */
-  #take(record: ClusterRecord, joined: readonly ClusterNode[] = []): readonly ClusterNode[] {
-    const { nodes } = this.#parts;
-    this.#record = { ...record, timings: this.timings };
-    const there = new Set(record.nodes.map(({ name }) => name));
-    const left = nodes.filter(({ name }) => !there.has(name));
-    const known = new Set([...nodes, ...joined].map(({ name }) => name));
-    const unknown = record.nodes.filter(({ name }) => !known.has(name));
-    const others = openNodes(this.#growing, unknown, record.batches);
-    const kept = nodes.filter((node) => !left.includes(node));
-    const all = [...kept, ...joined, ...others].toSorted((a, b) => a.index - b.index);
-    nodes.splice(0, Infinity, ...all);
-    this.faults.watch([...joined, ...others]);
-    return others;
   }
 
   #limits(limits: WaitLimits, timeoutMs: number): WaitOptions {

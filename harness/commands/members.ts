@@ -1,4 +1,4 @@
-/** `svcnet add`, `svcnet remove` and `svcnet scale`: nodes join a running cluster and leave it. */
+/** `svcnet add`, `remove`, `scale` and `upgrade`: nodes join a running cluster, leave it, and get another program. */
 
 import { HarnessError } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
@@ -6,8 +6,12 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { lineProgress } from '../base/terminal/progress.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { AddOptions } from '../cluster/growth/add.ts';
+import type { UpgradeInput } from '../cluster/growth/upgrade.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
 import type { GroupInput } from '../cluster/plan/definition-input.ts';
+import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
+import { FLAVOUR_NAME } from '../flavours/declared/file.ts';
+import { isHonest } from '../flavours/flavour.ts';
 import type { ClusterFlags as NodeFlags } from './cluster-flags.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { nodesTable } from './nodes-table.ts';
@@ -26,8 +30,20 @@ export interface RemoveFlags extends ClusterFlags {
   readonly forGood?: boolean;
 }
 
+export interface UpgradeFlags extends ClusterFlags {
+  /** Name of a flavour, or path of its file. */
+  readonly flavour?: string;
+  readonly binary?: string;
+  readonly mode?: string;
+  readonly rolling?: boolean;
+  /** Milliseconds. */
+  readonly timeout?: number;
+  readonly wide?: boolean;
+}
+
 interface Changes {
   readonly added?: readonly string[];
+  readonly upgraded?: readonly string[];
   readonly started?: readonly string[];
   readonly removed?: readonly string[];
 }
@@ -62,6 +78,49 @@ export function scale(
     const added = group.count === 0 ? [] : await cluster.add(group, options);
     return { started: back.map(({ name }) => name), added: added.map(({ name }) => name) };
   });
+}
+
+/** @param node undefined: all, one after the other */
+export async function upgrade(
+  node: string | undefined,
+  flags: UpgradeFlags,
+  context: CommandContext,
+): Promise<void> {
+  const { flavour, binary, mode, rolling = false, timeout: timeoutMs } = flags;
+  if (flavour === undefined && binary === undefined && mode === undefined) {
+    throw new HarnessError('USAGE', 'upgrade: expected what to change: --binary, --flavour or --mode');
+  }
+  if (rolling === (node !== undefined)) {
+    throw new HarnessError('USAGE', 'upgrade: expected either the name of a node or --rolling');
+  }
+  const to = {
+    flavour: flavour === undefined || FLAVOUR_NAME.test(flavour) ? flavour : await readFlavour(flavour),
+    binary,
+    // Another text is refused like one in a cluster file.
+    mode: mode as UpgradeInput['mode'],
+  };
+  const { signal } = context;
+  return changing(flags, context, async (cluster, { onProgress }) => {
+    const names = node === undefined ? rollingOrder(cluster, to) : [node];
+    for (const [index, name] of names.entries()) {
+      await cluster.upgrade(name, to, { timeoutMs, signal });
+      await cluster.meshed({ signal });
+      const detail = `${index + 1} of ${names.length} upgraded`;
+      onProgress?.({ step: 'nodes', done: false, detail });
+    }
+    return { upgraded: names };
+  });
+}
+
+/** Those that run and can have it: boot nodes and dishonest ones stay, and a program alone is for flavours that need one. */
+function rollingOrder(
+  { nodes }: Cluster,
+  { flavour, binary }: Pick<UpgradeInput, 'flavour' | 'binary'>,
+): string[] {
+  return nodes
+    .filter((node) => node.running && node.mode !== 'boot' && isHonest(node))
+    .filter((node) => flavour !== undefined || binary === undefined || node.binary !== undefined)
+    .map(({ name }) => name);
 }
 
 /** The highest numbers first; boot nodes and one full node stay. */

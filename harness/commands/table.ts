@@ -163,6 +163,12 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
     action: async () => (await import('./members.ts')).scale,
   },
   {
+    usage: 'upgrade [options] [node]',
+    about: 'give a node another program or mode, with its keys and data',
+    options: async () => (await nodes()).upgrade,
+    action: async () => (await import('./members.ts')).upgrade,
+  },
+  {
     usage: 'kill [options] <node>',
     about: 'kill a node at once, without a clean stop',
     options: async () => (await nodes()).nodeAction,

@@ -76,7 +76,7 @@ export async function addNodes(
   const refused = whyNotStarted(context);
   if (refused !== undefined) throw refused;
   const asked = withGroup(before, group, 'add');
-  expectSameKind(before, asked);
+  expectSameKind('add', before, asked);
   await checkPrograms({ driver, definition: { ...asked, nodes: asked.nodes.slice(-1) } });
   const { definition, numbers } = await takeNumbers(context, group);
   using _joining = beginJoining(context.stateDir, record.name, numbers.map(nodeName));

@@ -32,12 +32,39 @@ export function expectElastic(
   }
 }
 
-/** What holds for all nodes of a cluster must hold with the new ones. @throws HarnessError `GROWTH_REFUSED` */
-export function expectSameKind(before: Definition, grown: Definition): void {
+/** What keeps one of its nodes from leaving or changing. @param action such as `remove` */
+export function refusal(action: string, why: string, options: { readonly hint?: string } = {}): HarnessError {
+  return new HarnessError('GROWTH_REFUSED', `${action}: ${why}`, options);
+}
+
+/** A fault that lasts. */
+export interface ActiveFault {
+  readonly id: string;
+  readonly targets: readonly string[];
+}
+
+/** A fault ends on the node that it was begun on. @throws HarnessError `GROWTH_REFUSED` */
+export function expectNoFault(
+  action: string,
+  { name }: { readonly name: string },
+  { faults, cluster }: { readonly faults: readonly ActiveFault[]; readonly cluster: string },
+): void {
+  const fault = faults.find(({ targets }) => targets.includes(name));
+  if (fault === undefined) return;
+  throw refusal(action, `${fault.id} is active on ${name}`, {
+    hint: `End it first: svcnet heal ${fault.id} --name ${cluster}`,
+  });
+}
+
+/**
+ * What holds for all nodes of a cluster must hold with the new ones.
+ * @param action `add` or `upgrade` @throws HarnessError `GROWTH_REFUSED`
+ */
+export function expectSameKind(action: string, before: Definition, grown: Definition): void {
   if (hasPublicNode(grown) && !hasPublicNode(before)) {
     throw new HarnessError(
       'GROWTH_REFUSED',
-      'add: a Bee needs a chain that runs in real time, and this cluster started without one',
+      `${action}: a Bee needs a chain that runs in real time, and this cluster started without one`,
       { hint: 'Start a cluster with a Bee: svcnet up --with bee=1' },
     );
   }
@@ -45,14 +72,14 @@ export function expectSameKind(before: Definition, grown: Definition): void {
   if (hasBoot(grown) && !hasBoot(before)) {
     throw new HarnessError(
       'GROWTH_REFUSED',
-      'add: the nodes of this cluster know no boot node, so none would ask a new one for peers',
+      `${action}: the nodes of this cluster know no boot node, so none would ask a new one for peers`,
       { hint: 'Start a cluster with one, in a cluster file: nodes: [{ mode: boot }, { count: 4 }]' },
     );
   }
   if (isEmbeddable(before) && !isEmbeddable(grown) && DRIVER_FACTS[before.driver].shared) {
     throw new HarnessError(
       'GROWTH_REFUSED',
-      `add: the nodes of this cluster reach each other in the memory of one process, which a process of its own cannot`,
+      `${action}: the nodes of this cluster reach each other in the memory of one process, which a process of its own cannot`,
       { hint: 'Start a cluster of processes: svcnet up --driver process' },
     );
   }

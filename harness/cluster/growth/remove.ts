@@ -11,7 +11,7 @@ import { readDefinition, writtenDefinition } from '../plan/written.ts';
 import { changeRecord } from '../state/change.ts';
 import { type ClusterRecord, removeNodeFiles } from '../state/state.ts';
 import type { GrowthContext } from './add.ts';
-import { expectElastic } from './refused.ts';
+import { type ActiveFault, expectElastic, expectNoFault, refusal } from './refused.ts';
 
 /** How a node is removed. */
 export interface RemoveOptions {
@@ -24,9 +24,7 @@ export interface RemoveOptions {
  * @throws HarnessError `GROWTH_REFUSED`, `NODE_STATE` before anything changes
  */
 export async function removeNode(
-  context: GrowthContext & {
-    readonly faults: readonly { readonly id: string; readonly targets: readonly string[] }[];
-  },
+  context: GrowthContext & { readonly faults: readonly ActiveFault[] },
   node: ClusterNode,
   onLeft: (record: ClusterRecord) => void,
 ): Promise<void> {
@@ -35,13 +33,7 @@ export async function removeNode(
   const { name, index } = node;
   const definition = readDefinition(record.definition);
   expectElastic(`remove ${name} for good from`, { name: cluster, definition, driver });
-  const fault = context.faults.find(({ targets }) => targets.includes(name));
-  if (fault !== undefined) {
-    throw refused(
-      `${fault.id} is active on ${name}`,
-      `End it first: svcnet heal ${fault.id} --name ${cluster}`,
-    );
-  }
+  expectNoFault('remove', node, { faults: context.faults, cluster });
   const now = await changeRecord(context, (current) => {
     expectOthers(current, node);
     // It could not be wiped, and would be started again.
@@ -69,16 +61,13 @@ function expectOthers({ nodes }: ClusterRecord, { name, mode }: ClusterNode): vo
     throw leftError(name);
   }
   if (mode === 'boot') {
-    throw refused(`${name} is a boot node, which introduces all others`, 'Stop it with: svcnet stop');
+    throw refusal('remove', `${name} is a boot node, which introduces all others`, {
+      hint: 'Stop it with: svcnet stop',
+    });
   }
   if (mode === 'full' && nodes.filter((node) => node.mode === 'full').length === 1) {
-    throw refused(
-      `${name} is the last full node, and only full nodes store what others upload`,
-      'Remove the whole cluster with: svcnet down',
-    );
+    throw refusal('remove', `${name} is the last full node, and only full nodes store what others upload`, {
+      hint: 'Remove the whole cluster with: svcnet down',
+    });
   }
-}
-
-function refused(why: string, hint: string): HarnessError {
-  return new HarnessError('GROWTH_REFUSED', `remove: ${why}`, { hint });
 }

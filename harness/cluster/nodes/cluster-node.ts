@@ -1,4 +1,4 @@
-/** One node of a cluster: its name and addresses, its client, and the operations on its process. */
+/** One node of a cluster: what is done to its process. What it is lies in `known-node.ts`. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -6,12 +6,7 @@ import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import { type LogEntry, logEntry } from '../../base/logs/log-entry.ts';
 import { type Probe, type ProbeResult, until } from '../../base/wait.ts';
 import type { BreakWitness } from '../../chain/break-witness.ts';
-import { DIALECTS, type DialectName } from '../../client/dialect.ts';
-import { NodeClient } from '../../client/node-client.ts';
 import type { Uploaded } from '../../client/types.ts';
-import type { FlavourInput } from '../../flavours/declared/input.ts';
-import type { Flavour, FlavourName, NodeMode } from '../../flavours/flavour.ts';
-import { flavourOf } from '../../flavours/table.ts';
 import type { Counts } from '../../flavours/tampered/settings.ts';
 import {
   type Capabilities,
@@ -25,6 +20,7 @@ import {
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import type { NodeRecord, RunRecord } from '../state/state.ts';
 import { introduce, introducers } from './introductions.ts';
+import { KnownNode } from './known-node.ts';
 import {
   endOf,
   isThere,
@@ -57,44 +53,8 @@ export interface ClusterNodeDeps extends NodeRunDeps {
 }
 
 /** A node of a cluster: its addresses, its API, the operations on its process. From `cluster.nodes` or `cluster.node`. */
-export class ClusterNode {
-  /** Its number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
-  readonly index: number;
-  readonly name: string;
-  readonly flavour: FlavourName;
-  /** What its flavour file says. */
-  readonly declared: FlavourInput | undefined;
-  readonly mode: NodeMode;
-  /** Names and values of its API. */
-  readonly dialect: DialectName;
-  /** Path of its program, for flavours that need one. */
-  readonly binary: string | undefined;
-  /** Image of its container, unless it is this package's own. */
-  readonly image: string | undefined;
-  /** 64 hex digits. */
-  readonly overlay: string;
-  /** 40 hex digits. */
-  readonly ethereum: string;
-  /** Key of its account, 64 hex digits; undefined: unknown. */
-  readonly privateKey: string | undefined;
-  /** URLs. */
-  readonly api: string;
-  readonly debug: string;
-  /** Multiaddress with peer id; empty when it reports none. */
-  readonly p2p: string;
-  /** The multiaddress that other nodes dial. */
-  readonly underlay: string;
-  /** Name of its container, if it has one. */
-  readonly container: string | undefined;
-  /** As the node sees it; empty if svcnet did not start it. */
-  readonly dataDir: string;
-  /** Path of the log file, or the command that prints it. */
-  readonly log: string;
-  /** Names of the only peers it may have; undefined: any. */
-  readonly peers: readonly string[] | undefined;
-  readonly client: NodeClient;
+export class ClusterNode extends KnownNode {
   readonly #deps: ClusterNodeDeps;
-  readonly #flavour: Flavour;
   readonly #run: NodeRun;
   #retired = false;
   /** Where its log ended at its last launch. */
@@ -102,90 +62,11 @@ export class ClusterNode {
 
   /** @internal */
   constructor(index: number, record: NodeRecord, deps: ClusterNodeDeps) {
-    this.index = index;
-    this.name = record.name;
-    this.flavour = record.flavour;
-    this.declared = record.declared;
-    this.mode = record.mode;
-    this.dialect = record.dialect;
-    this.binary = record.binary;
-    this.image = record.image;
-    this.overlay = record.overlay;
-    this.ethereum = record.ethereum;
-    this.privateKey = record.privateKey;
-    this.api = record.api;
-    this.debug = record.debug;
-    this.p2p = record.p2p;
-    this.underlay = record.underlay ?? record.p2p;
-    this.container = record.container;
-    this.dataDir = record.dataDir;
-    this.log = record.log;
-    this.peers = record.peers;
+    super(index, record, { ...deps, onUploaded: (uploaded) => deps.onUploaded(this, uploaded) });
     this.#deps = deps;
     this.#run = new NodeRun(record.name, deps);
-    this.#flavour = flavourOf(record);
-    this.client = new NodeClient({
-      node: record.name,
-      api: this.api,
-      debug: this.debug,
-      token: record.token,
-      tokenFile: record.tokenFile,
-      foreign: record.foreign,
-      clock: deps.clock,
-      dialect: DIALECTS[this.dialect],
-      defaultBatch: deps.batch,
-      onUploaded: (uploaded) => deps.onUploaded(this, uploaded),
-    });
   }
 
-  get bytes(): NodeClient['bytes'] {
-    return this.client.bytes;
-  }
-  get chunks(): NodeClient['chunks'] {
-    return this.client.chunks;
-  }
-  get files(): NodeClient['files'] {
-    return this.client.files;
-  }
-  get soc(): NodeClient['soc'] {
-    return this.client.soc;
-  }
-  get feeds(): NodeClient['feeds'] {
-    return this.client.feeds;
-  }
-  get messages(): NodeClient['messages'] {
-    return this.client.messages;
-  }
-  get grantees(): NodeClient['grantees'] {
-    return this.client.grantees;
-  }
-  get stamps(): NodeClient['stamps'] {
-    return this.client.stamps;
-  }
-  get tags(): NodeClient['tags'] {
-    return this.client.tags;
-  }
-  get pins(): NodeClient['pins'] {
-    return this.client.pins;
-  }
-  get stewardship(): NodeClient['stewardship'] {
-    return this.client.stewardship;
-  }
-  get chequebook(): NodeClient['chequebook'] {
-    return this.client.chequebook;
-  }
-  get wallet(): NodeClient['wallet'] {
-    return this.client.wallet;
-  }
-  get stake(): NodeClient['stake'] {
-    return this.client.stake;
-  }
-  get redistribution(): NodeClient['redistribution'] {
-    return this.client.redistribution;
-  }
-  get transactions(): NodeClient['transactions'] {
-    return this.client.transactions;
-  }
   /** Its default batch: the first one it got. */
   get batch(): string | undefined {
     return this.#deps.batch();
@@ -294,7 +175,7 @@ export class ClusterNode {
 
   /** What a node with peers still lacks before it can serve; undefined when nothing. @internal */
   lacking(signal: AbortSignal): Promise<string | undefined> {
-    return this.#flavour.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
+    return this.program.lacking?.(this.client, signal) ?? Promise.resolve(undefined);
   }
 
   /** Starts it and returns its handle; `ready` waits for the rest. @internal */
@@ -303,7 +184,7 @@ export class ClusterNode {
       if (this.#retired) throw this.#wrongState('start', 'the cluster is being stopped');
       this.#launchedAt = await this.output.end();
       const { name, binary, dataDir, log } = this;
-      const part: NodePart = { kind: 'node', name, flavour: this.#flavour, binary, dataDir, log };
+      const part: NodePart = { kind: 'node', name, flavour: this.program, binary, dataDir, log };
       const { handle } = await this.#deps.driver.start(part);
       // A process without a record could never be found again.
       if (this.#retired || !this.#deps.exists() || this.#deps.hasLeft()) {
@@ -346,7 +227,7 @@ export class ClusterNode {
   /** Asks it to stop and waits. @returns whether it had to be ended by force @throws HarnessError `NODE_STATE` */
   stop(): Promise<{ forced: boolean }> {
     const { driver } = this.#deps;
-    return this.#end('stop', 'stopped', (handle) => driver.stop(handle, this.#flavour.stopGraceMs));
+    return this.#end('stop', 'stopped', (handle) => driver.stop(handle, this.program.stopGraceMs));
   }
 
   /** Ends it at once: nothing is flushed and no peer is notified. @throws HarnessError `NODE_STATE` */
@@ -476,7 +357,7 @@ export class ClusterNode {
       throw this.#wrongState(action, `it is ${sight.state}, expected it to be stopped`);
     const refused = this.#deps.mayChange();
     if (refused !== undefined) throw refused;
-    return { name: this.name, dataDir: this.dataDir, flavour: this.#flavour, handle: run.handle };
+    return { name: this.name, dataDir: this.dataDir, flavour: this.program, handle: run.handle };
   }
 
   /** What can do it. @throws HarnessError `NODE_STATE` */

@@ -80,10 +80,15 @@ export function plannedBatches({
   );
 }
 
-/** Among those of all nodes that the cluster has ever had, as a start with all of them would deploy them. */
-function chequebookPlace({ nodes }: Definition, { index }: Pick<PlannedNode, 'index'>): number {
-  const flavours = nodes.flatMap((group) => Array.from({ length: group.count }, () => flavourOf(group)));
-  return flavours.slice(0, index).filter(({ adoptsChequebook }) => adoptsChequebook).length;
+/**
+ * Among those of all nodes that the cluster has ever had, as a start with all of them would deploy them.
+ * @returns undefined: the node started with a program that deploys its own
+ */
+function chequebookPlace({ nodes }: Definition, { index }: Pick<PlannedNode, 'index'>): number | undefined {
+  const adopt = nodes.flatMap((group) =>
+    Array.from({ length: group.count }, () => flavourOf(group).adoptsChequebook),
+  );
+  return adopt[index] === true ? adopt.slice(0, index).filter((adopts) => adopts).length : undefined;
 }
 
 /** Address of the chequebook that the chain deploys for a node; undefined: it gets none. */
@@ -93,8 +98,9 @@ export function chequebookOf(
   { chequebookFactory: factory }: Contracts,
 ): string | undefined {
   if (definition.swap === false || !flavourOf(node).adoptsChequebook) return undefined;
-  const salt = chequebookSalt(chequebookPlace(definition, node));
-  return chequebookAddress({ factory, sender: deployer().address, salt });
+  const place = chequebookPlace(definition, node);
+  if (place === undefined) return undefined;
+  return chequebookAddress({ factory, sender: deployer().address, salt: chequebookSalt(place) });
 }
 
 function deployer(): Account {

@@ -32,13 +32,12 @@ export function parseDefinition(input: unknown, source: string): Definition {
 export function withGroup(definition: Definition, group: unknown, source: string): Definition {
   const parsed = schema.safeParse({ nodes: [group] });
   const last = definition.nodes.length;
-  const grown = withPrograms({ ...definition, nodes: [...definition.nodes, ...(parsed.data?.nodes ?? [])] });
-  // What was prepared is done: its files may have gone since.
-  const checked = { ...grown, prepare: { uploads: [], cheques: [] } };
+  const grown = { ...definition, nodes: [...definition.nodes, ...(parsed.data?.nodes ?? [])] };
   const mistakes = parsed.success
-    ? mistakesIn(checked)
+    ? // What was prepared is done: its files may have gone since.
+      mistakesIn({ ...grown, prepare: { uploads: [], cheques: [] } })
     : parsed.error.issues.flatMap((issue) => explain(issue, { nodes: [group] }));
-  if (mistakes.length === 0) return grown;
+  if (mistakes.length === 0) return withPrograms(grown);
   const at = `nodes[${parsed.success ? last : 0}]`;
   const lines = mistakeLines(mistakes, source).replaceAll(`${at}.`, '').replaceAll(at, 'nodes');
   throw new HarnessError('DEFINITION_INVALID', lines);

@@ -60,7 +60,7 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
   const isMeant = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? !gone.includes(index);
   // The chain keeps what it was made with, whoever has left since.
   const isOnChain = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? index < from;
-  const planned = allMembers(definition)
+  const asStarted = allMembers({ ...definition, upgraded: undefined })
     .filter((member) => isMeant(member) || isOnChain(member))
     .map((member): PlannedNode => {
       const { index } = member;
@@ -70,10 +70,11 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
         peers: links === undefined ? undefined : peersOf(index, links),
       };
     });
+  const now = allMembers(definition);
   return {
     definition,
-    nodes: planned.filter(isMeant),
-    chain: chainOptions(definition, seed, planned.filter(isOnChain)),
+    nodes: asStarted.filter(isMeant).map((node) => ({ ...node, ...now[node.index] })),
+    chain: chainOptions(definition, seed, asStarted.filter(isOnChain)),
   };
 }
 
@@ -87,7 +88,8 @@ export function plannedMembers(definition: Definition): Member[] {
 /** Those that were removed for good among them. */
 function allMembers(definition: Definition): Member[] {
   const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
-  return members.map((group, index) => {
+  return members.map((asStarted, index) => {
+    const group = definition.upgraded?.[index] ?? asStarted;
     const { flavour, declared, mode, binary, image, options, batches, resources, dishonest } = group;
     return {
       index,

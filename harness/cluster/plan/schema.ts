@@ -31,6 +31,8 @@ export interface Growth {
 export type Definition = Omit<Written, 'nodes'> & {
   readonly nodes: readonly NodeGroup[];
   readonly grown?: Growth | undefined;
+  /** What nodes are now that got another program or mode since their start, by number. */
+  readonly upgraded?: Readonly<Record<number, NodeGroup>> | undefined;
 };
 export type NodeGroup = Written['nodes'][number] & {
   /** What the definition's flavours say of its flavour; absent: this package knows it. */

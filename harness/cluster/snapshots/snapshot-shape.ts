@@ -55,6 +55,7 @@ const startable = z.looseObject({
           { error: 'a map' },
         )
         .optional(),
+      upgraded: z.record(z.string(), group, { error: 'a map of nodes' }).optional(),
       prepare: z.looseObject(
         {
           uploads: z.array(z.unknown(), { error: 'a list' }),

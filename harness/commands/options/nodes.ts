@@ -92,6 +92,30 @@ they have stored are lost.
 `,
 };
 
+export const upgrade: CommandOptions = {
+  arguments: ['name of the node, for example node-2'],
+  options: {
+    '--binary <path>': 'program, for flavours that need one',
+    '--flavour <flavour>':
+      'implementation: svc, bee, one that the cluster knows, or the path of a flavour file',
+    '--mode <mode>': 'full or light',
+    '--rolling': 'all nodes, one after the other; each has its peers again before the next one stops',
+    '--timeout <duration>': { help: 'time limit of each start (default: 60s)', parse: limit },
+    ...ONE_CLUSTER,
+    ...WIDE_OPTION,
+  },
+  note: `
+The node keeps its number, keys, ports and data directory. A program that stores chunks in another place or format starts
+without them. Go back with another upgrade.
+
+Examples:
+  svcnet upgrade node-2 --binary ./bee-2.8.1
+  svcnet upgrade --rolling --binary ./bee-2.8.1
+  svcnet upgrade node-3 --flavour ./ant.flavour.yaml
+  svcnet upgrade node-1 --mode light
+`,
+};
+
 export const start: CommandOptions = {
   arguments: ['name of the node, for example node-0 (default: chain and all nodes)'],
   options: ONE_CLUSTER,

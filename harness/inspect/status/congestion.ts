@@ -41,12 +41,8 @@ export async function congestionOf(
 }
 
 /** Whether a node can report what it cannot place: only our own full nodes can. */
-export function reportsBacklog({
-  mode,
-  api,
-  debug,
-  ...node
-}: Pick<ClusterNode, 'mode' | 'api' | 'debug'> & Flavoured): boolean {
+export function reportsBacklog(node: Pick<ClusterNode, 'mode' | 'api' | 'debug'> & Flavoured): boolean {
+  const { mode, api, debug } = node;
   return mode === 'full' && flavourOf(node).debugApi && debug !== api;
 }
 

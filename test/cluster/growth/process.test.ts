@@ -2,10 +2,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { killProcess } from '../../../harness/base/machine/processes.ts';
-import { runRecords } from '../../../harness/cluster/state/state.ts';
 import { Cluster } from '../../../harness/index.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { haltAll } from './halt.ts';
 
 const opened: Cluster[] = [];
 afterEach(async () => {
@@ -98,13 +97,3 @@ test('other processes see at once who has come and gone, and a grown cluster sta
   const [added] = await again.add();
   expect(added?.name).toBe('node-4');
 }, 120_000);
-
-/** As after a power cut: nothing of the cluster runs any more. */
-async function haltAll(net: Cluster): Promise<void> {
-  const parts = runRecords(join(net.folder, '..', '..'), net.name);
-  const ids = parts.map(({ handle }) => ({
-    pid: Number(handle['pid']),
-    startedAt: String(handle['startedAt']),
-  }));
-  await Promise.all(ids.map((id) => killProcess(id)));
-}

@@ -1,0 +1,180 @@
+/**
+ * A node that goes on under another program, or in another mode: the same number, keys, ports and data directory. It is
+ * stopped, its key files and configuration are written as the new program reads them, and it starts again. What the new
+ * program makes of the data is its own affair: one that keeps chunks elsewhere starts without any.
+ */
+import type { FlavourInput } from '../../flavours/declared/input.ts';
+import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import type { ClusterNode } from '../nodes/cluster-node.ts';
+import { isThere } from '../nodes/node-run.ts';
+import { whyNotStarted } from '../nodes/open-nodes.ts';
+import { parseDefinition, withGroup } from '../plan/definition.ts';
+import type { GroupInput } from '../plan/definition-input.ts';
+import { type ClusterPlan, planCluster } from '../plan/plan.ts';
+import type { Definition, NodeGroup } from '../plan/schema.ts';
+import { readDefinition, writtenDefinition } from '../plan/written.ts';
+import { createNodes } from '../start/node-setup.ts';
+import { checkPrograms, prepare } from '../start/startup.ts';
+import { changeRecord } from '../state/change.ts';
+import type { ClusterRecord, NodeRecord } from '../state/state.ts';
+import type { GrowthContext } from './add.ts';
+import { type ActiveFault, expectElastic, expectNoFault, expectSameKind, refusal } from './refused.ts';
+
+/** What a node becomes. What is left out stays as it is. */
+export interface UpgradeInput {
+  /** Implementation: one that the cluster knows, or what `readFlavour` returns. Another one comes with options of its own. */
+  readonly flavour?: FlavourName | FlavourInput | undefined;
+  /** Path of the program, for flavours that need one. */
+  readonly binary?: string | undefined;
+  readonly mode?: Exclude<NodeMode, 'boot'> | undefined;
+  /** Node options, instead of those that it has. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** How a node is upgraded. */
+export interface UpgradeOptions {
+  /** For the start with the new program. */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Upgrade {
+  readonly to: UpgradeInput;
+  readonly faults: readonly ActiveFault[];
+  readonly options: UpgradeOptions;
+  /** Called when the record has what the node is now, before it starts. */
+  readonly onChanged: (record: ClusterRecord) => void;
+}
+
+/** @throws HarnessError before anything changes; what the start throws, and then the node does not run */
+export async function upgradeNode(
+  context: GrowthContext,
+  node: ClusterNode,
+  { to, faults, options, onChanged }: Upgrade,
+): Promise<void> {
+  const { record, driver, all } = context;
+  const { name, index } = node;
+  const before = readDefinition(record.definition);
+  expectElastic(`upgrade ${name} of`, { name: record.name, definition: before, driver });
+  expectNoFault('upgrade', node, { faults, cluster: record.name });
+  const refused = whyNotStarted(context);
+  if (refused !== undefined) throw refused;
+  const wanted = asWanted(before, node, to);
+  expectStillServed(node, wanted.group, all());
+  const alone = { driver, definition: { ...before, nodes: [wanted.group] } };
+  await checkPrograms(alone);
+  await prepare({ ...alone, signal: options.signal });
+  if (isThere(await node.observe())) await node.stop();
+  const definition = withUpgrade(before, index, wanted);
+  const written = await rewrite(context, node, definition);
+  const now = await changeRecord(context, (current) => ({
+    ...current,
+    definition: writtenDefinition(withUpgrade(readDefinition(current.definition), index, wanted)),
+    nodes: current.nodes.map((each) => (each.name === name ? written : each)),
+  }));
+  onChanged(now);
+  await node.start(options);
+}
+
+interface Wanted {
+  readonly group: NodeGroup;
+  readonly flavours: Definition['flavours'];
+}
+
+/** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` */
+function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeInput): Wanted {
+  const was = before.upgraded?.[index] ?? groupOf(before, index);
+  const flavours = withFlavour(before.flavours, to.flavour);
+  const flavour = (typeof to.flavour === 'object' ? to.flavour.name : to.flavour) ?? was.flavour;
+  if (flavour === 'dishonest' || was.flavour === 'dishonest') {
+    throw refusal('upgrade', `whether ${name} is dishonest is settled at its start`, {
+      hint: 'Add a dishonest node: svcnet add --dishonest overcharge',
+    });
+  }
+  const isSame = flavour === was.flavour;
+  const given = {
+    flavour,
+    mode: to.mode ?? was.mode,
+    binary: to.binary ?? (isSame ? was.binary : undefined),
+    options: to.options ?? (isSame ? was.options : undefined),
+  };
+  const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const asked = withGroup({ ...before, flavours }, input as GroupInput, 'upgrade');
+  expectSameKind('upgrade', before, asked);
+  const made = asked.nodes.at(-1);
+  if (made === undefined) throw new TypeError('a group was added');
+  const { declared, mode, binary, options } = made;
+  return { group: { ...was, flavour, declared, mode, binary, options }, flavours };
+}
+
+function groupOf({ nodes }: Definition, index: number): NodeGroup {
+  const group = nodes.flatMap((each) => Array.from({ length: each.count }, () => each))[index];
+  if (group === undefined) throw new RangeError(`no group has node ${index}`);
+  return group;
+}
+
+/** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` when nodes run by another file of that name */
+function withFlavour(
+  known: Definition['flavours'],
+  flavour: UpgradeInput['flavour'],
+): Definition['flavours'] {
+  if (typeof flavour !== 'object') return known;
+  const given = parseDefinition({ flavours: [flavour] }, 'upgrade').flavours;
+  const namesake = known.find(({ name }) => name === flavour.name);
+  if (namesake === undefined) return [...known, ...given];
+  if (JSON.stringify(namesake) === JSON.stringify(given[0])) return known;
+  throw refusal('upgrade', `the cluster has another flavour file for '${flavour.name}'`, {
+    hint: 'Give the new one another name.',
+  });
+}
+
+/** Nodes ask boot nodes for peers, and only full nodes store what others upload. @throws HarnessError `GROWTH_REFUSED` */
+function expectStillServed(node: ClusterNode, { mode }: NodeGroup, all: readonly ClusterNode[]): void {
+  if (mode === node.mode) return;
+  if (node.mode === 'boot' || mode === 'boot') {
+    throw refusal(
+      'upgrade',
+      `${node.name} cannot become a ${mode} node: boot nodes are settled at the start`,
+    );
+  }
+  if (node.mode === 'full' && all.filter((other) => other.mode === 'full').length === 1) {
+    throw refusal(
+      'upgrade',
+      `${node.name} is the last full node, and only full nodes store what others upload`,
+    );
+  }
+}
+
+function withUpgrade(definition: Definition, index: number, { group, flavours }: Wanted): Definition {
+  const known = definition.flavours.map(({ name }) => name);
+  return {
+    ...definition,
+    flavours: [...definition.flavours, ...flavours.filter(({ name }) => !known.includes(name))],
+    upgraded: { ...definition.upgraded, [index]: group },
+  };
+}
+
+/** Writes its key files and configuration, on the ports that it had if they are still free. */
+async function rewrite(
+  { clock, stateDir, record, driver, chain, all }: GrowthContext,
+  node: ClusterNode,
+  definition: Definition,
+): Promise<NodeRecord> {
+  const { chain: recorded } = record;
+  if (recorded?.control === undefined) throw new TypeError('a cluster that svcnet started has a chain');
+  const joined = all().filter((other) => other !== node && other.running);
+  const plan: ClusterPlan = {
+    ...planCluster(definition, BigInt(record.seed ?? 0), [node.index]),
+    joined: joined.map(({ mode, flavour, declared, underlay }) => ({ mode, flavour, declared, underlay })),
+  };
+  const { nodes: nodesUrls } = await driver.placeChain({ ...recorded, control: recorded.control });
+  const before = { ...record, nodes: record.nodes.filter(({ name }) => name === node.name) };
+  const { records } = await createNodes(
+    { clock, stateDir, record, driver, before },
+    { record: { ...recorded, contracts: chain.contracts }, nodesUrls },
+    plan,
+  );
+  const [written] = records;
+  if (written === undefined) throw new TypeError('one node was planned');
+  return written;
+}

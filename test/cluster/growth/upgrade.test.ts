@@ -1,0 +1,185 @@
+/** Nodes that get another program or mode while their network runs: the same keys, ports and data. */
+import { randomBytes } from 'node:crypto';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { Cluster } from '../../../harness/cluster/cluster.ts';
+import type { FlavourInput } from '../../../harness/flavours/declared/input.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { svcnetHere } from '../svcnet.ts';
+import { haltAll } from './halt.ts';
+
+const MAIN = fileURLToPath(new URL('../../../node/main.ts', import.meta.url));
+
+/** Our own node as a program of others, which reads and writes the very same data directory. */
+function ownProgram(folder: string, name: string): FlavourInput {
+  const program = join(folder, name);
+  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
+  chmodSync(program, 0o755);
+  return {
+    name,
+    program,
+    dialect: 'svc',
+    args: ['start', '--config', '{data-dir}/config.yaml'],
+    keys: {
+      swarm: { path: 'keys/swarm.key' },
+      pss: { path: 'keys/pss.key' },
+      libp2p: { path: 'keys/libp2p.key', type: 'ed25519' },
+    },
+    config: {
+      path: 'config.yaml',
+      format: 'json',
+      values: {
+        'data-dir': '{data-dir}',
+        password: '{password}',
+        'api-addr': '{listen}:{api-port}',
+        'p2p-addr': '{listen}:{p2p-port}',
+        'swap-endpoint': '{rpc}',
+        'swap-enable': '{swap-enable}',
+        'full-node': '{full-node}',
+        'network-id': '{network-id}',
+        bootnode: '{bootnodes}',
+        'allow-private-cidrs': true,
+        'block-time': 1,
+        'warmup-time': '200ms',
+        'usable-blocks': 1,
+        'chain-tail-blocks': 0,
+        'chain-batch-factor': 1,
+        'chain-poll-interval': '100ms',
+        'payment-threshold': 13_500_000_000,
+        'refresh-rate': 4_500_000_000,
+        'token-address': '{token-address}',
+        'postage-stamp-address': '{postage-stamp-address}',
+        'postage-stamp-start-block': '{start-block}',
+        'staking-address': '{staking-address}',
+        'redistribution-address': '{redistribution-address}',
+        'swap-factory-address': '{chequebook-factory-address}',
+        'price-oracle-address': '{price-oracle-address}',
+      },
+    },
+    modes: ['full', 'light'],
+    stored: ['store'],
+    publicConstants: false,
+  };
+}
+
+test('a node goes on under another program and back again, with all that it had', async () => {
+  const folder = temporaryFolder('svcnet-upgrade');
+  await using net = await Cluster.start({ nodes: 3, seed: 5, stateDir: folder });
+  const node = net.node(1);
+  const { overlay, api, p2p } = node;
+  const data = new Uint8Array(randomBytes(40_000));
+  const { reference } = await node.bytes.upload(data, { deferred: false });
+
+  await net.upgrade('node-1', { flavour: ownProgram(folder, 'later') });
+  expect(node).toMatchObject({ flavour: 'later', running: true, api, p2p });
+  expect(await node.client.addresses()).toMatchObject({ overlay });
+  await net.meshed();
+  expect(await node.bytes.download(reference)).toEqual(data);
+  const more = await net.node(0).bytes.upload(data.subarray(1), { deferred: false });
+  expect(await node.bytes.download(more.reference)).toEqual(data.subarray(1));
+
+  await net.upgrade(1, { flavour: 'svc' });
+  expect(node).toMatchObject({ flavour: 'svc', running: true, declared: undefined });
+  await net.meshed();
+  expect(await node.bytes.download(more.reference)).toEqual(data.subarray(1));
+  await net.settled();
+});
+
+test('all of them, one after the other, while uploads go on; a later node knows the new ones', async () => {
+  const stateDir = temporaryFolder('svcnet-rolling');
+  await using net = await Cluster.start({ nodes: 4, seed: 6, stateDir });
+  const other = await Cluster.attach(net.name, { stateDir });
+  const later = ownProgram(stateDir, 'later');
+  const stored: { readonly reference: string; readonly data: Uint8Array }[] = [];
+  let done = false;
+  const uploading = (async () => {
+    while (!done) {
+      const data = new Uint8Array(randomBytes(9000));
+      const { reference } = await net.node(0).bytes.upload(data, { deferred: false });
+      stored.push({ reference, data });
+    }
+  })();
+  for (const { name } of net.nodes.slice(1)) {
+    await net.upgrade(name, { flavour: later });
+    await net.meshed();
+  }
+  done = true;
+  await uploading;
+  expect(stored.length).toBeGreaterThan(3);
+  await other.membership.observe();
+  expect(other.nodes.map(({ flavour }) => flavour)).toEqual(['svc', 'later', 'later', 'later']);
+  const [added] = await net.add({ flavour: 'later' });
+  expect(added).toMatchObject({ name: 'node-4', flavour: 'later' });
+  for (const { reference, data } of stored) {
+    expect(await added?.bytes.download(reference)).toEqual(data);
+  }
+  await other.detach();
+});
+
+test('a mode is changed; what would leave the network without what it needs is refused', async () => {
+  await using net = await Cluster.start({
+    nodes: 2,
+    seed: 7,
+    driver: 'embedded',
+    stateDir: temporaryFolder('svcnet-mode'),
+  });
+  const [first, second] = net.nodes;
+  await net.upgrade('node-1', { mode: 'light' });
+  expect(second).toMatchObject({ mode: 'light', running: true });
+  expect(await second?.client.node()).toMatchObject({ mode: 'light' });
+  await expect(net.upgrade('node-0', { mode: 'light' })).rejects.toThrow('node-0 is the last full node');
+  await expect(net.upgrade('node-0', { flavour: 'dishonest' })).rejects.toThrow('is settled at its start');
+  await expect(net.upgrade('node-0', { flavour: 'bea' })).rejects.toThrow("got 'bea', expected one of svc");
+  await expect(net.upgrade('node-0', { options: { 'cache-capcity': 5 } })).rejects.toThrow(
+    "did you mean 'cache-capacity'?",
+  );
+  expect(first).toMatchObject({ mode: 'full', running: true });
+  await net.upgrade('node-1', { mode: 'full', options: { 'cache-capacity': 5 } });
+  expect(await second?.client.node()).toMatchObject({ mode: 'full' });
+});
+
+test('a program that does not start leaves the node stopped, and says how it ended', async () => {
+  const stateDir = temporaryFolder('svcnet-broken');
+  await using net = await Cluster.start({ nodes: 2, seed: 8, stateDir });
+  const broken = ownProgram(stateDir, 'broken');
+  writeFileSync(broken.program, '#!/bin/sh\necho "store: format 9 is not known" >&2\nexit 3\n');
+  await expect(net.upgrade('node-1', { flavour: broken })).rejects.toMatchObject({
+    code: 'PROCESS_FAILED',
+    hint: expect.stringContaining('format 9 is not known') as unknown,
+  });
+  expect(net.node(1).running).toBe(false);
+  await net.upgrade('node-1', { flavour: 'svc' });
+  await net.meshed();
+});
+
+test('svcnet upgrade changes a cluster that stays, which then starts again as it is', async () => {
+  const stateDir = temporaryFolder('svcnet-upgrade-cli');
+  const svcnet = (...args: string[]) => svcnetHere([...args, '--name', 'up'], { stateDir });
+  expect(await svcnet('up', '-n', '3')).toMatchObject({ code: 0 });
+  try {
+    expect(await svcnet('upgrade', 'node-2', '--mode', 'light')).toMatchObject({ code: 0 });
+    const rolled = await svcnet('upgrade', '--rolling', '--flavour', 'svc', '--json');
+    expect(JSON.parse(rolled.stdout)).toMatchObject({ upgraded: ['node-0', 'node-1', 'node-2'] });
+    for (const [args, message] of [
+      [['upgrade', 'node-2'], 'expected what to change'],
+      [['upgrade', '--mode', 'light'], 'expected either the name of a node or --rolling'],
+      [['upgrade', 'node-1', '--mode', 'lite'], "got 'lite'"],
+      [['upgrade', 'node-1', '--binary', './bee'], 'binary'],
+      [['upgrade', 'node-1', '--flavour', './none.yaml'], "no file './none.yaml'"],
+    ] as const) {
+      const { code, stderr } = await svcnet(...args);
+      expect(code, args.join(' ')).toBe(2);
+      expect(stderr).toContain(message);
+    }
+    const cluster = await Cluster.attach('up', { stateDir });
+    await haltAll(cluster);
+    await cluster.detach();
+    expect(await svcnet('start')).toMatchObject({ code: 0 });
+    const up = JSON.parse((await svcnet('ps', '--json')).stdout) as { nodes: { mode: string }[] };
+    expect(up.nodes.map(({ mode }) => mode)).toEqual(['full', 'full', 'light']);
+  } finally {
+    await svcnet('down');
+  }
+});

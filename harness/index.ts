@@ -67,6 +67,7 @@ export type { AddOptions } from './cluster/growth/add.ts';
 export type { RemoveOptions } from './cluster/growth/remove.ts';
 export type { UpgradeInput, UpgradeOptions } from './cluster/growth/upgrade.ts';
 export type { ClusterNode } from './cluster/nodes/cluster-node.ts';
+export type { KnownNode } from './cluster/nodes/known-node.ts';
 export type { Incident, Membership } from './cluster/nodes/membership.ts';
 export type { Mesh } from './cluster/nodes/mesh.ts';
 export type { NodeState, NodeWait } from './cluster/nodes/node-run.ts';

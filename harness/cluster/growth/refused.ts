@@ -62,10 +62,11 @@ export function expectNoFault(
  */
 export function expectSameKind(action: string, before: Definition, grown: Definition): void {
   if (hasPublicNode(grown) && !hasPublicNode(before)) {
-    throw new HarnessError(
-      'GROWTH_REFUSED',
-      `${action}: a Bee needs a chain that runs in real time, and this cluster started without one`,
-      { hint: 'Start a cluster with a Bee: svcnet up --with bee=1' },
+    const flavour = grown.nodes.at(-1)?.flavour;
+    throw refusal(
+      action,
+      `a node of flavour ${flavour} needs a chain that runs in real time, and this cluster started without one`,
+      { hint: `Start a cluster with such a node: svcnet up --with ${flavour}=1` },
     );
   }
   const hasBoot = ({ nodes }: Definition) => nodes.some(({ mode }) => mode === 'boot');

@@ -9,7 +9,6 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
 import { whyNotStarted } from '../nodes/open-nodes.ts';
 import { parseDefinition, withGroup } from '../plan/definition.ts';
-import type { GroupInput } from '../plan/definition-input.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import type { Definition, NodeGroup } from '../plan/schema.ts';
 import { readDefinition, writtenDefinition } from '../plan/written.ts';
@@ -99,7 +98,7 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
     options: to.options ?? (isSame ? was.options : undefined),
   };
   const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const asked = withGroup({ ...before, flavours }, input as GroupInput, 'upgrade');
+  const asked = withGroup({ ...before, flavours }, input, 'upgrade');
   expectSameKind('upgrade', before, asked);
   const made = asked.nodes.at(-1);
   if (made === undefined) throw new TypeError('a group was added');

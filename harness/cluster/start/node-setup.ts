@@ -136,6 +136,10 @@ function portsOf({ api, debug, p2p }: NodeRecord): NodePorts {
   return { api: portOf(api), debug: portOf(debug), p2p: Number(/\/tcp\/(\d+)/.exec(p2p)?.[1]) };
 }
 
+function hasDebug({ api, debug }: NodePorts): boolean {
+  return debug !== api;
+}
+
 export function portOf(url: string): number {
   return Number(new URL(url).port);
 }
@@ -175,13 +179,15 @@ async function choosePorts(
     const kept = before.map((each) =>
       Object.values(each).some((port) => taken.has(port)) ? undefined : each,
     );
-    const fresh = await pickFreePorts(
-      kept.filter((each) => each === undefined).length * 3 + (proxied ? count : 0),
-      options,
-    );
+    const missing = kept.reduce((sum, each) => sum + (each === undefined ? 3 : hasDebug(each) ? 0 : 1), 0);
+    const fresh = await pickFreePorts(missing + (proxied ? count : 0), options);
     const next = () => fresh.shift() ?? 0;
     return {
-      ports: kept.map((each) => each ?? { api: next(), p2p: next(), debug: next() }),
+      ports: kept.map((each) => {
+        if (each === undefined) return { api: next(), p2p: next(), debug: next() };
+        // Its next program may have a debug API.
+        return hasDebug(each) ? each : { ...each, debug: next() };
+      }),
       behind: fresh,
     };
   }

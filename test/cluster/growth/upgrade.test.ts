@@ -93,9 +93,9 @@ test('all of them, one after the other, while uploads go on; a later node knows 
   const other = await Cluster.attach(net.name, { stateDir });
   const later = ownProgram(stateDir, 'later');
   const stored: { readonly reference: string; readonly data: Uint8Array }[] = [];
-  let done = false;
+  const over = new AbortController();
   const uploading = (async () => {
-    while (!done) {
+    while (!over.signal.aborted) {
       const data = new Uint8Array(randomBytes(9000));
       const { reference } = await net.node(0).bytes.upload(data, { deferred: false });
       stored.push({ reference, data });
@@ -105,13 +105,14 @@ test('all of them, one after the other, while uploads go on; a later node knows 
     await net.upgrade(name, { flavour: later });
     await net.meshed();
   }
-  done = true;
+  over.abort();
   await uploading;
   expect(stored.length).toBeGreaterThan(3);
   await other.membership.observe();
   expect(other.nodes.map(({ flavour }) => flavour)).toEqual(['svc', 'later', 'later', 'later']);
   const [added] = await net.add({ flavour: 'later' });
   expect(added).toMatchObject({ name: 'node-4', flavour: 'later' });
+  await net.meshed();
   for (const { reference, data } of stored) {
     expect(await added?.bytes.download(reference)).toEqual(data);
   }
@@ -132,6 +133,7 @@ test('a mode is changed; what would leave the network without what it needs is r
   await expect(net.upgrade('node-0', { mode: 'light' })).rejects.toThrow('node-0 is the last full node');
   await expect(net.upgrade('node-0', { flavour: 'dishonest' })).rejects.toThrow('is settled at its start');
   await expect(net.upgrade('node-0', { flavour: 'bea' })).rejects.toThrow("got 'bea', expected one of svc");
+  await expect(net.add({ flavour: 'bea' })).rejects.toThrow("got 'bea', expected one of svc");
   await expect(net.upgrade('node-0', { options: { 'cache-capcity': 5 } })).rejects.toThrow(
     "did you mean 'cache-capacity'?",
   );

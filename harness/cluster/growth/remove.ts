@@ -2,7 +2,6 @@
  * A node that leaves a cluster for good. Nothing of what it has stored is moved: the network heals by itself, or does not.
  * It is no part of the cluster any more before it stops, so that nobody takes its end for a failure.
  */
-import { HarnessError } from '../../base/errors.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
 import { leftError, whySaved } from '../nodes/open-nodes.ts';

@@ -21,7 +21,7 @@ export function pathsOf(rows: readonly Route[], port: Port): PathRoutes[] {
 }
 
 /** Variables that take the rest of the path. */
-const REST_VARIABLES: ReadonlySet<string> = new Set(['path', 'multiAddress']);
+const REST_VARIABLES: ReadonlySet<string> = new Set(['path', 'prefix', 'multiAddress']);
 
 /** The paths that begin with the same segments; two of them may name a variable differently. */
 interface Branch {
@@ -95,6 +95,6 @@ function find(branch: Branch, segments: readonly string[]): Found | undefined {
   const found = segment === '' || branch.variable === undefined ? undefined : find(branch.variable, others);
   if (found !== undefined) return { ...found, values: [segment, ...found.values] };
   const value = segments.join('/');
-  const mayBeEmpty = branch.rest?.path.endsWith('{path}');
+  const mayBeEmpty = branch.rest?.path.endsWith('{multiAddress}') === false;
   return branch.rest && (mayBeEmpty || value !== '') ? { routes: branch.rest, values: [value] } : undefined;
 }

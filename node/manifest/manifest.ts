@@ -195,14 +195,19 @@ export class Manifest {
     }, maySkip);
   }
 
-  /** @param enters called once for each fork; refused ones are left out */
+  /**
+   * @param enters called once for each fork; refused ones are left out
+   * @param reads called with the path of each that is left, when its turn has come
+   */
   async *#visit(
     enters: (node: TrieNode) => boolean,
     maySkip: (error: unknown) => boolean,
+    reads: (path: string) => boolean = () => true,
   ): AsyncGenerator<WalkedNode, void, void> {
     const open: Fork[] = [{ prefix: '', node: this.#root }];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const path = next.prefix;
+      if (!reads(path)) continue;
       if (path.length > PATH_SIZE_MAX) throw new ManifestError('PATH_TOO_LONG', 'the trie is too deep');
       let node: LoadedNode;
       try {
@@ -219,6 +224,21 @@ export class Manifest {
       for (const fork of ascending(node.forks).reverse())
         if (enters(fork.node)) open.push({ prefix: path + fork.prefix, node: fork.node });
     }
+  }
+
+  /**
+   * The paths with a value, in the order of their bytes. Walked nodes are not kept.
+   * @param enters asked of every path, as bytes of one character each, right before the node there is read
+   * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
+   */
+  async *values(enters: (bytes: string) => boolean): AsyncGenerator<{ path: string; value: Entry }> {
+    let forks = 0;
+    const count = () => {
+      if (++forks > NODES_MAX) throw tooLarge(`more than ${NODES_MAX} nodes`);
+      return true;
+    };
+    const nodes = this.#visit(count, () => false, enters);
+    for await (const { path, value } of nodes) if (value !== undefined) yield { path, value };
   }
 
   /** Writes what changed, children first. @returns reference of the root node @throws ManifestError `METADATA_TOO_LARGE` */

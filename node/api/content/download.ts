@@ -43,7 +43,10 @@ const CHUNK_TIMEOUT_MS = 30_000;
 /** For content that is not access-controlled: single-owner chunks and feeds. */
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
-export const DOWNLOAD_HEADERS = { ...PLAIN_DOWNLOAD_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
+/** For what is told about content, not the content itself. */
+export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
+
+export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
 /** What a download of content answers, besides the content. */
 export const DOWNLOAD_REFUSALS = [

@@ -96,7 +96,7 @@ export type OtherAnswers = Readonly<
 
 interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends HeaderTable> {
   readonly method: Method;
-  /** `{name}` is one segment; `{path}` and `{multiAddress}` take the rest. */
+  /** `{name}` is one segment; `{path}`, `{prefix}` and `{multiAddress}` take the rest. */
   readonly path: string;
   readonly port: Port | 'both';
   readonly summary: string;

@@ -11,6 +11,7 @@ import type { JoinedFile } from '../../files/joiner.ts';
 import { openManifest } from '../../files/manifest-store.ts';
 import type { ContentGetter } from '../../files/redundancy/siblings.ts';
 import { withRoot } from '../../files/rooted.ts';
+import { list } from '../../manifest/listing.ts';
 import type { Entry, Manifest } from '../../manifest/manifest.ts';
 import { CONTENT_TYPE, FILENAME } from '../../manifest/metadata.ts';
 import { resolvePath } from '../../manifest/serve.ts';
@@ -22,6 +23,7 @@ import {
   DOWNLOAD_REFUSALS,
   download,
   etagOf,
+  FETCH_HEADERS,
   openContent,
   PLAIN_DOWNLOAD_HEADERS,
   requestGetter,
@@ -37,9 +39,10 @@ import {
 import { ApiError, type ApiErrorCode, type ErrorWording, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
 import { type Call, type EarlyCall, headOf, route } from '../route/route.ts';
-import { bool, byteText, mediaType, reference, storedText, text } from '../values/kinds.ts';
+import { bool, byteText, int, mediaType, reference, storedText, text } from '../values/kinds.ts';
 import { checkMediaType, essence } from '../values/media-type.ts';
 import {
+  max,
   optional,
   type ParamTable,
   referenceLength,
@@ -119,7 +122,56 @@ const FILE = route({
   handle: (call) => serve(call, call.params.path, {}),
 });
 
+const LISTED_DEFAULT = 1000;
+const LISTED_MAX = 1_000_000;
+
 export const FILE_ROUTES = [
+  route({
+    method: 'GET',
+    path: '/manifest/{reference}/{prefix}',
+    port: 'main',
+    summary: 'files of a collection whose paths have a prefix, page by page',
+    gates: ['started'],
+    params: { ...ROOT, prefix: optional(byteText, '') },
+    query: {
+      delimiter: optional(byteText, ''),
+      limit: optional(int, LISTED_DEFAULT, { checks: [max(LISTED_MAX)] }),
+      after: optional(byteText, ''),
+    },
+    headers: FETCH_HEADERS,
+    success: [200],
+    refusals: [
+      ...ACT_DOWNLOAD_REFUSALS,
+      ...LOOKUP_REFUSALS,
+      'DOWNLOAD_HEADERS',
+      'FEED_NOT_FOUND',
+      'ADDRESS_NOT_FOUND',
+      'PATH_FAILED',
+    ],
+    response: 'ManifestListing',
+    async handle(call) {
+      const { prefix } = call.params;
+      const { delimiter, after, limit } = call.query;
+      const { manifest } = await openRequested(call, 'ADDRESS_NOT_FOUND');
+      const request = { prefix, delimiter, after, limit: limit > 0 ? limit : LISTED_DEFAULT };
+      const reading = () => list(manifest, request);
+      const page = await orElse('PATH_FAILED', reading, { CHUNK_NOT_FOUND: 'PATH_FAILED' });
+      const { entries, commonPrefixes, nextMarker } = page;
+      return {
+        status: 200,
+        json: {
+          entries: entries.map((entry) => ({
+            path: entry.path.toWellFormed(),
+            reference: toHex(entry.reference),
+            metadata: entry.metadata,
+          })),
+          commonPrefixes: commonPrefixes.map((one) => one.toWellFormed()),
+          truncated: nextMarker !== undefined,
+          nextMarker: nextMarker ?? '',
+        },
+      };
+    },
+  }),
   route({
     method: 'POST',
     path: '/svc',
@@ -209,6 +261,7 @@ export const HOST_FILE_ROUTE = route({
 const NO_ACT = { actPublisher: undefined, actHistoryAddress: undefined, actTimestamp: undefined } as const;
 
 type UploadCall = Call<ParamTable, ParamTable, typeof FILE_UPLOAD_HEADERS>;
+type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;
 type DownloadCall = Call<typeof ROOT, ParamTable, typeof DOWNLOAD_HEADERS>;
 
 /** An unparsable type does not by itself make a collection. */
@@ -280,14 +333,11 @@ interface Resolved {
 
 /** The entry behind a path, or the redirect to it. @throws ApiError when there is neither */
 async function resolve(call: DownloadCall, path: string): Promise<Resolved | Answer> {
-  const { params, request } = call;
-  const reference = await reveal(params.reference, call);
-  const getter = requestGetter(call);
+  const { request } = call;
   // The public network's nodes do not distinguish content that is not a manifest from content that no node
   // has.
   const missing = path === '' ? 'ADDRESS_NOT_FOUND' : 'PATH_FAILED';
-  const named = await openNamed(call, reference, getter, missing);
-  const content = (await throughFeed(call, named, getter, missing)) ?? { manifest: named, getter };
+  const content = await openRequested(call, missing);
   const found = await orElse('PATH_FAILED', () => resolvePath(content.manifest, path), {
     CHUNK_NOT_FOUND: 'PATH_FAILED',
   });
@@ -295,8 +345,16 @@ async function resolve(call: DownloadCall, path: string): Promise<Resolved | Ans
   return found.outcome === 'serve' ? { ...content, entry: found.entry } : toSlash(request.target);
 }
 
+/** The manifest that a request names, or the one that a feed leads to. @throws ApiError, `missing` when there is none */
+async function openRequested(call: FetchCall, missing: ApiErrorCode) {
+  const reference = await reveal(call.params.reference, call);
+  const getter = requestGetter(call);
+  const manifest = await openNamed(call, reference, getter, missing);
+  return (await throughFeed(call, manifest, getter, missing)) ?? { manifest, getter };
+}
+
 function openNamed(
-  { signal }: DownloadCall,
+  { signal }: FetchCall,
   reference: Uint8Array,
   getter: ContentGetter,
   missing: ApiErrorCode,
@@ -309,7 +367,7 @@ function openNamed(
  * update's content is not followed further.
  */
 async function throughFeed(
-  call: DownloadCall,
+  call: FetchCall,
   manifest: Manifest,
   getter: ContentGetter,
   missing: ApiErrorCode,

@@ -392,3 +392,63 @@ describe('the root without a slash', () => {
     }
   });
 });
+
+describe.each(['svc', 'swarm'] as const)('GET /manifest in the dialect %s', (dialect) => {
+  const prefix = dialect === 'svc' ? 'svc' : 'swarm';
+  const segment = dialect === 'svc' ? 'svc' : 'bzz';
+
+  async function uploaded() {
+    const kit = await startKit({ dialect });
+    const headers = Object.fromEntries(
+      Object.entries({ ...SITE_HEADERS, 'svc-postage-batch-id': BATCH }).map(([name, value]) => [
+        name.replace(/^svc-/, `${prefix}-`),
+        value,
+      ]),
+    );
+    const answer = await kit.api.main.post(`/${segment}`, await tar(SITE), headers);
+    expect(answer.statusCode).toBe(201);
+    const { reference } = answer.json();
+    return { kit, reference, get: (rest: string) => kit.api.main.get(`/manifest/${reference}/${rest}`) };
+  }
+
+  test('tells files with references and metadata, which lead to their content', async () => {
+    const { kit, get } = await uploaded();
+    const answer = await get('');
+    const { entries, ...rest } = answer.json();
+    expect(answer.statusCode).toBe(200);
+    expect(rest).toEqual({ commonPrefixes: [], truncated: false, nextMarker: '' });
+    expect(entries.map(({ path }: { path: string }) => path)).toEqual(Object.keys(SITE).sort());
+    const [readme] = (await get('docs/r')).json().entries;
+    expect(readme.metadata).toEqual({ 'Content-Type': 'text/plain; charset=utf-8', Filename: 'readme.txt' });
+    expect((await kit.api.main.get(`/bytes/${readme.reference}`)).body).toBe('read me');
+  });
+
+  test('puts folders together, page by page', async () => {
+    const { get } = await uploaded();
+    const seen: string[] = [];
+    let after = '';
+    for (let pages = 1; ; pages++) {
+      const { entries, commonPrefixes, truncated, nextMarker } = (
+        await get(`?delimiter=/&limit=1&after=${encodeURIComponent(after)}`)
+      ).json();
+      seen.push(...commonPrefixes, ...entries.map(({ path }: { path: string }) => path));
+      expect(truncated).toBe(pages < 4);
+      if (!truncated) break;
+      after = nextMarker;
+    }
+    expect(seen).toEqual(['docs/', 'error.html', 'img/', 'index.html']);
+  });
+
+  test('refuses what is no collection, and too large a page', async () => {
+    const { kit, get } = await uploaded();
+    expect((await get('?limit=1000001')).json()).toMatchObject({
+      code: 400,
+      reasons: [
+        dialect === 'svc' ? 'limit: want max:1000000' : { field: 'limit', error: 'want max:1000000' },
+      ],
+    });
+    expect((await get('?limit=0')).json().entries).toHaveLength(5);
+    const missing = await kit.api.main.get(`/manifest/${'ab'.repeat(32)}/`);
+    expect([missing.statusCode, missing.json().message]).toEqual([404, 'address not found or incorrect']);
+  });
+});

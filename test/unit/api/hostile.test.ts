@@ -94,6 +94,7 @@ const GOOD: Readonly<Record<string, string>> = {
   anchor1: 'ab'.repeat(32),
   anchor2: 'ab'.repeat(32),
   path: 'index.html',
+  prefix: 'a/b',
   multiAddress: 'ip4/127.0.0.1/tcp/1634/p2p/12D3KooWGRUVh4uXSbTaqgHPAn1PqCRzD7JTyRsnkcHnfQgzb8ZF',
   recipient: PUBLIC_KEY,
 };
@@ -134,7 +135,7 @@ function inputsOf(
 function ask(kit: Kit, { method, path, port }: Route, sent: Sent): Promise<Response> {
   const filled = path.replaceAll(/\{([^}]+)\}/g, (_all, name: string) => {
     const value = sent.path[name] ?? '';
-    return name === 'path' || name === 'multiAddress' ? encodeURI(value) : encodeURIComponent(value);
+    return ['path', 'prefix', 'multiAddress'].includes(name) ? encodeURI(value) : encodeURIComponent(value);
   });
   const query = new URLSearchParams(sent.query).toString();
   const url = query === '' ? filled : `${filled}?${query}`;

@@ -22,6 +22,7 @@ const BEYOND = new Set([
   'GET /openapi.json',
   'GET /status/backlog',
   'GET /chunk-events',
+  'GET /manifest/{reference}/{prefix}',
 ]);
 
 /** Headers that later nodes of the public network also read: a single-owner chunk can be stored first, pushed later. */

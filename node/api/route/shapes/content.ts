@@ -2,6 +2,7 @@
 import { CHUNK_EVENT_KINDS } from '../../../env/chunk-events.ts';
 import type { Dialect } from '../../dialect.ts';
 import {
+  byName,
   chainAddress,
   dateTime,
   flag,
@@ -35,6 +36,12 @@ const pinCheck = object({ reference, total: uint, missing: uint, invalid: uint }
 export const contentShapes = ({ pinChecks }: Dialect) => ({
   ReferenceResponse: object({ reference }),
   Envelope: object({ issuer: chainAddress, index: hex8, timestamp: hex8, signature: hex65 }),
+  ManifestListing: object({
+    entries: list(object({ path: text, reference, metadata: byName('', text) })),
+    commonPrefixes: list(text),
+    truncated: flag,
+    nextMarker: text,
+  }),
   Tag: tag,
   TagList: object({ tags: list(tag) }),
   TagCreation: object({}),

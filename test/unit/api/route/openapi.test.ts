@@ -23,6 +23,8 @@ const SOC = socOf('a single owner');
 const REFERENCE = toHex(makeCac(1n, Buffer.from('x')).address);
 /** References of a list of grantees that the node has. */
 let list: { readonly ref: string; readonly historyref: string };
+/** Reference of a file that the node has. */
+let file: string;
 
 /** One good request per route that answers JSON; the order is that of the tests. */
 const REQUESTS: readonly {
@@ -45,6 +47,7 @@ const REQUESTS: readonly {
     headers: { 'svc-postage-batch-id': BATCH, 'content-type': 'text/plain' },
     payload: 'x',
   },
+  { method: 'GET', path: '/manifest/{reference}/{prefix}', url: () => `/manifest/${file}/` },
   { method: 'POST', path: '/soc/{owner}/{id}', url: SOC.url, headers: PAID, payload: SOC.wrapped },
   { method: 'POST', path: '/feeds/{owner}/{topic}', url: `/feeds/${'ab'.repeat(20)}/aa`, headers: PAID },
   {
@@ -180,6 +183,8 @@ describe.each(['svc', 'swarm'] as const)('answers in the %s dialect', (name) => 
       payload: { grantees: [PUBLIC_KEY] },
     } as const;
     list = (await kit.api.main.inject(grantees)).json();
+    const upload = { ...PAID, 'content-type': 'text/plain' };
+    file = (await kit.api.main.post(name === 'svc' ? '/svc' : '/bzz', 'x', upload)).json().reference;
     kit.knobs.nowMs += 1000;
     kit.knobs.accounts = [SOME_ACCOUNT];
     kit.knobs.timeSettlements = [{ peer: PEER, received: 1n, sent: 2n }];

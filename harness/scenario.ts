@@ -138,6 +138,7 @@ export {
 } from './run/scenario.ts';
 export { parseScheduleDocument } from './run/schedule/document.ts';
 export {
+  ARRIVAL,
   DRAWN_FAULTS,
   type DrawBounds,
   drawFaults,

@@ -78,9 +78,7 @@ export interface WaitLimits {
 
 /** Options of `cluster.synced`. */
 export interface SyncedLimits extends WaitLimits {
-  /**
-   * Called at every poll with how many chunks have reached their neighbourhood, and how many the upload has.
-   */
+  /** Called at every poll with how many chunks have reached their neighbourhood, and how many the upload has. */
   readonly onProgress?: ((synced: number, split: number) => void) | undefined;
 }
 
@@ -146,6 +144,7 @@ export class Cluster implements AsyncDisposable {
       driver: parts.driver,
       linkProxy: proxy,
       node: (name) => this.node(name),
+      members: this,
     });
     this.#members = new RecordedNodes(parts.record, {
       nodes: parts.nodes,

@@ -27,7 +27,12 @@ async function missingSlots<T extends ParameterTable>(
   const { cluster, ledger } = context;
   const lines: string[] = [];
   for (const [batch, entries] of Map.groupBy(ledger.entries, (entry) => entry.batch)) {
-    const owner = cluster.node(entries[0]?.node ?? '');
+    const name = entries[0]?.node;
+    const owner = cluster.nodes.find((node) => node.name === name);
+    if (owner === undefined) {
+      context.unchecked(`slots of batch ${batch.slice(0, 8)}…: ${name} has left, and its counts with it`);
+      continue;
+    }
     const { immutableFlag } = await owner.stamps.get(batch, signal);
     // The count of a full bucket begins again.
     if (!immutableFlag) {

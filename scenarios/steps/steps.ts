@@ -134,6 +134,11 @@ export function workingNodes(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode !== 'boot' && isHonest(node));
 }
 
+/** The node of that name while it is in the cluster and runs. */
+export function runningNode({ nodes }: Pick<Cluster, 'nodes'>, name: string): ClusterNode | undefined {
+  return nodes.find((node) => node.name === name && node.running);
+}
+
 /** The first working node, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
 export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>, name: string): ClusterNode {
   if (name !== '') return context.cluster.node(name);

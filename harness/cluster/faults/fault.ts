@@ -8,9 +8,10 @@ import type { Clock } from '../../../formats/clock.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Capability, Driver, Handle } from '../../places/driver.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
+import type { GroupInput } from '../plan/definition-input.ts';
 import type { FaultField } from './fields.ts';
 
-const FAULT_LAYERS = ['link', 'machine', 'disk', 'power', 'clock', 'memory', 'chain'] as const;
+const FAULT_LAYERS = ['link', 'machine', 'members', 'disk', 'power', 'clock', 'memory', 'chain'] as const;
 export type FaultLayer = (typeof FAULT_LAYERS)[number];
 
 /** Counters by name, such as `{ 'bytes delayed': 4096 }`; all zero: the fault has changed nothing. */
@@ -31,6 +32,11 @@ export interface FaultContext {
   linkProxy(): Handle | undefined;
   /** @throws HarnessError `NODE_NOT_FOUND` with the nearest name */
   node(name: string): ClusterNode;
+  /** Lets nodes join, and leave. */
+  readonly members: {
+    add(group: GroupInput, options: { readonly signal: AbortSignal }): Promise<readonly ClusterNode[]>;
+    remove(name: string, options: { readonly forGood: boolean }): Promise<void>;
+  };
 }
 
 /** What `begin` of a fault receives. */

@@ -4,11 +4,14 @@ import type { FaultKind } from './fault.ts';
 import { LINK } from './links/link.ts';
 import { ISOLATE, PARTITION } from './links/partition.ts';
 import { MACHINE_FAULTS } from './machines/table.ts';
+import { ADD, REMOVE } from './members.ts';
 
 export const FAULT_KINDS: readonly FaultKind[] = [
   LINK,
   PARTITION,
   ISOLATE,
   ...MACHINE_FAULTS,
+  ADD,
+  REMOVE,
   ...CHAIN_FAULTS,
 ];

@@ -40,6 +40,7 @@ export function refusal(action: string, why: string, options: { readonly hint?: 
 /** A fault that lasts. */
 export interface ActiveFault {
   readonly id: string;
+  readonly kind: string;
   readonly targets: readonly string[];
 }
 

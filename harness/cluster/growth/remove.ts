@@ -2,6 +2,7 @@
  * A node that leaves a cluster for good. Nothing of what it has stored is moved: the network heals by itself, or does not.
  * It is no part of the cluster any more before it stops, so that nobody takes its end for a failure.
  */
+import { REMOVE } from '../faults/members.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
 import { leftError, whySaved } from '../nodes/open-nodes.ts';
@@ -32,7 +33,9 @@ export async function removeNode(
   const { name, index } = node;
   const definition = readDefinition(record.definition);
   expectElastic(`remove ${name} for good from`, { name: cluster, definition, driver });
-  expectNoFault('remove', node, { faults: context.faults, cluster });
+  // Its own removal may be one.
+  const faults = context.faults.filter(({ kind }) => kind !== REMOVE.name);
+  expectNoFault('remove', node, { faults, cluster });
   const now = await changeRecord(context, (current) => {
     expectOthers(current, node);
     // It could not be wiped, and would be started again.

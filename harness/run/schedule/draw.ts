@@ -35,6 +35,8 @@ const LATENCY_RANGE_MS = 450;
 
 /** Word of a fault that only simulated nodes with machine faults can have. */
 export const POWER_CUT = 'power-cut';
+/** Word of a node that joins and then leaves for good, on clusters that can get more nodes. */
+export const ARRIVAL = 'add';
 
 type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
@@ -52,6 +54,7 @@ const DRAWN: Readonly<Record<string, Draw>> = {
   }),
   reset: (nodes, random) => ({ kind: 'link', from: [oneOf(nodes, random)], to: ['all'], reset: true }),
   [POWER_CUT]: (nodes, random) => ({ kind: POWER_CUT, node: oneOf(nodes, random) }),
+  [ARRIVAL]: () => ({ kind: ARRIVAL }),
 };
 
 /** Words whose faults need a cluster with link faults. */

@@ -64,7 +64,7 @@ export function whole(context: StormContext): Promise<void> {
 export function sync(context: StormContext, operations: Operations): Promise<void> {
   return context.step('sync', async (progress) => {
     const { cluster, signal } = context;
-    const waiting = new Set([...operations.uploaded.values()].filter(({ tag }) => tag !== undefined));
+    const waiting = new Set(operations.promised.filter(({ tag }) => tag !== undefined));
     const total = waiting.size;
     const startedAt = cluster.clock.monotonic();
     let movedAt = startedAt;
@@ -113,7 +113,7 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
 /** Reads every upload from a node drawn for it, unless it is clear that the network does not deliver. */
 export function readBack(context: StormContext, operations: Operations): Promise<void> {
   return context.step('read', async (progress) => {
-    const uploads = [...operations.uploaded.values()];
+    const uploads = operations.promised;
     const nodes = workingNodes(context.cluster.nodes);
     const random = context.random('readers');
     const readers = uploads.map(() => nodes[random.below(nodes.length)] as ClusterNode);

@@ -3,8 +3,8 @@
  * recorded; an operation that fails is counted, and the lane continues.
  */
 import { ClientError, type Clock, type ClusterNode, type Fault } from 'svcnet';
-import { CHUNK_PAYLOAD_SIZE, type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
-import { workingNodes } from '../steps.ts';
+import { ARRIVAL, CHUNK_PAYLOAD_SIZE, type Progress, pause, type ScheduledOperation } from 'svcnet/scenario';
+import { runningNode, workingNodes } from '../steps.ts';
 import { drawOperation, drawPair, type PlannedKill } from './drawn.ts';
 import { Messages } from './messages.ts';
 import { Operations } from './operations.ts';
@@ -69,7 +69,9 @@ export class StormLoad {
   }
 
   /** A fault has begun, or has ended, or both: some are over at once. */
-  mark({ id, at, targets, endAt, request: { rounds = 1 } }: Fault): void {
+  mark({ id, at, kind, targets, endAt, request: { rounds = 1 } }: Fault): void {
+    // Nothing is done to those that are there.
+    if (kind === ARRIVAL) return;
     // Ids are used again.
     const key = `${id} ${at}`;
     const times = this.#marked.has(key) ? 0 : Number(rounds);
@@ -144,10 +146,10 @@ export class StormLoad {
    */
   async #rush({ id, node: name, atMs }: PlannedKill): Promise<void> {
     await this.#pause(atMs - RUSH_MS - (this.#clock.monotonic() - this.#startedAt));
-    const node = this.#context.cluster.node(name);
+    const node = runningNode(this.#context.cluster, name);
     const lane = `before ${id}`;
     for (let turn = 0; turn < RUSH_UPLOADS_MAX; turn++) {
-      if (this.#signal.aborted || !node.running) return;
+      if (this.#signal.aborted || node?.running !== true) return;
       const data = `${lane}, turn ${turn}`;
       const upload = {
         do: 'upload',

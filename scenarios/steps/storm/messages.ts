@@ -1,7 +1,7 @@
 /** Messages of a storm: each is sent once, and heard once by a node that was left alone meanwhile. */
 import type { ClusterNode, Subscription } from 'svcnet';
 import type { ScheduledOperation } from 'svcnet/scenario';
-import { batchOf, inTime } from '../steps.ts';
+import { batchOf, inTime, runningNode } from '../steps.ts';
 import type { Outcome, StormContext } from './parameters.ts';
 
 type Message = Extract<ScheduledOperation, { do: 'message' }>;
@@ -32,8 +32,9 @@ export class Messages implements Disposable {
 
   async send({ n, node: name, to: receiver }: Message): Promise<Outcome> {
     const { cluster, signal } = this.#context;
-    const [from, to] = [cluster.node(name), cluster.node(receiver)];
-    if (!from.running || !to.running || this.#isHarmed(from) || this.#isHarmed(to)) return 'refused';
+    const [from, to] = [runningNode(cluster, name), runningNode(cluster, receiver)];
+    if (from === undefined || to === undefined || this.#isHarmed(from) || this.#isHarmed(to))
+      return 'refused';
     const subscription = await this.#listen(to);
     const text = `message ${n} from ${from.name}`;
     const { pssPublicKey: recipient } = await to.client.addresses(signal);

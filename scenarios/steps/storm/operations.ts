@@ -9,7 +9,7 @@ import {
   toHex,
 } from 'svcnet/scenario';
 import { heldByNobody } from '../presence.ts';
-import { batchOf, difference } from '../steps.ts';
+import { batchOf, difference, runningNode } from '../steps.ts';
 import type { Outcome, StormContext } from './parameters.ts';
 
 type Of<D extends ScheduledOperation['do']> = Extract<ScheduledOperation, { do: D }>;
@@ -51,14 +51,20 @@ export class Operations {
     this.#isQuiet = isQuiet;
   }
 
+  /** Uploads that stay, at the end: a node that has left for good took with it what it had not pushed. */
+  get promised(): readonly Uploaded[] {
+    const { nodes } = this.#context.cluster;
+    return [...this.uploaded.values()].filter(({ node, tag }) => tag === undefined || nodes.includes(node));
+  }
+
   /** What an upload of the schedule consists of. */
   payload({ data, size }: Of<'upload'>): Uint8Array {
     return this.#context.random(data).bytes(size);
   }
 
   async upload(operation: Of<'upload'>): Promise<Outcome> {
-    const node = this.#context.cluster.node(operation.node);
-    if (!node.running) return 'refused';
+    const node = runningNode(this.#context.cluster, operation.node);
+    if (node === undefined) return 'refused';
     const requestedAtMs = this.#context.cluster.clock.now();
     const data = this.payload(operation);
     const { reference, tag, expected } = await this.#send(operation, node, data);
@@ -146,10 +152,10 @@ export class Operations {
   }
 
   async download({ node: name, upload }: Of<'download'>): Promise<Outcome> {
-    const node = this.#context.cluster.node(name);
+    const node = runningNode(this.#context.cluster, name);
     const uploaded = this.uploaded.get(upload);
     // From a schedule that was made smaller, or one that did not succeed this time.
-    if (uploaded === undefined || !node.running) return 'refused';
+    if (uploaded === undefined || node === undefined) return 'refused';
     const wrong = await this.read(node, uploaded);
     if (wrong !== undefined) this.wrong.push(wrong);
     return 'done';
@@ -175,8 +181,8 @@ export class Operations {
   /** Skips peers whose cheques have nothing left to cash. */
   async cash({ node: name }: Of<'cash'>): Promise<Outcome> {
     const { cluster, signal } = this.#context;
-    const node = cluster.node(name);
-    if (!node.running) return 'refused';
+    const node = runningNode(cluster, name);
+    if (node === undefined) return 'refused';
     const cheques = await node.chequebook.cheques(signal);
     let refused = false;
     for (const { peer, received } of cheques) {

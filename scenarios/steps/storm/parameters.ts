@@ -1,5 +1,5 @@
 /** Parameters of a storm. */
-import { DRAWN_FAULTS, POWER_CUT, parameter, type ScenarioContext } from 'svcnet/scenario';
+import { ARRIVAL, DRAWN_FAULTS, POWER_CUT, parameter, type ScenarioContext } from 'svcnet/scenario';
 
 export const STORM_PARAMETERS = {
   duration: parameter('duration', 60_000, 'how long it lasts, without healing and checking', { min: 1 }),
@@ -7,7 +7,7 @@ export const STORM_PARAMETERS = {
     'list',
     ['kill', 'pause', 'partition', 'slow'],
     'faults to draw from; none: only the load',
-    { oneOf: DRAWN_FAULTS, vary: DRAWN_FAULTS, varySimulated: [POWER_CUT] },
+    { oneOf: DRAWN_FAULTS, vary: DRAWN_FAULTS, varySimulated: [POWER_CUT, ARRIVAL] },
   ),
   'fault-every': parameter('duration', 5000, 'from one fault to the next, on average', {
     min: 1,

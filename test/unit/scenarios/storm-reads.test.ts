@@ -33,7 +33,7 @@ function stormWith(read: () => Promise<undefined>) {
     { operation: { n }, node, reference: 'ab'.repeat(32) },
   ]);
   const reads = vi.fn(read);
-  const operations = { uploaded: new Map(uploads as never), wrong: [], read: reads };
+  const operations = { promised: [...new Map(uploads as never).values()], wrong: [], read: reads };
   return {
     expected,
     reads,
@@ -41,7 +41,7 @@ function stormWith(read: () => Promise<undefined>) {
     sync: (upload: object) =>
       sync(
         { ...context, cluster: { clock, nodes: [] } } as unknown as StormContext,
-        { uploaded: new Map([[0, upload]]), acknowledge: async () => undefined } as unknown as Operations,
+        { promised: [upload], acknowledge: async () => undefined } as unknown as Operations,
       ),
   };
 }

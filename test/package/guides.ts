@@ -127,7 +127,6 @@ const LANES: readonly (readonly string[])[] = [
     'guides/growing.md',
     'guides/virtual-time.md',
     'guides/real-bees.md',
-    'guides/other-nodes.md',
   ],
 ];
 

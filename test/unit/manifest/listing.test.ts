@@ -59,6 +59,8 @@ property.prop([
     seen.push(...shown);
     if (page.nextMarker === undefined) break;
     expect(page.nextMarker).toBe(shown.at(-1));
+    // Each page goes on: one that repeats would never end.
+    expect(byBytes(page.nextMarker, after)).toBeGreaterThan(0);
     after = page.nextMarker;
   }
   expect(seen).toEqual(expected(paths, request));

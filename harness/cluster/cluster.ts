@@ -19,6 +19,7 @@ import type { Tag } from '../client/types.ts';
 import type { Profile } from '../flavours/profiles.ts';
 import { type Capability, capabilitiesOf, LINK_PROXY } from '../places/driver.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
+import type { TapEvent } from '../places/links/tap/events.ts';
 import type { NetworkInput } from './attached/network-input.ts';
 import { type AttachOptions, recordNetwork } from './attached/record-network.ts';
 import type { NodeBooks } from './books/books.ts';
@@ -29,6 +30,7 @@ import { accountsBeside } from './growth/accounts.ts';
 import { type AddOptions, addNodes, type GrowthContext } from './growth/add.ts';
 import { type RemoveOptions, removeNode } from './growth/remove.ts';
 import { type UpgradeInput, type UpgradeOptions, upgradeNode } from './growth/upgrade.ts';
+import { partLog, type TapOptions, tapped } from './heard.ts';
 import { tearDown } from './lifecycle/teardown.ts';
 import { awaitBlock } from './nodes/block-readers.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
@@ -368,12 +370,8 @@ export class Cluster implements AsyncDisposable {
     const { force = false, signal, onProgress = () => undefined } = options;
     const { record } = await saveSnapshot(
       {
-        clock: this.clock,
-        stateDir: this.#parts.stateDir,
-        record: this.#members.record,
+        ...this.#growing,
         nodes: this.nodes,
-        chain: this.chain,
-        driver: this.#parts.driver,
         signal,
         onProgress,
         restarted: async () => {
@@ -415,15 +413,7 @@ export class Cluster implements AsyncDisposable {
    * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` when it was not started by svcnet
    */
   logOf(part: string): PartLog {
-    const isProxy = part === LINK_PROXY && this.#parts.driver.proxied;
-    const node = part === 'chain' || isProxy ? undefined : this.node(part);
-    if (!this.logged) {
-      throw new HarnessError('NODE_STATE', `cannot read the log of ${part}: it was not started by svcnet`, {
-        hint: 'Whatever runs it has its log, such as docker logs or kubectl logs.',
-      });
-    }
-    const log = () => clusterFolder(this.#parts.stateDir, this.name).log(part);
-    return node?.output ?? this.#parts.driver.logs({ name: part, log: log() });
+    return partLog(this.#parts, part, (name) => this.node(name));
   }
 
   /** Brings logs that are kept elsewhere into its folder. */
@@ -434,6 +424,15 @@ export class Cluster implements AsyncDisposable {
   /** Whether the logs of its nodes can be read: those of nodes that svcnet did not start cannot. */
   get logged(): boolean {
     return this.#isOwned;
+  }
+
+  /**
+   * What its nodes say to each other, from now on until the signal aborts: each conversation, message by message.
+   * @throws HarnessError `NODE_NOT_FOUND`, `ARGUMENT_INVALID` without a tap, `FAULT_REFUSED` when its proxy is gone
+   */
+  tap(options: TapOptions = {}): AsyncIterable<TapEvent> {
+    for (const name of options.nodes ?? []) this.node(name);
+    return tapped(this.#parts, options);
   }
 
   /** What can be done to its nodes where they run. */

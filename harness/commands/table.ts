@@ -115,6 +115,12 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
     action: async () => (await import('./trace.ts')).trace,
   },
   {
+    usage: 'tap [options] [nodes...]',
+    about: 'show what nodes say to each other, message by message, as it passes',
+    options: async () => (await import('./options/tap.ts')).tap,
+    action: async () => (await import('./tap.ts')).tap,
+  },
+  {
     usage: 'logs [options] <node>',
     about: 'show the log of a node or the chain',
     options: async () => (await nodes()).logs,

@@ -8,7 +8,7 @@ export type Target = (typeof TARGETS)[number];
 
 /** @returns one line for each, with key, value and why it cannot be exported */
 export function obstacles(definition: Definition, target: Target): string[] {
-  const { chain, driver, linkFaults, listen, machineFaults, ports, prepare, topology } = definition;
+  const { chain, driver, linkFaults, listen, machineFaults, ports, prepare, tap, topology } = definition;
   const lines = definition.nodes.flatMap((group, index) => groupObstacles(group, `nodes[${index}]`));
   if (DRIVER_FACTS[driver].shared) {
     lines.push(
@@ -20,8 +20,8 @@ export function obstacles(definition: Definition, target: Target): string[] {
   }
   if (machineFaults)
     lines.push('machineFaults: got true, expected false: only the testbed makes machines fail');
-  if (linkFaults) {
-    lines.push('linkFaults: got true, expected false: only the testbed puts a proxy between nodes');
+  for (const [key, value] of Object.entries({ linkFaults, tap })) {
+    if (value) lines.push(`${key}: got true, expected false: only the testbed puts a proxy between nodes`);
   }
   if (topology !== 'mesh') {
     lines.push(

@@ -15,6 +15,8 @@ const UNCOMPRESSED_SIZE = 65;
 export interface P256Identity {
   /** SEC1 structure in DER: what the key file encrypts. */
   readonly secret: Uint8Array;
+  /** The same as PKCS #8 in PEM. */
+  readonly pem: string;
   /** Uncompressed public key, hex: the `address` of the key file. */
   readonly address: string;
   /** `Qm…` */
@@ -43,6 +45,7 @@ export function p256Identity(seed: Uint8Array): P256Identity {
   const digest = createHash('sha256').update(KEY_PREFIX).update(spki).digest();
   return {
     secret: new Uint8Array(key.export({ format: 'der', type: 'sec1' })),
+    pem: key.export({ format: 'pem', type: 'pkcs8' }).toString(),
     address: toHex(point),
     peerId: toBase58(Buffer.concat([SHA256_PREFIX, digest])),
   };

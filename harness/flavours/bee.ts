@@ -114,6 +114,8 @@ export const beeFlavour: Flavour = {
   // Its image defines the program and the health check.
   containerCommand: ({ dataDir }) => ({ args: ['start', '--config', `${dataDir}/${CONFIG_FILE}`], env: {} }),
 
+  linkKey: ({ keys }) => p256Identity(keys.libp2p).pem,
+
   underlay: ({ identity, port, host }) =>
     multiaddress({ host, port, peerId: p256Identity(identity.keys.libp2p).peerId }),
 

@@ -196,6 +196,8 @@ export interface Flavour {
   embedded?(plan: NodePlan): EmbeddedSettings;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;
   containerCommand(plan: { dataDir: string; apiPort: number }): ContainerCommand;
+  /** Private key of its libp2p identity: PKCS #8 in PEM. */
+  linkKey(identity: NodeKeys): string;
   /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
   underlay(plan: { identity: NodeKeys; port: number; host: string }): string;
   /** What a connected node still lacks before it can serve; undefined when nothing. */

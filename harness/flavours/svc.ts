@@ -4,6 +4,7 @@ import { encryptKey } from '../../formats/crypto/keystore.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { NODE_READINESS_PATH, probe } from './inside-image.ts';
 import { multiaddress } from './multiaddress.ts';
+import { ed25519Identity } from './svc-keys.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
 import { svcContainer, svcProgram, tamperedProgram } from './svc-program.ts';
 import { isTampered, TAMPERED_FILE } from './tampered/settings.ts';
@@ -80,6 +81,7 @@ export const svcFlavour = {
     ...svcContainer('start', '--config', `${dataDir}/${CONFIG_FILE}`),
     health: probe(apiPort, NODE_READINESS_PATH),
   }),
+  linkKey: ({ keys }: NodeKeys) => ed25519Identity(keys.libp2p).pem,
   underlay: ({ identity, port, host }: { identity: NodeKeys; port: number; host: string }) =>
     multiaddress({ host, port, peerId: identity.peerId }),
 } satisfies Flavour;

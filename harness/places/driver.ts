@@ -11,6 +11,7 @@ import type { Counts } from '../flavours/tampered/settings.ts';
 import { DRIVER_FACTS, type DriverName } from './facts.ts';
 import type { ProxyOptions } from './links/proxy/proxy.ts';
 import type { LinkControl } from './links/rules.ts';
+import type { TapControl } from './links/tap/events.ts';
 
 /** What can be done to a node from outside. */
 const CAPABILITIES = [
@@ -21,6 +22,7 @@ const CAPABILITIES = [
   'data',
   'memory',
   'linkFaults',
+  'tap',
   'copy',
   'power',
 ] as const;
@@ -57,6 +59,12 @@ export interface Capabilities {
         links(proxy: Handle | undefined): LinkControl;
       }
     | undefined;
+  readonly tap?:
+    | {
+        /** What nodes say to each other. @param proxy where the link proxy runs */
+        tap(proxy: Handle | undefined): TapControl;
+      }
+    | undefined;
   readonly copy?: {
     /**
      * Writes what a stopped node keeps outside its data directory into a copy of that directory, so that it can
@@ -83,6 +91,11 @@ const LINK_FAULTS = {
   start: 'svcnet up --link-faults',
   absent: (cluster: string) => `cluster '${cluster}' was started without link faults`,
 };
+const TAP = {
+  needed: 'the tap',
+  start: 'svcnet up --tap',
+  absent: (cluster: string) => `cluster '${cluster}' was started without the tap`,
+};
 const MACHINE_FAULTS = {
   needed: 'machine faults',
   start: 'svcnet up --machine-faults',
@@ -91,7 +104,8 @@ const MACHINE_FAULTS = {
 
 /** What a cluster with that driver would have needed at its start to have a capability that it lacks; undefined: nothing helps. */
 export function startedWithout(driver: DriverName, lacking: Capability): typeof LINK_FAULTS | undefined {
-  const { owned, images, simulated } = DRIVER_FACTS[driver];
+  const { owned, images, simulated, tappable } = DRIVER_FACTS[driver];
+  if (lacking === 'tap' && tappable) return TAP;
   if (lacking === 'linkFaults' && owned) return LINK_FAULTS;
   const ofMachines = lacking === 'clock' || lacking === 'disk' || (lacking === 'power' && simulated);
   if (!ofMachines || !owned || images) return undefined;

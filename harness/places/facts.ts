@@ -22,14 +22,16 @@ interface DriverFacts {
   readonly shared: boolean;
   /** Whether nodes and chain live in virtual time in the process that started them, without sockets. */
   readonly simulated: boolean;
+  /** Whether a tap can see what nodes say to each other. */
+  readonly tappable: boolean;
 }
 
 export const DRIVER_FACTS: Readonly<Record<DriverName, DriverFacts>> = {
-  process: { owned: true, local: true, images: false, shared: false, simulated: false },
-  embedded: { owned: true, local: true, images: false, shared: true, simulated: false },
-  docker: { owned: true, local: false, images: true, shared: false, simulated: false },
-  simulated: { owned: true, local: false, images: false, shared: true, simulated: true },
-  attached: { owned: false, local: false, images: false, shared: false, simulated: false },
+  process: { owned: true, local: true, images: false, shared: false, simulated: false, tappable: true },
+  embedded: { owned: true, local: true, images: false, shared: true, simulated: false, tappable: false },
+  docker: { owned: true, local: false, images: true, shared: false, simulated: false, tappable: false },
+  simulated: { owned: true, local: false, images: false, shared: true, simulated: true, tappable: false },
+  attached: { owned: false, local: false, images: false, shared: false, simulated: false, tappable: false },
 };
 
 export const LOCAL_DRIVERS = DRIVER_NAMES.filter((name) => DRIVER_FACTS[name].local);

@@ -27,6 +27,8 @@ export interface DriverOptions {
   readonly machineFaults: boolean;
   /** Whether nodes with sockets reach each other through a proxy. */
   readonly linkFaults: boolean;
+  /** Whether that proxy sees what they say to each other. */
+  readonly tap: boolean;
   /** What links of simulated nodes are like. Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;
   readonly embedded: {

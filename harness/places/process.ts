@@ -46,11 +46,12 @@ import { guardOrphan, guardPaused } from './guards.ts';
 import { proxyPort } from './link-proxy.ts';
 import { remoteLinks } from './links/proxy/remote.ts';
 import type { LinkControl } from './links/rules.ts';
+import type { TapControl } from './links/tap/events.ts';
 import type { DriverOptions } from './options.ts';
 
 type ProcessDriverOptions = Pick<
   DriverOptions,
-  'clock' | 'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults'
+  'clock' | 'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults' | 'tap'
 >;
 
 /** For helpers of killed programs: they tidy up and end by themselves. */
@@ -67,17 +68,35 @@ export class ProcessDriver implements Driver {
 
   constructor(options: ProcessDriverOptions) {
     this.#options = options;
-    this.proxied = options.linkFaults;
+    this.proxied = options.linkFaults || options.tap;
   }
 
   /** A process's clock and disk cannot be manipulated without privileges, and its links only through a proxy. */
   get can(): Capabilities {
     const tampered = this.#options.machineFaults || undefined;
     const linkFaults = this.proxied ? this : undefined;
-    return { kill: this, pause: this, data: this, copy: this, linkFaults, clock: tampered, disk: tampered };
+    const tap = this.#options.tap ? this : undefined;
+    return {
+      kill: this,
+      pause: this,
+      data: this,
+      copy: this,
+      linkFaults,
+      tap,
+      clock: tampered,
+      disk: tampered,
+    };
+  }
+
+  tap(proxy: Handle | undefined): TapControl {
+    return this.#linkProxy(proxy);
   }
 
   links(proxy: Handle | undefined): LinkControl {
+    return this.#linkProxy(proxy);
+  }
+
+  #linkProxy(proxy: Handle | undefined): LinkControl & TapControl {
     return remoteLinks(`http://127.0.0.1:${proxy?.['control']}`, {
       token: this.#options.token,
       knowsDiallers: process.platform === 'linux',

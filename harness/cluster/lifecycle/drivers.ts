@@ -52,6 +52,7 @@ export function driverOf(
       listen: planned.listen,
       machineFaults: planned.machineFaults,
       linkFaults: planned.linkFaults,
+      tap: planned.tap,
       network: networkOf(planned),
       compileCache: (of) => compileCacheDir(stateDir, of),
       folder: clusterFolder(stateDir, name).path,

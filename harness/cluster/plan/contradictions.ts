@@ -35,6 +35,7 @@ export function contradictions(definition: Definition): string[] {
     ...storeContradictions(definition),
     ...engineContradictions(definition),
     ...tamperingContradictions(definition),
+    ...tapContradictions(definition),
     ...simulationContradictions(definition),
     ...networkContradictions(definition),
     ...portContradictions(definition),
@@ -71,6 +72,13 @@ function tamperingContradictions({ driver, machineFaults, nodes }: Definition): 
   return machineFaults
     ? [...lines, `machineFaults: got true with driver ${driver}, expected driver process or embedded`]
     : lines;
+}
+
+/** Elsewhere no proxy of this machine stands between the nodes. */
+function tapContradictions({ driver, tap }: Definition): string[] {
+  return tap && !DRIVER_FACTS[driver].tappable
+    ? [`tap: got true with driver ${driver}, expected driver process: only there can a tap read links`]
+    : [];
 }
 
 /** It has our own nodes, in memory, at addresses that nothing of the machine can have taken. */

@@ -202,6 +202,8 @@ export interface DefinitionInput {
   readonly coldGossip?: boolean | undefined;
   /** Traffic between nodes passes through a proxy, so that links can be made to fail. Embedded clusters need none. Default: false. */
   readonly linkFaults?: boolean | undefined;
+  /** What nodes say to each other can be read, by a proxy between them that also lets links fail. Only for driver `process`. Default: false. */
+  readonly tap?: boolean | undefined;
   /** Links of a simulated cluster; no other driver takes it. Default: all arrives at once. */
   readonly network?: NetworkShapeInput | undefined;
   /** Free ports, the first one of a fixed range, or such a range. Default: `free`. */

@@ -3,12 +3,12 @@
  * accounts, overlays and peer ids, and batch nonces, which determine batch ids. The chain's deployer is the
  * standard development account, so contract addresses are the same for every seed.
  */
-import { createCipheriv, createHash, createPrivateKey, createPublicKey, randomInt } from 'node:crypto';
-import { toBase58 } from '../../../formats/crypto/base58.ts';
+import { createCipheriv, createHash, randomInt } from 'node:crypto';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { HarnessError } from '../../base/errors.ts';
+import { ed25519Identity } from '../../flavours/svc-keys.ts';
 
 /** Bound for `randomInt`; such a seed is short to type and exact as a JSON number. */
 const DRAWN_SEED_BOUND = 2 ** 32;
@@ -100,7 +100,7 @@ export function deriveNode(origin: NodeOrigin): NodeIdentity {
     keys,
     ethereum: toHex(account.address),
     overlay: toHex(account.overlay),
-    peerId: ed25519PeerId(keys.libp2p),
+    peerId: ed25519Identity(keys.libp2p).peerId,
   };
 }
 
@@ -163,16 +163,4 @@ export function spareAccounts(seed: bigint): SpareAccount[] {
 /** `0x` and 64 hex digits: the nonce with which `up` creates a batch. */
 export function batchNonce(seed: bigint, node: number, batch: number): string {
   return `0x${toHex(derive(seed, 'batch', node, batch))}`;
-}
-
-/** PKCS #8 wrapping of a raw Ed25519 seed: everything before its 32 bytes. */
-const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
-/** Multihash "identity" of 36 bytes, holding a protobuf key: type Ed25519, 32 bytes. */
-const PEER_ID_PREFIX = Buffer.from('002408011220', 'hex');
-
-function ed25519PeerId(seed: Uint8Array): string {
-  const der = Buffer.concat([PKCS8_ED25519, seed]);
-  const publicKey = createPublicKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }));
-  const spki = publicKey.export({ format: 'der', type: 'spki' });
-  return toBase58(Buffer.concat([PEER_ID_PREFIX, spki.subarray(-32)]));
 }

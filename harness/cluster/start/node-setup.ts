@@ -97,7 +97,7 @@ export async function createNodes(
       };
     }),
   );
-  const routes = plan.nodes.map((node, index) => routeOf(node, at(places, index)));
+  const routes = plan.nodes.map((node, index) => routeOf(node, at(places, index), plan.definition));
   return { records, routes: routes.filter((route) => route !== undefined) };
 }
 
@@ -105,6 +105,7 @@ export async function createNodes(
 function routeOf(
   node: PlannedNode,
   { api, behind, here }: Place & { readonly here: NodePorts },
+  { tap }: Definition,
 ): Route | undefined {
   if (behind === undefined) return undefined;
   return {
@@ -114,6 +115,7 @@ function routeOf(
     port: here.p2p,
     host: behind.host,
     nodePort: behind.port,
+    ...(tap ? { key: flavourOf(node).linkKey(node.identity) } : {}),
   };
 }
 

@@ -10,7 +10,7 @@ import { multiaddress } from '../multiaddress.ts';
 import { checkRunnable, invalidProgram, optionsListed, programOutput } from '../program.ts';
 import { type DeclaredFlavour, flavourFile, LAUNCH_FILE } from './file.ts';
 import type { FlavourInput } from './input.ts';
-import { keyFiles, peerIdOf } from './keys.ts';
+import { keyFiles, libp2pPem, peerIdOf } from './keys.ts';
 import { filled, filledText, type Value, valueText } from './values.ts';
 
 const made = new WeakMap<FlavourInput, Flavour>();
@@ -53,6 +53,7 @@ export function declaredFlavour(given: FlavourInput): Flavour {
     containerCommand: () => {
       throw new TypeError(`flavour ${file.name} runs as a process`);
     },
+    linkKey: (identity) => libp2pPem(identity, file.keys.libp2p.type),
     underlay: ({ identity, port, host }) =>
       multiaddress({ host, port, peerId: peerIdOf(identity, file.keys.libp2p.type) }),
   };

@@ -6,13 +6,12 @@ import { encryptKey } from '../../../formats/crypto/keystore.ts';
 import { systemRandom } from '../../../formats/random.ts';
 import { p256Identity, validScalar } from '../bee-keys.ts';
 import type { NodeKeys, PlannedFile } from '../flavour.ts';
+import { ed25519Identity } from '../svc-keys.ts';
 import type { DeclaredFlavour } from './file.ts';
 import { PASSWORD } from './values.ts';
 
 /** The cheapest parameters that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
-/** PKCS #8 of an Ed25519 key up to its seed (RFC 8410). */
-const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 /** An identity multihash of 37 bytes, then a protobuf key up to its data: type Secp256k1, 33 bytes. */
 const SECP256K1_PREFIX = Buffer.from('002508021221', 'hex');
 
@@ -25,6 +24,11 @@ export function peerIdOf({ keys, peerId }: NodeKeys, curve: Curve): string {
   const ecdh = createECDH('secp256k1');
   ecdh.setPrivateKey(keys.libp2p);
   return toBase58(Buffer.concat([SECP256K1_PREFIX, ecdh.getPublicKey(null, 'compressed')]));
+}
+
+/** Private key of its libp2p identity: PKCS #8 in PEM. */
+export function libp2pPem({ keys }: NodeKeys, curve: Curve): string {
+  return pemOf(curve === 'p256' ? validScalar(keys.libp2p) : keys.libp2p, curve);
 }
 
 export function keyFiles({ keys }: DeclaredFlavour, identity: NodeKeys): PlannedFile[] {
@@ -70,7 +74,7 @@ function keyContent(
     case 'raw':
       return Buffer.from(secret).toString('latin1');
     case 'pem':
-      return keyObject(secret, curve).export({ format: 'pem', type: 'pkcs8' }).toString();
+      return pemOf(secret, curve);
     case 'keystore':
       return encryptKey(
         // As Bee keeps it: a structure, not a scalar (node-behaviour.md 1.7).
@@ -82,10 +86,12 @@ function keyContent(
   }
 }
 
+function pemOf(secret: Uint8Array, curve: Curve): string {
+  return keyObject(secret, curve).export({ format: 'pem', type: 'pkcs8' }).toString();
+}
+
 function keyObject(secret: Uint8Array, curve: Curve): KeyObject {
-  if (curve === 'ed25519') {
-    return createPrivateKey({ key: Buffer.concat([ED25519_PKCS8, secret]), format: 'der', type: 'pkcs8' });
-  }
+  if (curve === 'ed25519') return createPrivateKey(ed25519Identity(secret).pem);
   const ecdh = createECDH(curve === 'p256' ? 'prime256v1' : 'secp256k1');
   ecdh.setPrivateKey(secret);
   const point = ecdh.getPublicKey();

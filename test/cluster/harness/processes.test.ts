@@ -55,6 +55,7 @@ function processDriver(cache: string, token = 'test'): Driver {
     clock: MACHINE_CLOCK,
     stopWithParent: false,
     linkFaults: false,
+    tap: false,
     machineFaults: false,
     listen: '127.0.0.1',
     compileCache: () => cache,

@@ -56,6 +56,7 @@ nodes:
 #topology: mesh
 #coldGossip: false
 #linkFaults: false
+#tap: false
 # { latency: 20ms, jitter: 5ms }, or regions: internet, or a map such as { about: text, shares: { east: 1 },
 # roundTripMs: { east: { east: 9 } } }.
 #network: { regions: internet }

@@ -246,6 +246,17 @@ export const CLUSTER_OPTIONS = {
       ),
     flag: { flag: '--link-faults', help: 'put a proxy between the nodes, for link faults' },
   },
+  tap: {
+    schema: field.trueOrFalse
+      .default(false)
+      .describe(
+        'Put a proxy between the nodes that reads what they say to each other, for svcnet tap. Only for driver process.',
+      ),
+    flag: {
+      flag: '--tap',
+      help: 'put a proxy between the nodes that reads what they say to each other, for svcnet tap',
+    },
+  },
   network: {
     schema: network
       .optional()

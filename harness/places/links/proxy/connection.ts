@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import { TIMER_MAX_MS } from '../../../../formats/units.ts';
 import { Line } from '../line.ts';
 import { type ActiveRule, changed, Direction, isFree, type Rules } from '../rules.ts';
+import type { NoiseRelay } from '../tap/relay.ts';
 import { lookup } from './addresses.ts';
 import { type Budget, Flow } from './flow.ts';
 
@@ -30,6 +31,8 @@ export class Connection {
   dialler: readonly string[] | undefined;
   /** Whether the dialler has been looked up. */
   isIdentified = false;
+  /** Sees what passes. Set before the first byte is read. */
+  relay: NoiseRelay | undefined;
   readonly #near: Socket;
   readonly #far: Socket;
   readonly #up: Flow;
@@ -55,12 +58,13 @@ export class Connection {
     };
     // The same for both: a rule that delays both directions has delayed one connection.
     const direction = new Direction([]);
-    const flow = (source: Socket, sink: Socket, way: string) =>
+    const flow = (source: Socket, sink: Socket, way: 'up' | 'down') =>
       new Flow(source, sink, {
         line: new Line(`${deps.seed} ${way}`),
         direction,
         budget: deps.budget,
         events,
+        translate: (bytes) => this.relay?.[way](bytes) ?? bytes,
       });
     this.#up = flow(near, this.#far, 'up');
     this.#down = flow(this.#far, near, 'down');
@@ -195,6 +199,7 @@ export class Connection {
     clearTimeout(this.#wait);
     this.#up.close();
     this.#down.close();
+    this.relay?.closed();
     this.#deps.onClosed();
   }
 }

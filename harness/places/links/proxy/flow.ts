@@ -46,6 +46,8 @@ export interface FlowDeps {
   readonly direction: Direction;
   readonly budget: Budget;
   readonly events: FlowEvents;
+  /** What goes on for what has come. @throws Error when nothing can */
+  readonly translate?: (bytes: Buffer) => Buffer;
 }
 
 export class Flow {
@@ -54,6 +56,7 @@ export class Flow {
   readonly #line: Line;
   readonly #budget: Budget;
   readonly #events: FlowEvents;
+  readonly #translate: FlowDeps['translate'];
   #direction: Direction;
   #queue: Piece[] = [];
   /** Where the queue begins. */
@@ -76,7 +79,8 @@ export class Flow {
     this.#direction = deps.direction;
     this.#budget = deps.budget;
     this.#events = deps.events;
-    source.on('data', (bytes: Buffer) => this.#take(bytes));
+    this.#translate = deps.translate;
+    source.on('data', (bytes: Buffer) => this.#arrived(bytes));
     source.on('end', () => this.#finish('end'));
     // Even of a source that has ended in this direction but could still be written to.
     source.on('close', () => this.#finish('reset'));
@@ -134,8 +138,19 @@ export class Flow {
     this.#isGone = true;
   }
 
-  #take(bytes: Buffer): void {
+  #arrived(bytes: Buffer): void {
     if (this.#hasEnded) return;
+    let translated = bytes;
+    try {
+      if (this.#translate !== undefined) translated = this.#translate(bytes);
+    } catch {
+      // Whoever translates has noted why.
+      return this.#events.onBroken();
+    }
+    if (translated.length > 0) this.#take(translated);
+  }
+
+  #take(bytes: Buffer): void {
     this.#direction.countBytes(bytes.length);
     const { shape } = this.#direction;
     if (shape.swallows) {

@@ -5,6 +5,8 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type LinkControl, type LinkEffect, type LinkRule, Rules } from '../rules.ts';
+import type { TapBatch, TapControl } from '../tap/events.ts';
+import type { Tap } from '../tap/tap.ts';
 import { AddressDiallers } from './addresses.ts';
 import { BypassConnections } from './bypass.ts';
 import { Connection, SOCKET_OPTIONS } from './connection.ts';
@@ -23,6 +25,8 @@ export interface Route {
   /** Where the proxy reaches the node: an IPv4 address or a name, and the port that it listens on. */
   readonly host: string;
   readonly nodePort: number;
+  /** Private key of the node's libp2p identity, PKCS #8 in PEM; absent: what is said to it and by it passes unseen. */
+  readonly key?: string;
 }
 
 export interface ProxyOptions {
@@ -44,7 +48,7 @@ export type ProxyLine =
   | { readonly ready: true; readonly control: number }
   | { readonly ready: false; readonly code: string; readonly message: string };
 
-export class LinkProxy implements LinkControl {
+export class LinkProxy implements LinkControl, TapControl {
   readonly knowsDiallers: boolean;
   readonly #options: ProxyOptions;
   readonly #rules = new Rules();
@@ -54,6 +58,7 @@ export class LinkProxy implements LinkControl {
   /** Only sockets show connections that bypass the proxy. */
   readonly #bypass: BypassConnections | undefined;
   readonly #servers: Server[] = [];
+  #tap: Tap | undefined;
   #accepted = 0;
 
   constructor(options: ProxyOptions) {
@@ -79,6 +84,15 @@ export class LinkProxy implements LinkControl {
   /** @throws Error of the system, such as `EADDRINUSE` with its port */
   async start(): Promise<void> {
     const { listen, routes } = this.#options;
+    const tapped = routes.flatMap(({ node, overlay, key }) =>
+      key === undefined ? [] : [{ node, overlay, key }],
+    );
+    if (tapped.length > 0) {
+      if (!this.knowsDiallers) throw new Error('a tap needs Linux, which tells who opens a connection');
+      // Only here: it loads much of a node.
+      const { Tap } = await import('../tap/tap.ts');
+      this.#tap = new Tap(tapped);
+    }
     await Promise.all(
       routes.map(async (route) => {
         const server = createServer({ ...SOCKET_OPTIONS, pauseOnConnect: true }, (socket) =>
@@ -113,6 +127,11 @@ export class LinkProxy implements LinkControl {
     return Promise.resolve();
   }
 
+  tapped(after: number): Promise<TapBatch> {
+    if (this.#tap === undefined) return Promise.reject(new Error('it has no tap'));
+    return this.#tap.tapped(after);
+  }
+
   close(): void {
     for (const server of this.#servers) server.close();
     for (const connection of this.#connections) connection.reset();
@@ -132,9 +151,10 @@ export class LinkProxy implements LinkControl {
     void this.#admit(connection);
   }
 
-  /** While no rule is in force, the dialler need not be known. */
+  /** While no rule is in force, only a tap has to know the dialler. */
   async #admit(connection: Connection): Promise<void> {
-    if (this.#rules.active.length > 0) await this.#identify(connection);
+    if (this.#tap !== undefined || this.#rules.active.length > 0) await this.#identify(connection);
+    connection.relay = this.#tap?.relay(connection.target, connection.dialler ?? []);
     connection.follow();
   }
 

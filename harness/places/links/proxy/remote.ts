@@ -2,6 +2,7 @@
 import { requestDirectly } from '../../../base/direct.ts';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
+import type { TapControl } from '../tap/events.ts';
 
 /** It answers at once, but a busy machine gets time. */
 const CALL_TIMEOUT_MS = 10_000;
@@ -13,8 +14,8 @@ const CALL_TIMEOUT_MS = 10_000;
 export function remoteLinks(
   url: string,
   { token, knowsDiallers }: { readonly token: string; readonly knowsDiallers: boolean },
-): LinkControl {
-  async function call<T>(method: keyof LinkControl, ...given: readonly unknown[]): Promise<T> {
+): LinkControl & TapControl {
+  async function call<T>(method: keyof (LinkControl & TapControl), ...given: readonly unknown[]): Promise<T> {
     let document: { readonly result: T; readonly message?: string };
     let status: number;
     try {
@@ -38,6 +39,7 @@ export function remoteLinks(
     knowsDiallers,
     begin: (id, rule) => call('begin', id, rule),
     effect: (id) => call('effect', id),
+    tapped: (after) => call('tapped', after),
     async end(id) {
       try {
         await call('end', id);

@@ -7,10 +7,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
+import type { TapControl } from '../tap/events.ts';
 
 /** Enough for two hundred nodes in every group of a partition. */
 const BODY_MAX = 1024 * 1024;
-const METHODS = ['begin', 'effect', 'end'] as const;
+const METHODS = ['begin', 'effect', 'end', 'tapped'] as const;
 
 /** Where commands are taken. */
 export interface ControlAddress {
@@ -20,7 +21,11 @@ export interface ControlAddress {
 }
 
 /** @returns its port */
-export async function serveLinks(control: LinkControl, token: string, at: ControlAddress): Promise<number> {
+export async function serveLinks(
+  control: LinkControl & TapControl,
+  token: string,
+  at: ControlAddress,
+): Promise<number> {
   async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const reply = (status: number, document: object) =>
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(document));

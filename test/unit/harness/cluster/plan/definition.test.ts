@@ -19,6 +19,7 @@ function mistake(input: unknown): string {
 test('an empty definition gives five nodes of our own flavour in the fast profile', () => {
   expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
     machineFaults: false,
+    tap: false,
     flavours: [],
     nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
     chain: {

@@ -17,24 +17,36 @@ function direction(...conditions: LinkConditions[]): Direction {
 }
 
 /** An open flow, and what has passed through it at which time. */
-function flowing(at: Direction) {
+function flowing(at: Direction, translate?: (bytes: Buffer) => Buffer) {
   const passed: string[] = [];
+  const state = { isPaused: false, isSlow: false, isBroken: false };
   const source = Object.assign(new EventEmitter(), {
     destroyed: false,
-    isPaused: () => false,
-    pause: () => undefined,
+    isPaused: () => state.isPaused,
+    pause: () => void (state.isPaused = true),
+    resume: () => void (state.isPaused = false),
   });
   const note = (what: string) => passed.push(`${performance.now()} ${what}`);
   const sink = Object.assign(new EventEmitter(), {
     writable: true,
-    write: (bytes: Buffer) => note(`${bytes.length} bytes`) > 0,
+    write: (bytes: Buffer) => note(`${bytes.length} bytes`) > 0 && !state.isSlow,
     end: () => void note('end'),
   });
-  const events = { onEnded: () => undefined, onBroken: () => undefined, onPassing: (bytes: number) => bytes };
-  const deps = { line: new Line('1'), direction: at, budget: { queued: 0 }, events };
+  const events = {
+    onEnded: () => undefined,
+    onBroken: () => void (state.isBroken = true),
+    onPassing: (bytes: number) => bytes,
+  };
+  const deps = {
+    line: new Line('1'),
+    direction: at,
+    budget: { queued: 0 },
+    events,
+    ...(translate === undefined ? {} : { translate }),
+  };
   const flow = new Flow(source as unknown as Socket, sink as unknown as Socket, deps);
   flow.open();
-  return { flow, source, passed };
+  return { flow, source, sink, passed, state };
 }
 
 test('an ended fault delays nothing any more, even while another one meets the link', () => {
@@ -61,4 +73,29 @@ test('what has left a slow line does not take it up again when its conditions ch
   source.emit('end');
   vi.advanceTimersByTime(1110);
   expect(passed).toEqual(['2000 1000 bytes', '2100 100 bytes', '2110 end']);
+});
+
+test('a slow reader of what is translated on its way holds the writer', () => {
+  const { flow, source, sink, passed, state } = flowing(direction(), (bytes) =>
+    Buffer.concat([bytes, bytes]),
+  );
+  flow.read();
+  state.isSlow = true;
+  source.emit('data', Buffer.alloc(1000));
+  expect(state.isPaused).toBe(true);
+  expect(passed).toEqual(['0 2000 bytes']);
+  state.isSlow = false;
+  sink.emit('drain');
+  expect(state.isPaused).toBe(false);
+});
+
+test('what cannot be translated breaks the connection, and what has no translation yet is not sent', () => {
+  const { source, passed, state } = flowing(direction(), (bytes) => {
+    if (bytes.length > 1) throw new Error('it is broken');
+    return Buffer.alloc(0);
+  });
+  source.emit('data', Buffer.alloc(1));
+  expect([passed, state.isBroken]).toEqual([[], false]);
+  source.emit('data', Buffer.alloc(2));
+  expect([passed, state.isBroken]).toEqual([[], true]);
 });

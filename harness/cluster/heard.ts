@@ -1,0 +1,98 @@
+/** What can be heard of a cluster's parts: what they write, and what nodes say to each other as long as someone listens. */
+import type { Clock } from '../../formats/clock.ts';
+import { HarnessError } from '../base/errors.ts';
+import type { PartLog } from '../base/logs/file-log.ts';
+import { pause } from '../base/wait.ts';
+import { type Driver, LINK_PROXY, startedWithout } from '../places/driver.ts';
+import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
+import type { TapControl, TapEvent } from '../places/links/tap/events.ts';
+import { clusterFolder, readRun } from './state/state.ts';
+
+/** Options of `cluster.tap`. */
+export interface TapOptions {
+  /** One: what it says and hears. Two: what they say to each other. Default: all. */
+  readonly nodes?: readonly string[] | undefined;
+  /** Name, such as `pushsync`, or the whole id of a protocol. Default: all. */
+  readonly protocol?: string | undefined;
+  /** What is kept of the past, and then the end, instead of what is said from now on. Default: false. */
+  readonly kept?: boolean | undefined;
+  /** Ends it. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called with how many events were not kept long enough to be read. */
+  readonly onMissed?: ((count: number) => void) | undefined;
+}
+
+const PAUSE_MS = 100;
+const NEVER = new AbortController().signal;
+
+/** What of an open cluster is needed here. */
+interface Heard {
+  readonly clock: Clock;
+  readonly stateDir: string;
+  readonly record: { readonly name: string };
+  readonly driver: Driver;
+}
+
+/** `cluster.logOf`. @param nodeOf throws when there is none of that name */
+export function partLog(
+  { stateDir, record, driver }: Heard,
+  part: string,
+  nodeOf: (name: string) => { readonly output: PartLog | undefined },
+): PartLog {
+  const isProxy = part === LINK_PROXY && driver.proxied;
+  const node = part === 'chain' || isProxy ? undefined : nodeOf(part);
+  if (!DRIVER_FACTS[driver.name].owned) {
+    throw new HarnessError('NODE_STATE', `cannot read the log of ${part}: it was not started by svcnet`, {
+      hint: 'Whatever runs it has its log, such as docker logs or kubectl logs.',
+    });
+  }
+  return node?.output ?? driver.logs({ name: part, log: clusterFolder(stateDir, record.name).log(part) });
+}
+
+/** `cluster.tap`. */
+export function tapped(
+  { clock, stateDir, record, driver }: Heard,
+  options: TapOptions,
+): AsyncGenerator<TapEvent> {
+  if (driver.can.tap === undefined) throw cannotTap(driver.name, record.name);
+  return heard(driver.can.tap.tap(readRun(stateDir, record.name, LINK_PROXY)?.handle), options, clock);
+}
+
+function cannotTap(driver: DriverName, cluster: string): HarnessError {
+  const refused = (why: string, hint: string) =>
+    new HarnessError('ARGUMENT_INVALID', `cannot tap cluster '${cluster}': ${why}`, { hint });
+  if (!DRIVER_FACTS[driver].owned) {
+    return refused(
+      'it was not started by svcnet, so the keys of its nodes are not known',
+      'A tap ends the encryption between nodes with their keys: svcnet up --tap starts nodes with known ones.',
+    );
+  }
+  const without = startedWithout(driver, 'tap');
+  return without === undefined
+    ? refused(
+        `no proxy can stand between nodes of driver ${driver}`,
+        'Start one of processes: svcnet up --driver process --tap',
+      )
+    : refused('it was started without the tap', `Start one with it: ${without.start}`);
+}
+
+async function* heard(
+  tap: TapControl,
+  { nodes = [], protocol, kept = false, signal = NEVER, onMissed }: TapOptions,
+  clock: Clock,
+): AsyncGenerator<TapEvent> {
+  const isMeant = (event: TapEvent) =>
+    nodes.every((name) => name === event.from || name === event.to) &&
+    (protocol === undefined || protocol === event.protocol || protocol === event.id);
+  let at = kept ? 0 : (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
+  while (!signal.aborted) {
+    const { events, next, missed } = await tap.tapped(at);
+    // Of the past nobody expects more than what is kept.
+    if (missed > 0 && at > 0) onMissed?.(missed);
+    at = next;
+    yield* events.filter(isMeant);
+    if (events.length > 0) continue;
+    if (kept) return;
+    await pause(clock, PAUSE_MS, signal);
+  }
+}

@@ -1,0 +1,36 @@
+/** Options of `svcnet tap`. */
+import { NotExpected, oneOf } from '../../cluster/plan/options/flag.ts';
+import { PROTOCOL_NAMES } from '../../places/links/tap/events.ts';
+import type { CommandOptions } from './spec.ts';
+import { ONE_CLUSTER } from './values.ts';
+
+const NODES_MAX = 2;
+
+export const tap: CommandOptions = {
+  arguments: [
+    {
+      help: 'one node: what it says and hears; two: what they say to each other (default: all)',
+      parse: nodes,
+    },
+  ],
+  options: {
+    ...ONE_CLUSTER,
+    '--json': { help: 'print one JSON document a line for each message', once: true },
+    '--protocol <protocol>': {
+      help: `one protocol: ${PROTOCOL_NAMES.join(', ')}, or the whole id of another`,
+      parse: (text: string) => (text.startsWith('/') ? text : oneOf(PROTOCOL_NAMES)(text)),
+    },
+    '--kept': 'print what is kept of the past and end, instead of what is said from now on',
+  },
+  note: `
+The cluster needs a tap: it ends the encryption between the nodes, with their keys, and passes everything on.
+  svcnet up -n 5 --tap
+  svcnet tap
+  svcnet tap node-0 node-3 --protocol pushsync --json
+Chunks have their address and size, 64 hex digits are shortened in text and whole with --json.`,
+};
+
+function nodes(text: string, before: readonly string[] = []): readonly string[] {
+  if (before.length === NODES_MAX) throw new NotExpected(`Expected at most ${NODES_MAX} nodes.`);
+  return [...before, text];
+}

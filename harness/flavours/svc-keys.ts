@@ -1,0 +1,24 @@
+/** The libp2p identity of our own nodes: an Ed25519 key, as its peer id holds it (p2p-protocols.md 1.2). */
+import { createPrivateKey, createPublicKey } from 'node:crypto';
+import { toBase58 } from '../../formats/crypto/base58.ts';
+
+/** PKCS #8 wrapping of a raw Ed25519 seed: everything before its 32 bytes. */
+const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
+/** Multihash "identity" of 36 bytes, holding a protobuf key: type Ed25519, 32 bytes. */
+const PEER_ID_PREFIX = Buffer.from('002408011220', 'hex');
+
+export interface Ed25519Identity {
+  /** Private key: PKCS #8 in PEM. */
+  readonly pem: string;
+  readonly peerId: string;
+}
+
+/** @param seed 32 bytes, the private key */
+export function ed25519Identity(seed: Uint8Array): Ed25519Identity {
+  const key = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });
+  const spki = createPublicKey(key).export({ format: 'der', type: 'spki' });
+  return {
+    pem: key.export({ format: 'pem', type: 'pkcs8' }).toString(),
+    peerId: toBase58(Buffer.concat([PEER_ID_PREFIX, spki.subarray(-32)])),
+  };
+}

@@ -1,0 +1,176 @@
+/**
+ * One stream as it passes: the protocol that its ends agree on, their headers, their messages, and its end. It only
+ * reads along: what it cannot decode is shown as bytes.
+ */
+import { decodeMessage } from '../../../../node/p2p/codec/codec.ts';
+import { FrameReader } from '../../../../node/p2p/stream/framing.ts';
+import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
+import type { TapEvent, TapValue } from './events.ts';
+import { Arrived, MULTISTREAM, NO_LINE, REFUSED } from './lines.ts';
+import { type MessageRow, type ProtocolRow, protocolOf } from './protocols.ts';
+import { beginning, type Names, shown } from './values.ts';
+
+export interface ConversationDeps {
+  readonly stream: string;
+  /** Names of the ends. */
+  readonly opener: string;
+  readonly acceptor: string;
+  readonly names: Names;
+  readonly now: () => number;
+  readonly emit: (event: TapEvent) => void;
+}
+
+/** What one end says. */
+class Side {
+  readonly isOpener: boolean;
+  readonly arrived = new Arrived();
+  readonly frames = new FrameReader();
+  /** Messages so far, without headers. */
+  count = 0;
+  hasHeaders = false;
+  /** What it says from now on are no messages. */
+  isRaw = false;
+  hasEnded = false;
+
+  constructor(isOpener: boolean) {
+    this.isOpener = isOpener;
+  }
+}
+
+type Fields = Record<string, TapValue>;
+
+export class Conversation {
+  readonly #deps: ConversationDeps;
+  readonly #opener = new Side(true);
+  readonly #acceptor = new Side(false);
+  /** What the opener has proposed last, and whether it was taken. */
+  #id = 'unknown';
+  #isAgreed = false;
+  #row: ProtocolRow | undefined;
+  /** Address of the chunk that it is about. */
+  #address: TapValue | undefined;
+  #bytes = 0;
+  #openedAt: number | undefined;
+
+  constructor(deps: ConversationDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param bytes that an end has sent */
+  take(isOpener: boolean, bytes: Buffer): void {
+    const side = isOpener ? this.#opener : this.#acceptor;
+    this.#bytes += bytes.length;
+    if (isOpener ? this.#openedAt !== undefined : this.#isAgreed) return this.#said(side, bytes);
+    side.arrived.push(bytes);
+    if (isOpener) this.#proposals(side);
+    else this.#answers(side);
+  }
+
+  /** @returns whether both ends have */
+  ended(isOpener: boolean): boolean {
+    const side = isOpener ? this.#opener : this.#acceptor;
+    side.hasEnded = true;
+    const isOver = this.#opener.hasEnded && this.#acceptor.hasEnded;
+    if (isOver) this.end(isOpener, 'closed');
+    return isOver;
+  }
+
+  end(isOpener: boolean, name: string): void {
+    // A stream whose protocol is not known yet has said nothing.
+    const at = this.#deps.now();
+    const ms = at - (this.#openedAt ?? at);
+    this.#tell(isOpener ? this.#opener : this.#acceptor, 'end', { name, fields: { ms }, bytes: this.#bytes });
+  }
+
+  /** Lines until it goes on without waiting for the answer, or has heard it. */
+  #proposals(side: Side): void {
+    while (side.arrived.length > 0) {
+      // After a proposal, what is no line is said in the protocol, and so is everything once that is taken.
+      const line = this.#isAgreed || this.#openedAt !== undefined ? NO_LINE : side.arrived.line();
+      if (line === NO_LINE) return this.#said(side, side.arrived.rest());
+      if (typeof line !== 'string') return;
+      if (line === MULTISTREAM) continue;
+      this.#id = line;
+      this.#row = protocolOf(line);
+      this.#openedAt = this.#deps.now();
+      this.#tell(side, 'opened', { name: '', fields: {}, bytes: 0 });
+    }
+  }
+
+  #answers(side: Side): void {
+    while (side.arrived.length > 0) {
+      const line = this.#isAgreed ? NO_LINE : side.arrived.line();
+      if (line === NO_LINE) {
+        this.#isAgreed = true;
+        return this.#said(side, side.arrived.rest());
+      }
+      if (typeof line !== 'string') return;
+      if (line === REFUSED) {
+        this.end(false, 'refused');
+        this.#openedAt = undefined;
+      } else if (line !== MULTISTREAM) this.#isAgreed = true;
+    }
+  }
+
+  #said(side: Side, bytes: Buffer): void {
+    if (side.isRaw || this.#row === undefined || this.#row.raw !== undefined) return this.#raw(side, bytes);
+    side.frames.push(bytes);
+    try {
+      for (let frame = side.frames.next(); frame !== undefined; frame = side.frames.next()) {
+        this.#frame(side, this.#row, frame.bytes);
+      }
+    } catch (error) {
+      // Too long: where it ends is not known.
+      side.isRaw = true;
+      this.#undecodable(side, side.frames.rest() ?? Buffer.alloc(0), error as Error);
+    }
+  }
+
+  #raw(side: Side, bytes: Uint8Array): void {
+    const name = this.#row?.raw ?? 'bytes';
+    this.#tell(side, 'message', { name, fields: { bytes: beginning(bytes) }, bytes: bytes.length });
+  }
+
+  #frame(side: Side, row: ProtocolRow, bytes: Uint8Array): void {
+    try {
+      if (row.headers && !side.hasHeaders) {
+        side.hasHeaders = true;
+        this.#headers(side, row, bytes);
+        return;
+      }
+      const rows = side.isOpener ? row.opener : row.acceptor;
+      const message = rows[Math.min(side.count++, rows.length - 1)];
+      if (message === undefined) throw new TypeError('this end says nothing in this protocol');
+      this.#message(side, message, bytes);
+    } catch (error) {
+      this.#undecodable(side, bytes, error as Error);
+    }
+  }
+
+  #headers(side: Side, { show = {} }: ProtocolRow, bytes: Uint8Array): void {
+    const { headers } = decodeMessage(HeadersMessage, bytes);
+    if (headers.length === 0) return;
+    const values = Object.fromEntries(headers.map(({ key, value }) => [key, value]));
+    const fields = shown(values, this.#deps.names, show);
+    this.#tell(side, 'headers', { name: '', fields, bytes: bytes.length });
+  }
+
+  #message(side: Side, { name, table, show = {} }: MessageRow, bytes: Uint8Array): void {
+    const fields: Fields = shown(decodeMessage(table, bytes), this.#deps.names, show);
+    this.#address ??= fields['addr'];
+    const isNamed = fields['data'] === undefined || fields['address'] !== undefined;
+    const about: Fields = isNamed || this.#address === undefined ? {} : { address: this.#address };
+    this.#tell(side, 'message', { name, fields: { ...about, ...fields }, bytes: bytes.length });
+  }
+
+  #undecodable(side: Side, bytes: Uint8Array, { message: reason }: Error): void {
+    const fields = { reason, bytes: beginning(bytes) };
+    this.#tell(side, 'message', { name: 'undecodable', fields, bytes: bytes.length });
+  }
+
+  #tell({ isOpener }: Side, kind: TapEvent['kind'], what: Pick<TapEvent, 'name' | 'fields' | 'bytes'>): void {
+    const { stream, opener, acceptor, now, emit } = this.#deps;
+    const [from, to] = isOpener ? [opener, acceptor] : [acceptor, opener];
+    emit({ at: now(), from, to, stream, protocol: this.#row?.name ?? this.#id, id: this.#id, kind, ...what });
+  }
+}

@@ -1,0 +1,102 @@
+/** What the tap has seen, the latest of it, for whoever asks. */
+
+/** Protocols whose messages are decoded; `noise` are connections as a whole. */
+export const PROTOCOL_NAMES = [
+  'noise',
+  'handshake',
+  'identify',
+  'identify-push',
+  'ping',
+  'hive',
+  'pingpong',
+  'pricing',
+  'pseudosettle',
+  'swap',
+  'pullsync',
+  'cursors',
+  'pushsync',
+  'retrieval',
+  'status',
+] as const;
+export type ProtocolName = (typeof PROTOCOL_NAMES)[number];
+
+/** A field of a message: addresses in hex, amounts with their unit. */
+export type TapValue =
+  | string
+  | number
+  | boolean
+  | readonly TapValue[]
+  | { readonly [field: string]: TapValue };
+
+/**
+ * Something that one node has said to another. A stream is one conversation: it is opened, both ends may send headers,
+ * then messages, and it ends. The stream of a whole connection has the protocol `noise`.
+ */
+export interface TapEvent {
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** Names of nodes; a peer that is none has its libp2p identity here. */
+  readonly from: string;
+  readonly to: string;
+  /** The same for all events of a conversation. */
+  readonly stream: string;
+  /** Short name, such as `pushsync`; of an unknown protocol its whole id. */
+  readonly protocol: string;
+  /** As the nodes have agreed on it, such as `/swarm/pushsync/1.3.1/pushsync`. */
+  readonly id: string;
+  readonly kind: 'opened' | 'headers' | 'message' | 'end';
+  /** Of the message; `bytes` of one that no table knows, `undecodable` of one that is broken. Of an end: `closed`, `reset`, `refused`, `lost` with its connection, or `failed`. */
+  readonly name: string;
+  readonly fields: { readonly [field: string]: TapValue };
+  /** On the stream; of an end: all of the conversation. */
+  readonly bytes: number;
+}
+
+/** A part of what was seen. */
+export interface TapBatch {
+  readonly events: readonly TapEvent[];
+  /** Where the next one begins. */
+  readonly next: number;
+  /** Events before these that are not kept any more. */
+  readonly missed: number;
+  /** Messages that could not be decoded, since the tap began. */
+  readonly undecodable: number;
+}
+
+/** A tap in another process. */
+export interface TapControl {
+  /** @param after `next` of the batch before; 0: all that is kept */
+  tapped(after: number): Promise<TapBatch>;
+}
+
+/** Some ten MiB. */
+const KEPT_MAX = 20_000;
+const BATCH_MAX = 1000;
+
+export class TapRing implements TapControl {
+  readonly #kept: TapEvent[] = [];
+  /** Events so far. */
+  #count = 0;
+  #undecodable = 0;
+
+  add(event: TapEvent): void {
+    this.#kept[this.#count % KEPT_MAX] = event;
+    this.#count++;
+    if (event.name === 'undecodable') this.#undecodable++;
+  }
+
+  tapped(after: number): Promise<TapBatch> {
+    const from = Math.max(Math.min(after, this.#count), this.#count - KEPT_MAX, 0);
+    const next = Math.min(this.#count, from + BATCH_MAX);
+    const events = Array.from(
+      { length: next - from },
+      (_, i) => this.#kept[(from + i) % KEPT_MAX] as TapEvent,
+    );
+    return Promise.resolve({
+      events,
+      next,
+      missed: Math.max(0, from - after),
+      undecodable: this.#undecodable,
+    });
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * A connection of two nodes whose encryption ends here: noise as the dialled node towards the dialler, and as the
+ * dialler towards the node. Each message of noise that arrives leaves as one in the same direction, with the same
+ * plaintext, so all above it (flow control, half-closes, resets, ids of streams, pings) stays that of the two
+ * nodes. Bytes in, bytes out: waiting, slowing down and ending are left to the proxy's sockets.
+ *
+ *   dialler → here   e                       here → node   e
+ *   dialler ← here   e, ee, s, es, payload   here ← node   e, ee, s, es, payload
+ *   dialler → here   s, se, payload          here → node   s, se, payload
+ *
+ * The node's payload is known before the dialler is answered, and the dialler's before the node learns of it. So
+ * what either says beside its identity, such as the multiplexers that it speaks, reaches the other.
+ *
+ * A dialler may prefer TLS, which a node takes only from one that has its certificate: here that proposal becomes
+ * one that every node refuses, and the dialler proposes noise. What is neither is passed on as it is.
+ */
+import { IdentityError } from '../../../../node/p2p/address/identity-key.ts';
+import {
+  type CipherState,
+  NoiseError,
+  NoiseInitiator,
+  NoiseResponder,
+  TAG_SIZE,
+} from '../../../../node/p2p/noise/noise.ts';
+import { NOISE_ID } from '../../../../node/p2p/noise/noise-stream.ts';
+import type { Keys, Speaker } from './keys.ts';
+import { Arrived, encodeLine, MULTISTREAM, NO_LINE } from './lines.ts';
+
+const HEADER = encodeLine(MULTISTREAM);
+const NOT_SPOKEN = '/not-noise/1.0.0';
+/** First byte of a handshake's first message, whose length has two: no line begins with it. */
+const NOISE_START = 0;
+
+export interface RelayDeps {
+  readonly keys: Keys;
+  /** Name of the node that is dialled. */
+  readonly target: string;
+  readonly view: RelayView;
+}
+
+/** What is told of it. */
+export interface RelayView {
+  /** Both ends are known. @param dialler name of a node, or the peer id of another one */
+  secured(dialler: string): void;
+  fromDialler(plaintext: Buffer): void;
+  fromNode(plaintext: Buffer): void;
+  /** It cannot go on. */
+  failed(error: Error): void;
+  /** The dialled node has another identity than the one that is known of it. */
+  mistaken(): void;
+  closed(): void;
+}
+
+interface Ciphers {
+  readonly send: CipherState;
+  readonly receive: CipherState;
+}
+
+/** What has come from one end. */
+interface End {
+  readonly arrived: Arrived;
+  /** It has said that it negotiates. */
+  hasBegun: boolean;
+  /** What follows is noise. */
+  isAgreed: boolean;
+}
+
+export class NoiseRelay {
+  readonly #deps: RelayDeps;
+  readonly #target: Speaker;
+  readonly #dialler: End = { arrived: new Arrived(), hasBegun: false, isAgreed: false };
+  readonly #node: End = { arrived: new Arrived(), hasBegun: false, isAgreed: false };
+  /** Towards the dialler, and towards the node. */
+  readonly #responder: NoiseResponder;
+  readonly #initiator: NoiseInitiator;
+  /** The dialler's first message, until it is answered. */
+  #opening: Buffer | undefined;
+  /** The dialler knows who the node is. */
+  #isAnswered = false;
+  #ciphers: { readonly near: Ciphers; readonly far: Ciphers } | undefined;
+  /** The last protocol that the dialler has proposed. */
+  #proposed = '';
+  /** It is no connection with noise. */
+  #isForeign = false;
+
+  constructor(deps: RelayDeps) {
+    this.#deps = deps;
+    this.#target = deps.keys.ofNode(deps.target);
+    this.#responder = new NoiseResponder(deps.keys.staticKey);
+    this.#initiator = new NoiseInitiator(deps.keys.staticKey);
+  }
+
+  /**
+   * @param bytes from the dialler @returns what the node gets for them
+   * @throws NoiseError, IdentityError, StreamError: the connection has to end
+   */
+  up(bytes: Buffer): Buffer {
+    return this.#pass(this.#dialler, bytes, {
+      agree: (out) => this.#proposals(out),
+      message: (message, out) => this.#fromDialler(message, out),
+    });
+  }
+
+  /** The same for what comes from the node. */
+  down(bytes: Buffer): Buffer {
+    return this.#pass(this.#node, bytes, {
+      agree: (out) => this.#answers(out),
+      message: (message, out) => this.#fromNode(message, out),
+    });
+  }
+
+  closed(): void {
+    this.#deps.view.closed();
+  }
+
+  #pass(
+    { arrived, isAgreed }: End,
+    bytes: Buffer,
+    take: { agree(out: Uint8Array[]): boolean; message(message: Buffer, out: Uint8Array[]): void },
+  ): Buffer {
+    if (this.#isForeign && arrived.length === 0) return bytes;
+    const out: Uint8Array[] = [];
+    arrived.push(bytes);
+    try {
+      if (isAgreed || take.agree(out)) {
+        for (let next = arrived.message(); next !== undefined; next = arrived.message())
+          take.message(next, out);
+      }
+    } catch (error) {
+      this.#deps.view.failed(error as Error);
+      throw error;
+    }
+    if (this.#isForeign) out.push(arrived.rest());
+    return out.length === 1 ? (out[0] as Buffer) : Buffer.concat(out);
+  }
+
+  /** @returns whether noise has been agreed on */
+  #proposals(out: Uint8Array[]): boolean {
+    const { arrived } = this.#dialler;
+    while (arrived.first !== NOISE_START || this.#proposed !== NOISE_ID) {
+      const line = this.#line(this.#dialler);
+      if (line === undefined) return false;
+      this.#proposed = line;
+      out.push(encodeLine(line === NOISE_ID || line === MULTISTREAM ? line : NOT_SPOKEN));
+    }
+    this.#dialler.isAgreed = true;
+    return true;
+  }
+
+  #answers(out: Uint8Array[]): boolean {
+    const end = this.#node;
+    for (let line = this.#line(end); line !== undefined; line = this.#line(end)) {
+      out.push(encodeLine(line));
+      if (line !== NOISE_ID) continue;
+      this.#node.isAgreed = true;
+      return true;
+    }
+    return false;
+  }
+
+  #line(end: End): string | undefined {
+    // Bytes of another protocol may look like the beginning of a long line.
+    this.#isForeign ||= !end.hasBegun && !end.arrived.beginsAs(HEADER);
+    if (this.#isForeign) return undefined;
+    const line = end.arrived.line();
+    this.#isForeign = line === NO_LINE;
+    if (typeof line !== 'string') return undefined;
+    end.hasBegun = true;
+    return line;
+  }
+
+  #fromDialler(message: Buffer, out: Uint8Array[]): void {
+    const { keys, view } = this.#deps;
+    if (this.#ciphers !== undefined) {
+      const plaintext = this.#ciphers.near.receive.decrypt(message);
+      seal(plaintext, this.#ciphers.far.send, out);
+      view.fromDialler(asBuffer(plaintext));
+    } else if (this.#opening === undefined) {
+      this.#opening = message;
+      push(this.#initiator.start(), out);
+    } else if (this.#isAnswered) {
+      const { staticKey, payload } = this.#responder.finish(message);
+      const { peerId, extensions } = keys.identified(staticKey, payload);
+      const dialler = keys.ofPeer(peerId);
+      push(this.#initiator.finish(dialler.payload(extensions)), out);
+      this.#ciphers = { near: this.#responder.ciphers(), far: this.#initiator.ciphers() };
+      view.secured(dialler.node ?? peerId);
+    } else throw new NoiseError('the dialler goes on before it is answered');
+  }
+
+  #fromNode(message: Buffer, out: Uint8Array[]): void {
+    const { keys, view } = this.#deps;
+    if (this.#ciphers !== undefined) {
+      const plaintext = this.#ciphers.far.receive.decrypt(message);
+      seal(plaintext, this.#ciphers.near.send, out);
+      view.fromNode(asBuffer(plaintext));
+      return;
+    }
+    if (this.#opening === undefined || this.#isAnswered) {
+      throw new NoiseError('the node goes on before it is answered');
+    }
+    const { staticKey, payload } = this.#initiator.receive(message);
+    const { peerId, extensions } = keys.identified(staticKey, payload);
+    if (peerId !== this.#target.peerId) {
+      view.mistaken();
+      throw new IdentityError(`${this.#deps.target} is ${peerId}, expected ${this.#target.peerId}`);
+    }
+    this.#isAnswered = true;
+    push(this.#responder.answer(this.#opening, this.#target.payload(extensions)), out);
+  }
+}
+
+/** A message with its length in front. */
+function push(message: Uint8Array, out: Uint8Array[]): void {
+  out.push(sizeOf(message.length), message);
+}
+
+function seal(plaintext: Uint8Array, cipher: CipherState, out: Uint8Array[]): void {
+  out.push(sizeOf(plaintext.length + TAG_SIZE), ...cipher.encrypt(plaintext));
+}
+
+function sizeOf(length: number): Buffer {
+  const size = Buffer.allocUnsafe(2);
+  size.writeUInt16BE(length);
+  return size;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}

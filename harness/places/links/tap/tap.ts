@@ -1,0 +1,46 @@
+/** Sees what nodes say to each other: makes a relay for each connection whose ends it can speak for. */
+import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
+import { ConnectionView } from './connection-view.ts';
+import { type TapBatch, type TapControl, TapRing } from './events.ts';
+import { Keys, type NodeKey } from './keys.ts';
+import { NoiseRelay } from './relay.ts';
+
+export type TappedNode = NodeKey & {
+  /** Hex. */
+  readonly overlay: string;
+};
+
+export class Tap implements TapControl {
+  readonly #keys: Keys;
+  readonly #names: ReadonlyMap<string, string>;
+  readonly #ring = new TapRing();
+  /** Nodes that are not who their key says: what is said to them passes unseen. */
+  readonly #mistaken = new Set<string>();
+  #connections = 0;
+
+  constructor(nodes: readonly TappedNode[]) {
+    this.#keys = new Keys(nodes);
+    this.#names = new Map(nodes.map(({ node, overlay }) => [overlay, node]));
+  }
+
+  /**
+   * @param diallers nodes whose process dials; none for a stranger, which the tap cannot speak for
+   * @returns undefined: the connection has to pass as it is
+   */
+  relay(target: string, diallers: readonly string[]): NoiseRelay | undefined {
+    if (diallers.length === 0 || this.#mistaken.has(target)) return undefined;
+    const view = new ConnectionView({
+      id: `c${this.#connections++}`,
+      target,
+      names: { ofOverlay: (hex) => this.#names.get(hex) ?? hex },
+      now: () => MACHINE_CLOCK.now(),
+      emit: (event) => this.#ring.add(event),
+      onMistaken: () => void this.#mistaken.add(target),
+    });
+    return new NoiseRelay({ keys: this.#keys, target, view });
+  }
+
+  tapped(after: number): Promise<TapBatch> {
+    return this.#ring.tapped(after);
+  }
+}

@@ -1,0 +1,130 @@
+/** What the nodes of a cluster say to each other, seen from between them. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../../harness/cluster/cluster.ts';
+import type { TapOptions } from '../../../../harness/cluster/heard.ts';
+import type { TapEvent } from '../../../../harness/places/links/tap/events.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
+import { bytesOf, eventually } from '../../node/kit.ts';
+import { pingMs } from './ping.ts';
+
+const stateDir = temporaryFolder('svcnet-tap');
+const FULL = 5;
+let net: Cluster;
+
+beforeAll(async () => {
+  // So that nodes learn of each other by what they say.
+  net = await Cluster.start({
+    // A light node stores nothing: what it reads, it asks others for.
+    nodes: [{ count: FULL }, { mode: 'light' }],
+    seed: 11,
+    driver: 'process',
+    tap: true,
+    coldGossip: true,
+    stateDir,
+  });
+});
+afterAll(() => net.stop());
+
+async function kept(options: TapOptions = {}): Promise<TapEvent[]> {
+  const events: TapEvent[] = [];
+  for await (const event of net.tap({ ...options, kept: true })) events.push(event);
+  return events;
+}
+
+const namesOf = (events: readonly TapEvent[]) =>
+  new Set(events.filter(({ kind }) => kind === 'message').map(({ protocol, name }) => `${protocol} ${name}`));
+
+test('an upload, a download and a message are seen in their protocols, with the names of the nodes', async () => {
+  const [a, b, light] = [net.node(0), net.node(FULL - 1), net.node(FULL)];
+  const data = bytesOf('tapped', 100_000);
+  const { reference } = await a.bytes.upload(data);
+  await net.synced(reference);
+  expect(Buffer.from(await light.bytes.download(reference)).equals(data)).toBe(true);
+  using heard = await b.messages.listen('tap');
+  await a.messages.send('tap', [b.overlay.slice(0, 4)], 'hello', {
+    recipient: (await b.client.addresses()).pssPublicKey,
+  });
+  await eventually('hello has not come', async () =>
+    heard.texts.includes('hello') ? undefined : `${heard.texts.length} came`,
+  );
+  const events = await kept();
+  const names = namesOf(events);
+  expect([...names]).toEqual(
+    expect.arrayContaining([
+      'handshake syn',
+      'handshake synack',
+      'handshake ack',
+      'hive peers',
+      'pricing threshold',
+      'status snapshot',
+      'cursors ack',
+      'pullsync offer',
+      'pushsync delivery',
+      'pushsync receipt',
+      'retrieval request',
+      'retrieval delivery',
+    ]),
+  );
+  expect([...names].filter((name) => / (undecodable|bytes)$/.test(name))).toEqual([]);
+  const ends = new Set(events.flatMap(({ from, to }) => [from, to]));
+  expect([...ends].filter((name) => name.startsWith('node-')).sort()).toEqual(
+    net.nodes.map(({ name }) => name),
+  );
+  const delivery = events.find(({ protocol, name }) => protocol === 'pushsync' && name === 'delivery');
+  expect(delivery?.fields).toMatchObject({
+    address: expect.stringMatching(/^[0-9a-f]{64}$/),
+    data: expect.stringMatching(/^\d+ B$/),
+    stamp: `batch ${net.batches[0]?.id}`,
+  });
+});
+
+test('whoever listens hears what is said from then on', async () => {
+  const until = new AbortController();
+  const heard: TapEvent[] = [];
+  const listening = (async () => {
+    for await (const event of net.tap({ protocol: 'pingpong', signal: until.signal })) heard.push(event);
+  })();
+  // Pings until it has begun.
+  await eventually('no ping has been heard', async () => {
+    await pingMs(net, { from: 0, to: 2 });
+    return heard.some(({ name }) => name === 'pong') ? undefined : `${heard.length} events`;
+  });
+  until.abort();
+  await listening;
+  expect(heard.find(({ name }) => name === 'ping')).toMatchObject({ from: 'node-0', to: 'node-2' });
+  expect(heard.find(({ name }) => name === 'pong')).toMatchObject({ from: 'node-2', to: 'node-0' });
+});
+
+test('one node and two nodes select what is theirs', async () => {
+  const one = await kept({ nodes: ['node-1'] });
+  expect(one.every(({ from, to }) => from === 'node-1' || to === 'node-1')).toBe(true);
+  const pair = await kept({ nodes: ['node-1', 'node-2'], protocol: 'handshake' });
+  expect(new Set(pair.flatMap(({ from, to }) => [from, to]))).toEqual(new Set(['node-1', 'node-2']));
+  expect(new Set(pair.map(({ protocol }) => protocol))).toEqual(new Set(['handshake']));
+  expect(() => net.tap({ nodes: ['node-9'] })).toThrow(/no node 'node-9'/);
+});
+
+test('a node that is killed and started again joins again, and is seen again', async () => {
+  const node = net.node('node-3');
+  const before = (await kept({ nodes: ['node-3'] })).length;
+  await node.kill();
+  await node.start();
+  await net.ready();
+  await net.meshed();
+  const after = (await kept({ nodes: ['node-3'] })).slice(before);
+  // Its old connections end, and on new ones it introduces itself.
+  expect(after.some(({ protocol, kind }) => protocol === 'noise' && kind === 'end')).toBe(true);
+  expect(namesOf(after)).toContain('handshake ack');
+  expect([...namesOf(await kept())].filter((name) => name.endsWith(' undecodable'))).toEqual([]);
+});
+
+test('a network that svcnet did not start has no tap, and says why', async () => {
+  const nodes = net.nodes.map(({ api, debug }) => ({ api, debug }));
+  await using theirs = await Cluster.attachNetwork(
+    { name: 'theirs', chain: { rpc: net.chain.rpc }, nodes },
+    { stateDir },
+  );
+  expect(() => theirs.tap()).toThrow(
+    "cannot tap cluster 'theirs': it was not started by svcnet, so the keys of its nodes are not known",
+  );
+});

@@ -27,7 +27,7 @@ export function expectElastic(
   if (driver.proxied === true) {
     refuse(
       'its link proxy knows the nodes of the start alone',
-      'Start one without link faults, or with driver embedded, whose links need no proxy.',
+      'Start one without link faults and tap, or with driver embedded, whose links need no proxy.',
     );
   }
 }

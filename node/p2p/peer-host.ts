@@ -225,10 +225,10 @@ class PeerHost implements Host {
     const { generation, stream } = await this.#negotiate(link, deadline.signal);
     const seen = { remoteId: link.remoteId, addresses: [underlay] };
     const guarded = { link, stream, signal: deadline.signal };
-    const { session, isNew } = await this.#guard(guarded, () =>
+    const { session, isNew } = await this.#guard(guarded, { direction: 'outbound', generation }, (register) =>
       this.#handshake.introduce(stream, generation, seen, (introduction) => {
         if (!introduction.fullNode) throw new HostError('PEER_IS_LIGHT', 'target peer is a light node');
-        return this.#register(link, introduction, { direction: 'outbound', generation });
+        return register(introduction);
       }),
     );
     if (isNew) {
@@ -270,10 +270,9 @@ class PeerHost implements Host {
       addresses: this.#listensAt(remoteId) ?? (await link.listenAddresses(signal)),
     });
     try {
-      const { session, isNew } = await this.#guard({ link, stream, signal }, () =>
-        this.#handshake.answer(stream, generation, seen, (introduction) =>
-          this.#register(link, introduction, { direction: 'inbound', generation }),
-        ),
+      const how = { direction: 'inbound', generation } as const;
+      const { session, isNew } = await this.#guard({ link, stream, signal }, how, (register) =>
+        this.#handshake.answer(stream, generation, seen, register),
       );
       if (isNew) {
         await this.#settle(session, stream, this.#stopped.signal);
@@ -286,17 +285,23 @@ class PeerHost implements Host {
   }
 
   /**
-   * Runs one side of the handshake. A failure resets the stream and ends the link, unless a peer introduced itself on it
-   * before: one that is connected stays so, whatever happens on a further link. The stream of a new peer is left open.
+   * Runs one side of the handshake. A failure resets the stream. It ends the peer that this exchange has made, which nobody
+   * would settle any more; otherwise it ends the link, unless the peer introduced itself on it in another exchange: one that
+   * is connected stays so, whatever happens on a further link. The stream of a new peer is left open.
    */
   async #guard(
     { link, stream, signal }: { link: Link; stream: FramedStream; signal: AbortSignal },
-    exchange: () => Promise<Registration>,
+    how: Pick<Peer, 'direction' | 'generation'>,
+    exchange: (register: (introduction: Introduction) => Registration) => Promise<Registration>,
   ): Promise<Registration> {
-    const before = this.#sessions.ofRemote(link.remoteId);
-    const isKnown = before?.introduced.has(link) ?? false;
+    const isIntroduced = () => this.#sessions.ofRemote(link.remoteId)?.introduced.has(link) === true;
+    const own: { made?: Registration; isFirst: boolean } = { isFirst: true };
     try {
-      const registration = await exchange();
+      const registration = await exchange((introduction) => {
+        own.isFirst = !isIntroduced();
+        own.made = this.#register(link, introduction, how);
+        return own.made;
+      });
       if (!registration.isNew) await abortable(stream.close(), signal);
       return registration;
     } catch (cause) {
@@ -305,11 +310,9 @@ class PeerHost implements Host {
         { id: link.remoteId, address: link.remoteAddress },
         { code: codeOf(cause), detail: (cause as Error).message },
       );
-      const session = this.#sessions.ofRemote(link.remoteId);
-      const isItsOnly = session?.introduced.has(link) === true && session.introduced.size === 1;
-      // Registered during this exchange, which then failed.
-      if (session !== before && isItsOnly) this.#close(session, 'handshake failed');
-      else if (!isKnown) link.close(cause as Error);
+      const { made, isFirst } = own;
+      if (made?.isNew === true) this.#close(made.session, 'handshake failed');
+      else if (made === undefined ? !isIntroduced() : isFirst) link.close(cause as Error);
       if (cause instanceof HostError) throw cause;
       throw new HostError('HANDSHAKE_FAILED', `handshake: ${(cause as Error).message}`, { cause });
     }

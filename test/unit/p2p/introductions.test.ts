@@ -157,6 +157,44 @@ test('a second introduction whose stream the peer leaves open ends the connectio
   expect(await isServed(first)).toBe(true);
 });
 
+test('a peer that an introduction has made ends when that fails, though it came by a further connection meanwhile', async () => {
+  const { clock, node, connected } = await started();
+  const dialled = scriptedStream();
+  const written = Promise.withResolvers<void>();
+  const drained = () => (dialled.written.length > 1 ? written.promise : undefined);
+  node.dialled = node.link({ direction: 'outbound', stream: { ...dialled.raw, drained } });
+  dialled.inbox.push(encodeFrame(SynAck, { syn: observed, ack: ackOf(clock) }));
+  const failed = expect(node.host.connect([THEIR_ADDRESS], never)).rejects.toMatchObject({
+    code: 'HANDSHAKE_FAILED',
+  });
+  await clock.settle();
+  const second = node.link();
+  await introduce(node, second, { clock });
+  written.reject(new Error('gone'));
+  await failed;
+  // It was never settled: no hook has seen it.
+  expect([connected, node.host.peers()]).toEqual([[], []]);
+  expect(second.ended()).toBeDefined();
+  await introduce(node, node.link(), { clock });
+  expect(connected).toEqual(['15.0.0']);
+});
+
+test('an introduction that fails leaves a peer that another one on the same connection has made', async () => {
+  const { clock, node, isServed } = await started();
+  const dialled = scriptedStream();
+  const link = node.link({ stream: dialled.raw });
+  const failed = expect(node.host.connect([THEIR_UNDERLAY], never)).rejects.toMatchObject({
+    code: 'HANDSHAKE_FAILED',
+  });
+  await clock.settle();
+  await introduce(node, link, { clock });
+  dialled.inbox.push(Uint8Array.of(1, 0xff));
+  await failed;
+  expect(node.host.peers()).toHaveLength(1);
+  expect(link.ended()).toBeUndefined();
+  expect(await isServed(link)).toBe(true);
+});
+
 test.each([
   ['it is known from the start', [THEIR_UNDERLAY], 0],
   ['else', undefined, 1],

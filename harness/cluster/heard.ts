@@ -84,8 +84,10 @@ async function* heard(
   const isMeant = (event: TapEvent) =>
     nodes.every((name) => name === event.from || name === event.to) &&
     (protocol === undefined || protocol === event.protocol || protocol === event.id);
-  let at = kept ? 0 : (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
-  while (!signal.aborted) {
+  const head = (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
+  let at = kept ? 0 : head;
+  // Nodes that go on talking do not keep the past from ending.
+  while (!signal.aborted && (!kept || at < head)) {
     const { events, next, missed } = await tap.tapped(at);
     // Of the past nobody expects more than what is kept.
     if (missed > 0 && at > 0) onMissed?.(missed);

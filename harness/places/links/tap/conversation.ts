@@ -76,9 +76,9 @@ export class Conversation {
   }
 
   end(isOpener: boolean, name: string): void {
-    // A stream whose protocol is not known yet has said nothing.
-    const at = this.#deps.now();
-    const ms = at - (this.#openedAt ?? at);
+    // A stream whose protocol is not known yet has said nothing, and one that was refused has ended.
+    if (this.#openedAt === undefined) return;
+    const ms = this.#deps.now() - this.#openedAt;
     this.#tell(isOpener ? this.#opener : this.#acceptor, 'end', { name, fields: { ms }, bytes: this.#bytes });
   }
 

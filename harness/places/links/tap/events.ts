@@ -59,8 +59,6 @@ export interface TapBatch {
   readonly next: number;
   /** Events before these that are not kept any more. */
   readonly missed: number;
-  /** Messages that could not be decoded, since the tap began. */
-  readonly undecodable: number;
 }
 
 /** A tap in another process. */
@@ -77,12 +75,10 @@ export class TapRing implements TapControl {
   readonly #kept: TapEvent[] = [];
   /** Events so far. */
   #count = 0;
-  #undecodable = 0;
 
   add(event: TapEvent): void {
     this.#kept[this.#count % KEPT_MAX] = event;
     this.#count++;
-    if (event.name === 'undecodable') this.#undecodable++;
   }
 
   tapped(after: number): Promise<TapBatch> {
@@ -92,11 +88,6 @@ export class TapRing implements TapControl {
       { length: next - from },
       (_, i) => this.#kept[(from + i) % KEPT_MAX] as TapEvent,
     );
-    return Promise.resolve({
-      events,
-      next,
-      missed: Math.max(0, from - after),
-      undecodable: this.#undecodable,
-    });
+    return Promise.resolve({ events, next, missed: Math.max(0, from - after) });
   }
 }

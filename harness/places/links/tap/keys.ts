@@ -44,6 +44,10 @@ export class Keys {
     }
   }
 
+  has(node: string): boolean {
+    return this.#byNode.has(node);
+  }
+
   /** @throws RangeError for a node without a key */
   ofNode(node: string): Speaker {
     const speaker = this.#byNode.get(node);

@@ -24,11 +24,12 @@ export class Tap implements TapControl {
   }
 
   /**
-   * @param diallers nodes whose process dials; none for a stranger, which the tap cannot speak for
+   * @param diallers nodes whose process dials; none for a stranger, which the tap cannot speak for, like a node without a key
    * @returns undefined: the connection has to pass as it is
    */
   relay(target: string, diallers: readonly string[]): NoiseRelay | undefined {
     if (diallers.length === 0 || this.#mistaken.has(target)) return undefined;
+    if (![target, ...diallers].every((node) => this.#keys.has(node))) return undefined;
     const view = new ConnectionView({
       id: `c${this.#connections++}`,
       target,

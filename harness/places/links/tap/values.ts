@@ -17,16 +17,26 @@ const BEGINNING = 16;
 const TEXT_MAX = 200;
 const LIST_MAX = 32;
 
-/** The fields of a decoded message, except those that are empty. @throws what a row's `show` throws */
+/** The fields of a decoded message, except those that are empty. */
 export function shown(message: Readonly<Record<string, unknown>>, names: Names, shows: Shows): Shown {
-  return Object.fromEntries(
-    Object.entries(message)
-      .filter(([, value]) => !isEmpty(value))
-      .map(([field, value]) => {
-        const show = shows[field];
-        return [field, show === undefined ? plain(value) : cut(show(value as never, names))];
-      }),
-  );
+  const fields = Object.entries(message).filter(([, value]) => !isEmpty(value));
+  const told = fields.slice(0, LIST_MAX).map(([field, value]): [string, TapValue] => {
+    const show = Object.hasOwn(shows, field) ? shows[field] : undefined;
+    return [short(field), show === undefined ? plain(value) : orPlain(value, show, names)];
+  });
+  // A peer chooses the names of its headers, and how many there are.
+  const more: [string, TapValue][] =
+    fields.length > LIST_MAX ? [['…', `and ${fields.length - LIST_MAX} more`]] : [];
+  return Object.fromEntries([...told, ...more]);
+}
+
+/** A message may be sound though a value in it is none that can be shown, such as a multiaddress of a new kind. */
+function orPlain(value: unknown, show: NonNullable<Shows[string]>, names: Names): TapValue {
+  try {
+    return cut(show(value as never, names));
+  } catch {
+    return plain(value);
+  }
 }
 
 /** Length and beginning of bytes that nothing decodes. */
@@ -49,10 +59,14 @@ function plain(value: unknown): TapValue {
 
 /** Kept short: many are kept. */
 function cut(value: TapValue): TapValue {
-  if (typeof value === 'string') return value.length > TEXT_MAX ? `${value.slice(0, TEXT_MAX)}…` : value;
+  if (typeof value === 'string') return short(value);
   if (!Array.isArray(value)) return value;
   const first = value.slice(0, LIST_MAX).map(cut);
   return value.length > LIST_MAX ? [...first, `and ${value.length - LIST_MAX} more`] : first;
+}
+
+function short(text: string): string {
+  return text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX)}…` : text;
 }
 
 /** As absent on the wire. */

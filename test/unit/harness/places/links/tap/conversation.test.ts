@@ -7,6 +7,7 @@ import { PROTOCOL_NAMES, type TapEvent } from '../../../../../../harness/places/
 import { encodeLine } from '../../../../../../harness/places/links/tap/lines.ts';
 import { PROTOCOLS, protocolOf } from '../../../../../../harness/places/links/tap/protocols.ts';
 import { encodeFrame } from '../../../../../../node/p2p/codec/codec.ts';
+import { IDENTIFY_ID, Identify } from '../../../../../../node/p2p/libp2p/identify.ts';
 import { HeadersMessage } from '../../../../../../node/p2p/stream/headers.ts';
 import { PINGPONG, Ping, Pong } from '../../../../../../node/protocols/pingpong/wire.ts';
 import { Delivery, PUSHSYNC, Receipt } from '../../../../../../node/protocols/pushsync/wire.ts';
@@ -131,4 +132,44 @@ test('a refused proposal and the next one are two conversations', () => {
   talk.take(false, encodeLine(PINGPONG.id));
   expect(told()).toEqual(['a opened', 'b end refused', 'a opened']);
   expect(events.at(-1)?.protocol).toBe('pingpong');
+});
+
+test('a stream ends once, also after its proposal was refused', () => {
+  const { talk, told } = conversation();
+  talk.take(true, Buffer.concat([encodeLine('/multistream/1.0.0'), encodeLine('/odd/1.0.0')]));
+  talk.take(false, Buffer.concat([encodeLine('/multistream/1.0.0'), encodeLine('na')]));
+  talk.ended(true);
+  talk.ended(false);
+  expect(told()).toEqual(['a opened', 'b end refused']);
+});
+
+test('headers that a peer makes up take little room, whatever their names', () => {
+  const { talk, events } = conversation();
+  const names = ['constructor', 'x'.repeat(5_000), ...Array.from({ length: 5_000 }, (_, n) => `h${n}`)];
+  const headers = names.map((key) => ({ key, value: Buffer.alloc(10, 1) }));
+  talk.take(true, Buffer.concat([encodeLine('/multistream/1.0.0'), encodeLine(PINGPONG.id)]));
+  talk.take(true, Buffer.from(encodeFrame(HeadersMessage, { headers })));
+  const fields = events.at(-1)?.fields ?? {};
+  expect(fields['constructor']).toBe('01'.repeat(10));
+  expect(fields['…']).toBe(`and ${names.length - 32} more`);
+  expect(JSON.stringify(fields).length).toBeLessThan(5_000);
+});
+
+test('a sound message with a value that cannot be shown is that message', () => {
+  const { talk, events } = conversation();
+  const empty = new Uint8Array(0);
+  const said = {
+    publicKey: empty,
+    observedAddr: empty,
+    protocols: [],
+    protocolVersion: '',
+    agentVersion: 'odd',
+  };
+  talk.take(true, Buffer.concat([encodeLine('/multistream/1.0.0'), encodeLine(IDENTIFY_ID)]));
+  talk.take(false, Buffer.concat([encodeLine('/multistream/1.0.0'), encodeLine(IDENTIFY_ID)]));
+  talk.take(false, Buffer.from(encodeFrame(Identify, { ...said, listenAddrs: [Uint8Array.of(0xff, 0x7f)] })));
+  expect(events.at(-1)).toMatchObject({
+    name: 'identify',
+    fields: { listenAddrs: ['ff7f'], agentVersion: 'odd' },
+  });
 });

@@ -27,12 +27,18 @@ export async function flavoursWith(
   return Array.isArray(flavours) ? [...flavours, ...given] : flavours;
 }
 
-/** Programs that a cluster file would run; another one on the command line replaces those of its groups. */
+/** Programs that a cluster file would run; another one on the command line replaces those of its Bees. */
 export function programsOf(
   { nodes, flavours }: Readonly<Record<string, unknown>>,
   { beeBinary }: Pick<NodesFlags, 'beeBinary'>,
 ): string[] {
-  return programsIn({ nodes: beeBinary === undefined ? nodes : [], flavours });
+  return programsIn({ nodes: beeBinary === undefined ? nodes : withoutBees(nodes), flavours });
+}
+
+/** @param nodes as in the file, not checked yet */
+function withoutBees(nodes: unknown): unknown {
+  if (!Array.isArray(nodes)) return nodes;
+  return nodes.filter((group: unknown) => (group as { flavour?: unknown } | null)?.flavour !== 'bee');
 }
 
 export type Nodes = NonNullable<DefinitionInput['nodes']>;

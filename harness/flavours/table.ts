@@ -19,7 +19,7 @@ export interface Flavoured {
 }
 
 export function flavourOf({ flavour, declared }: Flavoured): Flavour {
-  if (declared !== undefined) return declaredFlavour(declared);
+  if (declared?.name === flavour) return declaredFlavour(declared);
   const own = (FLAVOURS as Readonly<Record<string, Flavour>>)[flavour];
   if (own === undefined) throw new TypeError(`flavour '${flavour}' has no file`);
   return own;

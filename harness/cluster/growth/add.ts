@@ -10,7 +10,7 @@ import { type OpenContext, whyNotStarted } from '../nodes/open-nodes.ts';
 import { plannedBatches } from '../plan/chain-options.ts';
 import { withGroup } from '../plan/definition.ts';
 import type { GroupInput } from '../plan/definition-input.ts';
-import { numbersGiven } from '../plan/facts.ts';
+import { numbersGiven, type UsedGroup } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import { nodeName, numberOf } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
@@ -77,7 +77,7 @@ export async function addNodes(
   if (refused !== undefined) throw refused;
   const asked = withGroup(before, group, 'add');
   expectSameKind('add', before, asked);
-  await checkPrograms({ driver, definition: { ...asked, nodes: asked.nodes.slice(-1) } });
+  await checkPrograms(driver, lastGroup(asked));
   const { definition, numbers } = await takeNumbers(context, group);
   using _joining = beginJoining(context.stateDir, record.name, numbers.map(nodeName));
   const joined = context
@@ -115,6 +115,11 @@ export async function addNodes(
   }
 }
 
+/** The one that is added. */
+function lastGroup({ nodes }: Definition): UsedGroup[] {
+  return nodes.slice(-1).map((group) => ({ where: 'add', group }));
+}
+
 /** Numbers count as gone until their nodes have joined: nobody else gets them, even if this process is killed. */
 async function takeNumbers(
   context: GrowthContext,
@@ -149,11 +154,7 @@ async function startAdded(
   if (recorded?.control === undefined) throw new TypeError('a cluster that svcnet started has a chain');
   const watch = stopwatch(clock);
   await checkPorts(plan, false);
-  await prepare({
-    driver,
-    definition: { ...plan.definition, nodes: plan.definition.nodes.slice(-1) },
-    signal,
-  });
+  await prepare(driver, lastGroup(plan.definition), signal);
   const { accounts } = plan.chain;
   await chain.setUp({ ...plan.chain, accounts: accounts.slice(0, plan.nodes.length) });
   if (!chain.steady) await chain.mine(SETTLING_BLOCKS);

@@ -60,9 +60,9 @@ export async function upgradeNode(
   if (refused !== undefined) throw refused;
   const wanted = asWanted(before, node, to);
   expectStillServed(node, wanted.group, all());
-  const alone = { driver, definition: { ...before, nodes: [wanted.group] } };
-  await checkPrograms(alone);
-  await prepare({ ...alone, signal: options.signal });
+  const alone = [{ where: 'upgrade', group: wanted.group }];
+  await checkPrograms(driver, alone);
+  await prepare(driver, alone, options.signal);
   if (isThere(await node.observe())) await node.stop();
   const definition = withUpgrade(before, index, wanted);
   const written = await rewrite(context, node, definition);
@@ -98,7 +98,7 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
     options: to.options ?? (isSame ? was.options : undefined),
   };
   const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const asked = withGroup({ ...before, flavours }, input, 'upgrade');
+  const asked = withGroup({ ...before, flavours }, input, 'upgrade', index);
   expectSameKind('upgrade', before, asked);
   const made = asked.nodes.at(-1);
   if (made === undefined) throw new TypeError('a group was added');

@@ -28,6 +28,11 @@ export function contradictions(definition: Definition): string[] {
         (text) => `nodes[${index}]${text}`,
       ),
     ),
+    ...Object.entries(definition.upgraded ?? {}).flatMap(([node, entry]) =>
+      [...groupContradictions(entry), ...programContradictions(entry, definition)].map(
+        (text) => `upgraded.${node}${text}`,
+      ),
+    ),
     ...nodesContradictions(definition),
     ...keyContradictions(definition),
     ...neighbourhoodContradictions(definition),

@@ -27,12 +27,19 @@ export function parseDefinition(input: unknown, source: string): Definition {
 /**
  * The definition of a cluster that gets a group of nodes more; they are its last ones.
  * @param group as a file has it @param source names it in messages
+ * @param instead number of the node that it replaces, for a look at what the cluster would be
  * @throws HarnessError `DEFINITION_INVALID`
  */
-export function withGroup(definition: Definition, group: unknown, source: string): Definition {
+export function withGroup(
+  definition: Definition,
+  group: unknown,
+  source: string,
+  instead?: number,
+): Definition {
   const parsed = schema.safeParse({ nodes: [group] });
-  const last = definition.nodes.length;
-  const grown = { ...definition, nodes: [...definition.nodes, ...(parsed.data?.nodes ?? [])] };
+  const others = instead === undefined ? definition.nodes : singleGroups(definition).toSpliced(instead, 1);
+  const last = others.length;
+  const grown = { ...definition, nodes: [...others, ...(parsed.data?.nodes ?? [])] };
   const mistakes = parsed.success
     ? // What was prepared is done: its files may have gone since.
       mistakesIn({ ...grown, prepare: { uploads: [], cheques: [] } })
@@ -41,6 +48,18 @@ export function withGroup(definition: Definition, group: unknown, source: string
   const at = `nodes[${parsed.success ? last : 0}]`;
   const lines = mistakeLines(mistakes, source).replaceAll(`${at}.`, '').replaceAll(at, 'nodes');
   throw new HarnessError('DEFINITION_INVALID', lines);
+}
+
+/** A group for each node, without what follows from its place in its own. */
+function singleGroups({ nodes }: Definition): NodeGroup[] {
+  return nodes.flatMap((group) =>
+    Array.from({ length: group.count }, () => ({
+      ...group,
+      count: 1,
+      keys: undefined,
+      neighbourhoods: undefined,
+    })),
+  );
 }
 
 /** The definition, or all its mistakes. @param given with or without a preset */

@@ -31,6 +31,27 @@ export function numbersGiven({ nodes }: Pick<Definition, 'nodes'>): number {
   return nodes.reduce((sum, { count }) => sum + count, 0);
 }
 
+/** A group as it is used, and what names it in messages. */
+export interface UsedGroup {
+  readonly where: string;
+  readonly group: NodeGroup;
+}
+
+/** The groups whose programs nodes run now: some may have left, or have got another program. */
+export function groupsInUse({ nodes, grown, upgraded = {} }: Definition): UsedGroup[] {
+  let first = 0;
+  const asStarted = nodes.flatMap((group, index): UsedGroup[] => {
+    const numbers = Array.from({ length: group.count }, (_, place) => first + place);
+    first += group.count;
+    const isUsed = numbers.some((number) => !(number in upgraded) && grown?.gone.includes(number) !== true);
+    return isUsed ? [{ where: `nodes[${index}]`, group }] : [];
+  });
+  const changed = Object.entries(upgraded)
+    .filter(([number]) => grown?.gone.includes(Number(number)) !== true)
+    .map(([number, group]): UsedGroup => ({ where: `node-${number}`, group }));
+  return [...asStarted, ...changed];
+}
+
 /** What the definition says, or else what suits its driver. */
 export function storeOf({
   driver,

@@ -8,7 +8,7 @@ import { FLAVOURS } from '../../flavours/table.ts';
 export const TRUST = '--trust';
 
 /**
- * Paths of programs in groups of nodes and in flavour files, but for those that this machine's environment names too.
+ * Paths of programs in flavour files, and in groups of nodes but for those that this machine's environment names too.
  * @param definition as a file has it, not checked yet
  */
 export function programsIn({
@@ -18,9 +18,10 @@ export function programsIn({
   readonly nodes?: unknown;
   readonly flavours?: unknown;
 }): string[] {
-  const programs = [...named(nodes, 'binary'), ...named(flavours, 'program')];
   const own = new Set(ownPrograms());
-  return [...new Set(programs)].filter((program) => !own.has(resolve(program)));
+  const binaries = named(nodes, 'binary').filter((program) => !own.has(resolve(program)));
+  // A flavour file also says how its program is called.
+  return [...new Set([...binaries, ...named(flavours, 'program')])];
 }
 
 function named(entries: unknown, key: string): string[] {

@@ -12,11 +12,13 @@ import { runProgram } from '../../base/machine/processes.ts';
 import { typed } from '../../base/typed.ts';
 import { orAborted } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
+import { isOurs } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import type { Driver } from '../../places/driver.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { NodeSight } from '../nodes/node-run.ts';
 import { clusterName } from '../plan/fields.ts';
+import { readDefinition, writtenDefinition } from '../plan/written.ts';
 import { compileCacheDir } from '../state/compile-cache.ts';
 import { removeFolder } from '../state/move.ts';
 import { beginSaving } from '../state/saving.ts';
@@ -87,7 +89,8 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
       cluster: record.name,
       seed,
       driver: record.driver,
-      definition: record.definition,
+      // What describes programs that no node runs any more is not taken along.
+      definition: writtenDefinition({ ...readDefinition(record.definition), flavours: [] }),
       // Another process may have bought one since.
       batches: (readRecord(stateDir, record.name) ?? record).batches,
       prepared,
@@ -135,6 +138,15 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
       'SNAPSHOT_REFUSED',
       `cluster '${record.name}' cannot be saved: ${foreign.name} is a ${foreign.flavour}, whose stored peer addresses cannot be removed, so a copy would connect to the nodes of this cluster`,
       { hint: 'Save a cluster of svc nodes only.' },
+    );
+  }
+  const { nodes: groups, upgraded = {} } = readDefinition(record.definition);
+  const former = [...groups, ...Object.values(upgraded)].find((group) => !isOurs(group));
+  if (former !== undefined) {
+    throw new HarnessError(
+      'SNAPSHOT_REFUSED',
+      `cluster '${record.name}' cannot be saved: it has had nodes of flavour ${former.flavour}, and a snapshot starts svc nodes alone`,
+      { hint: 'Save a cluster that started with svc nodes only.' },
     );
   }
   if (record.ephemeral && record.owner.pid !== process.pid) {

@@ -35,6 +35,7 @@ const group = z.looseObject(
       .max(REAL_NODES_MAX, { error: `a count up to ${REAL_NODES_MAX}` }),
     binary: z.undefined({ error: 'none: a snapshot names no programs' }).optional(),
     image: z.undefined({ error: 'none: a snapshot names no images' }).optional(),
+    declared: z.undefined({ error: 'none: a snapshot describes no programs' }).optional(),
     options: z.record(z.string(), z.unknown(), { error: 'a map of node options' }),
   },
   { error: 'a group' },
@@ -46,6 +47,10 @@ const startable = z.looseObject({
   definition: z.looseObject(
     {
       nodes: z.array(group, { error: 'a list of groups' }).min(1, { error: 'at least one group' }),
+      flavours: z
+        .array(z.unknown(), { error: 'a list' })
+        .max(0, { error: 'none: a snapshot describes no programs' })
+        .optional(),
       driver: z.enum(LOCAL_DRIVERS, { error: `one of ${LOCAL_DRIVERS.join(', ')}` }),
       chain: z.looseObject({ blockTime: z.number({ error: 'milliseconds' }) }, { error: 'a map' }),
       batches: z.array(z.looseObject({ depth: count }), { error: 'a list of batches' }),

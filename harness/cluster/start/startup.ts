@@ -7,12 +7,13 @@ import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { Chain } from '../../chain/chain.ts';
 import { flavourOf } from '../../flavours/table.ts';
+import type { Driver } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { haltAll } from '../../places/halt.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
 import { plannedBatches } from '../plan/chain-options.ts';
-import { engineOf, storeOf } from '../plan/facts.ts';
+import { engineOf, groupsInUse, storeOf, type UsedGroup } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import {
   type BatchRecord,
@@ -104,14 +105,15 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   // Containers that exist have theirs.
   if (before === undefined) await awaitImages(context);
   watch.lap();
-  await checkPrograms(context);
+  const groups = groupsInUse(definition);
+  await checkPrograms(context.driver, groups);
   const plan = planCluster(definition, seed);
   if (!isFixed(context)) await checkPorts(plan, before !== undefined);
 
   launched.begun = true;
   context.onProgress({ step: 'chain', done: false, detail: `${engineOf(definition)}, 7 contracts` });
   // In parallel with the chain, whose start leaves a processor mostly idle.
-  const prepared = prepare(context);
+  const prepared = prepare(context.driver, groups, signal);
   // A start that fails before this is awaited reports its own reason.
   void Promise.allSettled([prepared]);
   const started = await startChainOf(context, plan, launched);
@@ -215,14 +217,11 @@ function withEvidence(error: unknown, { clock, stateDir, record }: StartContext)
 }
 
 /** Before anything runs: a program that cannot be started must not cost a chain. */
-export async function checkPrograms({
-  definition,
-  driver,
-}: Pick<StartContext, 'definition' | 'driver'>): Promise<void> {
-  for (const [index, group] of definition.nodes.entries()) {
+export async function checkPrograms(driver: Driver, groups: readonly UsedGroup[]): Promise<void> {
+  for (const { where, group } of groups) {
     const { binary, image, options } = group;
     const runImage = driver.images?.run;
-    await flavourOf(group).check?.({ where: `nodes[${index}]`, binary, image, options, runImage });
+    await flavourOf(group).check?.({ where, binary, image, options, runImage });
   }
 }
 
@@ -240,12 +239,12 @@ async function awaitImages({ clock, driver, definition, signal, onProgress }: St
   onProgress({ step, done: true, detail, ms: watch.total() });
 }
 
-export async function prepare({
-  driver,
-  definition,
-  signal,
-}: Pick<StartContext, 'definition' | 'driver' | 'signal'>): Promise<void> {
-  const flavours = new Set(definition.nodes.map(flavourOf));
+export async function prepare(
+  driver: Driver,
+  groups: readonly UsedGroup[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const flavours = new Set(groups.map(({ group }) => flavourOf(group)));
   await Promise.all(Array.from(flavours, (flavour) => driver.prepare(flavour, signal)));
 }
 

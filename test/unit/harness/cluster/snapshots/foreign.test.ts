@@ -73,6 +73,10 @@ test.each([
 
 const program = { ...definition, nodes: [{ ...definition.nodes[0], flavour: 'svc', binary: '/bin/sh' }] };
 const bee = { ...definition, nodes: [{ ...definition.nodes[0], flavour: 'bee' }] };
+const declared = { name: 'x', program: '/bin/sh', keys: { libp2p: { type: 'ed25519' } } };
+const described = { ...definition, nodes: [{ ...definition.nodes[0], declared }] };
+const upgraded = { ...definition, upgraded: { 0: { ...definition.nodes[0], count: 1, declared } } };
+const flavours = { ...definition, flavours: [declared] };
 const more = { ...definition, nodes: [{ ...definition.nodes[0], count: 201 }] };
 test.each([
   [
@@ -88,6 +92,9 @@ test.each([
   ],
   ['too many nodes', { definition: more }, 'definition.nodes.0.count: expected a count up to 200'],
   ['a program', { definition: program }, 'definition.nodes.0.binary: expected none'],
+  ['a program described', { definition: described }, 'definition.nodes.0.declared: expected none'],
+  ['a node with another program', { definition: upgraded }, 'definition.upgraded.0.declared: expected none'],
+  ['a flavour file', { definition: flavours }, 'definition.flavours: expected none'],
   ['a node that needs a program', { definition: bee }, 'definition.nodes.0.flavour: expected svc'],
   ['no definition', { definition: null }, 'definition: expected a definition'],
   ['a seed that is none', { seed: 'x' }, 'seed: expected decimal digits'],

@@ -27,7 +27,13 @@ let stateDir = '';
 beforeEach(() => void (stateDir = temporaryFolder('svcnet-save')));
 
 /** A cluster that must not be touched. */
-function context({ copies = true, flavour = 'svc', ownerPid = process.pid, chainError = '' }): SaveContext {
+function context({
+  copies = true,
+  flavour = 'svc',
+  was = 'svc',
+  ownerPid = process.pid,
+  chainError = '',
+}): SaveContext {
   const untouched = () => {
     throw new Error('a node was touched');
   };
@@ -42,6 +48,7 @@ function context({ copies = true, flavour = 'svc', ownerPid = process.pid, chain
       driver: 'process',
       ephemeral: true,
       owner: { ...ownProcess(), pid: ownerPid },
+      definition: { nodes: [{ flavour: was, count: 1 }] },
     },
     nodes: [node],
     chain: {
@@ -60,6 +67,7 @@ test.each([
     { flavour: 'bee' },
     'node-0 is a bee, whose stored peer addresses cannot be removed',
   ],
+  ['a cluster that had other nodes', { was: 'bee' }, 'it has had nodes of flavour bee'],
   ['a cluster of another process', { ownerPid: 1 }, 'belongs to process 1'],
 ])('is refused: %s', async (_what, given, reason) => {
   await expect(saveSnapshot(context(given), 'x', { force: false })).rejects.toMatchObject({

@@ -70,6 +70,7 @@ function cluster(
     token: 'one',
     name: 'net',
     seed: '1',
+    definition: { nodes: [] },
     driver: 'process',
     ephemeral: false,
     owner: ownProcess(),

@@ -72,7 +72,7 @@ test.each([
   [
     'an unknown flavour',
     ['up', '--with', 'be=1'],
-    "Expected one of svc, bee, dishonest, did you mean 'bee'?",
+    "got 'be', expected one of svc, bee, dishonest, or the name in a flavour file that --flavour gives, did you mean 'bee'?",
   ],
   [
     'a program without its nodes',

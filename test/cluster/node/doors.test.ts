@@ -5,7 +5,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
-import { http, stateFolder } from './kit.ts';
+import { eventually, http, stateFolder } from './kit.ts';
 
 const TOKENS = {
   'api-token': 'full-token-of-the-tests',
@@ -107,8 +107,14 @@ describe('a web page', () => {
   });
 
   test('is kept out without affecting programs, which send no origin', async () => {
+    const { chequebook } = await possessions();
     expect((await http(net.node(0), '/chequebook/withdraw?amount=1', { method: 'POST' })).status).toBe(201);
     expect(await subscribes({})).toBe(101);
+    // The tests that follow compare with what the node has then.
+    await eventually('the chequebook has not paid out', async () => {
+      const now = (await possessions()).chequebook;
+      return now === chequebook ? `it has ${now}` : undefined;
+    });
   });
 });
 

@@ -16,18 +16,37 @@ export interface Exchange {
   route: string;
 }
 
-/** Never throws. @param failed makes an answer from an error that ends a stream before its first byte */
+/**
+ * Never throws: an answer that cannot be written becomes an error answer, or the end of the connection.
+ * @param failed makes an answer from an error that comes before the first byte
+ */
 export function send(exchange: Exchange, answer: Answer, failed: (error: unknown) => Answer): void {
+  const { response } = exchange;
+  const cut = () => void response.destroy();
+  const refuse = (error: unknown) => {
+    // A started answer can only be cut off: it falls short of its length, so the client notices.
+    if (response.headersSent || response.destroyed) return cut();
+    for (const name of Object.keys(answer.headers ?? {})) response.removeHeader(name);
+    attempt(() => write(exchange, failed(error), cut), cut);
+  };
+  attempt(() => write(exchange, answer, refuse), refuse);
+}
+
+function attempt(step: () => void, failed: (error: unknown) => void): void {
+  try {
+    step();
+  } catch (error) {
+    failed(error);
+  }
+}
+
+function write(exchange: Exchange, answer: Answer, refuse: (error: unknown) => void): void {
   const { request, response, method, patience } = exchange;
   drain(request, patience);
   response.statusCode = answer.status;
   setHeaders(response, answer.headers ?? {});
-  if (answer.stream !== undefined && method !== 'HEAD') {
-    void sendStream(exchange, answer.stream, (error) => {
-      for (const name of Object.keys(answer.headers ?? {})) response.removeHeader(name);
-      send(exchange, failed(error), failed);
-    });
-  } else if (answer.json !== undefined) sendBytes(exchange, writeJson(answer.json), JSON_CONTENT_TYPE);
+  if (answer.stream !== undefined && method !== 'HEAD') void sendStream(exchange, answer.stream, refuse);
+  else if (answer.json !== undefined) sendBytes(exchange, writeJson(answer.json), JSON_CONTENT_TYPE);
   else if (answer.text !== undefined)
     sendBytes(exchange, Buffer.from(answer.text), 'text/plain; charset=utf-8');
   else if (answer.bytes !== undefined) sendBytes(exchange, answer.bytes, 'application/octet-stream');
@@ -55,12 +74,13 @@ function sendBytes(exchange: Exchange, bytes: Uint8Array, contentType: string): 
   response.writeHead(response.statusCode);
   if (bytes.length <= PIECE_SIZE || method === 'HEAD') response.end(bytes);
   // More than a connection takes at once: the client may take nothing.
-  else void sendStream(exchange, piecesOf(bytes), () => response.destroy());
+  else void sendStream(exchange, piecesOf(bytes), () => void response.destroy());
 }
 
 const PIECE_SIZE = 65_536;
 
-async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+/** For a client that takes little at a time. */
+export async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   for (let at = 0; at < bytes.length; at += PIECE_SIZE) yield bytes.subarray(at, at + PIECE_SIZE);
 }
 
@@ -73,7 +93,7 @@ function sendNothing({ response }: Exchange, { status, stream }: Answer): void {
 async function sendStream(
   { response, patience }: Exchange,
   pieces: AsyncIterable<Uint8Array>,
-  failedEarly: (error: unknown) => void,
+  refuse: (error: unknown) => void,
 ): Promise<void> {
   try {
     for await (const piece of pieces) {
@@ -82,9 +102,7 @@ async function sendStream(
     }
     response.end();
   } catch (error) {
-    // A started answer can only be cut off: it falls short of its length, so the client notices.
-    if (response.headersSent || response.destroyed) response.destroy();
-    else failedEarly(error);
+    refuse(error);
   }
 }
 

@@ -3,6 +3,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import { expect, test } from 'vitest';
 import { type Clock, systemClock } from '../../../../formats/clock.ts';
+import type { Answer } from '../../../../node/api/exchange/answer.ts';
 import { send } from '../../../../node/api/exchange/exchange.ts';
 import { settle } from '../../files/settle.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';
@@ -104,3 +105,40 @@ test('a client that takes nothing of an answer for too long is cut off', async (
   expect(state.left).toBe(true);
   expect(clock.running).toBe(0);
 });
+
+/** What a client gets of an answer that cannot be written. */
+function unwritable(answer: Answer, failed: (error: unknown) => Answer) {
+  const request = new IncomingMessage(new SlowConnection() as never);
+  const response = new ServerResponse(request);
+  const patience = { idleMs: 120_000, clock: systemClock(), over: () => {} };
+  const errors: unknown[] = [];
+  send({ request, response, method: 'GET', id: 'id', patience, route: '' }, answer, (error) => {
+    errors.push(error);
+    return failed(error);
+  });
+  return { response, errors };
+}
+
+test.each([
+  ['JSON that has no text', { status: 200, headers: { etag: '"1"' }, json: { toJSON: () => never() } }],
+  ['a header that no line may hold', { status: 200, headers: { etag: '"1"', location: 'a\nb' }, text: 'x' }],
+])('%s becomes an error answer', (_what, answer) => {
+  const { response, errors } = unwritable(answer, () => ({ status: 500, json: { code: 500 } }));
+  expect(errors).toEqual([expect.any(Error)]);
+  expect(response.statusCode).toBe(500);
+  expect(response.getHeader('etag')).toBeUndefined();
+  expect(response.writableEnded).toBe(true);
+});
+
+test.each([
+  ['throws', never],
+  ['cannot be written either', () => ({ status: 500, json: { toJSON: () => never() } })],
+])('an error answer that %s ends the connection', (_what, failed) => {
+  const { response, errors } = unwritable({ status: 200, json: { toJSON: () => never() } }, failed);
+  expect(errors).toHaveLength(1);
+  expect(response.destroyed).toBe(true);
+});
+
+function never(): never {
+  throw new Error('no such text');
+}

@@ -108,7 +108,7 @@ export function decodeNode(bytes: Uint8Array): StoredNode {
   const referenceSize = body[VERSION_02.length] as number;
   if (!REFERENCE_SIZES.includes(referenceSize)) throw malformed(`reference size ${referenceSize}`);
   const cursor = new Cursor(body, VERSION_02.length + 1);
-  const entry = cursor.take(referenceSize);
+  const entry = cursor.copy(referenceSize);
   const bitmap = cursor.take(BITMAP_SIZE);
   // A node that never had a reference was written with size 0 by older nodes, although forks may follow.
   const skipsForks = referenceSize === 0 && !isFirst;
@@ -130,7 +130,7 @@ function decodeFork(
   if (length === 0 || length > PREFIX_SIZE_MAX) throw malformed(`prefix of ${length} bytes`);
   const prefix = Buffer.from(header.subarray(2, 2 + length)).toString('latin1');
   if (prefix.charCodeAt(0) !== first) throw malformed(`fork ${first} with another first byte`);
-  const reference = cursor.take(referenceSize);
+  const reference = cursor.copy(referenceSize);
   if (!hasMetadata || (flags & FLAG_METADATA) === 0) return { prefix, flags, reference, metadata: undefined };
   const [high, low] = cursor.take(METADATA_SIZE_FIELD) as unknown as [number, number];
   const encoded = cursor.take((high << 8) | low);
@@ -152,6 +152,11 @@ class Cursor {
     const taken = this.#bytes.subarray(this.#at, end);
     this.#at = end;
     return taken;
+  }
+
+  /** For what is kept: a part would keep all bytes of the node in memory. */
+  copy(length: number): Uint8Array {
+    return this.take(length).slice();
   }
 }
 

@@ -26,9 +26,11 @@ export const PATH_SIZE_MAX = 16_384;
 
 /** Nodes of one manifest that are visited one by one. A collection has about two for each of its files. */
 const NODES_MAX = 1_000_000;
+/** Nodes that are read for one page of a listing: ten for each of its files when there are most of them. */
+const LISTED_NODES_MAX = 100_000;
 /**
- * Bytes of nodes that one manifest keeps while paths are looked up in it: 500 with all their forks, four of
- * the largest size.
+ * Bytes of nodes that one manifest keeps while paths are looked up in it, or while the rest of it is still to be
+ * visited: 500 with all their forks, four of the largest size.
  */
 const KEPT_MAX = 8 * 1024 * 1024;
 
@@ -71,6 +73,11 @@ interface TrieNode {
 interface Fork {
   readonly prefix: string;
   readonly node: TrieNode;
+}
+
+interface PendingFork extends Fork {
+  /** Bytes of the node that has the fork and of its path, which are kept until the last fork's turn. */
+  readonly releases: number;
 }
 
 interface LoadedNode extends TrieNode {
@@ -204,14 +211,23 @@ export class Manifest {
     maySkip: (error: unknown) => boolean,
     reads: (path: string) => boolean = () => true,
   ): AsyncGenerator<WalkedNode, void, void> {
-    const open: Fork[] = [{ prefix: '', node: this.#root }];
+    const open: PendingFork[] = [{ prefix: '', node: this.#root, releases: 0 }];
+    let kept = this.#kept;
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      kept -= next.releases;
       const path = next.prefix;
       if (!reads(path)) continue;
-      if (path.length > PATH_SIZE_MAX) throw new ManifestError('PATH_TOO_LONG', 'the trie is too deep');
+      if (path.length > PATH_SIZE_MAX)
+        throw new ManifestError('PATH_TOO_LONG', `the trie has a path of more than ${PATH_SIZE_MAX} bytes`);
       let node: LoadedNode;
+      let size = path.length;
       try {
-        node = isLoaded(next.node) ? next.node : readNode(next.node, await this.#stored(next.node));
+        if (isLoaded(next.node)) node = next.node;
+        else {
+          const bytes = await this.#stored(next.node);
+          size += bytes.length;
+          node = readNode(next.node, bytes);
+        }
       } catch (error) {
         if (!maySkip(error)) throw error;
         continue;
@@ -221,8 +237,13 @@ export class Manifest {
         storedAt: node.storedAt,
         value: (node.flags & FLAG_VALUE) === 0 ? undefined : entryOf(node),
       };
-      for (const fork of ascending(node.forks).reverse())
-        if (enters(fork.node)) open.push({ prefix: path + fork.prefix, node: fork.node });
+      const forks = ascending(node.forks).filter((fork) => enters(fork.node));
+      if (forks.length === 0) continue;
+      kept += size;
+      if (kept > KEPT_MAX) throw tooLarge(`more than ${KEPT_MAX} bytes of nodes lead to one path`);
+      const last = forks.length - 1;
+      for (const [at, { prefix, node: below }] of [...forks.entries()].reverse())
+        open.push({ prefix: path + prefix, node: below, releases: at === last ? size : 0 });
     }
   }
 
@@ -232,12 +253,17 @@ export class Manifest {
    * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
    */
   async *values(enters: (bytes: string) => boolean): AsyncGenerator<{ path: string; value: Entry }> {
-    let forks = 0;
-    const count = () => {
-      if (++forks > NODES_MAX) throw tooLarge(`more than ${NODES_MAX} nodes`);
+    let read = 0;
+    const reads = (bytes: string) => {
+      if (!enters(bytes)) return false;
+      if (++read > LISTED_NODES_MAX) throw tooLarge(`more than ${LISTED_NODES_MAX} nodes for one page`);
       return true;
     };
-    const nodes = this.#visit(count, () => false, enters);
+    const nodes = this.#visit(
+      () => true,
+      () => false,
+      reads,
+    );
     for await (const { path, value } of nodes) if (value !== undefined) yield { path, value };
   }
 

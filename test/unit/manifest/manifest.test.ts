@@ -329,16 +329,24 @@ describe('a graph of nodes', () => {
 
   test('of more nodes than any collection has is given up', async () => {
     let next = 0;
-    const endless = async () => {
+    const missing = new Error('not there');
+    // Three levels, since the nodes on the way down are bounded by their bytes.
+    const wide = (reference: Uint8Array) => {
+      const level = reference === entry ? 0 : (reference[31] as number);
+      if (level === 3) throw missing;
       const bytes = nodeOf(Array.from({ length: 255 }, () => zeros));
       const view = new DataView(bytes.buffer, bytes.byteOffset);
       // Behind the header, the entry and the bitmap; each fork is two bytes, its prefix and its reference.
-      for (let fork = 0; fork < 255; fork++) view.setUint32(64 + 32 + 32 + fork * 64 + 32, ++next);
-      return bytes;
+      for (let fork = 0; fork < 255; fork++) {
+        const at = 64 + 32 + 32 + fork * 64 + 32;
+        view.setUint32(at, ++next);
+        view.setUint8(at + 31, level + 1);
+      }
+      return Promise.resolve(bytes);
     };
-    const manifest = await Manifest.load(entry, endless);
+    const manifest = await Manifest.load(entry, wide);
     const walking = async () => {
-      for await (const _node of manifest.nodes(() => false));
+      for await (const _node of manifest.nodes((error) => error === missing));
     };
     await expect(walking()).rejects.toMatchObject({
       code: 'MANIFEST_TOO_LARGE',
@@ -357,13 +365,35 @@ describe('a graph of nodes', () => {
     })).sort((a, b) => a.prefix.charCodeAt(0) - b.prefix.charCodeAt(0));
     const large = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks });
     let reads = 0;
-    const manifest = await Manifest.load(entry, async () => {
+    const read = async () => {
       reads += 1;
+      if (reads > 100) throw new Error('read on and on');
       return large;
-    });
-    const found = manifest.lookup('a'.repeat(4000));
-    await expect(found).rejects.toMatchObject({ code: 'MANIFEST_TOO_LARGE' });
+    };
+    const manifest = await Manifest.load(entry, read);
+    const tooLarge = { code: 'MANIFEST_TOO_LARGE' };
+    await expect(manifest.lookup('a'.repeat(4000))).rejects.toMatchObject(tooLarge);
     expect(reads).toBe(5);
+    const walking = Array.fromAsync((await Manifest.load(entry, read)).walk());
+    await expect(walking).rejects.toMatchObject(tooLarge);
+    expect(reads).toBe(10);
+  });
+
+  test('keeps no bytes of nodes that it has no more use for', async () => {
+    const metadata = { k: 'v'.repeat(60_000) };
+    const forks = [{ prefix: 'a'.repeat(30), flags: 22, reference: entry, metadata }];
+    const chain = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks });
+    const leaf = nodeOf([]);
+    let reads = 0;
+    // Far more than may be kept, but each has one fork only.
+    const manifest = await Manifest.load(entry, async () => (++reads < 300 ? chain : leaf));
+    expect(await Array.fromAsync(manifest.walk())).toHaveLength(300);
+  });
+
+  test('has references that do not keep the bytes of their node', () => {
+    const node = decodeNode(nodeOf([entry]));
+    for (const kept of [node.entry, ...node.forks.map(({ reference }) => reference)])
+      expect(kept.buffer.byteLength).toBe(32);
   });
 
   test('with an oversized node is neither read nor written', async () => {

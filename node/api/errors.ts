@@ -103,6 +103,7 @@ export const ERRORS = {
   // Downloads: 5, group DOWN; 5.1; 5.3; 5.6.
   DOWNLOAD_HEADERS: [400, 'could not parse headers'],
   DOWNLOADS_BUSY: [503, 'too many downloads at once, try again later'],
+  LISTINGS_BUSY: [503, 'too many listings at once, try again later'],
   ROOT_NOT_FOUND: [404, STANDARD],
   JOIN_FAILED: [500, 'joiner failed'],
   CONTENT_MALFORMED: [404, CAUSE],
@@ -434,6 +435,7 @@ export function statusOf(error: ApiError): number {
 export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string, string>> } = {
   // Seconds. The client should return about when a stalled download has made room.
   DOWNLOADS_BUSY: { 'retry-after': '1' },
+  LISTINGS_BUSY: { 'retry-after': '1' },
   // Anything that follows on this connection is the rest of the body.
   BODY_IDLE: { connection: 'close' },
 };

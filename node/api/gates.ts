@@ -24,14 +24,17 @@ export const GATES = [
 ] as const;
 export type GateName = (typeof GATES)[number];
 
-/** Operations of which only one may run at a time; a second one is refused, not queued. */
+/** Operations of which only a few may run at a time; a further one is refused, not queued. */
 const SLOTS = {
   postageSlot: 'ONCHAIN_BUSY',
   stakeSlot: 'ONCHAIN_BUSY',
   cashoutSlot: 'ONCHAIN_BUSY',
   statusSlot: 'STATUS_BUSY',
+  listingSlot: 'LISTINGS_BUSY',
 } as const satisfies Record<string, ApiErrorCode>;
 export type SlotName = keyof typeof SLOTS;
+/** How many of them may run, if more than one. A listing keeps up to 8 MiB of nodes, or 16 MiB of a page. */
+const PLACES: { readonly [S in SlotName]?: number } = { listingSlot: 8 };
 
 /** What a closed gate answers. */
 export const GATE_REFUSALS: Readonly<Record<GateName, readonly ApiErrorCode[]>> = {
@@ -56,8 +59,8 @@ export interface Gates {
    */
   readonly pass: (names: readonly GateName[], readHeader: (name: string) => string | undefined) => Passage;
   /**
-   * For an operation whose slot is not a gate: cashing checks its path first. @throws ApiError when it is
-   * taken
+   * For an operation whose slot is not a gate: cashing checks its path first, a listing keeps it until the page
+   * is sent. @throws ApiError when none is free
    */
   readonly takeSlot: (name: SlotName) => Disposable;
 }
@@ -67,7 +70,7 @@ interface Passage extends Disposable {
 }
 
 export function createGates(services: NodeServices, dialect: Dialect): Gates {
-  const taken = new Set<SlotName>();
+  const taken = new Map<SlotName, number>();
 
   return {
     pass(names, readHeader) {
@@ -85,9 +88,10 @@ export function createGates(services: NodeServices, dialect: Dialect): Gates {
   };
 
   function takeSlot(name: SlotName): Disposable {
-    if (taken.has(name)) throw new ApiError(SLOTS[name]);
-    taken.add(name);
-    return { [Symbol.dispose]: () => taken.delete(name) };
+    const count = (change: number) => taken.set(name, (taken.get(name) ?? 0) + change);
+    if ((taken.get(name) ?? 0) >= (PLACES[name] ?? 1)) throw new ApiError(SLOTS[name]);
+    count(1);
+    return { [Symbol.dispose]: () => count(-1) };
   }
 
   function enter(name: Exclude<GateName, 'gas'>, held: DisposableStack): void {

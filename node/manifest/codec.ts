@@ -161,9 +161,10 @@ class Cursor {
 }
 
 function bitsOf(bitmap: Uint8Array): number[] {
-  return Array.from({ length: FORK_COUNT_MAX }, (_, value) => value).filter(
-    (value) => ((bitmap[value >> 3] as number) & (1 << (value & 7))) !== 0,
-  );
+  const bits: number[] = [];
+  for (let value = 0; value < FORK_COUNT_MAX; value++)
+    if (((bitmap[value >> 3] as number) & (1 << (value & 7))) !== 0) bits.push(value);
+  return bits;
 }
 
 function xor(bytes: Uint8Array, key: Uint8Array): Uint8Array {

@@ -1,10 +1,13 @@
 /** A page of the files of a manifest, in the order of their paths' bytes: `http-api-completion.md` 5.3. */
-import { bytesOf } from './byte-text.ts';
+import { bytesOf, textOf } from './byte-text.ts';
+import { ManifestError } from './errors.ts';
 import type { Manifest } from './manifest.ts';
 import type { Metadata } from './metadata.ts';
 
-/** Characters of paths and metadata on one page, about. */
+/** Characters of one page as JSON, about. */
 const PAGE_SIZE_MAX = 8 * 1024 * 1024;
+/** Of one file: names of the fields, signs between them. */
+const FILE_SIZE = 64;
 
 export interface ListingRequest {
   /** Of every path. */
@@ -32,35 +35,43 @@ export interface Listing {
 
 /**
  * A path that carries only metadata is not a file. A page may end before its limit, and never at a name that is not UTF-8,
- * which no request could name. @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what reading a node throws
+ * which no answer could tell: then it becomes longer, up to twice its limit or size.
+ * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what reading a node throws
  */
-export async function list(
-  manifest: Manifest,
-  { prefix, delimiter, after, limit }: ListingRequest,
-): Promise<Listing> {
-  const [wanted, mark] = [bytes(prefix), bytes(after)];
+export async function list(manifest: Manifest, request: ListingRequest): Promise<Listing> {
+  const [prefix, delimiter, after] = [bytes(request.prefix), bytes(request.delimiter), bytes(request.after)];
   const entries: ListedFile[] = [];
   const commonPrefixes: string[] = [];
   /** Bytes of the latest common prefix: nothing more is to be read below it. */
   let done: string | undefined;
   let last = '';
   let size = 0;
+  const exceeds = (times: number) =>
+    entries.length + commonPrefixes.length >= times * request.limit || size > times * PAGE_SIZE_MAX;
   const enters = (path: string) =>
-    (path.startsWith(wanted) || wanted.startsWith(path)) &&
-    (path > mark || mark.startsWith(path)) &&
+    (path.startsWith(prefix) || prefix.startsWith(path)) &&
+    (path > after || after.startsWith(path)) &&
     (done === undefined || !path.startsWith(done));
-  for await (const { path, value } of manifest.values(enters)) {
+  for await (const { path: text, value } of manifest.values(enters)) {
+    const path = bytes(text);
     if (!path.startsWith(prefix) || value.reference.every((byte) => byte === 0)) continue;
     const end = delimiter === '' ? -1 : path.indexOf(delimiter, prefix.length);
-    const shown = end === -1 ? path : path.slice(0, end + delimiter.length);
-    if (end !== -1) done = bytes(shown);
-    if (bytes(shown) <= mark) continue;
-    if ((entries.length + commonPrefixes.length >= limit || size > PAGE_SIZE_MAX) && last.isWellFormed())
-      return { entries, commonPrefixes, nextMarker: last };
-    if (end === -1) entries.push({ path, ...value });
-    else commonPrefixes.push(shown);
-    last = shown;
-    size += shown.length + Object.entries(value.metadata).flat().join('').length;
+    const isFile = end === -1;
+    const shown = isFile ? path : path.slice(0, end + delimiter.length);
+    if (!isFile) done = shown;
+    if (shown <= after) continue;
+    if (exceeds(1) && last.isWellFormed()) return { entries, commonPrefixes, nextMarker: last };
+    if (exceeds(2))
+      throw new ManifestError(
+        'MANIFEST_TOO_LARGE',
+        `manifest too large: more than twice the limit of ${request.limit} or ${PAGE_SIZE_MAX} bytes, without a name in UTF-8 to end a page at`,
+      );
+    last = textOf(Buffer.from(shown, 'latin1'));
+    size += JSON.stringify(last).length;
+    if (isFile) {
+      entries.push({ path: last, ...value });
+      size += JSON.stringify(value.metadata).length + 2 * value.reference.length + FILE_SIZE;
+    } else commonPrefixes.push(last);
   }
   return { entries, commonPrefixes, nextMarker: undefined };
 }

@@ -52,7 +52,7 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly headers: ValuesOf<H>;
   /** On routes behind the gate `gas`. */
   readonly gas: Gas;
-  /** Takes the single slot of an operation whose slot is not a gate. @throws ApiError when it is taken */
+  /** Takes a slot of an operation whose slot is not a gate. @throws ApiError when none is free */
   readonly takeSlot: Gates['takeSlot'];
   readonly body: RequestBody;
   readonly request: RequestView;

@@ -36,9 +36,11 @@ import {
   upload,
   uploadHeaders,
 } from '../content/uploads.ts';
-import { ApiError, type ApiErrorCode, type ErrorWording, orElse } from '../errors.ts';
+import { ApiError, type ApiErrorCode, answerOf, type ErrorWording, orElse } from '../errors.ts';
 import type { Answer } from '../exchange/answer.ts';
+import { piecesOf } from '../exchange/exchange.ts';
 import { type Call, type EarlyCall, headOf, route } from '../route/route.ts';
+import { JSON_CONTENT_TYPE, writeJson } from '../values/json.ts';
 import { bool, byteText, int, mediaType, reference, storedText, text } from '../values/kinds.ts';
 import { checkMediaType, essence } from '../values/media-type.ts';
 import {
@@ -123,7 +125,13 @@ const FILE = route({
 });
 
 const LISTED_DEFAULT = 1000;
-const LISTED_MAX = 1_000_000;
+const LISTED_MAX = 10_000;
+const LISTED = { ...ROOT, prefix: optional(byteText, '') } as const;
+const LISTING_QUERY = {
+  delimiter: optional(byteText, ''),
+  limit: optional(int, LISTED_DEFAULT, { checks: [max(LISTED_MAX)] }),
+  after: optional(byteText, ''),
+} as const;
 
 export const FILE_ROUTES = [
   route({
@@ -132,12 +140,8 @@ export const FILE_ROUTES = [
     port: 'main',
     summary: 'files of a collection whose paths have a prefix, page by page',
     gates: ['started'],
-    params: { ...ROOT, prefix: optional(byteText, '') },
-    query: {
-      delimiter: optional(byteText, ''),
-      limit: optional(int, LISTED_DEFAULT, { checks: [max(LISTED_MAX)] }),
-      after: optional(byteText, ''),
-    },
+    params: LISTED,
+    query: LISTING_QUERY,
     headers: FETCH_HEADERS,
     success: [200],
     refusals: [
@@ -147,30 +151,14 @@ export const FILE_ROUTES = [
       'FEED_NOT_FOUND',
       'ADDRESS_NOT_FOUND',
       'PATH_FAILED',
+      'LISTINGS_BUSY',
     ],
     response: 'ManifestListing',
-    async handle(call) {
-      const { prefix } = call.params;
-      const { delimiter, after, limit } = call.query;
-      const { manifest } = await openRequested(call, 'ADDRESS_NOT_FOUND');
-      const request = { prefix, delimiter, after, limit: limit > 0 ? limit : LISTED_DEFAULT };
-      const reading = () => list(manifest, request);
-      const page = await orElse('PATH_FAILED', reading, { CHUNK_NOT_FOUND: 'PATH_FAILED' });
-      const { entries, commonPrefixes, nextMarker } = page;
-      return {
-        status: 200,
-        json: {
-          entries: entries.map((entry) => ({
-            path: entry.path.toWellFormed(),
-            reference: toHex(entry.reference),
-            metadata: entry.metadata,
-          })),
-          commonPrefixes: commonPrefixes.map((one) => one.toWellFormed()),
-          truncated: nextMarker !== undefined,
-          nextMarker: nextMarker ?? '',
-        },
-      };
-    },
+    handle: (call) => ({
+      status: 200,
+      headers: { 'content-type': JSON_CONTENT_TYPE },
+      stream: listing(call),
+    }),
   }),
   route({
     method: 'POST',
@@ -261,6 +249,7 @@ export const HOST_FILE_ROUTE = route({
 const NO_ACT = { actPublisher: undefined, actHistoryAddress: undefined, actTimestamp: undefined } as const;
 
 type UploadCall = Call<ParamTable, ParamTable, typeof FILE_UPLOAD_HEADERS>;
+type ListingCall = Call<typeof LISTED, typeof LISTING_QUERY, typeof FETCH_HEADERS>;
 type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;
 type DownloadCall = Call<typeof ROOT, ParamTable, typeof DOWNLOAD_HEADERS>;
 
@@ -343,6 +332,34 @@ async function resolve(call: DownloadCall, path: string): Promise<Resolved | Ans
   });
   if (found.outcome === 'not-found') throw new ApiError(NOT_FOUND_CODES[found.reason]);
   return found.outcome === 'serve' ? { ...content, entry: found.entry } : toSlash(request.target);
+}
+
+/** Its place is free again when the client has the page, or has gone. */
+async function* listing(call: ListingCall): AsyncGenerator<Uint8Array, void, void> {
+  using _slot = call.takeSlot('listingSlot');
+  yield* piecesOf(writeJson(await page(call)));
+}
+
+async function page(call: ListingCall) {
+  const { limit, ...query } = call.query;
+  const { manifest } = await openRequested(call, 'ADDRESS_NOT_FOUND');
+  const request = { ...query, prefix: call.params.prefix, limit: limit > 0 ? limit : LISTED_DEFAULT };
+  const { entries, commonPrefixes, nextMarker } = await list(manifest, request).catch((cause: unknown) => {
+    const answer = answerOf(cause, 'PATH_FAILED', { CHUNK_NOT_FOUND: 'PATH_FAILED' });
+    // The standard text does not tell what is wrong with the manifest, or which chunk of it is missing.
+    const reasons = [{ field: 'manifest', error: answer.message }];
+    throw answer.reasons.length > 0 ? answer : new ApiError(answer.code, { cause, reasons });
+  });
+  return {
+    entries: entries.map((entry) => ({
+      path: entry.path.toWellFormed(),
+      reference: toHex(entry.reference),
+      metadata: entry.metadata,
+    })),
+    commonPrefixes: commonPrefixes.map((one) => one.toWellFormed()),
+    truncated: nextMarker !== undefined,
+    nextMarker: nextMarker ?? '',
+  };
 }
 
 /** The manifest that a request names, or the one that a feed leads to. @throws ApiError, `missing` when there is none */

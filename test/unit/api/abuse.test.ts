@@ -158,12 +158,29 @@ describe.each([1, 31, 33, 63, 65, 1000])('a reference of %i bytes', (size) => {
 });
 
 /** A node under an address that does not depend on what is in it, so that it can name itself. */
-function loop(forks: (self: Uint8Array) => Parameters<typeof encodeNode>[0]['forks']): Chunk {
+function loop(
+  forks: (self: Uint8Array) => Parameters<typeof encodeNode>[0]['forks'],
+  entry = new Uint8Array(32),
+): Chunk {
   const id = new Uint8Array(32).fill(5);
   const self = socAddress(id, OWNER.address);
   const zeros = new Uint8Array(32);
-  const node = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks: forks(self) });
+  const node = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry, forks: forks(self) });
   return signSoc(id, makeCac(BigInt(node.length), node).data, OWNER);
+}
+
+/** The same of one and a half megabytes. */
+async function heavyLoop() {
+  const metadata = { k: 'v'.repeat(60_000) };
+  const id = new Uint8Array(32).fill(5);
+  const self = socAddress(id, OWNER.address);
+  const zeros = new Uint8Array(32);
+  const forks = Array.from({ length: 26 }, (_, at) => fork(String.fromCharCode(97 + at), self, metadata));
+  const node = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks });
+  const store = new ChunkMap();
+  const { reference } = await split(inParts(node, 65_536), store);
+  const root = store.chunks.get(toHex(reference)) as Chunk;
+  return { self: toHex(self), kit: await holding(...store.chunks.values(), signSoc(id, root.data, OWNER)) };
 }
 
 function fork(prefix: string, reference: Uint8Array, metadata?: Record<string, string>) {
@@ -188,22 +205,48 @@ describe('a manifest', () => {
   });
 
   test('with a path longer than a node reads is reported as such', async () => {
-    const metadata = { k: 'v'.repeat(60_000) };
-    const wide = (self: Uint8Array) =>
-      Array.from({ length: 26 }, (_, at) => fork(String.fromCharCode(97 + at), self, metadata));
-    const id = new Uint8Array(32).fill(5);
-    const self = socAddress(id, OWNER.address);
-    const zeros = new Uint8Array(32);
-    const node = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks: wide(self) });
-    const store = new ChunkMap();
-    const { reference } = await split(inParts(node, 65_536), store);
-    const root = store.chunks.get(toHex(reference)) as Chunk;
-    const kit = await holding(...store.chunks.values(), signSoc(id, root.data, OWNER));
-    const answer = await kit.api.main.get(`/svc/${toHex(self)}/${'a'.repeat(100)}`);
+    const { kit, self } = await heavyLoop();
+    const answer = await kit.api.main.get(`/svc/${self}/${'a'.repeat(100)}`);
     expect(answer.json()).toEqual({
       code: 404,
       message: 'Not Found',
       reasons: ['manifest: manifest too large: paths that lead through more than 8388608 bytes of nodes'],
+    });
+  });
+
+  describe('that is listed', () => {
+    /** What is wrong with it; the network has no more than so many of its chunks. */
+    async function fault(kit: Kit, root: string, query: string, chunks: number): Promise<unknown> {
+      const stored = new Map(kit.knobs.network);
+      let reads = 0;
+      kit.knobs.network.get = (key) => (++reads > chunks ? undefined : stored.get(key));
+      const url = `/manifest/${root}/${query}`;
+      const answer = await kit.api.main.inject({ url, headers: { 'svc-cache': 'false' } });
+      const { reasons, ...rest } = answer.json();
+      expect(rest).toEqual({ code: 404, message: 'Not Found' });
+      return reasons;
+    }
+
+    test('and leads back into itself keeps 8 MiB of it', async () => {
+      const { kit, self } = await heavyLoop();
+      // The sixth node is one too many; each has some 400 chunks.
+      expect(await fault(kit, self, '', 7 * 400)).toEqual([
+        'manifest: manifest too large: more than 8388608 bytes of nodes lead to one path',
+      ]);
+    });
+
+    test('and has a path without an end is read only to the length of a path', async () => {
+      const manifest = loop((self) => [fork('a'.repeat(30), self)]);
+      expect(await fault(await holding(manifest), toHex(manifest.address), '', 1000)).toEqual([
+        'manifest: the trie has a path of more than 16384 bytes',
+      ]);
+    });
+
+    test('and has only names that no request could name ends at twice the limit', async () => {
+      const manifest = loop((self) => [fork('\xfe', self), fork('\xff', self)], nowhere);
+      expect(await fault(await holding(manifest), toHex(manifest.address), '?limit=10', 1000)).toEqual([
+        'manifest: manifest too large: more than twice the limit of 10 or 8388608 bytes, without a name in UTF-8 to end a page at',
+      ]);
     });
   });
 

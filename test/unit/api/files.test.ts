@@ -1,5 +1,9 @@
 import { pack } from 'tar-stream';
 import { describe, expect, test } from 'vitest';
+import { makeCac } from '../../../formats/chunk/cac.ts';
+import { ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
+import { toHex } from '../../../formats/crypto/hex.ts';
+import { encodeNode } from '../../../node/manifest/codec.ts';
 import { BATCH } from './fake-postage.ts';
 import { type Kit, startKit } from './kit.ts';
 
@@ -441,14 +445,39 @@ describe.each(['svc', 'swarm'] as const)('GET /manifest in the dialect %s', (dia
 
   test('refuses what is no collection, and too large a page', async () => {
     const { kit, get } = await uploaded();
-    expect((await get('?limit=1000001')).json()).toMatchObject({
+    expect((await get('?limit=10001')).json()).toMatchObject({
       code: 400,
-      reasons: [
-        dialect === 'svc' ? 'limit: want max:1000000' : { field: 'limit', error: 'want max:1000000' },
-      ],
+      reasons: [dialect === 'svc' ? 'limit: want max:10000' : { field: 'limit', error: 'want max:10000' }],
     });
     expect((await get('?limit=0')).json().entries).toHaveLength(5);
     const missing = await kit.api.main.get(`/manifest/${'ab'.repeat(32)}/`);
     expect([missing.statusCode, missing.json().message]).toEqual([404, 'address not found or incorrect']);
+  });
+
+  test('says which part of a collection is missing', async () => {
+    const { kit } = await uploaded();
+    const gone = new Uint8Array(32).fill(0xdd);
+    const zeros = new Uint8Array(32);
+    const forks = [{ prefix: 'gone', flags: 6, reference: gone, metadata: undefined }];
+    const node = encodeNode({ obfuscationKey: zeros, referenceSize: 32, entry: zeros, forks });
+    const manifest = makeCac(BigInt(node.length), node);
+    kit.knobs.network.set(toHex(manifest.address), manifest);
+    const answer = (await kit.api.main.get(`/manifest/${toHex(manifest.address)}/`)).json();
+    const error = `chunk ${toHex(gone)} not found`;
+    const reason = dialect === 'svc' ? `manifest: ${error}` : { field: 'manifest', error };
+    expect(answer).toEqual({ code: 404, message: 'Not Found', reasons: [reason] });
+  });
+
+  test('is for eight at once, and for others later', async () => {
+    const { kit, get } = await uploaded();
+    const { promise, reject } = Promise.withResolvers<never>();
+    kit.knobs.network.get = () => promise as never;
+    const waiting = Array.from({ length: 8 }, () => kit.api.main.get(`/manifest/${'ab'.repeat(32)}/`));
+    const refused = await get('');
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
+    expect(refused.json().message).toBe('too many listings at once, try again later');
+    reject(new ChunkNotFoundError('ab'));
+    for (const { statusCode } of await Promise.all(waiting)) expect(statusCode).toBe(404);
+    expect((await get('')).statusCode).toBe(200);
   });
 });

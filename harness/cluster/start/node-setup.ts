@@ -52,14 +52,19 @@ export async function createNodes(
   const places = plan.nodes.map((node, index) => {
     const { name } = node;
     const all = at(ports, index);
-    const own = flavourOf(node).debugApi ? all : { ...all, debug: all.api };
+    const { debugApi } = flavourOf(node);
     const place = driver.place({
       name,
-      ports: own,
+      ports: all,
       ...(proxied ? { behind: at(behind, index) } : {}),
       dataDir: folder.dataDir(name),
     });
-    return { ...place, reached: place.peers, here: own };
+    return {
+      ...place,
+      debug: debugApi ? place.debug : place.api,
+      reached: place.peers,
+      here: debugApi ? all : { ...all, debug: all.api },
+    };
   });
   const peerRecords = sharesRecords(plan.definition, driver.name) ? folder.peerRecords() : undefined;
   const placed = placeNodes(plan, places, { ...chainFacts(started, plan.definition), peerRecords });

@@ -61,6 +61,8 @@ if (command === '--version') {
     password: PASSWORD,
     'api-dialect': 'swarm',
     'api-addr': env('API'),
+    'debug-api-enable': true,
+    'debug-api-addr': env('DEBUG'),
     'p2p-addr': env('P2P'),
     'swap-endpoint': env('RPC'),
     'full-node': env('MODE') !== 'light',

@@ -70,6 +70,16 @@ test('its configuration has what the testbed decides, options of its group, and 
   expect(config).not.toContain('unheard-of');
 });
 
+test('a port of its own is there for whatever else it serves', async () => {
+  const [, , ant] = net.nodes;
+  const options = JSON.parse(readFileSync(join(ant?.dataDir ?? '', 'inner', 'config.yaml'), 'utf8')) as {
+    readonly 'debug-api-addr': string;
+  };
+  const served = options['debug-api-addr'];
+  expect(served).not.toBe(new URL(ant?.api ?? '').host);
+  expect((await fetch(`http://${served}/health`)).status).toBe(200);
+});
+
 test('it is graded like any other node', async () => {
   const report = await checkConformance({ kind: 'http', target: net.nodes[2]?.api ?? '', dialect: 'swarm' });
   const bad = report.rows.filter(isRed);

@@ -23,7 +23,7 @@ export function placeNode(
     // The proxy has an address of its own, so its ports there are free: those of this machine are distinct.
     ...(linkFaults ? { peers: { host: LINK_PROXY, port: ports.p2p }, behind: own } : { peers: own }),
     listen: LISTEN,
-    ports: { ...NODE_PORTS, debug: ports.debug === ports.api ? NODE_PORTS.api : NODE_PORTS.debug },
+    ports: NODE_PORTS,
     dataDir: `${DATA_FOLDER}/${FOLDER}`,
     hosts: hostNames(name, host),
     container: partName(options, name),

@@ -2,6 +2,7 @@
 import { type ExecFileException, execFile } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import { inheritedEnvironment } from '../base/machine/processes.ts';
 
 /** A program answers in some hundredths of a second; one that takes this long is waiting for something. */
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -50,13 +51,21 @@ function machineOf(binary: string): string | undefined {
   return ELF_MACHINES[machine] ?? `machine ${machine}`;
 }
 
-/** What it prints, on both outputs, whatever its status is. @throws HarnessError `BINARY_INVALID` */
-export function programOutput(binary: string, args: readonly string[]): Promise<string> {
+/**
+ * What it prints, on both outputs, whatever its status is.
+ * @param prefix as a `Command` has it @throws HarnessError `BINARY_INVALID`
+ */
+export function programOutput(binary: string, args: readonly string[], prefix?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(
       binary,
       args,
-      { timeout: ANSWER_TIMEOUT_MS, maxBuffer: ANSWER_BYTES_MAX, encoding: 'utf8' },
+      {
+        timeout: ANSWER_TIMEOUT_MS,
+        maxBuffer: ANSWER_BYTES_MAX,
+        encoding: 'utf8',
+        env: inheritedEnvironment({ prefix }),
+      },
       (error, stdout, stderr) => {
         if (error === null || typeof error.code === 'number') resolve(`${stdout}\n${stderr}`);
         else reject(invalidProgram(`${binary} cannot be run: ${howItFailed(error, args)}`, { cause: error }));

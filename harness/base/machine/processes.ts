@@ -8,11 +8,13 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, 
 import { dirname } from 'node:path';
 import { MACHINE_CLOCK } from './clock.ts';
 
-/** A program to start. `env` is added to what the testbed's own environment passes on. */
+/** A program to start. `env` is added to what the testbed's own environment passes on, but for what the testbed sets. */
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Beginning of the variables that a caller's shell may have set for its own node of that program: `ANT_`. */
+  readonly prefix?: string | undefined;
 }
 
 /** Identifies a process for any other process on this machine. */
@@ -62,12 +64,12 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
       // Standard input is the lifeline: it closes when the parent ends. The parent never writes to it.
       stdio: [options.stopWithParent ? 'pipe' : 'ignore', log, log],
       env: {
-        ...inheritedEnvironment(),
+        ...inheritedEnvironment(options.command),
+        ...options.command.env,
         ...compileCacheOf(options),
         ...(options.label === undefined ? {} : { [LABEL]: options.label }),
         ...(options.part === undefined ? {} : { [PART]: options.part }),
         ...(options.stopWithParent ? { SVC_STOP_WITH_PARENT: '1' } : {}),
-        ...options.command.env,
       },
     });
   } finally {
@@ -98,7 +100,7 @@ export function runProgram(
   const { signal } = options;
   const child = spawn(command.file, [...command.args], {
     stdio: 'ignore',
-    env: { ...inheritedEnvironment(), ...compileCacheOf(options), ...command.env },
+    env: { ...inheritedEnvironment(command), ...command.env, ...compileCacheOf(options) },
     timeout: options.timeoutMs,
     killSignal: 'SIGKILL',
     signal,
@@ -121,8 +123,10 @@ const NODE_VARIABLES = /^(SVC|BEE)_/;
 /**
  * A node's options come from its file alone: what the caller's shell sets for its own node must not leak in.
  */
-function inheritedEnvironment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !NODE_VARIABLES.test(name)));
+export function inheritedEnvironment({ prefix }: Pick<Command, 'prefix'>): NodeJS.ProcessEnv {
+  const isOfNode = (name: string) =>
+    NODE_VARIABLES.test(name) || (prefix !== undefined && name.startsWith(prefix));
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOfNode(name)));
 }
 
 /** Opens a log for appending; a large one is moved aside first. */

@@ -17,7 +17,12 @@ const made = new WeakMap<FlavourInput, Flavour>();
 
 /** The variable that names the program instead of the file: `SVCNET_ANT_BINARY`. */
 export function binaryVariable(name: string): string {
-  return `SVCNET_${name.toUpperCase().replaceAll('-', '_')}_BINARY`;
+  return `SVCNET_${prefixOf(name)}BINARY`;
+}
+
+/** How variables of such a node begin: `ANT_`. */
+function prefixOf(name: string): string {
+  return `${name.toUpperCase().replaceAll('-', '_')}_`;
 }
 
 /** @param given was checked when it was read; parsing it again fills in its defaults */
@@ -48,7 +53,7 @@ export function declaredFlavour(given: FlavourInput): Flavour {
         : [],
     check: ({ where, binary, options }) => checkProgram(file, { where, binary, options }),
     files: (plan) => filesOf(file, plan),
-    command: ({ dataDir, binary }) => commandOf(dataDir, programOf(file, binary)),
+    command: ({ dataDir, binary }) => commandOf(file, dataDir, programOf(file, binary)),
     // A definition with containers of such a flavour is refused.
     containerCommand: () => {
       throw new TypeError(`flavour ${file.name} runs as a process`);
@@ -76,12 +81,12 @@ const asked = new Map<string, Promise<ReadonlySet<string>>>();
 
 /** @returns undefined: it cannot be asked */
 async function knownOptions(
-  { config }: DeclaredFlavour,
+  { name, config }: DeclaredFlavour,
   binary: string,
 ): Promise<ReadonlySet<string> | undefined> {
   if (config?.known === undefined) return undefined;
-  const key = [binary, ...config.known].join('\0');
-  const answer = asked.get(key) ?? programOutput(binary, config.known).then(optionsListed);
+  const key = [name, binary, ...config.known].join('\0');
+  const answer = asked.get(key) ?? programOutput(binary, config.known, prefixOf(name)).then(optionsListed);
   asked.set(key, answer);
   try {
     return await answer;
@@ -130,11 +135,11 @@ async function checkProgram(
 
 /** @returns what its version probe matched; undefined: there is none @throws HarnessError `BINARY_INVALID` */
 export async function versionOf(
-  { version }: Pick<DeclaredFlavour, 'version'>,
+  { name, version }: Pick<DeclaredFlavour, 'name' | 'version'>,
   program: string,
 ): Promise<string | undefined> {
   if (version === undefined) return undefined;
-  const output = await programOutput(program, version.args);
+  const output = await programOutput(program, version.args, prefixOf(name));
   const match = new RegExp(version.pattern, 'u').exec(output);
   if (match !== null) return match[1] ?? match[0];
   throw invalidProgram(
@@ -165,9 +170,9 @@ async function filesOf(file: DeclaredFlavour, plan: NodePlan): Promise<PlannedFi
 /** What follows from the plan of a node, for whoever starts it later. */
 type Launch = Pick<Command, 'args' | 'env'>;
 
-function commandOf(dataDir: string, program: string): Command {
+function commandOf({ name }: DeclaredFlavour, dataDir: string, program: string): Command {
   const { args, env } = JSON.parse(readFileSync(join(dataDir, LAUNCH_FILE), 'utf8')) as Launch;
-  return { file: program, args, env };
+  return { file: program, args, env, prefix: prefixOf(name) };
 }
 
 async function configText(file: DeclaredFlavour, plan: NodePlan): Promise<string> {

@@ -40,6 +40,11 @@ const value = z.union([template, z.number(), z.boolean(), list(template, 'a list
   error: VALUE_EXPECTED,
 });
 
+/** Those of svcnet say whose process it is. */
+const VARIABLE = /^(?!SVC(NET)?_)[A-Za-z_]\w{0,63}$/;
+const VARIABLE_EXPECTED =
+  'a variable whose name has 1 to 64 letters, digits and underscores and begins with neither SVCNET_ nor SVC_';
+
 const PATH_EXPECTED = 'a path below the data directory of the node, such as keys/swarm.key';
 /** What starts the node, written beside what the file describes. */
 export const LAUNCH_FILE = 'launch.json';
@@ -116,11 +121,13 @@ export const flavourFile = z.strictObject(
       .optional()
       .describe('How it says its version; checked before a start.'),
     args: list(template, 'a list of texts').default([]).describe('Arguments of the program.'),
-    env: map(
-      z.string().regex(/^[A-Za-z_]\w{0,63}$/, { error: 'the name of a variable' }),
-      template,
-      'a map of variables to texts',
-    )
+    env: map(z.string(), template, 'a map of variables to texts')
+      .superRefine((variables, context) => {
+        for (const name of Object.keys(variables)) {
+          if (!VARIABLE.test(name))
+            context.addIssue({ code: 'custom', path: [name], message: VARIABLE_EXPECTED });
+        }
+      })
       .default({})
       .describe('Environment variables, besides those of svcnet.'),
     config: z

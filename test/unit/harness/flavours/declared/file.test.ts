@@ -120,7 +120,21 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
     `name: x\nprogram: ./x\n${KEYS}\nstop: 30`,
     'line 4: stop: got 30, expected a duration',
   ],
-  ['a variable that is none', `name: x\nprogram: ./x\n${KEYS}\nenv: { 'A-B': x }`, 'line 4: env.A-B'],
+  [
+    'a variable that is none',
+    `name: x\nprogram: ./x\n${KEYS}\nenv: { 'A-B': x }`,
+    "line 4: env.A-B: got 'x', expected a variable whose name has 1 to 64 letters",
+  ],
+  [
+    "a variable of the testbed's own",
+    `name: x\nprogram: ./x\n${KEYS}\nenv:\n  A: x\n  SVCNET_LABEL: x`,
+    "line 6: env.SVCNET_LABEL: got 'x', expected a variable whose name has",
+  ],
+  [
+    'a variable of our nodes',
+    `name: x\nprogram: ./x\n${KEYS}\nenv: { SVC_PASSWORD: x }`,
+    "line 4: env.SVC_PASSWORD: got 'x', expected a variable whose name has",
+  ],
   ['a text', 'hello', 'expected a map of keys to values'],
 ];
 

@@ -181,9 +181,10 @@ const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'pass
 /** Keys whose values are URLs, or texts that were meant to be one. */
 const URL_KEYS: ReadonlySet<PropertyKey> = new Set(['rpc', 'control', 'api', 'debug', 'otlp']);
 
-/** The exception: one of the contracts is called `token`. */
+/** The exceptions: one of the contracts is called `token`, and `keys` of a flavour file says how a node reads them. */
 function isSecret(path: readonly PropertyKey[]): boolean {
-  return path.some((part) => SECRETS.has(part)) && !path.includes('contracts');
+  const isOpen = path.includes('contracts') || path[0] === 'flavours' || path[0] === 'keys';
+  return !isOpen && path.some((part) => SECRETS.has(part));
 }
 
 /**

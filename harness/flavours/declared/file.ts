@@ -48,19 +48,21 @@ const VARIABLE_EXPECTED =
 const PATH_EXPECTED = 'a path below the data directory of the node, such as keys/swarm.key';
 /** What starts the node, written beside what the file describes. */
 export const LAUNCH_FILE = 'launch.json';
-const path = z.string({ error: PATH_EXPECTED }).refine(
-  (text) => {
-    const plain = normalize(text);
-    return (
-      text !== '' && !isAbsolute(text) && plain !== '.' && !/^\.\.(\/|$)/.test(plain) && plain !== LAUNCH_FILE
-    );
-  },
-  { error: PATH_EXPECTED },
-);
+/** `./a//b/` is `a/b`. */
+function plain(text: string): string {
+  return normalize(text).replace(/\/+$/, '');
+}
+const path = z
+  .string({ error: PATH_EXPECTED })
+  .refine((text) => text !== '' && !isAbsolute(text) && !/^\.{1,2}(\/|$)/.test(plain(text)), {
+    error: PATH_EXPECTED,
+  });
+const FILE_EXPECTED = `${PATH_EXPECTED}, of a file`;
+const filePath = path.refine((text) => !text.endsWith('/'), { error: FILE_EXPECTED });
 
 const KEY_FORMATS = ['keystore', 'hex', 'raw', 'pem'] as const;
 const keyFile = {
-  path: path.describe('File of the key, below the data directory.'),
+  path: filePath.describe('File of the key, below the data directory.'),
   format: oneOf(KEY_FORMATS)
     .default('keystore')
     .describe(
@@ -99,7 +101,7 @@ const CONFIG_EXPECTED = 'a map with path, format, values, defaults and known';
 const FILES_EXPECTED = 'a list of maps with path and text';
 const KEYS_EXPECTED = 'a map with swarm, libp2p and pss';
 
-export const flavourFile = z.strictObject(
+const flavourKeys = z.strictObject(
   {
     name: z
       .string({ error: NAME_EXPECTED })
@@ -133,7 +135,7 @@ export const flavourFile = z.strictObject(
     config: z
       .strictObject(
         {
-          path: path.describe('File of the configuration, below the data directory.'),
+          path: filePath.describe('File of the configuration, below the data directory.'),
           format: oneOf(['yaml', 'json', 'toml', 'env']).describe('How it is written.'),
           values: map(z.string(), value, 'a map of options to values')
             .default({})
@@ -153,7 +155,7 @@ export const flavourFile = z.strictObject(
       .describe('Its configuration file.'),
     files: list(
       z.strictObject(
-        { path: path.describe('Below the data directory.'), text: template.describe('Content.') },
+        { path: filePath.describe('Below the data directory.'), text: template.describe('Content.') },
         { error: FILES_EXPECTED },
       ),
       FILES_EXPECTED,
@@ -199,6 +201,31 @@ export const flavourFile = z.strictObject(
   },
   { error: 'a map with name, program, keys and more' },
 );
+
+export const flavourFile = flavourKeys.superRefine((file, context) => {
+  const named: readonly { readonly at: readonly (string | number)[]; readonly text: string | undefined }[] = [
+    { at: [], text: LAUNCH_FILE },
+    ...(['swarm', 'libp2p', 'pss'] as const).map((name) => ({
+      at: ['keys', name, 'path'],
+      text: file.keys[name]?.path,
+    })),
+    { at: ['config', 'path'], text: file.config?.path },
+    ...file.files.map(({ path: text }, index) => ({ at: ['files', index, 'path'], text })),
+    ...file.stored.map((text, index) => ({ at: ['stored', index], text })),
+  ];
+  const paths = named.flatMap(({ at, text }) => (text === undefined ? [] : [{ at, text: plain(text) }]));
+  for (const [index, { at, text }] of paths.entries()) {
+    const other = paths.slice(0, index).find((before) => overlap(before.text, text));
+    if (other === undefined) continue;
+    const whose = other.at.length === 0 ? 'of what starts the node' : `of ${other.at.join('.').replace(/\.(\d+)/g, '[$1]')}`;
+    const message = `a path neither above, below nor at ${other.text} ${whose}`;
+    context.addIssue({ code: 'custom', path: [...at], message });
+  }
+});
+
+function overlap(one: string, other: string): boolean {
+  return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
+}
 
 /** A flavour file that was read: its program is an absolute path. */
 export type DeclaredFlavour = z.output<typeof flavourFile>;

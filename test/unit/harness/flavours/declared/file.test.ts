@@ -37,27 +37,27 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
   [
     'no keys',
     'name: x\nprogram: ./x',
-    'line 1: keys: got another value, expected a map with swarm, libp2p and pss',
+    'line 1: keys: got nothing, expected a map with swarm, libp2p and pss',
   ],
   [
     'no identity',
     'name: x\nprogram: ./x\nkeys: {}',
-    'line 3: keys.libp2p: got another value, expected a map with type',
+    'line 3: keys.libp2p: got nothing, expected a map with type',
   ],
   [
     'another curve',
     'name: x\nprogram: ./x\nkeys:\n  libp2p: { type: rsa }',
-    'line 4: keys.libp2p.type: got another value, expected one of ed25519, p256, secp256k1',
+    "line 4: keys.libp2p.type: got 'rsa', expected one of ed25519, p256, secp256k1",
   ],
   [
     'another format',
     'name: x\nprogram: ./x\nkeys:\n  swarm: { path: a, format: der }\n  libp2p: { type: p256 }',
-    'line 4: keys.swarm.format: got another value, expected one of keystore, hex, raw, pem',
+    "line 4: keys.swarm.format: got 'der', expected one of keystore, hex, raw, pem",
   ],
   [
     'a path above',
     'name: x\nprogram: ./x\nkeys:\n  libp2p: { type: p256, path: ../../key }',
-    'line 4: keys.libp2p.path: got another value, expected a path below the data directory',
+    "line 4: keys.libp2p.path: got '../../key', expected a path below the data directory",
   ],
   [
     'an absolute path',
@@ -67,7 +67,40 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
   [
     'the path of what starts it',
     `name: x\nprogram: ./x\n${KEYS}\nfiles: [{ path: launch.json, text: x }]`,
-    "line 4: files[0].path: got 'launch.json'",
+    "line 4: files[0].path: got 'launch.json', expected a path neither above, below nor at launch.json of what starts",
+  ],
+  [
+    'a folder as a file',
+    `name: x\nprogram: ./x\n${KEYS}\nfiles: [{ path: a/, text: x }]`,
+    "line 4: files[0].path: got 'a/', expected a path below the data directory of the node, such as keys/swarm.key, of a",
+  ],
+  ...['.', './', 'a/../', 'a/..', '..', '../', './../x'].map(
+    (folder) =>
+      [
+        `${folder} as a folder that can be removed`,
+        `name: x\nprogram: ./x\n${KEYS}\nstored:\n  - a\n  - ${folder}`,
+        `line 6: stored[1]: got '${folder}', expected a path below the data directory`,
+      ] as const,
+  ),
+  [
+    'keys in a folder that can be removed',
+    'name: x\nprogram: ./x\nkeys: { libp2p: { type: p256, path: ./keys/p2p.key } }\nstored: [store, keys/]',
+    "line 4: stored[1]: got 'keys/', expected a path neither above, below nor at keys/p2p.key of keys.libp2p.path",
+  ],
+  [
+    'a configuration in a folder that can be removed',
+    `name: x\nprogram: ./x\n${KEYS}\nconfig: { path: data/conf/c, format: yaml }\nstored: [data/.]`,
+    "line 5: stored[0]: got 'data/.', expected a path neither above, below nor at data/conf/c of config.path",
+  ],
+  [
+    'two files of one path',
+    `name: x\nprogram: ./x\n${KEYS}\nfiles:\n  - { path: a, text: x }\n  - { path: b/../a, text: y }`,
+    "line 6: files[1].path: got 'b/../a', expected a path neither above, below nor at a of files[0].path",
+  ],
+  [
+    'a file at a key',
+    `name: x\nprogram: ./x\n${KEYS}\nfiles: [{ path: p2p.key, text: x }]`,
+    "line 4: files[0].path: got 'p2p.key', expected a path neither above, below nor at p2p.key of keys.libp2p.path",
   ],
   [
     'an unknown key',

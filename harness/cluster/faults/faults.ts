@@ -196,8 +196,8 @@ export class Faults {
   }
 
   /**
-   * Ends one fault, or all: side by side, but those of one node the latest first, and those that start nodes
-   * after all others. One that cannot be ended does not keep the others from ending.
+   * Ends one fault, or all: side by side, but those of one node the latest first, those that start nodes after
+   * all others, and arrivals last. One that cannot be ended does not keep the others from ending.
    * @returns what has ended, with its effect @throws HarnessError `ARGUMENT_INVALID` for an id that is not active,
    * `FAULT_REFUSED` naming what could not be ended, `CLUSTER_GONE`
    */
@@ -212,19 +212,22 @@ export class Faults {
   }
 
   async #endAll(meant: readonly ActiveFault[]): Promise<Fault[]> {
-    const starting = new Set(this.#kinds.filter(({ startsNodes }) => startsNodes).map(({ name }) => name));
     const failures: string[] = [];
-    const others = await this.#endTogether(
-      meant.filter(({ kind }) => !starting.has(kind)),
-      failures,
-    );
-    const started = await this.#endTogether(
-      meant.filter(({ kind }) => starting.has(kind)),
-      failures,
-    );
-    if (failures.length === 0) return [...others, ...started];
+    const ended: Fault[] = [];
+    for (const stage of [0, 1, 2]) {
+      const due = meant.filter(({ kind }) => this.#stageOf(kind) === stage);
+      ended.push(...(await this.#endTogether(due, failures)));
+    }
+    if (failures.length === 0) return ended;
     this.#active.expectCluster();
     throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
+  }
+
+  /** Faults that end later: nodes need what others have broken to start, and leave with no fault of their own. */
+  #stageOf(name: string): 0 | 1 | 2 {
+    const kind = this.#kinds.find((one) => one.name === name);
+    if (kind?.layer === 'members') return 2;
+    return kind?.startsNodes === true ? 1 : 0;
   }
 
   /**

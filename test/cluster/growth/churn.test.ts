@@ -49,6 +49,22 @@ test.each(['process', 'embedded', 'simulated'] as const)(
   90_000,
 );
 
+test('a node that has joined leaves when all is healed, though something else is broken on it', async () => {
+  const net = await Cluster.start({
+    driver: 'simulated',
+    nodes: 2,
+    stateDir: temporaryFolder('svcnet-churn'),
+  });
+  clusters.push(net);
+  for (const heal of ['heal', 'healOwn'] as const) {
+    await net.faults.begin({ kind: 'add' });
+    const [, , added] = namesOf(net);
+    await net.faults.begin({ kind: 'kill', node: added });
+    expect((await net.faults[heal]()).map(({ kind }) => kind)).toEqual(['kill', 'add']);
+    expect(namesOf(net)).toEqual(['node-0', 'node-1']);
+  }
+});
+
 test('what cannot be added or removed is refused', async () => {
   const net = await Cluster.start({
     driver: 'simulated',

@@ -256,6 +256,29 @@ describe('faults of a cluster', () => {
     expect((await faults.heal()).map(({ id }) => id)).toEqual(['f1', 'f3', 'f2']);
   });
 
+  it('of nodes that joined are healed before these leave', async () => {
+    let isDown = true;
+    const fallen: FaultKind<{ node: string }> = {
+      ...slow,
+      name: 'fallen',
+      schema: blink.schema,
+      startsNodes: true,
+      end: () => Promise.resolve().then(() => void (isDown = false)),
+    };
+    const visit: FaultKind<{ node: string }> = {
+      ...fallen,
+      name: 'visit',
+      layer: 'members',
+      targets: () => [],
+      end: (_context, { node }) =>
+        isDown ? Promise.reject(new Error(`f2 is active on ${node}`)) : Promise.resolve(),
+    };
+    const faults = new Faults(faultGround(), [fallen, visit]);
+    await faults.begin({ kind: 'visit', node: 'node-3' });
+    await faults.begin({ kind: 'fallen', node: 'node-3' });
+    expect((await faults.heal()).map(({ id }) => id)).toEqual(['f2', 'f1']);
+  });
+
   it('stay active when they cannot be ended, while the others are ended', async () => {
     const faults = open();
     await faults.begin({ kind: 'slow', node: 'node-0' });

@@ -79,10 +79,20 @@ function howItFailed(error: ExecFileException, args: readonly string[]): string 
   return typeof error.signal === 'string' ? `it was ended by ${error.signal}` : messageOf(error).trim();
 }
 
-/** Names of the options that a help text lists, each on a line of its own as `--name`. */
+/**
+ * Names of the options that a help text lists, on indented lines such as `-b, --boot_nodes <list>  first contacts`.
+ * What follows a gap explains the option, and may speak of others.
+ */
 export function optionsListed(help: string): ReadonlySet<string> {
-  return new Set([...help.matchAll(/^\s+(?:-\w, )?--([a-z0-9-]+)/gm)].map((match) => String(match[1])));
+  const heads = help
+    .split('\n')
+    .filter((line) => /^[ \t]+-/.test(line))
+    .map((line) => line.trim().split(/ {2}|\t/)[0] ?? '');
+  return new Set(
+    heads.flatMap((head) => Array.from(head.matchAll(OPTION), ({ groups }) => groups?.['name'] ?? '')),
+  );
 }
+const OPTION = /(?<![\w-])--(?<name>[A-Za-z0-9][\w.-]*)/g;
 
 export function invalidProgram(
   message: string,

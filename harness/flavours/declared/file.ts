@@ -217,7 +217,10 @@ export const flavourFile = flavourKeys.superRefine((file, context) => {
   for (const [index, { at, text }] of paths.entries()) {
     const other = paths.slice(0, index).find((before) => overlap(before.text, text));
     if (other === undefined) continue;
-    const whose = other.at.length === 0 ? 'of what starts the node' : `of ${other.at.join('.').replace(/\.(\d+)/g, '[$1]')}`;
+    const whose =
+      other.at.length === 0
+        ? 'of what starts the node'
+        : `of ${other.at.join('.').replace(/\.(\d+)/g, '[$1]')}`;
     const message = `a path neither above, below nor at ${other.text} ${whose}`;
     context.addIssue({ code: 'custom', path: [...at], message });
   }

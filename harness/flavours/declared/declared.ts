@@ -13,6 +13,9 @@ import type { FlavourInput } from './input.ts';
 import { keyFiles, libp2pPem, peerIdOf } from './keys.ts';
 import { filled, filledText, type Value, valueText } from './values.ts';
 
+/** A version is among the first words; an expression may take long on a long text. */
+const VERSION_CHARACTERS_MAX = 4096;
+
 const made = new WeakMap<FlavourInput, Flavour>();
 
 /** The variable that names the program instead of the file: `SVCNET_ANT_BINARY`. */
@@ -96,6 +99,14 @@ async function knownOptions(
   }
 }
 
+/** Names in the configuration that the program does not list. @throws HarnessError `BINARY_INVALID` */
+export async function valuesLeftOut(given: FlavourInput, binary: string): Promise<string[]> {
+  const file = flavourFile.parse(given);
+  const known = await knownOptions(file, binary);
+  const names = Object.keys({ ...file.config?.defaults, ...file.config?.values });
+  return names.filter((name) => known?.has(name) === false);
+}
+
 /** @throws HarnessError `BINARY_INVALID`, `DEFINITION_INVALID` */
 async function checkProgram(
   file: DeclaredFlavour,
@@ -112,7 +123,7 @@ async function checkProgram(
   const program = programOf(file, binary);
   try {
     checkRunnable(program);
-    await versionOf(file, program);
+    await checkVersion(file, program);
     const known = await knownOptions(file, program);
     if (known?.size === 0) {
       throw invalidProgram(`'${program} ${file.config?.known?.join(' ')}' lists no options such as --name`);
@@ -133,17 +144,13 @@ async function checkProgram(
   }
 }
 
-/** @returns what its version probe matched; undefined: there is none @throws HarnessError `BINARY_INVALID` */
-export async function versionOf(
-  { name, version }: Pick<DeclaredFlavour, 'name' | 'version'>,
-  program: string,
-): Promise<string | undefined> {
-  if (version === undefined) return undefined;
+/** @throws HarnessError `BINARY_INVALID` */
+async function checkVersion({ name, version }: DeclaredFlavour, program: string): Promise<void> {
+  if (version === undefined) return;
   const output = await programOutput(program, version.args, prefixOf(name));
-  const match = new RegExp(version.pattern, 'u').exec(output);
-  if (match !== null) return match[1] ?? match[0];
+  if (new RegExp(version.pattern, 'u').test(output.slice(0, VERSION_CHARACTERS_MAX))) return;
   throw invalidProgram(
-    `'${[program, ...version.args].join(' ')}' printed nothing that matches /${version.pattern}/`,
+    `'${[program, ...version.args].join(' ')}' printed nothing in its first 4 KiB that matches /${version.pattern}/`,
     { hint: 'Is it another program? The flavour file says what it prints: version.pattern.' },
   );
 }

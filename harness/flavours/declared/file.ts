@@ -116,7 +116,7 @@ const flavourKeys = z.strictObject(
       .strictObject(
         {
           args: words.default(['--version']).describe('Arguments that make it print its version.'),
-          pattern: patternText.describe('Expression that its output must match.'),
+          pattern: patternText.describe('Expression that the first 4 KiB of its output must match.'),
         },
         { error: VERSION_EXPECTED },
       )

@@ -101,12 +101,22 @@ test('faults that need to know its insides are refused', async () => {
   );
 });
 
-test('svcnet flavour check sees each statement of the file hold', async () => {
-  const { code, stdout, stderr } = await svcnetHere(['flavour', 'check', file], {
-    stateDir: join(folder, 'check'),
-  });
-  expect({ code, stdout, stderr }).toMatchObject({ code: 0 });
-  expect(stdout).toContain('ant: every statement holds');
+test('svcnet flavour check sees each statement of the file hold, with the program that a start takes', async () => {
+  const elsewhere = join(folder, 'elsewhere.flavour.yaml');
+  writeFileSync(elsewhere, readFileSync(file, 'utf8').replace('./ant', './nowhere'));
+  process.env['SVCNET_ANT_BINARY'] = join(folder, 'ant');
+  try {
+    const { code, stdout, stderr } = await svcnetHere(['flavour', 'check', elsewhere], {
+      stateDir: join(folder, 'check'),
+    });
+    expect({ code, stdout, stderr }).toMatchObject({ code: 0 });
+    expect(stdout).toContain('lists: left out: unheard-of\n');
+    expect(stdout).toContain(
+      '  ant: each of 10 statements holds; not checked: mode light, options, bootstraps, publicConstants, learnsListeners, keys.pss\n',
+    );
+  } finally {
+    delete process.env['SVCNET_ANT_BINARY'];
+  }
 });
 
 test.each([

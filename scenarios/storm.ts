@@ -3,6 +3,7 @@
  * from a schedule. Then all faults are healed, and everything that was acknowledged must be there.
  */
 import {
+  ARRIVAL,
   type Books,
   defineScenario,
   drawFaults,
@@ -10,6 +11,7 @@ import {
   hadEffect,
   LINK_WORDS,
   linkGaps,
+  messageOf,
   POWER_CUT,
   parseScheduleDocument,
   pause,
@@ -39,6 +41,8 @@ const FAULT_MIN_MS = 500;
 const SHOWN_EVERY_MS = 1000;
 /** What a node remembers of chunks: the last some thousand of them. */
 const EVENTS = 20_000;
+/** A fault of schedules alone. */
+const DEPARTURE = 'remove';
 
 export default defineScenario({
   name: 'storm',
@@ -69,6 +73,8 @@ export default defineScenario({
     const given = schedule === '' ? undefined : await scheduleOf(context, schedule);
     if (faults.some((word) => LINK_WORDS.includes(word))) context.requires('linkFaults');
     if (faults.includes(POWER_CUT)) context.requires('power');
+    const kinds = given?.faults.map(({ request }) => request.kind) ?? faults;
+    if (kinds.some((kind) => kind === ARRIVAL || kind === DEPARTURE)) requireElastic(context);
     const before = await checkBooks(context);
     const uses = await usesOf(context);
     const load = await rage(context, given, before);
@@ -86,6 +92,15 @@ export default defineScenario({
     await verifyLedger(context);
   },
 });
+
+/** Half-way through a storm it would be too late to say so. */
+function requireElastic(context: StormContext): void {
+  try {
+    context.cluster.expectElastic();
+  } catch (error) {
+    context.skip(messageOf(error));
+  }
+}
 
 /** @param path of an earlier run's schedule, or of one in YAML */
 async function scheduleOf(context: StormContext, path: string): Promise<Schedule> {

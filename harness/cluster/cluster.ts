@@ -28,6 +28,7 @@ import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 import { Faults } from './faults/faults.ts';
 import { accountsBeside } from './growth/accounts.ts';
 import { type AddOptions, addNodes, type GrowthContext } from './growth/add.ts';
+import { expectElastic } from './growth/refused.ts';
 import { type RemoveOptions, removeNode } from './growth/remove.ts';
 import { type UpgradeInput, type UpgradeOptions, upgradeNode } from './growth/upgrade.ts';
 import { partLog, type TapOptions, tapped } from './heard.ts';
@@ -48,6 +49,7 @@ import {
   openRunning,
 } from './opening.ts';
 import type { GroupInput } from './plan/definition-input.ts';
+import { readDefinition } from './plan/written.ts';
 import { saveSnapshot } from './snapshots/save.ts';
 import type { SnapshotRecord } from './snapshots/snapshot.ts';
 import { meshTimeoutFor, timeoutFor } from './start/start-deadline.ts';
@@ -470,6 +472,12 @@ export class Cluster implements AsyncDisposable {
     if (this.#isOwned) for (const node of this.nodes) node.tornDown();
     await this.detach();
     this.#parts.forgetAtExit();
+  }
+
+  /** Before nodes are to join or to leave for good. @throws HarnessError `GROWTH_REFUSED` @internal */
+  expectElastic(): void {
+    const { driver, record } = this.#growing;
+    expectElastic('resize', { ...record, definition: readDefinition(record.definition), driver });
   }
 
   get #growing(): GrowthContext {

@@ -114,6 +114,22 @@ test('a storm with arrivals and departures of its schedule, and with drawn ones,
   expect(stdout).not.toContain('"text": "kills node-1 (');
 }, 180_000);
 
+test('a storm with arrivals on a cluster that can get none is refused before its load starts', async () => {
+  const line = 'run storm -n 2 --seed 5 --set duration=2s --set faults=add,partition --json';
+  const { code, stdout, stderr } = await svcnetHere(line.split(' '), {
+    stateDir: temporaryFolder('svcnet-churn'),
+  });
+  const { scenarios } = JSON.parse(stdout) as { scenarios: readonly unknown[] };
+  expect(scenarios, stderr).toMatchObject([
+    {
+      result: 'skipped',
+      skipReason: expect.stringContaining('its link proxy knows the nodes of the start alone') as string,
+      assertions: [],
+    },
+  ]);
+  expect(code).toBe(0);
+}, 60_000);
+
 test('every kind is measured', () => {
   everyKindMeasured(history, 'members');
 });

@@ -19,8 +19,8 @@ export const checkFlavour: CommandOptions = {
   arguments: ['flavour file (YAML)'],
   options: JSON_OPTION,
   note: `
-Starts the node beside two of ours, in a cluster that it removes afterwards. Exits with 0 when every statement holds,
-with 1 after printing what was expected instead.
+Starts the node beside two of ours, in a cluster that it removes afterwards. Names the statements that this cannot show.
+Exits with 0 when all others hold, with 1 after printing what was expected instead.
 
 Example:
   svcnet flavour check ./ant.flavour.yaml`,

@@ -131,7 +131,7 @@ const flavourKeys = z.strictObject(
         }
       })
       .default({})
-      .describe('Environment variables, besides those of svcnet.'),
+      .describe('Environment variables; none that begins with SVCNET_ or SVC_.'),
     config: z
       .strictObject(
         {
@@ -193,7 +193,9 @@ const flavourKeys = z.strictObject(
       .describe('It may dial a peer where it listens instead of where it advertises.'),
     stored: list(path, 'a list of paths below the data directory')
       .default([])
-      .describe('Folders with what it stores, which restart --wipe removes.'),
+      .describe(
+        'Folders with what it stores, which restart --wipe removes; none with a file that svcnet writes.',
+      ),
     redial: duration
       .optional()
       .describe('Time until it dials a peer again that it could not reach, if longer than a start takes.'),

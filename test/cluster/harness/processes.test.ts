@@ -220,29 +220,6 @@ test.each(['SVC_API_ADDR', 'BEE_API_ADDR'])(
   },
 );
 
-test('variables of a program do not hide whose it is, and a shell sets none for its own node of that program', async () => {
-  process.env['ANT_HOME'] = '/home/ant';
-  try {
-    const { id } = await spawnProgram({
-      command: {
-        file: process.execPath,
-        args: ['-e', `console.log('home', process.env.ANT_HOME, process.env.ANT_API); ${PROGRAM.deaf}`],
-        env: { ANT_API: 'given', SVCNET_LABEL: 'theirs' },
-        prefix: 'ANT_',
-      },
-      logFile: join(folder, 'program.log'),
-      stopWithParent: false,
-      compileCache: undefined,
-      label: folder,
-    });
-    started.push(id);
-    expect(await printed('home')).toBe('home undefined given');
-    expect(labelled(folder)).toEqual([id]);
-  } finally {
-    delete process.env['ANT_HOME'];
-  }
-});
-
 describe('compiled code', () => {
   const SAY = `console.log('up ' + (process.env.NODE_COMPILE_CACHE ?? 'without') + ' ' + process.argv[1]); setInterval(() => {}, 1000);`;
   const ENTRY = `import { appendFileSync } from 'node:fs'; appendFileSync('MADE', 'x');`;

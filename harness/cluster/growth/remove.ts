@@ -10,6 +10,7 @@ import { numbersGiven } from '../plan/facts.ts';
 import { readDefinition, writtenDefinition } from '../plan/written.ts';
 import { changeRecord } from '../state/change.ts';
 import { type ClusterRecord, removeNodeFiles } from '../state/state.ts';
+import { whyUpgraded } from '../state/upgrading.ts';
 import type { GrowthContext } from './add.ts';
 import { type ActiveFault, expectElastic, expectNoFault, refusal } from './refused.ts';
 
@@ -41,6 +42,8 @@ export async function removeNode(
     // It could not be wiped, and would be started again.
     const saved = whySaved(context);
     if (saved !== undefined) throw saved;
+    const upgraded = whyUpgraded(stateDir, cluster, name);
+    if (upgraded !== undefined) throw upgraded;
     const before = readDefinition(current.definition);
     const { from = numbersGiven(before), gone = [] } = before.grown ?? {};
     return {

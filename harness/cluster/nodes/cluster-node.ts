@@ -161,6 +161,13 @@ export class ClusterNode extends KnownNode {
       this.#expectOurs('start');
       const refused = this.#deps.mayStart();
       if (refused !== undefined) throw refused;
+      await this.startInTurn(options);
+    });
+  }
+
+  /** The same for the process that keeps all others from starting it. @internal */
+  startInTurn(options: NodeWait = {}): Promise<void> {
+    return this.#run.change(async () => {
       if (isThere(await this.observe())) throw this.#wrongState('start', 'it runs already');
       await this.launch();
       await this.ready(options);

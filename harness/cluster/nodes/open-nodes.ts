@@ -19,6 +19,7 @@ import {
   removeCluster,
   removeNodeFiles,
 } from '../state/state.ts';
+import { whyUpgraded } from '../state/upgrading.ts';
 import { ClusterNode } from './cluster-node.ts';
 
 export interface OpenContext {
@@ -68,6 +69,7 @@ function openNode(
   },
 ): ClusterNode {
   const batch = batches.find(({ node }) => node === record.name)?.id;
+  const upgraded = () => whyUpgraded(context.stateDir, context.record.name, record.name);
   return new ClusterNode(index, record, {
     clock: context.clock,
     driver: context.driver,
@@ -83,8 +85,8 @@ function openNode(
       if (!exists()) removeCluster(stateDir, cluster);
       else if (hasLeft(record.name)) removeNodeFiles(stateDir, cluster.name, record.name);
     },
-    mayStart: () => (hasLeft(record.name) ? leftError(record.name) : whyNotStarted(context)),
-    mayChange: () => whySaved(context),
+    mayStart: () => (hasLeft(record.name) ? leftError(record.name) : (whyNotStarted(context) ?? upgraded())),
+    mayChange: () => whySaved(context) ?? upgraded(),
   });
 }
 

@@ -2,32 +2,29 @@
  * Who saves a cluster: its nodes are stopped then and their data is being copied, so nobody else may save it, start
  * them or change their data.
  */
-import { clusterGone, HarnessError } from '../../base/errors.ts';
+import { HarnessError } from '../../base/errors.ts';
 import type { ProcessId } from '../../base/machine/processes.ts';
-import { type ClusterRecord, clusterFolder, readRecord } from './state.ts';
-import { takeTurn, whoseTurn } from './turn.ts';
+import { type ClusterRecord, readRecord } from './state.ts';
+import { takeClusterTurn, whoseTurn } from './turn.ts';
+import { whyUpgraded } from './upgrading.ts';
 
 /**
  * @returns ends it
- * @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved already, `CLUSTER_GONE` when it has been removed: its
- * folder would be there again, or is another cluster's
+ * @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved already, or one of its nodes is being upgraded,
+ * `CLUSTER_GONE`
  */
-export function beginSaving(
-  stateDir: string,
-  { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
-): Disposable {
-  const expectCluster = () => {
-    if (readRecord(stateDir, name)?.token !== token) throw clusterGone(name);
-  };
-  expectCluster();
-  const turn = takenBy(stateDir, name);
-  try {
-    expectCluster();
-  } catch (error) {
-    turn[Symbol.dispose]();
-    throw error;
-  }
-  return turn;
+export function beginSaving(stateDir: string, cluster: Pick<ClusterRecord, 'name' | 'token'>): Disposable {
+  const { name } = cluster;
+  const refuse = (why: string) => refused(name, why);
+  const turn = takeClusterTurn(stateDir, cluster, 'saving', ({ pid }) =>
+    refuse(`is being saved by process ${pid}`),
+  );
+  const upgraded = (readRecord(stateDir, name)?.nodes ?? [])
+    .map((node) => whyUpgraded(stateDir, name, node.name))
+    .find((why) => why !== undefined);
+  if (upgraded === undefined) return turn;
+  turn[Symbol.dispose]();
+  throw refuse(`cannot be saved: ${upgraded.message}`);
 }
 
 /**
@@ -38,17 +35,8 @@ export function savingProcess(folder: string): ProcessId | undefined {
   return whoseTurn(folder, 'saving');
 }
 
-function takenBy(stateDir: string, name: string): Disposable {
-  try {
-    return takeTurn(clusterFolder(stateDir, name).path, 'saving', ({ pid }) => beingSaved(name, pid));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw clusterGone(name);
-    throw error;
-  }
-}
-
-function beingSaved(name: string, pid: number): HarnessError {
-  return new HarnessError('SNAPSHOT_REFUSED', `cluster '${name}' is being saved by process ${pid}`, {
-    hint: 'Try again when it has been saved.',
+function refused(cluster: string, why: string): HarnessError {
+  return new HarnessError('SNAPSHOT_REFUSED', `cluster '${cluster}' ${why}`, {
+    hint: 'Try again when that is done.',
   });
 }

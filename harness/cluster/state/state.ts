@@ -8,6 +8,7 @@
  *                          /saving-<pid>.json  processes that save it, see `saving.ts`
  *                          /starting-<pid>.json  the one that starts it again, see `turn.ts`
  *                          /changing-<pid>.json  the one that changes its record, see `change.ts`
+ *                          /upgrading-<node>-<pid>.json  the one that upgrades this node, see `upgrading.ts`
  *                          /joining/<node>.json  the one that adds this node, see `joining.ts`
  *                          /ports-<token>   see `port-keeper.ts`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`

@@ -5,11 +5,13 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { clusterGone } from '../../base/errors.ts';
 import { readJson, replaceJson } from '../../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
+import { type ClusterRecord, clusterFolder, readRecord } from './state.ts';
 
 /** What the turn is for, in the names of the files. */
-export type Purpose = 'saving' | 'starting' | 'reporting' | 'changing';
+export type Purpose = 'saving' | 'starting' | 'reporting' | 'changing' | `upgrading-${string}`;
 
 /**
  * @param folder of the cluster or the report @param taken what to throw when a process has it, another one or this one
@@ -33,6 +35,36 @@ export function takeTurn(folder: string, purpose: Purpose, taken: (owner: Proces
   return { [Symbol.dispose]: remove };
 }
 
+/**
+ * The same in the folder of a cluster.
+ * @throws HarnessError `CLUSTER_GONE` when it has been removed: its folder would be there again, or is another cluster's
+ */
+export function takeClusterTurn(
+  stateDir: string,
+  { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
+  purpose: Purpose,
+  taken: (owner: ProcessId) => Error,
+): Disposable {
+  const expectCluster = () => {
+    if (readRecord(stateDir, name)?.token !== token) throw clusterGone(name);
+  };
+  expectCluster();
+  let turn: Disposable;
+  try {
+    turn = takeTurn(clusterFolder(stateDir, name).path, purpose, taken);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw clusterGone(name);
+    throw error;
+  }
+  try {
+    expectCluster();
+  } catch (error) {
+    turn[Symbol.dispose]();
+    throw error;
+  }
+  return turn;
+}
+
 /** The process whose turn it is now, if any. @param except path of a file that does not count */
 export function whoseTurn(folder: string, purpose: Purpose, except?: string): ProcessId | undefined {
   return filesIn(folder, purpose)
@@ -44,7 +76,7 @@ export function whoseTurn(folder: string, purpose: Purpose, except?: string): Pr
 function filesIn(folder: string, purpose: Purpose): string[] {
   try {
     return readdirSync(folder)
-      .filter((name) => name.startsWith(`${purpose}-`) && /^\w+-\d+\.json$/.test(name))
+      .filter((name) => name.startsWith(`${purpose}-`) && /^\d+\.json$/.test(name.slice(purpose.length + 1)))
       .map((name) => join(folder, name));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];

@@ -1,0 +1,28 @@
+/**
+ * Who gives a node another program: it is stopped then and its files change, so nobody else may upgrade it, start it,
+ * change its data, remove it for good or save its cluster.
+ */
+import { HarnessError } from '../../base/errors.ts';
+import { type ClusterRecord, clusterFolder } from './state.ts';
+import { takeClusterTurn, whoseTurn } from './turn.ts';
+
+/** @returns ends it @throws HarnessError `NODE_STATE` when it is being upgraded already, `CLUSTER_GONE` */
+export function beginUpgrading(
+  stateDir: string,
+  cluster: Pick<ClusterRecord, 'name' | 'token'>,
+  node: string,
+): Disposable {
+  return takeClusterTurn(stateDir, cluster, `upgrading-${node}`, ({ pid }) => beingUpgraded(node, pid));
+}
+
+/** Why the node is left as it is while it is being upgraded, if it is. */
+export function whyUpgraded(stateDir: string, cluster: string, node: string): HarnessError | undefined {
+  const upgrading = whoseTurn(clusterFolder(stateDir, cluster).path, `upgrading-${node}`);
+  return upgrading === undefined ? undefined : beingUpgraded(node, upgrading.pid);
+}
+
+function beingUpgraded(node: string, pid: number): HarnessError {
+  return new HarnessError('NODE_STATE', `${node} is being upgraded by process ${pid}`, {
+    hint: 'Try again when it has been upgraded.',
+  });
+}

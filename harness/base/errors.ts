@@ -116,6 +116,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'name too long',
   ENOTDIR: 'a file is where a folder should be',
   EEXIST: 'a file is where a folder should be',
+  EISDIR: 'a folder is where a file should be',
   EIO: 'input/output error',
   ENOENT: 'no such folder',
 };

@@ -3,11 +3,12 @@
  * stopped, its key files and configuration are written as the new program reads them, and it starts again. What the new
  * program makes of the data is its own affair: one that keeps chunks elsewhere starts without any.
  */
+import { cannotWrite, clusterGone, HarnessError, messageOf } from '../../base/errors.ts';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
-import { whyNotStarted } from '../nodes/open-nodes.ts';
+import { leftError, whyNotStarted } from '../nodes/open-nodes.ts';
 import { parseDefinition, withGroup } from '../plan/definition.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import type { Definition, NodeGroup } from '../plan/schema.ts';
@@ -15,7 +16,8 @@ import { readDefinition, writtenDefinition } from '../plan/written.ts';
 import { createNodes } from '../start/node-setup.ts';
 import { checkPrograms, prepare } from '../start/startup.ts';
 import { changeRecord } from '../state/change.ts';
-import type { ClusterRecord, NodeRecord } from '../state/state.ts';
+import { type ClusterRecord, type NodeRecord, readRecord, removeCluster } from '../state/state.ts';
+import { beginUpgrading } from '../state/upgrading.ts';
 import type { GrowthContext } from './add.ts';
 import { type ActiveFault, expectElastic, expectNoFault, expectSameKind, refusal } from './refused.ts';
 
@@ -45,34 +47,95 @@ interface Upgrade {
   readonly onChanged: (record: ClusterRecord) => void;
 }
 
-/** @throws HarnessError before anything changes; what the start throws, and then the node does not run */
+/** @throws HarnessError before anything changes, or when it is as it was again; what the start throws, and then the node does not run */
 export async function upgradeNode(
   context: GrowthContext,
   node: ClusterNode,
   { to, faults, options, onChanged }: Upgrade,
 ): Promise<void> {
-  const { record, driver, all } = context;
+  const { stateDir, driver } = context;
   const { name, index } = node;
-  const before = readDefinition(record.definition);
-  expectElastic(`upgrade ${name} of`, { name: record.name, definition: before, driver });
-  expectNoFault('upgrade', node, { faults, cluster: record.name });
+  const cluster = context.record.name;
+  const definition = readDefinition(context.record.definition);
+  expectElastic(`upgrade ${name} of`, { name: cluster, definition, driver });
+  expectNoFault('upgrade', node, { faults, cluster });
+  using _turn = beginUpgrading(stateDir, context.record, name);
   const refused = whyNotStarted(context);
   if (refused !== undefined) throw refused;
+  // Nobody has removed or upgraded it since, and until the turn ends nobody does.
+  const record = await changeRecord(context, (current) => {
+    recordOf(current, name);
+    return current;
+  });
+  const before = readDefinition(record.definition);
   const wanted = asWanted(before, node, to);
-  expectStillServed(node, wanted.group, all());
+  expectStillServed(record, name, wanted.group);
   const alone = [{ where: 'upgrade', group: wanted.group }];
   await checkPrograms(driver, alone);
   await prepare(driver, alone, options.signal);
-  if (isThere(await node.observe())) await node.stop();
-  const definition = withUpgrade(before, index, wanted);
-  const written = await rewrite(context, node, definition);
-  const now = await changeRecord(context, (current) => ({
-    ...current,
-    definition: writtenDefinition(withUpgrade(readDefinition(current.definition), index, wanted)),
-    nodes: current.nodes.map((each) => (each.name === name ? written : each)),
-  }));
-  onChanged(now);
-  await node.start(options);
+  const become = async (
+    change: (definition: Definition) => Definition,
+    { mode }: Pick<NodeGroup, 'mode'>,
+  ) => {
+    const written = await rewrite({ ...context, record }, node, change(before));
+    const now = await changeRecord(context, (current) => {
+      expectStillServed(current, name, { mode });
+      return {
+        ...current,
+        definition: writtenDefinition(change(readDefinition(current.definition))),
+        nodes: current.nodes.map((each) => (each.name === name ? written : each)),
+      };
+    });
+    onChanged(now);
+  };
+  const ran = isThere(await node.observe());
+  if (ran) await node.stop();
+  try {
+    await become((each) => withUpgrade(each, index, wanted), wanted.group);
+  } catch (error) {
+    if (readRecord(stateDir, cluster)?.token !== record.token) {
+      // Its folder may be there again.
+      removeCluster(stateDir, record);
+      throw clusterGone(cluster);
+    }
+    try {
+      await become((each) => each, recordOf(record, name));
+      if (ran) await node.startInTurn({ timeoutMs: options.timeoutMs });
+    } catch (failure) {
+      const hint = `It was to be as before because of: ${messageOf(error)}`;
+      throw new HarnessError(
+        'NODE_STATE',
+        `${name} is not as it was before its upgrade: ${messageOf(failure)}`,
+        {
+          cause: failure,
+          hint,
+        },
+      );
+    }
+    throw cannotWrite((error as NodeJS.ErrnoException).path ?? node.dataDir, error, `${name} is as it was`);
+  }
+  await startUpgraded(node, options);
+}
+
+/** One that is not ready in time does not stay either. */
+async function startUpgraded(node: ClusterNode, options: UpgradeOptions): Promise<void> {
+  try {
+    await node.startInTurn(options);
+  } catch (error) {
+    if (!isThere(await node.observe())) throw error;
+    await node.stop();
+    if (!(error instanceof HarnessError)) throw error;
+    const ended = await node.whyEnded();
+    const hint = [error.hint, ended?.hint].filter((part) => part !== undefined).join('\n');
+    throw new HarnessError(error.code, error.message, { cause: error, hint });
+  }
+}
+
+/** @throws HarnessError `NODE_NOT_FOUND` */
+function recordOf({ nodes }: ClusterRecord, name: string): NodeRecord {
+  const found = nodes.find((node) => node.name === name);
+  if (found === undefined) throw leftError(name);
+  return found;
 }
 
 interface Wanted {
@@ -128,19 +191,14 @@ function withFlavour(
 }
 
 /** Nodes ask boot nodes for peers, and only full nodes store what others upload. @throws HarnessError `GROWTH_REFUSED` */
-function expectStillServed(node: ClusterNode, { mode }: NodeGroup, all: readonly ClusterNode[]): void {
-  if (mode === node.mode) return;
-  if (node.mode === 'boot' || mode === 'boot') {
-    throw refusal(
-      'upgrade',
-      `${node.name} cannot become a ${mode} node: boot nodes are settled at the start`,
-    );
+function expectStillServed(record: ClusterRecord, name: string, { mode }: Pick<NodeGroup, 'mode'>): void {
+  const was = recordOf(record, name).mode;
+  if (mode === was) return;
+  if (was === 'boot' || mode === 'boot') {
+    throw refusal('upgrade', `${name} cannot become a ${mode} node: boot nodes are settled at the start`);
   }
-  if (node.mode === 'full' && all.filter((other) => other.mode === 'full').length === 1) {
-    throw refusal(
-      'upgrade',
-      `${node.name} is the last full node, and only full nodes store what others upload`,
-    );
+  if (was === 'full' && record.nodes.filter((other) => other.mode === 'full').length === 1) {
+    throw refusal('upgrade', `${name} is the last full node, and only full nodes store what others upload`);
   }
 }
 

@@ -1,11 +1,12 @@
 /** Nodes that get another program or mode while their network runs: the same keys, ports and data. */
 import { randomBytes } from 'node:crypto';
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { FlavourInput } from '../../../harness/flavours/declared/input.ts';
+import { EmbeddedDriver } from '../../../harness/places/embedded/driver.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { svcnetHere } from '../svcnet.ts';
 import { haltAll } from './halt.ts';
@@ -142,6 +143,104 @@ test('a mode is changed; what would leave the network without what it needs is r
   expect(await second?.client.node()).toMatchObject({ mode: 'full' });
 });
 
+/** Happens while a node of an embedded cluster is stopped for its upgrade, before its files change. */
+function whileUpgrading(work: () => Promise<void>): Disposable {
+  const create = EmbeddedDriver.prototype.create;
+  const spy = vi.spyOn(EmbeddedDriver.prototype, 'create').mockImplementationOnce(async function (
+    this: EmbeddedDriver,
+    ...args
+  ) {
+    spy.mockRestore();
+    await work();
+    await create.apply(this, args);
+  });
+  return { [Symbol.dispose]: () => spy.mockRestore() };
+}
+
+test('while a node is upgraded, nobody else starts, upgrades, changes, removes or saves it', async () => {
+  const stateDir = temporaryFolder('svcnet-turn');
+  await using net = await Cluster.start({ nodes: 3, seed: 9, driver: 'embedded', stateDir });
+  const other = await Cluster.attach(net.name, { stateDir });
+  const refused: unknown[] = [];
+  using _meanwhile = whileUpgrading(async () => {
+    expect((await other.node(1).observe()).state).toBe('stopped');
+    const asked = [
+      other.node(1).start(),
+      other.upgrade(1, { mode: 'full' }),
+      other.node(1).wipe(),
+      other.remove(1, { forGood: true }),
+      other.saveSnapshot('meanwhile'),
+    ];
+    for (const outcome of await Promise.allSettled(asked)) {
+      refused.push(outcome.status === 'rejected' ? String(outcome.reason) : outcome.status);
+    }
+    await other.node(2).stop();
+    await other.node(2).start();
+  });
+  await net.upgrade(1, { mode: 'light' });
+  expect(refused).toHaveLength(5);
+  for (const reason of refused) expect(reason).toContain('node-1 is being upgraded by process');
+  expect(net.nodes.map(({ mode, running }) => [mode, running])).toEqual([
+    ['full', true],
+    ['light', true],
+    ['full', true],
+  ]);
+  await other.node(1).stop();
+  await other.node(1).start();
+  await other.detach();
+});
+
+test('of two upgrades at once that each leave one full node, one is undone', async () => {
+  const stateDir = temporaryFolder('svcnet-both');
+  await using net = await Cluster.start({ nodes: 2, seed: 10, driver: 'embedded', stateDir });
+  const outcomes = await Promise.allSettled([
+    net.upgrade(0, { mode: 'light' }),
+    net.upgrade(1, { mode: 'light' }),
+  ]);
+  const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
+  expect(refused).toEqual([expect.stringContaining('is the last full node')]);
+  expect(net.nodes.map(({ mode }) => mode).toSorted()).toEqual(['full', 'light']);
+  for (const node of net.nodes) {
+    expect(node.running).toBe(true);
+    expect(await node.client.node()).toMatchObject({ mode: node.mode });
+  }
+});
+
+test('an upgrade leaves nothing of a cluster that is removed meanwhile, or of a node', async () => {
+  const stateDir = temporaryFolder('svcnet-removed');
+  await using net = await Cluster.start({ nodes: 2, seed: 11, driver: 'embedded', stateDir });
+  const other = await Cluster.attach(net.name, { stateDir });
+  const [removed, upgraded] = await Promise.allSettled([
+    other.remove(1, { forGood: true }),
+    net.upgrade(1, { mode: 'light' }),
+  ]);
+  expect(removed.status).not.toBe(upgraded.status);
+  expect(existsSync(join(net.folder, 'nodes', 'node-1'))).toBe(upgraded.status === 'fulfilled');
+  using _meanwhile = whileUpgrading(() => net.stop());
+  await expect(other.upgrade(0, { mode: 'full', options: { 'cache-capacity': 5 } })).rejects.toMatchObject({
+    code: 'CLUSTER_GONE',
+  });
+  expect(existsSync(net.folder)).toBe(false);
+  await other.detach();
+});
+
+test('a node whose files cannot be written goes on as it was', async () => {
+  const stateDir = temporaryFolder('svcnet-unwritten');
+  await using net = await Cluster.start({ nodes: 2, seed: 12, stateDir });
+  const own = ownProgram(stateDir, 'other');
+  const files = { ...own, keys: { ...own.keys, pss: { path: 'store' } } };
+  const { api, pid } = net.node(1);
+  await expect(net.upgrade(1, { flavour: files })).rejects.toMatchObject({
+    code: 'CANNOT_WRITE',
+    message: expect.stringMatching(
+      /node-1\/store: a folder is where a file should be.*node-1 is as it was/,
+    ) as unknown,
+  });
+  expect(net.node(1)).toMatchObject({ flavour: 'svc', running: true, api });
+  expect(net.node(1).pid).not.toBe(pid);
+  await net.meshed();
+});
+
 test('a program that does not start leaves the node stopped, and says how it ended', async () => {
   const stateDir = temporaryFolder('svcnet-broken');
   await using net = await Cluster.start({ nodes: 2, seed: 8, stateDir });
@@ -152,6 +251,13 @@ test('a program that does not start leaves the node stopped, and says how it end
     hint: expect.stringContaining('format 9 is not known') as unknown,
   });
   expect(net.node(1).running).toBe(false);
+  const mute = ownProgram(stateDir, 'mute');
+  writeFileSync(mute.program, '#!/bin/sh\necho "store: being converted"\nexec sleep 60\n');
+  await expect(net.upgrade('node-1', { flavour: mute }, { timeoutMs: 1500 })).rejects.toMatchObject({
+    code: 'WAIT_TIMEOUT',
+    hint: expect.stringContaining('store: being converted') as unknown,
+  });
+  expect(net.node(1)).toMatchObject({ flavour: 'mute', state: 'stopped' });
   await net.upgrade('node-1', { flavour: 'svc' });
   await net.meshed();
 });

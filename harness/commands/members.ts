@@ -41,9 +41,12 @@ export interface UpgradeFlags extends ClusterFlags {
   readonly wide?: boolean;
 }
 
+type Candidate = Pick<ClusterNode, 'name' | 'flavour' | 'mode' | 'binary' | 'running'>;
+
 interface Changes {
   readonly added?: readonly string[];
   readonly upgraded?: readonly string[];
+  readonly skipped?: readonly string[];
   readonly started?: readonly string[];
   readonly removed?: readonly string[];
 }
@@ -101,26 +104,48 @@ export async function upgrade(
   };
   const { signal } = context;
   return changing(flags, context, async (cluster, { onProgress }) => {
-    const names = node === undefined ? rollingOrder(cluster, to) : [node];
+    const { names, skipped } =
+      node === undefined ? rollingOrder(cluster.nodes, to) : { names: [node], skipped: [] };
     for (const [index, name] of names.entries()) {
       await cluster.upgrade(name, to, { timeoutMs, signal });
       await cluster.meshed({ signal });
       const detail = `${index + 1} of ${names.length} upgraded`;
       onProgress?.({ step: 'nodes', done: false, detail });
     }
-    return { upgraded: names };
+    return { upgraded: names, skipped };
   });
 }
 
-/** Those that run and can have it: boot nodes and dishonest ones stay, and a program alone is for flavours that need one. */
-function rollingOrder(
-  { nodes }: Cluster,
-  { flavour, binary }: Pick<UpgradeInput, 'flavour' | 'binary'>,
-): string[] {
-  return nodes
-    .filter((node) => node.running && node.mode !== 'boot' && isHonest(node))
-    .filter((node) => flavour !== undefined || binary === undefined || node.binary !== undefined)
-    .map(({ name }) => name);
+/**
+ * Boot nodes and dishonest ones stay as they are, and a program alone is for flavours that need one.
+ * @returns `skipped`: nodes that could have it, but do not run @throws HarnessError `USAGE` before the first one stops
+ */
+export function rollingOrder(
+  nodes: readonly Candidate[],
+  { flavour, binary, mode }: UpgradeInput,
+): { readonly names: readonly string[]; readonly skipped: readonly string[] } {
+  const meant = nodes
+    .filter((node) => node.mode !== 'boot' && isHonest(node))
+    .filter((node) => flavour !== undefined || binary === undefined || node.binary !== undefined);
+  const running = meant.filter((node) => node.running);
+  const flavours = [...new Set(running.map((node) => node.flavour))];
+  if (binary !== undefined && flavour === undefined && flavours.length > 1) {
+    throw new HarnessError(
+      'USAGE',
+      `upgrade --rolling: got one --binary for nodes of ${flavours.join(' and ')}, expected nodes of one flavour`,
+      { hint: `Upgrade them one by one: svcnet upgrade ${running[0]?.name} --binary PATH` },
+    );
+  }
+  const full = nodes.filter((node) => node.mode === 'full');
+  if (mode === 'light' && full.length > 0 && full.every((node) => running.includes(node))) {
+    throw new HarnessError(
+      'USAGE',
+      'upgrade --rolling: got --mode light for every full node, expected one to stay: only full nodes store what others upload',
+      { hint: `Upgrade them one by one: svcnet upgrade ${full[0]?.name} --mode light` },
+    );
+  }
+  const namesOf = (some: readonly Candidate[]) => some.map(({ name }) => name);
+  return { names: namesOf(running), skipped: namesOf(meant.filter((node) => !node.running)) };
 }
 
 /** The highest numbers first; boot nodes and one full node stay. */

@@ -1,0 +1,42 @@
+/** Which nodes `svcnet upgrade --rolling` changes. */
+import { expect, test } from 'vitest';
+import { rollingOrder } from '../../../../harness/commands/members.ts';
+
+const node = (name: string, flavour = 'svc', more: object = {}) =>
+  ({
+    name,
+    flavour,
+    mode: 'full',
+    binary: flavour === 'svc' ? undefined : `/${flavour}`,
+    running: true,
+    ...more,
+  }) as const;
+
+test('a program is for the nodes of the one flavour that has one', () => {
+  const bees = [node('node-0'), node('node-1', 'bee'), node('node-2', 'bee')];
+  expect(rollingOrder(bees, { binary: '/new' })).toEqual({ names: ['node-1', 'node-2'], skipped: [] });
+  const mixed = [...bees, node('node-3', 'ant')];
+  expect(() => rollingOrder(mixed, { binary: '/new' })).toThrow(
+    'got one --binary for nodes of bee and ant, expected nodes of one flavour',
+  );
+  expect(rollingOrder(mixed, { flavour: 'bee', binary: '/new' }).names).toHaveLength(4);
+});
+
+test('nodes that do not run are said to be skipped; boot nodes and dishonest ones are not meant', () => {
+  const nodes = [
+    node('node-0', 'svc', { mode: 'boot' }),
+    node('node-1', 'dishonest', { running: false }),
+    node('node-2'),
+    node('node-3', 'svc', { running: false }),
+  ];
+  expect(rollingOrder(nodes, { flavour: 'bee' })).toEqual({ names: ['node-2'], skipped: ['node-3'] });
+});
+
+test('one full node stays', () => {
+  const nodes = [node('node-0'), node('node-1'), node('node-2', 'svc', { mode: 'light' })];
+  expect(() => rollingOrder(nodes, { mode: 'light' })).toThrow(
+    'got --mode light for every full node, expected one to stay',
+  );
+  const stays = [...nodes, node('node-3', 'svc', { running: false })];
+  expect(rollingOrder(stays, { mode: 'light' }).names).toEqual(['node-0', 'node-1', 'node-2']);
+});

@@ -24,6 +24,7 @@ import {
 import { programPath } from '../base/machine/programs.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { flipOnDisk } from '../flavours/tampered/flip.ts';
+import { removeTampered } from '../flavours/tampered/settings.ts';
 import {
   type Address,
   type Capabilities,
@@ -128,6 +129,7 @@ export class ProcessDriver implements Driver {
   }
 
   async create(plan: NodePlan, flavour: Flavour): Promise<void> {
+    if (plan.tampered === undefined) removeTampered(plan.dataDir);
     for (const file of await flavour.files(plan)) {
       const path = join(plan.dataDir, file.path);
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

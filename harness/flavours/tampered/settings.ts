@@ -68,6 +68,11 @@ export function writeTampered(dataDir: string, tampered: TamperSettings): void {
   writeJson(join(dataDir, TAMPERED_FILE), tampered);
 }
 
+/** It has got a program that knows nothing of this: no fault of it may be taken for one that lasts. */
+export function removeTampered(dataDir: string): void {
+  rmSync(join(dataDir, FOLDER), { recursive: true, force: true });
+}
+
 /** @returns undefined for an untampered node */
 export function tamperedOf(dataDir: string): TamperSettings | undefined {
   return readJson(join(dataDir, TAMPERED_FILE)) as TamperSettings | undefined;

@@ -13,7 +13,7 @@ import { parseDefinition, withGroup } from '../plan/definition.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import type { Definition, NodeGroup } from '../plan/schema.ts';
 import { readDefinition, writtenDefinition } from '../plan/written.ts';
-import { createNodes } from '../start/node-setup.ts';
+import { checkPorts, createNodes } from '../start/node-setup.ts';
 import { checkPrograms, prepare } from '../start/startup.ts';
 import { changeRecord } from '../state/change.ts';
 import { type ClusterRecord, type NodeRecord, readRecord, removeCluster } from '../state/state.ts';
@@ -91,6 +91,7 @@ export async function upgradeNode(
   const ran = isThere(await node.observe());
   if (ran) await node.stop();
   try {
+    await checkPorts({ definition: before, nodes: [node], joined: [] }, true);
     await become((each) => withUpgrade(each, index, wanted), wanted.group);
   } catch (error) {
     if (readRecord(stateDir, cluster)?.token !== record.token) {

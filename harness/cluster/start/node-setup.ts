@@ -175,14 +175,11 @@ async function choosePorts(
   },
 ): Promise<{ ports: NodePorts[]; behind: number[] }> {
   const count = numbers.length;
-  if (before !== undefined) {
-    const options = { host: listen, keeper };
-    const taken = isFixed
-      ? new Set<number>()
-      : await takenPorts(
-          before.flatMap((each) => Object.values(each)),
-          options,
-        );
+  const options = { host: listen, keeper };
+  const takenOf = (wanted: readonly number[]) =>
+    isFixed ? Promise.resolve(new Set<number>()) : takenPorts(wanted, options);
+  if (before !== undefined && ports === 'free') {
+    const taken = await takenOf(before.flatMap((each) => Object.values(each)));
     const kept = before.map((each) =>
       Object.values(each).some((port) => taken.has(port)) ? undefined : each,
     );
@@ -199,13 +196,18 @@ async function choosePorts(
     };
   }
   const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
-  const free = await pickFreePorts(outside + (proxied ? count : 0), { host: listen, keeper });
+  const free = await pickFreePorts(outside + (proxied ? count : 0), options);
+  // Those of a range stay, also when something else has one: whoever starts the node is told.
+  const debugs = before?.map((each) => (hasDebug(each) ? each.debug : undefined)) ?? [];
+  const taken = await takenOf(debugs.filter((port) => port !== undefined));
   const chosen = numbers.map((number, index) => {
     if (ports === 'free') {
       return { api: at(free, index * 3), p2p: at(free, index * 3 + 1), debug: at(free, index * 3 + 2) };
     }
     const fixed = fixedPorts(ports, number);
-    return ports.debug === 'free' ? { ...fixed, debug: at(free, index) } : fixed;
+    if (ports.debug === 'range') return fixed;
+    const debug = debugs[index];
+    return { ...fixed, debug: debug === undefined || taken.has(debug) ? at(free, index) : debug };
   });
   return { ports: chosen, behind: free.slice(outside) };
 }
@@ -215,7 +217,11 @@ async function choosePorts(
  * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
  */
 export async function checkPorts(
-  { definition, nodes, joined }: ClusterPlan,
+  {
+    definition,
+    nodes,
+    joined,
+  }: Pick<ClusterPlan, 'definition' | 'joined'> & { readonly nodes: readonly Pick<PlannedNode, 'index'>[] },
   isAgain: boolean,
 ): Promise<void> {
   const hint = isAgain ? 'The definition of the cluster names this port: end what has it.' : undefined;

@@ -41,8 +41,8 @@ test('a restart of all nodes brings back none that was removed meanwhile', async
 test('a fault of one process brings back no node that another one has removed', async () => {
   const net = await start({ driver: 'embedded', nodes: 3, name: 'grow', detached: true });
   const other = await Cluster.attach('grow', { stateDir: join(net.folder, '..', '..') });
-  const restarting = net.faults.begin({ kind: 'rolling-restart', down: 1000 });
-  await net.clock.sleep(500);
+  const restarting = net.faults.begin({ kind: 'rolling-restart', down: 3000 });
+  await expect.poll(async () => (await other.node(0).observe()).state).toBe('stopped');
   await other.remove(0, { forGood: true });
   await other.remove(2, { forGood: true });
   await restarting;

@@ -1,9 +1,12 @@
 /** Nodes that get another program or mode while their network runs: the same keys, ports and data. */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test, vi } from 'vitest';
+import { pickFreePorts } from '../../../harness/base/machine/ports.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { FlavourInput } from '../../../harness/flavours/declared/input.ts';
 import { EmbeddedDriver } from '../../../harness/places/embedded/driver.ts';
@@ -241,6 +244,32 @@ test('a node whose files cannot be written goes on as it was', async () => {
   await net.meshed();
 });
 
+test('a node keeps its ports of a fixed range, or the one that has them is named', async () => {
+  const stateDir = temporaryFolder('svcnet-range');
+  const [first = 0] = await pickFreePorts(1);
+  await using net = await Cluster.start({
+    nodes: 2,
+    seed: 13,
+    driver: 'embedded',
+    ports: { first, stride: 3 },
+    stateDir,
+  });
+  const node = net.node(1);
+  const { api } = node;
+  await node.stop();
+  const other = createServer().listen(first + 3, '127.0.0.1');
+  await once(other, 'listening');
+  await expect(net.upgrade(1, { mode: 'light' })).rejects.toMatchObject({
+    code: 'PORT_IN_USE',
+    message: expect.stringContaining('the API of node-1 wants it') as unknown,
+  });
+  expect(node).toMatchObject({ mode: 'full', state: 'stopped' });
+  other.close();
+  await once(other, 'close');
+  await net.upgrade(1, { mode: 'light' });
+  expect(node).toMatchObject({ mode: 'light', running: true, api });
+});
+
 test('a program that does not start leaves the node stopped, and says how it ended', async () => {
   const stateDir = temporaryFolder('svcnet-broken');
   await using net = await Cluster.start({ nodes: 2, seed: 8, stateDir });
@@ -262,19 +291,38 @@ test('a program that does not start leaves the node stopped, and says how it end
   await net.meshed();
 });
 
+interface UpgradedNode {
+  readonly flavour: string;
+  readonly mode: string;
+  readonly api: string;
+  readonly pid: number;
+}
+
 test('svcnet upgrade changes a cluster that stays, which then starts again as it is', async () => {
   const stateDir = temporaryFolder('svcnet-upgrade-cli');
   const svcnet = (...args: string[]) => svcnetHere([...args, '--name', 'up'], { stateDir });
   expect(await svcnet('up', '-n', '3')).toMatchObject({ code: 0 });
   try {
     expect(await svcnet('upgrade', 'node-2', '--mode', 'light')).toMatchObject({ code: 0 });
-    const rolled = await svcnet('upgrade', '--rolling', '--flavour', 'svc', '--json');
-    expect(JSON.parse(rolled.stdout)).toMatchObject({ upgraded: ['node-0', 'node-1', 'node-2'] });
+    const nodesNow = async () =>
+      (JSON.parse((await svcnet('ps', '--json')).stdout) as { nodes: UpgradedNode[] }).nodes;
+    expect(await svcnet('stop', 'node-1')).toMatchObject({ code: 0 });
+    const before = await nodesNow();
+    const file = join(stateDir, 'later.flavour.yaml');
+    writeFileSync(file, JSON.stringify(ownProgram(stateDir, 'later')));
+    const rolled = await svcnet('upgrade', '--rolling', '--flavour', file, '--json');
+    expect(JSON.parse(rolled.stdout)).toMatchObject({ upgraded: ['node-0', 'node-2'], skipped: ['node-1'] });
+    const after = await nodesNow();
+    expect(after.map(({ flavour }) => flavour)).toEqual(['later', 'svc', 'later']);
+    expect(after.map(({ api }) => api)).toEqual(before.map(({ api }) => api));
+    expect(after[0]?.pid).not.toBe(before[0]?.pid);
+    expect(after[2]?.pid).not.toBe(before[2]?.pid);
+    expect(await svcnet('start', 'node-1')).toMatchObject({ code: 0 });
     for (const [args, message] of [
       [['upgrade', 'node-2'], 'expected what to change'],
       [['upgrade', '--mode', 'light'], 'expected either the name of a node or --rolling'],
       [['upgrade', 'node-1', '--mode', 'lite'], "got 'lite'"],
-      [['upgrade', 'node-1', '--binary', './bee'], 'binary'],
+      [['upgrade', 'node-1', '--binary', './bee'], 'binary: flavour svc needs none'],
       [['upgrade', 'node-1', '--flavour', './none.yaml'], "no file './none.yaml'"],
     ] as const) {
       const { code, stderr } = await svcnet(...args);
@@ -285,8 +333,11 @@ test('svcnet upgrade changes a cluster that stays, which then starts again as it
     await haltAll(cluster);
     await cluster.detach();
     expect(await svcnet('start')).toMatchObject({ code: 0 });
-    const up = JSON.parse((await svcnet('ps', '--json')).stdout) as { nodes: { mode: string }[] };
-    expect(up.nodes.map(({ mode }) => mode)).toEqual(['full', 'full', 'light']);
+    expect((await nodesNow()).map(({ flavour, mode }) => [flavour, mode])).toEqual([
+      ['later', 'full'],
+      ['svc', 'full'],
+      ['later', 'light'],
+    ]);
   } finally {
     await svcnet('down');
   }

@@ -346,8 +346,9 @@ export class Cluster implements AsyncDisposable {
   /**
    * Gives a node another program, or another mode, and starts it: the same keys, ports and data. What is left out stays.
    * Back again is another upgrade.
-   * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `GROWTH_REFUSED`, `DEFINITION_INVALID`, `BINARY_INVALID` before
-   * anything changes; what `node.start` throws, and then it is what was asked for, and does not run
+   * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `GROWTH_REFUSED`, `DEFINITION_INVALID`, `BINARY_INVALID`,
+   * `PORT_IN_USE`, `CANNOT_WRITE`, and then it is as it was; what `node.start` throws, and then it is what was asked for,
+   * and does not run
    */
   async upgrade(which: number | string, to: UpgradeInput, options: UpgradeOptions = {}): Promise<void> {
     await this.#members.look();

@@ -62,11 +62,8 @@ export async function upgradeNode(
   using _turn = beginUpgrading(stateDir, context.record, name);
   const refused = whyNotStarted(context);
   if (refused !== undefined) throw refused;
-  // Nobody has removed or upgraded it since, and until the turn ends nobody does.
-  const record = await changeRecord(context, (current) => {
-    recordOf(current, name);
-    return current;
-  });
+  // Whoever removes or has upgraded the node just now is waited for; until the turn ends nobody else does.
+  const record = await changeRecord(context, (current) => current);
   const before = readDefinition(record.definition);
   const wanted = asWanted(before, node, to);
   expectStillServed(record, name, wanted.group);

@@ -148,14 +148,13 @@ test('a mode is changed; what would leave the network without what it needs is r
 
 /** Happens while a node of an embedded cluster is stopped for its upgrade, before its files change. */
 function whileUpgrading(work: () => Promise<void>): Disposable {
-  const create = EmbeddedDriver.prototype.create;
   const spy = vi.spyOn(EmbeddedDriver.prototype, 'create').mockImplementationOnce(async function (
     this: EmbeddedDriver,
     ...args
   ) {
     spy.mockRestore();
     await work();
-    await create.apply(this, args);
+    await this.create(...args);
   });
   return { [Symbol.dispose]: () => spy.mockRestore() };
 }

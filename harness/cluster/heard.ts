@@ -85,9 +85,9 @@ async function* heard(
     nodes.every((name) => name === event.from || name === event.to) &&
     (protocol === undefined || protocol === event.protocol || protocol === event.id);
   const head = (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
-  let at = kept ? 0 : head;
   // Nodes that go on talking do not keep the past from ending.
-  while (!signal.aborted && (!kept || at < head)) {
+  const last = kept ? head : Infinity;
+  for (let at = kept ? 0 : head; at < last && !signal.aborted; ) {
     const { events, next, missed } = await tap.tapped(at);
     // Of the past nobody expects more than what is kept.
     if (missed > 0 && at > 0) onMissed?.(missed);

@@ -75,6 +75,12 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npx svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee':
       'takes many minutes, and needs a Bee',
   },
+  'guides/growing.md': {
+    'npx svcnet upgrade node-2 --binary ./bee-2.8.1': "needs the reader's Bees: test/cluster/growth",
+    'npx svcnet upgrade --rolling --binary ./bee-2.8.1': "needs the reader's Bees: test/cluster/growth",
+    'npx svcnet upgrade node-3 --flavour ./ant.flavour.yaml':
+      "needs the reader's program: test/cluster/growth",
+  },
   'guides/other-nodes.md': {
     'npx svcnet flavour check ./ant.flavour.yaml': "needs the reader's program: test/cluster/flavours",
     'npx svcnet up -n 4 --with ant=2 --flavour ./ant.flavour.yaml':

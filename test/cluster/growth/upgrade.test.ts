@@ -230,7 +230,7 @@ test('a node whose files cannot be written goes on as it was', async () => {
   const stateDir = temporaryFolder('svcnet-unwritten');
   await using net = await Cluster.start({ nodes: 2, seed: 12, stateDir });
   const own = ownProgram(stateDir, 'other');
-  const files = { ...own, keys: { ...own.keys, pss: { path: 'store' } } };
+  const files = { ...own, stored: [], keys: { ...own.keys, pss: { path: 'store' } } };
   const { api, pid } = net.node(1);
   await expect(net.upgrade(1, { flavour: files })).rejects.toMatchObject({
     code: 'CANNOT_WRITE',

@@ -24,7 +24,7 @@ export const GATES = [
 ] as const;
 export type GateName = (typeof GATES)[number];
 
-/** Operations of which only a few may run at a time; a further one is refused, not queued. */
+/** Operations that run only a few at a time; a further one is refused, not queued. */
 const SLOTS = {
   postageSlot: 'ONCHAIN_BUSY',
   stakeSlot: 'ONCHAIN_BUSY',

@@ -10,6 +10,7 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
 import { leftError, whyNotStarted } from '../nodes/open-nodes.ts';
 import { parseDefinition, withGroup } from '../plan/definition.ts';
+import { groupsByNumber } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import type { Definition, NodeGroup } from '../plan/schema.ts';
 import { readDefinition, writtenDefinition } from '../plan/written.ts';
@@ -62,7 +63,7 @@ export async function upgradeNode(
   using _turn = beginUpgrading(stateDir, context.record, name);
   const refused = whyNotStarted(context);
   if (refused !== undefined) throw refused;
-  // Whoever removes or has upgraded the node just now is waited for; until the turn ends nobody else does.
+  // This waits for a removal or an upgrade that is ending just now; until the turn ends there is no other.
   const record = await changeRecord(context, (current) => current);
   const before = readDefinition(record.definition);
   const wanted = asWanted(before, node, to);
@@ -143,7 +144,8 @@ interface Wanted {
 
 /** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` */
 function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeInput): Wanted {
-  const was = before.upgraded?.[index] ?? groupOf(before, index);
+  const was = before.upgraded?.[index] ?? groupsByNumber(before)[index];
+  if (was === undefined) throw new RangeError(`no group has ${name}`);
   const flavours = withFlavour(before.flavours, to.flavour);
   const flavour = (typeof to.flavour === 'object' ? to.flavour.name : to.flavour) ?? was.flavour;
   if (flavour === 'dishonest' || was.flavour === 'dishonest') {
@@ -165,12 +167,6 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
   if (made === undefined) throw new TypeError('a group was added');
   const { declared, mode, binary, options } = made;
   return { group: { ...was, flavour, declared, mode, binary, options }, flavours };
-}
-
-function groupOf({ nodes }: Definition, index: number): NodeGroup {
-  const group = nodes.flatMap((each) => Array.from({ length: each.count }, () => each))[index];
-  if (group === undefined) throw new RangeError(`no group has node ${index}`);
-  return group;
 }
 
 /** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` when nodes run by another file of that name */

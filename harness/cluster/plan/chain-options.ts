@@ -7,7 +7,7 @@ import type { ChainOptions } from '../../chain/record.ts';
 import { plainHex } from '../../client/json.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import { batchAmount } from './definition.ts';
-import { batchesOf, engineOf, hasPublicNode } from './facts.ts';
+import { batchesOf, engineOf, groupsByNumber, hasPublicNode } from './facts.ts';
 import type { PlannedNode } from './planned-node.ts';
 import { chainPort } from './ports.ts';
 import type { Definition } from './schema.ts';
@@ -84,10 +84,8 @@ export function plannedBatches({
  * Among those of all nodes that the cluster has ever had, as a start with all of them would deploy them.
  * @returns undefined: the node started with a program that deploys its own
  */
-function chequebookPlace({ nodes }: Definition, { index }: Pick<PlannedNode, 'index'>): number | undefined {
-  const adopt = nodes.flatMap((group) =>
-    Array.from({ length: group.count }, () => flavourOf(group).adoptsChequebook),
-  );
+function chequebookPlace(definition: Definition, { index }: Pick<PlannedNode, 'index'>): number | undefined {
+  const adopt = groupsByNumber(definition).map((group) => flavourOf(group).adoptsChequebook);
   return adopt[index] === true ? adopt.slice(0, index).filter((adopts) => adopts).length : undefined;
 }
 

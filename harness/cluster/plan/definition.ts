@@ -14,6 +14,7 @@ import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { contradictions } from './contradictions.ts';
 import { keysAt } from './editor/json-schema.ts';
+import { groupsByNumber } from './facts.ts';
 import { withPreset } from './presets/presets.ts';
 import { type Definition, type NodeGroup, schema } from './schema.ts';
 
@@ -51,15 +52,13 @@ export function withGroup(
 }
 
 /** A group for each node, without what follows from its place in its own. */
-function singleGroups({ nodes }: Definition): NodeGroup[] {
-  return nodes.flatMap((group) =>
-    Array.from({ length: group.count }, () => ({
-      ...group,
-      count: 1,
-      keys: undefined,
-      neighbourhoods: undefined,
-    })),
-  );
+function singleGroups(definition: Definition): NodeGroup[] {
+  return groupsByNumber(definition).map((group) => ({
+    ...group,
+    count: 1,
+    keys: undefined,
+    neighbourhoods: undefined,
+  }));
 }
 
 /** The definition, or all its mistakes. @param given with or without a preset */

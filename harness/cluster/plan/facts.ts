@@ -26,6 +26,11 @@ export function nodeCount(definition: Definition): number {
   return numbersGiven(definition) - (definition.grown?.gone.length ?? 0);
 }
 
+/** The group of each node that it has started or got, by number; what a node has become since is left out. */
+export function groupsByNumber({ nodes }: Pick<Definition, 'nodes'>): NodeGroup[] {
+  return nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
+}
+
 /** Nodes that it has or has had: the number of the next one. */
 export function numbersGiven({ nodes }: Pick<Definition, 'nodes'>): number {
   return nodes.reduce((sum, { count }) => sum + count, 0);

@@ -11,7 +11,7 @@ import { isHonest, type NodePlan, type NodePorts } from '../../flavours/flavour.
 import { flavourOf } from '../../flavours/table.ts';
 import type { TamperSettings } from '../../flavours/tampered/settings.ts';
 import { chainOptions } from './chain-options.ts';
-import { creditOf } from './facts.ts';
+import { creditOf, groupsByNumber } from './facts.ts';
 import { nodeName, type PlannedNode } from './planned-node.ts';
 import { chequeLinkContradictions } from './prepare-rules.ts';
 import type { Definition, NodeGroup } from './schema.ts';
@@ -58,7 +58,7 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
   const links = linksOf(definition.topology, origins.length, seed);
   const { from = origins.length, gone = [] } = definition.grown ?? {};
   const isMeant = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? !gone.includes(index);
-  // The chain keeps what it was made with, whoever has left since.
+  // The chain keeps what it was made with, also for nodes that have left since.
   const isOnChain = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? index < from;
   const asStarted = allMembers({ ...definition, upgraded: undefined })
     .filter((member) => isMeant(member) || isOnChain(member))
@@ -87,8 +87,7 @@ export function plannedMembers(definition: Definition): Member[] {
 
 /** Those that were removed for good among them. */
 function allMembers(definition: Definition): Member[] {
-  const members = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
-  return members.map((asStarted, index) => {
+  return groupsByNumber(definition).map((asStarted, index) => {
     const group = definition.upgraded?.[index] ?? asStarted;
     const { flavour, declared, mode, binary, image, options, batches, resources, dishonest } = group;
     return {

@@ -5,6 +5,7 @@
  */
 import type { NodePorts } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
+import { groupsByNumber } from './facts.ts';
 import type { Definition } from './schema.ts';
 
 /** Offset in the first node's range, if it is that wide. */
@@ -38,11 +39,11 @@ export function chainPort({ chain, ports }: Definition): number {
  * @param added numbers of nodes that join: theirs alone
  */
 export function wantedPorts(definition: Definition, added?: readonly number[]): WantedPort[] {
-  const { ports, nodes, grown } = definition;
+  const { ports, grown } = definition;
   const port = added === undefined ? chainPort(definition) : 0;
   const ofChain = port === 0 ? [] : [{ port, by: 'the RPC endpoint of the chain' }];
   if (ports === 'free') return ofChain;
-  const flavours = nodes.flatMap((group) => Array.from({ length: group.count }, () => flavourOf(group)));
+  const flavours = groupsByNumber(definition).map(flavourOf);
   const ofNodes = flavours.flatMap((flavour, index): WantedPort[] => {
     if (!(added?.includes(index) ?? grown?.gone.includes(index) !== true)) return [];
     const { api, p2p, debug } = fixedPorts(ports, index);

@@ -1,6 +1,6 @@
 /** What a definition's `prepare` cannot ask of its nodes. */
 import { existsSync } from 'node:fs';
-import { batchesOf, nodeCount } from './facts.ts';
+import { batchesOf, groupsByNumber, nodeCount } from './facts.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 import { linksOf } from './topology.ts';
 
@@ -121,7 +121,7 @@ function withNode(
   name: string,
   problems: (group: NodeGroup) => readonly string[],
 ): string[] {
-  const groups = definition.nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
+  const groups = groupsByNumber(definition);
   const group = groups.find((_, index) => name === `node-${index}`);
   if (group !== undefined) return problems(group).map((problem) => `${key}: got '${name}', ${problem}`);
   const last = nodeCount(definition) - 1;

@@ -197,7 +197,7 @@ async function choosePorts(
   }
   const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
   const free = await pickFreePorts(outside + (proxied ? count : 0), options);
-  // Those of a range stay, also when something else has one: whoever starts the node is told.
+  // Those of a range stay, also when something else has one: the start of the node says so.
   const debugs = before?.map((each) => (hasDebug(each) ? each.debug : undefined)) ?? [];
   const taken = await takenOf(debugs.filter((port) => port !== undefined));
   const chosen = numbers.map((number, index) => {

@@ -174,7 +174,7 @@ async function filesOf(file: DeclaredFlavour, plan: NodePlan): Promise<PlannedFi
   ];
 }
 
-/** What follows from the plan of a node, for whoever starts it later. */
+/** What follows from the plan of a node: a later start has no plan. */
 type Launch = Pick<Command, 'args' | 'env'>;
 
 function commandOf({ name }: DeclaredFlavour, dataDir: string, program: string): Command {

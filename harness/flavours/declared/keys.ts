@@ -78,9 +78,7 @@ function keyContent(
     case 'keystore':
       return encryptKey(
         // As Bee keeps it: a structure, not a scalar (node-behaviour.md 1.7).
-        curve === 'p256'
-          ? new Uint8Array(keyObject(secret, curve).export({ format: 'der', type: 'sec1' }))
-          : secret,
+        curve === 'p256' ? p256Identity(secret).secret : secret,
         { password: PASSWORD, random: systemRandom(), address, scrypt: SCRYPT },
       );
   }
@@ -92,7 +90,8 @@ function pemOf(secret: Uint8Array, curve: Curve): string {
 
 function keyObject(secret: Uint8Array, curve: Curve): KeyObject {
   if (curve === 'ed25519') return createPrivateKey(ed25519Identity(secret).pem);
-  const ecdh = createECDH(curve === 'p256' ? 'prime256v1' : 'secp256k1');
+  if (curve === 'p256') return createPrivateKey(p256Identity(secret).pem);
+  const ecdh = createECDH('secp256k1');
   ecdh.setPrivateKey(secret);
   const point = ecdh.getPublicKey();
   const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url');
@@ -100,7 +99,7 @@ function keyObject(secret: Uint8Array, curve: Curve): KeyObject {
     format: 'jwk',
     key: {
       kty: 'EC',
-      crv: curve === 'p256' ? 'P-256' : 'secp256k1',
+      crv: 'secp256k1',
       d: base64url(secret),
       x: base64url(point.subarray(1, 33)),
       y: base64url(point.subarray(33)),

@@ -91,7 +91,7 @@ export function unknownValue(text: string): string | undefined {
   return unknown === undefined ? undefined : `no unknown value {${unknown}}${suggestion(unknown, NAMES)}`;
 }
 
-/** The value of a text that is a placeholder and nothing else, with its type; another text with its values filled in. */
+/** The value that a text consists of, with its type; any other text with its values filled in. */
 export function filled(text: string, plan: NodePlan): Value {
   const [, alone] = /^\{([a-z][a-z0-9-]*)\}$/.exec(text) ?? [];
   return alone === undefined ? filledText(text, plan) : valueOf(alone, plan);

@@ -144,7 +144,7 @@ export class Flow {
     try {
       if (this.#translate !== undefined) translated = this.#translate(bytes);
     } catch {
-      // Whoever translates has noted why.
+      // The translator has noted why.
       return this.#events.onBroken();
     }
     if (translated.length > 0) this.#take(translated);

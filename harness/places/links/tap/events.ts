@@ -1,4 +1,4 @@
-/** What the tap has seen, the latest of it, for whoever asks. */
+/** What the tap has seen: the latest of it is kept. */
 
 /** Protocols whose messages are decoded; `noise` are connections as a whole. */
 export const PROTOCOL_NAMES = [

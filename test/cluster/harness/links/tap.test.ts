@@ -78,7 +78,7 @@ test('an upload, a download and a message are seen in their protocols, with the 
   });
 });
 
-test('whoever listens hears what is said from then on', async () => {
+test('a listener hears what is said from then on', async () => {
   const until = new AbortController();
   const heard: TapEvent[] = [];
   const listening = (async () => {

@@ -5,17 +5,13 @@ import { type DefaultTheme, defineConfig } from 'vitepress';
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** The tables of contents of the README are the sidebar: heading → links of the first column. */
+/** The table of contents of the README is the sidebar: a row is a group, its links are the pages. */
 function sidebar(): DefaultTheme.SidebarItem[] {
   const [, contents = ''] = readFileSync(join(ROOT, 'README.md'), 'utf8').split('\n## Documentation\n');
-  const sections = (contents.split('\n## ')[0] ?? '').split('\n### ').slice(1);
-  const groups = sections.map((section) => ({
-    text: section.split('\n')[0] ?? '',
-    items: [...section.matchAll(/^\| ([^|]*) \|/gm)].flatMap(([, cell = '']) =>
-      [...cell.matchAll(/\[([^\]]+)\]\(([^)]+)\.md\)/g)].map(([, text = '', path = '']) => ({
-        text,
-        link: `/${path}`,
-      })),
+  const groups = [...contents.matchAll(/^\| ([^|]*) \| (\[.*) \|$/gm)].map(([, text = '', cell = '']) => ({
+    text: text.replace(/^./, (letter) => letter.toUpperCase()),
+    items: [...cell.matchAll(/\[([^\]]+)\]\(([^)#]+)\.md(#[^)]*)?\)/g)].map(
+      ([, title = '', path = '', section = '']) => ({ text: title, link: `/${path}${section}` }),
     ),
   }));
   return [...groups, { text: 'Protocol', items: pagesOf('docs/protocol') }];
@@ -35,7 +31,7 @@ export default defineConfig({
   description: 'A whole decentralised storage network on one machine',
   // A pattern with `/**` matches the entry itself as well, so pages of the root are named in it.
   srcExclude: ['!(docs|README.md|ARCHITECTURE.md|CONTRIBUTING.md)/**'],
-  rewrites: { 'README.md': 'index.md', 'docs/guides/README.md': 'docs/guides/index.md' },
+  rewrites: { 'README.md': 'index.md' },
   // Links to sources and folders lead out of the site; the tests of the pages check them.
   ignoreDeadLinks: [/\/(?:LICENSE|README|test|harness|node|chain|scenarios|dashboards)/, /\/index$/],
   cleanUrls: true,

@@ -11,13 +11,10 @@ import { messageOf } from '../../harness/base/errors.ts';
 
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
 
-/** Below `docs`. The index of the guides has no commands. */
+/** Below `docs`. */
 const PAGES = [
-  ...readdirSync(join(DOCS, 'guides'))
-    .filter((name) => name !== 'README.md')
-    .map((name) => `guides/${name}`),
+  ...readdirSync(join(DOCS, 'guides')).map((name) => `guides/${name}`),
   'quick-start.md',
-  'load.md',
   'reference/conformance.md',
   'comparing.md',
 ];
@@ -63,13 +60,6 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'guides/load-tests.md': {
     "npx svcnet load upload --find-limit 'p95<500ms'": 'takes minutes alone on a machine: test/load',
-  },
-  'load.md': {
-    "npx svcnet load upload --rate 20/s --duration 1m --threshold 'p95<500ms'":
-      'played for guides/load-tests.md',
-    "npx svcnet load upload --find-limit 'p95<500ms'": 'takes minutes alone on a machine: test/load',
-    "npx svcnet load upload --find-limit 'p99<1s' --rate 50/s --name local":
-      'takes minutes alone on a machine: test/load',
   },
   'comparing.md': {
     'npx svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee':

@@ -9,6 +9,8 @@ import type { UiDeps } from '../../harness/inspect/live/server.ts';
 
 export interface SyntheticNetwork {
   readonly cluster: UiDeps['cluster'];
+  /** Those of the cluster: what is taken out has left, what is put in has joined. */
+  readonly nodes: ObservedNode[];
   /** Something happens to a node. */
   readonly tell: (incident: Incident) => void;
 }
@@ -40,6 +42,7 @@ export function syntheticNetwork({
     failure: () => undefined,
   };
   return {
+    nodes,
     cluster: {
       name: 'synthetic',
       clock: MACHINE_CLOCK,

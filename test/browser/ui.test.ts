@@ -214,6 +214,32 @@ describe('a made-up network', () => {
     await ui.close();
   });
 
+  test('a node that leaves is no longer shown, and one that joins is', async () => {
+    const { cluster, nodes } = syntheticNetwork({ nodes: 6, storageRadius: 1 });
+    const ui = await served(cluster);
+    const open = await opened(ui, 1000);
+    const { page } = open;
+    await page.locator('.ring-node[data-name="node-4"]').press('Enter');
+    await page.waitForSelector('.drawer .log-line');
+    const shown = () => page.locator('.ring-node').count();
+    const told = async () => (await page.locator('.events span').allTextContents()).join('\n');
+    const [left] = nodes.splice(4, 1);
+    await expect.poll(shown).toBe(5);
+    await expect.poll(told).toContain('node-4 has left');
+    await expect.poll(() => page.locator('.drawer').isHidden()).toBe(true);
+    await expect.poll(() => page.locator('.all-nodes tbody tr').count()).toBe(5);
+    await page.locator('.ring-node[data-name="node-5"]').focus();
+    nodes.push(left as (typeof nodes)[number]);
+    await expect.poll(shown).toBe(6);
+    await expect.poll(told).toContain('node-4 has joined');
+    expect(await page.evaluate('document.activeElement.dataset.name')).toBe('node-5');
+    expect(await page.locator('.ring-node[tabindex="0"]').count()).toBe(1);
+    await linesAreDrawn(page);
+    expect(complaintsOf(open)).toEqual([]);
+    await closed(open);
+    await ui.close();
+  });
+
   test('text of nodes and of logs stays text, whatever it contains', async () => {
     const hostile = '<img src=x onerror="window.hostile=1"><script>window.hostile=1</script>';
     const ui = await served(syntheticNetwork({ nodes: 4, storageRadius: 1, hostile }).cluster);

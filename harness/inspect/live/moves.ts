@@ -41,7 +41,6 @@ export class MoveReader {
 
   /** @param onAsked called for every request, with the place of the node */
   constructor(nodes: readonly ObservedNode[], onAsked: (place: number) => void) {
-    // As the observer has them.
     this.#nodes = [...nodes];
     this.#onAsked = onAsked;
     this.#readers = nodes.map(() => ({ cursor: undefined, without: 0 }));

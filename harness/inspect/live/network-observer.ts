@@ -29,7 +29,7 @@ const NODES_AT_ONCE = 8;
 
 /** Requests per node, for figures and for relations. */
 const FIGURE_REQUESTS = 3;
-const RELATION_REQUESTS = 6;
+const RELATION_REQUESTS = 7;
 
 /** What a `NetworkLook` needs of a node. */
 export type ObservedNode = Pick<
@@ -85,20 +85,34 @@ export class NetworkObserver {
   readonly #links = new Map<string, LinkMemory>();
   #shared: Used | undefined;
 
-  constructor({ nodes, clock }: { readonly nodes: readonly ObservedNode[]; readonly clock: Clock }) {
-    // The page keeps the nodes that it started with, whoever joins the cluster or leaves it.
+  /** @param before has observed some of the same nodes: what it knows of them is kept */
+  constructor(
+    { nodes, clock }: { readonly nodes: readonly ObservedNode[]; readonly clock: Clock },
+    before?: NetworkObserver,
+  ) {
     this.#nodes = [...nodes];
     this.#clock = clock;
-    this.#memories = nodes.map((node) => ({ view: unheardOf(node), requestCount: 0 }));
+    const known = before?.memories;
+    this.#memories = nodes.map((node) => known?.get(node) ?? { view: unheardOf(node), requestCount: 0 });
     this.#places = new Map(nodes.map(({ overlay }, place) => [overlay, place]));
+  }
+
+  private get memories(): ReadonlyMap<ObservedNode, Memory> {
+    return new Map(this.#nodes.map((node, place) => [node, this.#memories[place] as Memory]));
+  }
+
+  /** Whether these are the nodes that it observes, in this order. */
+  observes(nodes: readonly ObservedNode[]): boolean {
+    return nodes.length === this.#nodes.length && nodes.every((node, place) => node === this.#nodes[place]);
   }
 
   /** The nodes as currently known, each with its last observed state. */
   get views(): readonly NodeView[] {
-    return this.#memories.map(({ view }, place) => {
-      const { state } = this.#nodes[place] as ObservedNode;
-      return state === view.state ? view : { ...view, state };
-    });
+    // An upgrade changes more of a node than its state.
+    return this.#memories.map(({ view }, place) => ({
+      ...view,
+      ...factsOf(this.#nodes[place] as ObservedNode),
+    }));
   }
 
   /** Discards the earlier readings that rates are computed from: they are too old. */
@@ -188,7 +202,7 @@ export class NetworkObserver {
     signal: AbortSignal,
   ): Promise<{ figures: (number | null)[]; pair: ReadingPair } | undefined> {
     if (!node.running) {
-      memory.view = { ...memory.view, ...NOTHING_NOW, state: node.state };
+      memory.view = { ...memory.view, ...NOTHING_NOW };
       delete memory.reading;
       return undefined;
     }
@@ -204,7 +218,7 @@ export class NetworkObserver {
       ),
       reportsBacklog(node) ? replyOf(node.client.backlog(limit)) : undefined,
     ]);
-    memory.view = { ...memory.view, state: node.state, ...statusView(status, backlog) };
+    memory.view = { ...memory.view, ...statusView(status, backlog) };
     if ('failure' in metrics) {
       delete memory.reading;
       return undefined;
@@ -232,7 +246,7 @@ export class NetworkObserver {
       replyOf(client.timeSettlements(limit)),
       replyOf(unlessOff(client.settlements(limit))),
       replyOf(unlessOff(client.chequebook.balance(limit))),
-      known.view.version === null ? replyOf(client.health(limit)) : undefined,
+      replyOf(client.health(limit)),
     ]);
     const money = valueIn(chequebook);
     known.view = {
@@ -291,19 +305,15 @@ const NOTHING_NOW = {
   warmingUp: false,
 } as const;
 
+/** What is known of a node without asking it. */
+function factsOf(node: ObservedNode) {
+  const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container = null, state } = node;
+  return { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state };
+}
+
 function unheardOf(node: ObservedNode): NodeView {
-  const { name, flavour, mode, overlay, ethereum, api, debug, p2p, container, state } = node;
   return {
-    name,
-    flavour,
-    mode,
-    overlay,
-    ethereum,
-    api,
-    debug,
-    p2p,
-    container: container ?? null,
-    state,
+    ...factsOf(node),
     problem: null,
     version: null,
     depth: null,

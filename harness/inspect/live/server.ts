@@ -44,7 +44,11 @@ export interface Ui {
 /** @throws HarnessError `PORT_IN_USE` */
 export async function serveUi({ port }: UiOptions, { cluster, isThere, assets }: UiDeps): Promise<Ui> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
-  const watch = new ClusterWatch(cluster, { isThere, tell: (delta) => viewers.tell(JSON.stringify(delta)) });
+  const watch = new ClusterWatch(cluster, {
+    isThere,
+    tell: (delta) => viewers.tell(JSON.stringify(delta)),
+    renewed: () => viewers.renew(),
+  });
   const viewers = new Viewers({
     clock: cluster.clock,
     snapshot: () => JSON.stringify(watch.snapshot),

@@ -29,18 +29,17 @@ export interface Findings {
 
 export class UiState {
   #cluster: ClusterView;
-  readonly #nodes: Map<string, NodeView>;
+  #nodes: Map<string, NodeView>;
   readonly #links = new Map<string, LinkView>();
-  readonly #rowsMax: number;
+  #rowsMax: number;
   #rows: Row[] = [];
   #events: UiEvent[] = [];
   #numbered = 0;
 
   constructor(cluster: ClusterView, nodes: readonly NodeView[]) {
     this.#cluster = cluster;
-    this.#nodes = new Map(nodes.map((node) => [node.name, node]));
-    const numbers = Math.max(nodes.length, 1) * FIGURES.length;
-    this.#rowsMax = Math.max(1, Math.min(ROWS_MAX, Math.floor(NUMBERS_MAX / numbers)));
+    this.#nodes = byName(nodes);
+    this.#rowsMax = rowsMaxOf(nodes.length);
   }
 
   get cluster(): ClusterView {
@@ -65,6 +64,23 @@ export class UiState {
     };
   }
 
+  /**
+   * Nodes have joined or left: what is known of those that stay is kept, at their new places. A page needs the whole
+   * snapshot then. The order of nodes that stay must be the same.
+   */
+  renew(nodes: readonly NodeView[]): void {
+    const old = [...this.#nodes.keys()];
+    const was = nodes.map(({ name }) => old.indexOf(name));
+    const links = this.links.map(({ a, b, ...link }) => ({ ...link, a: was.indexOf(a), b: was.indexOf(b) }));
+    this.#links.clear();
+    for (const link of links) if (link.a >= 0 && link.b >= 0) this.#links.set(linkKey(link), link);
+    this.#nodes = byName(nodes);
+    this.#rowsMax = rowsMaxOf(nodes.length);
+    this.#rows = this.#rows
+      .slice(-this.#rowsMax)
+      .map((row) => ({ ...row, nodes: was.map((place) => row.nodes[place] ?? null) }));
+  }
+
   /** @returns what a page with the previous state needs; undefined when nothing is new */
   put(findings: Findings): Delta | undefined {
     const cluster = { ...this.#cluster, ...findings.cluster };
@@ -87,6 +103,15 @@ export class UiState {
     this.#events = [...this.#events, ...events].slice(-EVENTS_MAX);
     return Object.keys(delta).length === 0 ? undefined : delta;
   }
+}
+
+function byName(nodes: readonly NodeView[]): Map<string, NodeView> {
+  return new Map(nodes.map((node) => [node.name, node]));
+}
+
+function rowsMaxOf(nodes: number): number {
+  const numbers = Math.max(nodes, 1) * FIGURES.length;
+  return Math.max(1, Math.min(ROWS_MAX, Math.floor(NUMBERS_MAX / numbers)));
 }
 
 function linkKey({ a, b }: LinkView): string {

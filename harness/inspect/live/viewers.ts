@@ -60,7 +60,15 @@ export class Viewers {
 
   /** @param delta as JSON */
   tell(delta: string): void {
-    const text = message('delta', delta);
+    this.#sendAll(message('delta', delta));
+  }
+
+  /** The state has changed in a way that no delta tells. */
+  renew(): void {
+    this.#sendAll(message('snapshot', this.#deps.snapshot()));
+  }
+
+  #sendAll(text: string): void {
     for (const viewer of this.#viewers) {
       if (viewer.blockedSince === undefined) this.#send(viewer, text);
       else viewer.behind = true;

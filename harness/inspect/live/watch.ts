@@ -51,13 +51,15 @@ export interface WatchDeps {
   readonly isThere: () => boolean;
   /** Called with every change. */
   readonly tell: (delta: Delta) => void;
+  /** Nodes have joined or left: the snapshot is another one. */
+  readonly renewed: () => void;
 }
 
 export class ClusterWatch {
   readonly #cluster: Watched;
   readonly #deps: WatchDeps;
-  readonly #observer: NetworkObserver;
-  readonly #moves: MoveReader;
+  #observer: NetworkObserver;
+  #moves: MoveReader;
   readonly #state: UiState;
   readonly #forget: () => void;
   readonly #closed = new AbortController();
@@ -70,7 +72,7 @@ export class ClusterWatch {
     this.#cluster = cluster;
     this.#deps = deps;
     this.#observer = new NetworkObserver(cluster);
-    this.#moves = new MoveReader(cluster.nodes, (place) => this.#observer.asked(place));
+    this.#moves = this.#moveReader();
     this.#state = new UiState(viewOf(cluster), this.#observer.views);
     this.#forget = cluster.membership.onIncident((incident) => this.#put({ events: [eventOf(incident)] }));
   }
@@ -107,7 +109,40 @@ export class ClusterWatch {
     // Rates across the time without viewers would be averages over it.
     this.#observer.forget();
     this.#moves.forget();
-    await Promise.all([this.#followFigures(signal), this.#followStates(signal), this.#followChunks(signal)]);
+    while (!signal.aborted && this.#state.cluster.phase === 'here') {
+      const others = new AbortController();
+      const until = AbortSignal.any([signal, others.signal]);
+      await Promise.all([
+        this.#followStates(until).finally(() => others.abort()),
+        this.#followFigures(until),
+        this.#followChunks(until),
+      ]);
+      if (!this.#observer.observes(this.#cluster.nodes)) this.#renew();
+    }
+  }
+
+  #renew(): void {
+    const { clock } = this.#cluster;
+    const before = new Set(this.#state.nodes.map(({ name }) => name));
+    this.#observer = new NetworkObserver(this.#cluster, this.#observer);
+    this.#moves = this.#moveReader();
+    const nodes = this.#observer.views;
+    const now = new Set(nodes.map(({ name }) => name));
+    const event = (part: string, text: string) => ({ at: clock.now(), kind: 'change', part, text }) as const;
+    this.#state.renew(nodes);
+    this.#state.put({
+      cluster: { intervalMs: intervalOf(nodes.length) },
+      events: [
+        ...[...now].filter((name) => !before.has(name)).map((name) => event(name, `${name} has joined`)),
+        ...[...before].filter((name) => !now.has(name)).map((name) => event(name, `${name} has left`)),
+      ],
+    });
+    this.#deps.renewed();
+  }
+
+  #moveReader(): MoveReader {
+    const observer = this.#observer;
+    return new MoveReader(this.#cluster.nodes, (place) => observer.asked(place));
   }
 
   async #followFigures(signal: AbortSignal): Promise<void> {
@@ -117,8 +152,9 @@ export class ClusterWatch {
     }
   }
 
+  /** Ends when nodes have joined or left. */
   async #followStates(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.#state.cluster.phase === 'here') {
+    while (!signal.aborted && this.#observer.observes(this.#cluster.nodes)) {
       if (!this.#deps.isThere()) {
         const text = `cluster '${this.#cluster.name}' has been removed`;
         this.#put({
@@ -175,7 +211,6 @@ export class ClusterWatch {
 }
 
 function viewOf({ name, driver, seed, chain, logged, nodes }: Watched): ClusterView {
-  const pause = nodes.length * PAUSE_PER_NODE_MS;
   return {
     name,
     driver,
@@ -184,10 +219,14 @@ function viewOf({ name, driver, seed, chain, logged, nodes }: Watched): ClusterV
     height: null,
     hasChain: chain.rpc !== '',
     logged,
-    intervalMs: Math.min(PAUSE_MS.max, Math.max(PAUSE_MS.min, pause)),
+    intervalMs: intervalOf(nodes.length),
     lookedAt: null,
     chunkSight: 'off',
   };
+}
+
+function intervalOf(nodes: number): number {
+  return Math.min(PAUSE_MS.max, Math.max(PAUSE_MS.min, nodes * PAUSE_PER_NODE_MS));
 }
 
 const RECOVERIES: ReadonlySet<Incident['what']> = new Set([

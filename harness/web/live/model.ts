@@ -27,7 +27,7 @@ export class Model {
   readonly links = new Map<string, LinkView>();
   rows: readonly Row[];
   events: readonly UiEvent[];
-  readonly #places: ReadonlyMap<string, number>;
+  #places: ReadonlyMap<string, number>;
 
   constructor({ cluster, nodes, links, rows, events }: Snapshot) {
     this.cluster = cluster;
@@ -38,10 +38,11 @@ export class Model {
     this.#places = new Map(nodes.map(({ name }, place) => [name, place]));
   }
 
-  /** The set of nodes of a cluster never changes. */
+  /** With other nodes, if some have joined or left. */
   replace({ cluster, nodes, links, rows, events }: Snapshot): void {
     this.cluster = cluster;
     this.nodes.splice(0, this.nodes.length, ...nodes);
+    this.#places = new Map(nodes.map(({ name }, place) => [name, place]));
     this.links.clear();
     for (const link of links) this.links.set(linkKey(link), link);
     this.rows = rows;

@@ -132,9 +132,11 @@ class Page {
     this.#draw();
   }
 
-  /** After a reconnection: the same network in its current state. */
+  /** After a reconnection, or when nodes have joined or left. */
   replace(snapshot: Snapshot): void {
     this.#model.replace(snapshot);
+    const { shown } = this.#drawer;
+    if (shown !== undefined && this.#model.node(shown) === undefined) this.#close();
     this.#changed();
   }
 

@@ -31,25 +31,24 @@ export class Ring {
   readonly #areas = svg('g', { class: 'ring-areas' });
   readonly #links = svg('g', { class: 'ring-links' });
   /** By name, in the order of addresses. */
-  readonly #items: ReadonlyMap<string, SVGGElement>;
+  #items: ReadonlyMap<string, SVGGElement> = new Map();
+  readonly #list = svg('g', {
+    role: 'listbox',
+    'aria-label': 'Nodes on the ring; arrow keys go from one to the next',
+  });
+  readonly #events: RingEvents;
   readonly #shown = new Map<Element, string>();
   #drawing: RingDrawing | undefined;
   #chosen: string | undefined;
   #dirty = false;
 
-  /** @param content asked for whenever it is drawn; its nodes stay the same ones */
+  /** @param content asked for whenever it is drawn */
   constructor(content: () => RingContent, events: RingEvents) {
     this.#content = content;
-    const ordered = content().nodes.toSorted((a, b) => (a.overlay < b.overlay ? -1 : 1));
-    this.#items = new Map(ordered.map(({ name }, i) => [name, this.#item(name, i === 0, events)]));
-    const list = svg(
-      'g',
-      { role: 'listbox', 'aria-label': 'Nodes on the ring; arrow keys go from one to the next' },
-      ...this.#items.values(),
-    );
-    list.addEventListener('keydown', (event) => this.#onKey(event, events));
+    this.#events = events;
+    this.#list.addEventListener('keydown', (event) => this.#onKey(event, events));
     this.#ground.append(this.#areas, this.#links);
-    this.#nodes.append(list);
+    this.#nodes.append(this.#list);
     this.root = element('div', { class: 'ring-stage' }, this.#ground, this.#nodes);
     new ResizeObserver(() => this.update()).observe(this.root);
   }
@@ -81,8 +80,23 @@ export class Ring {
     return this.#drawing?.nodes.find((node) => node.name === name)?.facts;
   }
 
-  #item(name: string, first: boolean, { onPress, onKey, onPoint }: RingEvents): SVGGElement {
-    const item = svg('g', { 'data-name': name, role: 'option', tabindex: first ? 0 : -1 });
+  /** An item for each node, in the order of addresses; those of nodes that stay are kept. */
+  #follow(nodes: RingContent['nodes']): void {
+    const known = this.#items;
+    if (nodes.length === known.size && nodes.every(({ name }) => known.has(name))) return;
+    const ordered = nodes.toSorted((a, b) => (a.overlay < b.overlay ? -1 : 1));
+    this.#items = new Map(
+      ordered.map(({ name }) => [name, known.get(name) ?? this.#item(name, this.#events)]),
+    );
+    const items = [...this.#items.values()];
+    const focused = items.find((item) => item === document.activeElement);
+    this.#list.replaceChildren(...items);
+    focused?.focus();
+    if (!items.some((item) => item.getAttribute('tabindex') === '0')) items[0]?.setAttribute('tabindex', '0');
+  }
+
+  #item(name: string, { onPress, onKey, onPoint }: RingEvents): SVGGElement {
+    const item = svg('g', { 'data-name': name, role: 'option', tabindex: -1 });
     item.addEventListener('click', () => onPress(name));
     item.addEventListener('focus', () => {
       // One node, of all of them, is reached with the tab key.
@@ -109,7 +123,9 @@ export class Ring {
   }
 
   #draw(size: number): void {
-    const drawing = drawRing(this.#content(), size, this.#chosen);
+    const content = this.#content();
+    this.#follow(content.nodes);
+    const drawing = drawRing(content, size, this.#chosen);
     this.#drawing = drawing;
     for (const half of [this.#ground, this.#nodes]) half.setAttribute('viewBox', `0 0 ${size} ${size}`);
     const { areas, centre, radius, leaders, links, legend } = drawing;

@@ -100,6 +100,35 @@ test('a node that dies and comes back is reported within the same stream', async
   expect(page.snapshots).toBe(1);
 });
 
+test('nodes that join, get another mode and leave are shown at once', async () => {
+  await using growing = await Cluster.start({
+    name: 'growing',
+    nodes: 2,
+    seed: 9,
+    driver: 'embedded',
+    stateDir,
+  });
+  await using ui = await served('growing');
+  await using page = new EventReader(ui.url);
+  await page.until('the first look', ({ rows }) => rows.length > 0);
+  const [node] = await growing.add({ count: 1 });
+  await page.until('it answers and is linked', ({ nodes, links }) => {
+    return nodes.length === 3 && nodes[2]?.version !== null && links.size === 3;
+  });
+  expect(page.model.nodes[2]).toMatchObject({ name: 'node-2', overlay: node?.overlay, mode: 'full' });
+  await page.until('its figures are read', ({ rows }) => rows.at(-1)?.nodes.length === 3);
+  await growing.upgrade('node-2', { mode: 'light' });
+  await page.until('its mode is shown', ({ nodes }) => nodes[2]?.mode === 'light');
+  await growing.remove('node-0', { forGood: true });
+  const { nodes } = await page.until('it is gone', ({ nodes }) => nodes.length === 2);
+  expect(nodes.map(({ name }) => name)).toEqual(['node-1', 'node-2']);
+  const told = page.model.events.map(({ text }) => text);
+  expect(told).toContain('node-2 has joined');
+  expect(told).toContain('node-0 has left');
+  // Its row is as long as the list of nodes again.
+  await page.until('looking goes on', ({ rows }) => rows.at(-1)?.nodes.length === 2);
+});
+
 test('viewers share one loop, and nothing is asked without any', async () => {
   await using ui = await served();
   {

@@ -51,6 +51,27 @@ test('a page that reconnects shows the new snapshot', () => {
   expect(page.node('node-1')?.state).toBe('paused');
 });
 
+test('what is known of nodes that stay moves with them when others leave and join', () => {
+  const state = new UiState(clusterView(), nodes);
+  const [ones, twos] = [FIGURES.map(() => 1), FIGURES.map(() => 2)];
+  state.put({
+    links: [linkView(0, 1), linkView(0, 2, { balance: '7' })],
+    row: row(6, [null, ones, twos]),
+    events: [{ at: 5, kind: 'change', part: 'node-1', text: 'before' }],
+  });
+  const page = new Model(sent(state.snapshot()));
+  state.renew([nodeView(0), nodeView(2), nodeView(3)]);
+  state.put({ events: [{ at: 7, kind: 'change', part: 'node-3', text: 'node-3 has joined' }] });
+  page.replace(sent(state.snapshot()));
+  expect(shownBy(page)).toEqual(sent(state.snapshot()));
+  expect(shownBy(page).links).toEqual([linkView(0, 1, { balance: '7' })]);
+  expect(page.rows[0]?.nodes).toEqual([null, twos, null]);
+  expect(page.events.map(({ number }) => number)).toEqual([1, 2]);
+  expect([page.placeOf('node-1'), page.placeOf('node-3')]).toEqual([undefined, 2]);
+  page.apply({ nodes: [nodeView(3, { state: 'paused' })] });
+  expect(page.nodes[2]?.state).toBe('paused');
+});
+
 test('only changes are sent', () => {
   const state = new UiState(clusterView(), nodes);
   state.put({ links: [linkView(0, 1), linkView(0, 2)] });

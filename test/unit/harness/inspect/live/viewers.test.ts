@@ -76,6 +76,21 @@ test('a slow reader that has missed nothing gets nothing twice', async () => {
   expect(reader.messages).toEqual([snapshot(0)]);
 });
 
+test('a state that no delta tells is sent whole, to a slow reader once it reads', async () => {
+  const { viewers, state } = opened();
+  const slow = new SlowReader();
+  const stream = new PassThrough({ encoding: 'utf8' });
+  viewers.add(slow);
+  viewers.add(stream);
+  state.value = 1;
+  viewers.renew();
+  expect(stream.read()).toBe(`${snapshot(0)}${snapshot(1)}`);
+  state.value = 2;
+  await slow.take();
+  await slow.take();
+  expect(slow.messages).toEqual([snapshot(0), snapshot(2)]);
+});
+
 test('a slow reader does not delay others', () => {
   const { viewers } = opened();
   viewers.add(new SlowReader());

@@ -4,13 +4,18 @@
  */
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { isMadeHere, markMadeHere } from '../../base/own-folder.ts';
 import { moveInto, removeFolder } from './move.ts';
 import { statePath } from './state-folder.ts';
 
-/** @param of nodes run as processes, embedded nodes, or everything else @throws HarnessError as `statePath` */
+/**
+ * Where `NODE_COMPILE_CACHE` says, if it does: whoever sets it trusts that folder, and many state folders share it.
+ * @param of nodes run as processes, embedded nodes, or everything else @throws HarnessError as `statePath`
+ */
 export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {
+  const given = process.env['NODE_COMPILE_CACHE'] ?? '';
+  if (given !== '') return resolve(given, of);
   const cache = statePath(stateDir, 'cache');
   if (isMadeHere(cache)) return join(cache, of);
   try {

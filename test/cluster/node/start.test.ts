@@ -68,8 +68,6 @@ function start(
     value === undefined ? [] : [`--${name}`, value],
   );
   const child = spawn(process.execPath, [MAIN, 'start', ...flags, ...more], {
-    // Compiled once for all the starts of this file.
-    env: { ...process.env, NODE_COMPILE_CACHE: join(folder, 'compiled') },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

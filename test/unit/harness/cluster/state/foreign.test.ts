@@ -223,6 +223,7 @@ test('the copy of a cluster is not that cluster: it can be removed, or its name 
 });
 
 test('compiled code that came with the folder is replaced, own code stays', () => {
+  vi.stubEnv('NODE_COMPILE_CACHE', undefined);
   const compiled = join(stateDir, 'cache', 'nodes', 'compiled.json');
   mkdirSync(join(stateDir, 'cache', 'nodes'), { recursive: true });
   writeFileSync(compiled, '{}');
@@ -235,7 +236,14 @@ test('compiled code that came with the folder is replaced, own code stays', () =
   expect(readdirSync(stateDir)).toEqual(['cache']);
 });
 
+test('compiled code is where NODE_COMPILE_CACHE says, and nothing of it in the folder', () => {
+  vi.stubEnv('NODE_COMPILE_CACHE', precious);
+  expect(compileCacheDir(stateDir, 'nodes')).toBe(join(precious, 'nodes'));
+  expect(existsSync(stateDir)).toBe(false);
+});
+
 test('a link in the place of compiled code is not followed', () => {
+  vi.stubEnv('NODE_COMPILE_CACHE', undefined);
   mkdirSync(stateDir);
   symlinkSync(precious, join(stateDir, 'cache'));
   expect(() => compileCacheDir(stateDir, 'nodes')).toThrow(`leads to ${precious}`);

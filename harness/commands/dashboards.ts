@@ -11,7 +11,6 @@ import { HOST } from '../metrics/dashboards/definition.ts';
 import { dashboardFiles, NODE_TARGETS, nodeTargets } from '../metrics/dashboards/files.ts';
 import { SERVERS, type ServerName } from '../metrics/dashboards/programs.ts';
 import {
-  announceTestbed,
   dashboardsFolder,
   endDashboards,
   hasDashboards,
@@ -27,20 +26,14 @@ import {
   type ServerRequest,
   startServer,
 } from '../metrics/dashboards/servers.ts';
-import { serveTestbed } from '../metrics/endpoint.ts';
-import { Scraper } from '../metrics/scraper.ts';
-import { TestbedMetrics } from '../metrics/testbed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { Watch } from './dashboards-watch.ts';
 import { onCluster } from './on-cluster.ts';
 
 export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };
 const CHECK_PAUSE_MS = 500;
 /** As long as nodes may take to stop when the whole cluster ends. */
 const END_PAUSE_MS = 3000;
-/** Value of the label `run` for the testbed's metrics about nodes outside runs. Sorts after the names of runs. */
-const NO_RUN = 'none';
-/** Prometheus also scrapes every node, so the testbed's own metrics may be refreshed less often. */
-const WATCH_INTERVAL_MS = 5000;
 
 export interface DashboardsFlags extends ClusterFlags {
   /** Ports; 0: any free port. */
@@ -185,35 +178,6 @@ function writeFiles(
     }
   } catch (error) {
     throw cannotWrite(folder, error);
-  }
-}
-
-/** The testbed's metrics about the nodes, within runs and outside. */
-class Watch implements AsyncDisposable {
-  readonly #scraper: Scraper;
-  readonly #close: () => Promise<void>;
-
-  private constructor(scraper: Scraper, close: () => Promise<void>) {
-    this.#scraper = scraper;
-    this.#close = close;
-  }
-
-  static async open(cluster: Cluster, signal: AbortSignal): Promise<Watch> {
-    const testbed = new TestbedMetrics(NO_RUN);
-    const endpoint = await serveTestbed(testbed, 0);
-    const announced = announceTestbed(cluster.folder, NO_RUN, endpoint.url);
-    const options = { testbed, signal, intervalMs: WATCH_INTERVAL_MS };
-    const scraper = new Scraper({ ...options, onScrape: () => undefined });
-    scraper.watch(cluster);
-    return new Watch(scraper, async () => {
-      announced.withdraw();
-      await endpoint[Symbol.asyncDispose]();
-    });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#scraper.release();
-    await this.#close();
   }
 }
 

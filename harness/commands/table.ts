@@ -172,7 +172,7 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
     usage: 'upgrade [options] [node]',
     about: 'give a node another program or mode, with its keys and data',
     options: async () => (await nodes()).upgrade,
-    action: async () => (await import('./members.ts')).upgrade,
+    action: async () => (await import('./upgrade.ts')).upgrade,
   },
   {
     usage: 'kill [options] <node>',

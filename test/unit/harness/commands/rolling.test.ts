@@ -1,6 +1,6 @@
 /** Which nodes `svcnet upgrade --rolling` changes. */
 import { expect, test } from 'vitest';
-import { rollingOrder } from '../../../../harness/commands/members.ts';
+import { rollingOrder } from '../../../../harness/commands/upgrade.ts';
 
 const node = (name: string, flavour = 'svc', more: object = {}) =>
   ({

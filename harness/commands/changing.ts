@@ -1,0 +1,52 @@
+/** What all commands that change the nodes of a running cluster do around the change: progress, and the nodes as they are then. */
+
+import { formatMs, plural } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { lineProgress } from '../base/terminal/progress.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { AddOptions } from '../cluster/growth/add.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
+import { nodesTable } from './nodes-table.ts';
+import { onCluster } from './on-cluster.ts';
+
+export interface ChangeFlags extends ClusterFlags {
+  /** Milliseconds. */
+  readonly timeout?: number;
+  readonly wide?: boolean;
+}
+
+/** What has become of which nodes. */
+interface Changes {
+  readonly added?: readonly string[];
+  readonly upgraded?: readonly string[];
+  readonly skipped?: readonly string[];
+  readonly started?: readonly string[];
+  readonly removed?: readonly string[];
+}
+
+export function changing(
+  { timeout: timeoutMs, wide = false, ...flags }: ChangeFlags,
+  context: CommandContext,
+  change: (cluster: Cluster, options: AddOptions) => Promise<Changes>,
+): Promise<void> {
+  const { json, note, out, signal } = context;
+  return onCluster(flags, context, async (cluster) => {
+    const startedAt = MACHINE_CLOCK.monotonic();
+    const view = lineProgress(json ? note : out);
+    let changes: Changes;
+    try {
+      changes = await change(cluster, { timeoutMs, signal, onProgress: (news) => view.update(news) });
+    } finally {
+      await view.end();
+    }
+    const durationMs = Math.round(MACHINE_CLOCK.monotonic() - startedAt);
+    const done = Object.entries(changes)
+      .filter(([, names]) => names.length > 0)
+      .map(([what, names]) => `${what} ${names.join(', ')}`);
+    answer(context, { ...cluster.toJSON(), ...changes, durationMs }, [
+      `  ${cluster.name}   ${plural(cluster.nodes.length, 'node')}   ${done.join('; ') || 'nothing to do'}   ${formatMs(durationMs)}`,
+      '',
+      ...nodesTable(cluster, context, { wide, state: true }),
+    ]);
+  });
+}

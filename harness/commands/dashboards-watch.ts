@@ -1,0 +1,41 @@
+/** What the testbed measures about a cluster's nodes while its dashboards run. */
+
+import type { Cluster } from '../cluster/cluster.ts';
+import { announceTestbed } from '../metrics/dashboards/running.ts';
+import { serveTestbed } from '../metrics/endpoint.ts';
+import { Scraper } from '../metrics/scraper.ts';
+import { TestbedMetrics } from '../metrics/testbed.ts';
+
+/** Value of the label `run` for the testbed's metrics about nodes outside runs. Sorts after the names of runs. */
+const NO_RUN = 'none';
+/** Prometheus also scrapes every node, so the testbed's own metrics may be refreshed less often. */
+const WATCH_INTERVAL_MS = 5000;
+
+/** The testbed's metrics about the nodes, within runs and outside. */
+export class Watch implements AsyncDisposable {
+  readonly #scraper: Scraper;
+  readonly #close: () => Promise<void>;
+
+  private constructor(scraper: Scraper, close: () => Promise<void>) {
+    this.#scraper = scraper;
+    this.#close = close;
+  }
+
+  static async open(cluster: Cluster, signal: AbortSignal): Promise<Watch> {
+    const testbed = new TestbedMetrics(NO_RUN);
+    const endpoint = await serveTestbed(testbed, 0);
+    const announced = announceTestbed(cluster.folder, NO_RUN, endpoint.url);
+    const options = { testbed, signal, intervalMs: WATCH_INTERVAL_MS };
+    const scraper = new Scraper({ ...options, onScrape: () => undefined });
+    scraper.watch(cluster);
+    return new Watch(scraper, async () => {
+      announced.withdraw();
+      await endpoint[Symbol.asyncDispose]();
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scraper.release();
+    await this.#close();
+  }
+}

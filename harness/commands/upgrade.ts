@@ -1,0 +1,85 @@
+/** `svcnet upgrade`: nodes of a running cluster get another program. */
+
+import { HarnessError } from '../base/errors.ts';
+import type { UpgradeInput } from '../cluster/growth/upgrade.ts';
+import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
+import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
+import { FLAVOUR_NAME } from '../flavours/declared/file.ts';
+import { isHonest } from '../flavours/flavour.ts';
+import { type ChangeFlags, changing } from './changing.ts';
+import type { CommandContext } from './context.ts';
+
+export interface UpgradeFlags extends ChangeFlags {
+  /** Name of a flavour, or path of its file. */
+  readonly flavour?: string;
+  readonly binary?: string;
+  readonly mode?: string;
+  readonly rolling?: boolean;
+}
+
+type Candidate = Pick<ClusterNode, 'name' | 'flavour' | 'mode' | 'binary' | 'running'>;
+
+/** @param node undefined: all, one after the other */
+export async function upgrade(
+  node: string | undefined,
+  flags: UpgradeFlags,
+  context: CommandContext,
+): Promise<void> {
+  const { flavour, binary, mode, rolling = false, timeout: timeoutMs } = flags;
+  if (flavour === undefined && binary === undefined && mode === undefined) {
+    throw new HarnessError('USAGE', 'upgrade: expected what to change: --binary, --flavour or --mode');
+  }
+  if (rolling === (node !== undefined)) {
+    throw new HarnessError('USAGE', 'upgrade: expected either the name of a node or --rolling');
+  }
+  const to = {
+    flavour: flavour === undefined || FLAVOUR_NAME.test(flavour) ? flavour : await readFlavour(flavour),
+    binary,
+    // Another text is refused like one in a cluster file.
+    mode: mode as UpgradeInput['mode'],
+  };
+  const { signal } = context;
+  return changing(flags, context, async (cluster, { onProgress }) => {
+    const { names, skipped } =
+      node === undefined ? rollingOrder(cluster.nodes, to) : { names: [node], skipped: [] };
+    for (const [index, name] of names.entries()) {
+      await cluster.upgrade(name, to, { timeoutMs, signal });
+      await cluster.meshed({ signal });
+      const detail = `${index + 1} of ${names.length} upgraded`;
+      onProgress?.({ step: 'nodes', done: false, detail });
+    }
+    return { upgraded: names, skipped };
+  });
+}
+
+/**
+ * Boot nodes and dishonest ones stay as they are, and a program alone is for flavours that need one.
+ * @returns `skipped`: nodes that could have it, but do not run @throws HarnessError `USAGE` before the first one stops
+ */
+export function rollingOrder(
+  nodes: readonly Candidate[],
+  { flavour, binary, mode }: UpgradeInput,
+): { readonly names: readonly string[]; readonly skipped: readonly string[] } {
+  const meant = nodes
+    .filter((node) => node.mode !== 'boot' && isHonest(node))
+    .filter((node) => flavour !== undefined || binary === undefined || node.binary !== undefined);
+  const running = meant.filter((node) => node.running);
+  const flavours = [...new Set(running.map((node) => node.flavour))];
+  if (binary !== undefined && flavour === undefined && flavours.length > 1) {
+    throw new HarnessError(
+      'USAGE',
+      `upgrade --rolling: got one --binary for nodes of ${flavours.join(' and ')}, expected nodes of one flavour`,
+      { hint: `Upgrade them one by one: svcnet upgrade ${running[0]?.name} --binary PATH` },
+    );
+  }
+  const full = nodes.filter((node) => node.mode === 'full');
+  if (mode === 'light' && full.length > 0 && full.every((node) => running.includes(node))) {
+    throw new HarnessError(
+      'USAGE',
+      'upgrade --rolling: got --mode light for every full node, expected one to stay: only full nodes store what others upload',
+      { hint: `Upgrade them one by one: svcnet upgrade ${full[0]?.name} --mode light` },
+    );
+  }
+  const namesOf = (some: readonly Candidate[]) => some.map(({ name }) => name);
+  return { names: namesOf(running), skipped: namesOf(meant.filter((node) => !node.running)) };
+}

@@ -56,7 +56,7 @@ async function main(argv: readonly string[]): Promise<void> {
 async function forgetPeers(dataDirs: readonly string[]): Promise<void> {
   if (dataDirs.length === 0)
     throw new OptionError('forget-peers: expected the data directories of stopped nodes');
-  const { forgetState } = await import('./store/lmdb-store.ts');
+  const { forgetState } = await import('./db/forget.ts');
   const { ADDRESS_BOOK } = await import('./p2p/address/address-book.ts');
   for (const dataDir of dataDirs) {
     const store = join(dataDir, 'store');

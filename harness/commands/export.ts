@@ -7,7 +7,6 @@ import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { NODES_DEFAULT } from '../cluster/plan/options/nodes.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
-import { exportCompose } from '../export/compose.ts';
 import {
   DEFAULT_SEED,
   type Exported,
@@ -15,18 +14,11 @@ import {
   type Machine,
   parseExported,
 } from '../export/export-request.ts';
-import { exportKubernetes } from '../export/kubernetes.ts';
 import { obstacles, type Target } from '../export/obstacles.ts';
 import { nameOf } from '../export/published.ts';
-import { exportStack } from '../export/stack.ts';
+import { EXPORTS } from '../export/targets.ts';
 import { type ClusterFlags, keysFrom } from './cluster-flags.ts';
 import { answer, type CommandContext } from './context.ts';
-
-const EXPORTS: Readonly<Record<Target, (request: ExportRequest) => Exported>> = {
-  compose: exportCompose,
-  stack: exportStack,
-  kubernetes: exportKubernetes,
-};
 
 export interface ExportFlags extends Pick<ClusterFlags, 'file' | 'nodes' | 'name' | 'seed' | 'dialect'> {
   readonly image?: string;

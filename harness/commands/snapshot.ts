@@ -7,11 +7,11 @@ import { typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import {
   listSnapshots,
-  removeSnapshot,
   type Snapshot,
   type SnapshotRecord,
   whyUnusable,
 } from '../cluster/snapshots/snapshot.ts';
+import { removeSnapshot } from '../cluster/snapshots/writing.ts';
 import { formatBytes } from '../report/console.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';

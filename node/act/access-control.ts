@@ -2,18 +2,16 @@
  * Access-controlled references: who may read what, and since when. Everything is stored as content; only this
  * node's key is kept here. `node-behaviour.md` 8.4, `data-formats.md` 7.3.
  */
-import { ChunkNotFoundError, type ChunkPutter } from '../../formats/chunk/chunk.ts';
+import { ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
 import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Random } from '../../formats/random.ts';
 import { randomEncryption } from '../files/encryption.ts';
-import { openFile } from '../files/joiner.ts';
-import type { ContentGetter } from '../files/redundancy/siblings.ts';
-import { inOnePiece, type SplitOptions, split } from '../files/splitter.ts';
 import { JoinError } from '../files/tree.ts';
 import { accessKeyOf, grant, newAccessList } from './access-list.ts';
-import { ActError, type ActErrorCode } from './errors.ts';
+import { load, type Reading, store, type Writing } from './content.ts';
+import { ActError } from './errors.ts';
 import { decodeGrantees, encodeGrantees, GRANTEES_SIZE_MAX, withAdded, withoutRevoked } from './grantees.ts';
 import { History } from './history.ts';
 import { KeyValues } from './key-values.ts';
@@ -31,15 +29,6 @@ const SECONDS_TRIED_MAX = 5;
 const GRANTED_AT_ONCE = 128;
 /** Metadata of an entry: where the publisher finds the list of grantees. */
 const GRANTEES_REFERENCE = 'encryptedglref';
-
-interface Reading {
-  readonly getter: ContentGetter;
-  readonly signal: AbortSignal;
-}
-
-interface Writing extends Reading {
-  readonly putter: ChunkPutter;
-}
 
 interface Protected {
   /** Encrypted, as long as the plain one. */
@@ -191,22 +180,4 @@ async function loadGrantees(encrypted: Uint8Array, self: Session, io: Reading): 
 /** The key with which the publisher encrypts the references of its grantee lists. */
 function ownKey(self: Session): Uint8Array {
   return self.keys(self.publicKey).accessKeyDecryptionKey;
-}
-
-async function load(
-  reference: Uint8Array,
-  { getter, signal }: Reading,
-  { sizeMax, code }: { sizeMax: number; code: ActErrorCode },
-): Promise<Uint8Array> {
-  const file = await openFile(reference, getter, { signal });
-  if (file.length > sizeMax) throw new ActError(code, `${file.length} bytes, at most ${sizeMax}`);
-  return Buffer.concat(await Array.fromAsync(file.read(0n, file.length, { signal })));
-}
-
-async function store(
-  bytes: Uint8Array,
-  { putter, signal }: Writing,
-  options: SplitOptions = {},
-): Promise<Uint8Array> {
-  return (await split(inOnePiece(bytes), putter, { ...options, signal })).reference;
 }

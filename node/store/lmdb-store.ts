@@ -63,7 +63,6 @@ import { dataDirUnusable, StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
 import { lockFolder } from './lock-store.ts';
 import type { LocalStore } from './ports.ts';
-import { createState } from './state.ts';
 
 /**
  * No other user of the machine need read what a node stores for others, whom it pays, and what its batches
@@ -94,23 +93,8 @@ export async function openLmdbStore(
 }
 
 /**
- * Removes the records of one subsystem from a store that no node uses.
- * @param path folder of the store @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE
- */
-export async function forgetState(path: string, subsystem: string): Promise<void> {
-  if (!hasStore(path)) return;
-  const backend = await openBackend(path, {});
-  const state = createState(backend, subsystem);
-  try {
-    await state.batch(Array.from(state.entries(''), ([key]) => ({ remove: key })));
-  } finally {
-    await backend.close();
-  }
-}
-
-/**
  * The tables and slots, as they are, of a store that no node uses, whichever node owns it.
- * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE when there is no store in the folder
+ * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE also when there is no store in the folder
  */
 export async function openOffline(path: string): Promise<Backend> {
   expectStore(path);

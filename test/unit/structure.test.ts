@@ -9,6 +9,8 @@ import { importCycles, readSources } from './source-tree.ts';
 
 /** Files of one folder: more than that have more than one subject. */
 const FOLDER_FILES_MAX = 15;
+/** Other files that all but one of twenty import at most: more than that have more than one subject. */
+const IMPORTS_MAX = 14;
 /** Tables whose rows are files. */
 const TABLE_FOLDERS = /^(node\/api\/routes|harness\/commands(\/options)?|scenarios)$/;
 
@@ -35,6 +37,12 @@ test('a folder has few files, except tables whose rows are files', () => {
     ([folder, count]) => count > FOLDER_FILES_MAX && !TABLE_FOLDERS.test(folder),
   );
   expect(large).toEqual([]);
+});
+
+test.each(['node/', 'harness/', ''])('of twenty files in /%s one may import many others', (wing) => {
+  const counts = files.filter(({ path }) => path.startsWith(wing)).map(({ imports }) => imports.length);
+  const sorted = counts.sort((a, b) => a - b);
+  expect(sorted[Math.ceil(sorted.length * 0.95) - 1]).toBeLessThanOrEqual(IMPORTS_MAX);
 });
 
 test('the folders of the repository import only what their table allows, and use all of it', () => {

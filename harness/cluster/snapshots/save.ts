@@ -24,16 +24,8 @@ import { removeFolder } from '../state/move.ts';
 import { beginSaving } from '../state/saving.ts';
 import { type ClusterRecord, readRecord, readRun } from '../state/state.ts';
 import { copyFolder, sizeOf } from './copy.ts';
-import {
-  beginSnapshot,
-  currentHead,
-  existsError,
-  finishSnapshot,
-  inside,
-  listSnapshots,
-  type Snapshot,
-  type SnapshotRecord,
-} from './snapshot.ts';
+import { currentHead, inside, listSnapshots, type Snapshot, type SnapshotRecord } from './snapshot.ts';
+import { beginSnapshot, existsError, finishSnapshot } from './writing.ts';
 
 /** A loaded machine is slow to start even a small program. */
 const FORGET_TIMEOUT_MS = 60_000;

@@ -6,23 +6,18 @@
  *                           /nodes/<node>/    data directories
  *   <state>/snapshots/.<id>/                  a snapshot being written; it gets its name when complete
  */
-import { randomUUID } from 'node:crypto';
-import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { anvilVersion } from '../../../chain/engine/anvil.ts';
 import { VERSION } from '../../../formats/version.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
-import { readJson, writeJson } from '../../base/json-file.ts';
-import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
+import { readJson } from '../../base/json-file.ts';
 import { expectInside, NAME_PATTERN } from '../../base/own-folder.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { DriverName } from '../../places/facts.ts';
 import { clusterName } from '../plan/fields.ts';
-import { moveInto, removeFolder } from '../state/move.ts';
 import { type BatchRecord, type PreparedRecord } from '../state/state.ts';
-import { foldersIn, namesIn, statePath } from '../state/state-folder.ts';
-import { sizeOf } from './copy.ts';
+import { foldersIn, statePath } from '../state/state-folder.ts';
 import { headMistake, oddEntry, recordMistake } from './snapshot-shape.ts';
 
 /** Raised when older snapshots can no longer be started. */
@@ -136,76 +131,8 @@ export function checkUsable(snapshot: Snapshot): void {
   });
 }
 
-/** Also removes one that cannot be read. @returns bytes freed @throws HarnessError `SNAPSHOT_NOT_FOUND` */
-export function removeSnapshot(stateDir: string, name: string): number {
-  const isThere = NAME_PATTERN.test(name) && foldersIn(snapshotsDir(stateDir)).includes(name);
-  const path = isThere
-    ? join(snapshotsDir(stateDir), name)
-    : findSnapshot(stateDir, name, 'snapshot rm').path;
-  // Moved aside first, so that a half-removed one is never visible.
-  const aside = setAside(path, stateDir);
-  const bytes = sizeOf(aside);
-  removeFolder(aside);
-  return bytes;
-}
-
-/** @returns where the folder is now */
-function setAside(path: string, stateDir: string): string {
-  const aside = asideFolder(stateDir);
-  renameSync(path, aside);
-  return aside;
-}
-
-/** A new temporary folder name. */
-function asideFolder(stateDir: string): string {
-  return join(snapshotsDir(stateDir), `.${randomUUID()}`);
-}
-
-/** Where a snapshot is written until it is complete. */
-export function beginSnapshot(stateDir: string): string {
-  removeUnfinished(stateDir);
-  const path = asideFolder(stateDir);
-  writeJson(join(path, 'owner.json'), ownProcess());
-  return path;
-}
-
-/**
- * Gives a complete snapshot its name.
- * @param given.force replaces one that has it by now, which is removed only afterwards: that takes a while
- * @throws HarnessError `SNAPSHOT_EXISTS`
- */
-export function finishSnapshot(
-  stateDir: string,
-  path: string,
-  { record, force }: { record: SnapshotRecord; force: boolean },
-): Snapshot {
-  writeJson(inside.record(path), record);
-  const place = join(snapshotsDir(stateDir), record.name);
-  const replaced: string[] = [];
-  while (!moveInto(path, place)) {
-    if (!force && readSnapshot(stateDir, record.name) !== undefined) throw existsError(record.name);
-    replaced.push(setAside(place, stateDir));
-  }
-  for (const aside of replaced) removeFolder(aside);
-  return { path: place, record };
-}
-
-export function existsError(name: string): HarnessError {
-  return new HarnessError('SNAPSHOT_EXISTS', `a snapshot named '${name}' already exists`, {
-    hint: `Replace it with --force, or remove it with: svcnet snapshot rm ${name}`,
-  });
-}
-
-/** Removes what processes killed while saving or removing a snapshot left behind. */
-function removeUnfinished(stateDir: string): void {
-  for (const name of namesIn(snapshotsDir(stateDir)).filter((each) => each.startsWith('.'))) {
-    const path = join(snapshotsDir(stateDir), name);
-    const owner = readJson(join(path, 'owner.json')) as ProcessId | undefined;
-    if (owner === undefined || !isAlive(owner)) removeFolder(path);
-  }
-}
-
-function readSnapshot(stateDir: string, name: string): Snapshot | undefined {
+/** @throws HarnessError `SNAPSHOT_REFUSED` */
+export function readSnapshot(stateDir: string, name: string): Snapshot | undefined {
   const path = join(snapshotsDir(stateDir), name);
   expectInside(snapshotsDir(stateDir), inside.record(path));
   const record = readJson(inside.record(path));
@@ -218,6 +145,6 @@ function readSnapshot(stateDir: string, name: string): Snapshot | undefined {
 }
 
 /** @throws HarnessError as `statePath` */
-function snapshotsDir(stateDir: string): string {
+export function snapshotsDir(stateDir: string): string {
   return statePath(stateDir, 'snapshots');
 }

@@ -301,6 +301,13 @@ export class Desk {
     if (!isReachable) throw new NotApplicable(UNREACHABLE);
   }
 
+  /** Of the node. @throws NotApplicable before it has introduced itself */
+  overlay(): Uint8Array {
+    const overlay = this.memory.introduction?.answer.ack?.address?.overlay;
+    if (overlay === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
+    return overlay;
+  }
+
   /** @throws NotApplicable without an account to spend from */
   funds(): Funds {
     if (this.options.funds === undefined)

@@ -3,21 +3,18 @@
  * process. Their peers, and unless asked otherwise their stores, are in memory; their APIs are on loopback
  * ports.
  */
-import { closeSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
-import { fromHex } from '../../../formats/crypto/hex.ts';
-import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import type { MemoryNetworkOptions } from '../../../node/p2p/memory-host.ts';
 import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memory.ts';
-import { HarnessError, messageOf } from '../../base/errors.ts';
-import { openLog } from '../../base/machine/processes.ts';
+import { HarnessError } from '../../base/errors.ts';
 import type { Counts, ServeControl } from '../../flavours/tampered/settings.ts';
 import type { Observed } from '../driver.ts';
 import type { LastingLinks, LinkEffect, LinkRule } from '../links/rules.ts';
 import { HostedNode } from './hosted-node.ts';
+import { MemoryDisks } from './memory-disks.ts';
 import { MemoryLinks } from './memory-links.ts';
 import { type EmbeddedNode, readEmbedded } from './node-file.ts';
+import { NodeLogs } from './node-logs.ts';
 import { loadPrograms, loadTampering, type Programs, tamperedWith } from './programs.ts';
 import { watchLoop } from './watchdog.ts';
 
@@ -46,8 +43,8 @@ export class EmbeddedHost {
   readonly #clock: Clock;
   readonly #surroundings: Surroundings | undefined;
   readonly #hosted = new Map<string, HostedNode>();
-  readonly #disks = new Map<string, InstanceType<Programs['MemoryDisk']>>();
-  readonly #logs = new Map<string, number>();
+  readonly #disks = new MemoryDisks();
+  readonly #logs: NodeLogs;
   readonly #starting = new Map<string, Promise<number>>();
   /** Of nodes, by peer id. */
   readonly #names = new Map<string, string>();
@@ -68,6 +65,7 @@ export class EmbeddedHost {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#surroundings = surroundings;
+    this.#logs = new NodeLogs(clock);
     this.#links = new MemoryLinks({
       clock,
       nameOf: (peerId) => this.nameOf(peerId),
@@ -154,28 +152,23 @@ export class EmbeddedHost {
 
   /** Writes a stopped node's in-memory disk into a data directory, for the first start of a node there. */
   async saveDisk(name: string, dataDir: string): Promise<void> {
-    const disk = this.#disks.get(name);
-    if (disk === undefined) throw new HarnessError('PROCESS_FAILED', `${name} has never run here`);
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    writeFileSync(imageFile(dataDir), disk.image(ADDRESS_BOOK), { mode: 0o600 });
+    this.#disks.save(name, dataDir);
   }
 
   /** Discards a stopped node's in-memory disk. */
   async wipe(name: string): Promise<void> {
     await this.#hosted.get(name)?.cut();
-    this.#disks.delete(name);
+    this.#disks.discard(name);
   }
 
   /** Flips a bit in this many chunks on it. @returns how many chunks were damaged */
-  async damage(name: string, chunks: number): Promise<number> {
-    const disk = this.#disks.get(name);
-    if (disk === undefined) return 0;
-    return (await loadTampering()).flipInMemory(disk, chunks);
+  damage(name: string, chunks: number): Promise<number> {
+    return this.#disks.damage(name, chunks);
   }
 
   /** Whether a node has a chunk in memory, also while it does not run. */
   holds(name: string, address: string): boolean {
-    return this.#disks.get(name)?.holds(fromHex(address)) ?? false;
+    return this.#disks.holds(name, address);
   }
 
   /** Cuts everything off. */
@@ -186,8 +179,9 @@ export class EmbeddedHost {
     await Promise.all(Array.from(this.#hosted.values(), (node) => node.kill()));
     for (const guard of this.#guards ?? []) guard[Symbol.dispose]();
     this.#guards = undefined;
-    for (const file of this.#logs.values()) closeSync(file);
-    for (const map of [this.#hosted, this.#disks, this.#logs]) map.clear();
+    this.#disks.clear();
+    this.#logs.close();
+    this.#hosted.clear();
   }
 
   #started(name: string, start: number): HostedNode | undefined {
@@ -225,7 +219,7 @@ export class EmbeddedHost {
         // Of a simulation alone: on the machine no power fails.
         disk: this.#surroundings && this.#disks.get(part.name),
       }),
-      onFailed: (message, error) => this.#report(part, message, error),
+      onFailed: (message, error) => this.#logs.report(part, message, error),
     });
     this.#hosted.set(part.name, node);
     if (this.#closed) await node.kill();
@@ -243,15 +237,14 @@ export class EmbeddedHost {
     this.#network ??= programs.memoryNetwork({ carrier: this.#links, ...this.#surroundings?.network });
     this.#names.set(programs.ownIdentity(keys.libp2p).peerId, part.name);
     if (shareResults) this.#shared ??= programs.sharedResults();
-    const disk = this.#disks.get(part.name) ?? new programs.MemoryDisk(takeImage(part.dataDir));
-    this.#disks.set(part.name, disk);
+    const disk = this.#disks.of(part, programs.MemoryDisk);
     return programs.memoryPlatform({
       ...this.#surroundings?.platform(part.name),
       keys,
       host: transport === 'tcp' ? 'tcp' : this.#network,
       store: store === 'disk' ? { folder: `${part.dataDir}/store` } : disk,
       shared: shareResults ? this.#shared : undefined,
-      log: (line) => this.#writeLog(part, line),
+      log: (line) => this.#logs.write(part, line),
       onCrash,
     });
   }
@@ -259,45 +252,4 @@ export class EmbeddedHost {
   #expectOpen({ name }: HostedPart): void {
     if (this.#closed) throw new HarnessError('PROCESS_FAILED', `${name}: the cluster is being stopped`);
   }
-
-  #writeLog(part: HostedPart, line: string): void {
-    let file = this.#logs.get(part.name);
-    if (file === undefined) {
-      file = openLog(part.log);
-      this.#logs.set(part.name, file);
-    }
-    writeSync(file, line);
-  }
-
-  /** Uses the format of the node's own log lines, so that log tools find it. */
-  #report(part: HostedPart, message: string, error: unknown): void {
-    const entry = {
-      level: 'error',
-      time: new Date(this.#clock.now()).toISOString(),
-      node: part.name,
-      module: 'embedded',
-      err: error instanceof Error ? { message: error.message, stack: error.stack } : String(error),
-      msg: message,
-    };
-    try {
-      this.#writeLog(part, `${JSON.stringify(entry)}\n`);
-    } catch (unwritten) {
-      process.stderr.write(
-        `svcnet: ${part.name}: ${message}: ${messageOf(error)} (${messageOf(unwritten)})\n`,
-      );
-    }
-  }
-}
-
-function imageFile(dataDir: string): string {
-  return join(dataDir, 'disk.image');
-}
-
-/** Initial content of an in-memory disk. The file is used once: from then on the disk is newer. */
-function takeImage(dataDir: string): Uint8Array | undefined {
-  const file = imageFile(dataDir);
-  if (!existsSync(file)) return undefined;
-  const image = readFileSync(file);
-  rmSync(file);
-  return image;
 }

@@ -6,24 +6,17 @@ import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { bundle } from './k6/bundle.ts';
 import { folderBeside } from './k6/command.ts';
-import type { LoadConfig, LoadData, TargetNode } from './k6/config.ts';
-import { scenariosOf } from './k6/executors.ts';
+import type { LoadData } from './k6/config.ts';
 import { findK6 } from './k6/find-k6.ts';
 import { runK6 } from './k6/k6-run.ts';
 import { shapeOf } from './k6/shape.ts';
-import { ALWAYS, DROPPED, ITERATIONS, LoadBook, type Metrics } from './load-book.ts';
+import { LoadBook, type Metrics } from './load-book.ts';
+import { configOf, pathsIn } from './load-config.ts';
 import type { LoadOptions, LoadPlan, LoadStep } from './plan.ts';
-import { FEED_UPDATE_BYTES, prepareLoad, signUpdates } from './prepare.ts';
+import { prepareLoad, signUpdates } from './prepare.ts';
 import { findScript } from './scripts.ts';
-import { statsOf, toK6 } from './thresholds.ts';
 
 const PROGRESS_MS = 500;
-/** Those that k6 has by itself, without `url`: it keeps a series for each value, and every request may have its own. */
-const SYSTEM_TAGS =
-  'proto subproto status method name group check error error_code tls_version scenario service expected_response'.split(
-    ' ',
-  );
-
 /**
  * Runs a load on a running cluster. What it does to the nodes is in `operations`; what it has uploaded is in
  * `uploads`, not yet verified.
@@ -117,68 +110,6 @@ async function untilRead<T>(samples: string | undefined, work: () => Promise<T>)
   } finally {
     if (samples !== undefined) await rm(samples, { force: true });
   }
-}
-
-interface Paths {
-  readonly script: string;
-  readonly config: string;
-  readonly data: string;
-  readonly summary: string;
-  readonly samples: string;
-}
-
-function pathsIn(folder: string): Paths {
-  const at = (name: string) => join(folder, name);
-  return {
-    script: at('script.js'),
-    config: at('config.json'),
-    data: at('data.json'),
-    summary: at('summary.json'),
-    samples: at('samples.json'),
-  };
-}
-
-function configOf(
-  plan: LoadPlan,
-  load: {
-    nodes: readonly TargetNode[];
-    helper: boolean;
-    paths: Paths;
-    feeds: LoadConfig['feeds'] | undefined;
-  },
-): LoadConfig {
-  const seconds = plan.durationMs / 1000;
-  const thresholds: Record<string, string[]> = {
-    // Without a threshold k6 keeps no figures of a scenario; these always hold.
-    [ITERATIONS]: [ALWAYS],
-    [DROPPED]: [ALWAYS],
-  };
-  for (const threshold of plan.thresholds) {
-    const { metric, expression } = toK6(threshold, { seconds, helper: load.helper });
-    thresholds[metric] = [...(thresholds[metric] ?? []), expression];
-  }
-  return {
-    seed: plan.seed.toString(),
-    label: plan.label,
-    nodes: load.nodes,
-    sizes: plan.sizes,
-    mode: plan.mode,
-    encrypt: plan.encrypt,
-    redundancyLevel: plan.redundancyLevel,
-    reads: plan.reads,
-    readShare: plan.readShare,
-    compareShare: plan.compareShare,
-    files: plan.files,
-    options: {
-      scenarios: scenariosOf(plan),
-      thresholds,
-      summaryTrendStats: statsOf(plan.thresholds),
-      systemTags: SYSTEM_TAGS,
-    },
-    summary: load.paths.summary,
-    data: load.paths.data,
-    feeds: load.feeds ?? { owner: '', topics: [], size: FEED_UPDATE_BYTES, warmupUpdates: 0 },
-  };
 }
 
 function authorizationOf({ nodes }: Cluster): Record<string, string> {

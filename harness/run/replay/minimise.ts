@@ -3,15 +3,12 @@
  * cluster; one whose failure depends on timing is tried several times, and the smallest one is run again in
  * the end to count how often it fails. A simulated run is exact, so one run says all of it.
  */
-import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, plural } from '../../base/format.ts';
-import { writeJson } from '../../base/json-file.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS } from '../../places/facts.ts';
-import { RECIPE_FILE, SCHEDULE_FILE } from '../../report/folder.ts';
-import { keepRecipe } from '../recipe.ts';
 import {
   amountsOf,
   type Case,
@@ -25,6 +22,7 @@ import {
   withOperations,
   withParameter,
 } from './case.ts';
+import { layCase, writeCase } from './case-files.ts';
 import { lowered, shortened } from './reduce.ts';
 import { ENDING_TEXTS, type ReplayedRun, tryOnce } from './replay.ts';
 import type { Rerun } from './rerun.ts';
@@ -171,7 +169,7 @@ class Minimiser {
         failed,
         of,
         out: request.out,
-        scenario: this.#write(),
+        scenario: writeCase(this.#best, subject, request.out),
       };
     } finally {
       rmSync(this.#work, { recursive: true, force: true });
@@ -295,7 +293,7 @@ class Minimiser {
     this.#runs++;
     const folder = join(this.#work, 'candidate');
     const report = join(this.#work, String(this.#runs));
-    this.#lay(candidate, folder);
+    layCase(candidate, this.#subject.folder, folder);
     let run: ReplayedRun;
     try {
       run = await tryOnce(
@@ -347,31 +345,6 @@ class Minimiser {
       if (!(error instanceof Stopped)) throw error;
     }
     return { failed, of };
-  }
-
-  /** Writes what a run of the candidate needs. */
-  #lay({ recipe, schedule }: Case, folder: string): void {
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
-    const inputs = join(this.#subject.folder, 'inputs');
-    if (existsSync(inputs)) cpSync(inputs, join(folder, 'inputs'), { recursive: true });
-    keepRecipe(recipe, join(folder, RECIPE_FILE));
-    if (schedule !== undefined) writeJson(join(folder, SCHEDULE_FILE), schedule);
-  }
-
-  /** @returns path of the scenario file: all of the smallest run in one document */
-  #write(): string {
-    const { out } = this.#request;
-    const { recipe, schedule } = this.#best;
-    const inputs = join(this.#subject.folder, 'inputs');
-    if (recipe.scenarios.some(({ from }) => from === 'file') && existsSync(inputs)) {
-      cpSync(inputs, join(out, 'inputs'), { recursive: true });
-    } else {
-      rmSync(join(out, 'inputs'), { recursive: true, force: true });
-    }
-    const path = join(out, `${this.#subject.scenario.name}.json`);
-    keepRecipe(schedule === undefined ? recipe : { ...recipe, schedule }, path);
-    return path;
   }
 }
 

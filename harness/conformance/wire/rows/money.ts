@@ -12,7 +12,7 @@ import type { Counterpart } from '../counterpart.ts';
 import { digestOf } from '../identities.ts';
 import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { hexText } from '../transcript.ts';
-import { held, overlayOf } from './pullsync.ts';
+import { held } from './pullsync.ts';
 import { priceOf, retrieve } from './retrieval.ts';
 
 /** Clocks of peers may differ by this much: a payer refuses the rest of its peer. */
@@ -58,7 +58,7 @@ export const PSEUDOSETTLE_ROWS = table({ group: 'pseudosettle', level: 'read' },
       const { address } = await held(desk);
       const peer = await desk.fresh();
       await prerequisite('retrieval of a held chunk', retrieve(peer, address));
-      const price = priceOf(overlayOf(desk), address);
+      const price = priceOf(desk.overlay(), address);
       // The price is booked after the chunk has left.
       await peer.endsWithin(100);
       const ack = await paid(await pay(peer, 2n * price));

@@ -97,7 +97,7 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
         })) {
           must(bytes.length === 32, `Chunks.${field}: ${bytes.length} bytes, expected 32`);
         }
-        const order = proximityOrder(overlayOf(desk), address);
+        const order = proximityOrder(desk.overlay(), address);
         must(order === bin, `Chunks.Address: ${toHex(address)} is of bin ${order}, asked for was ${bin}`);
       }
     },
@@ -222,10 +222,4 @@ async function pageOf(peer: Counterpart, bin: number): Promise<Page> {
   const conversation = await peer.converse(PULLSYNC.id);
   conversation.send(Get, { bin, start: 1n }, 'Get');
   return { bin, conversation, offer: await conversation.receive(Offer, 'Offer', ANSWER_MS) };
-}
-
-export function overlayOf(desk: Desk): Uint8Array {
-  const overlay = desk.memory.introduction?.answer.ack?.address?.overlay;
-  if (overlay === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
-  return overlay;
 }

@@ -13,7 +13,6 @@ import { Mismatch, must, NotApplicable } from '../../row.ts';
 import { ANSWER_MS } from '../conversation.ts';
 import type { Stamping } from '../funds.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
-import { overlayOf } from './pullsync.ts';
 import { retrieve } from './retrieval.ts';
 
 /** A push travels through the network, and so do its timeouts. */
@@ -153,7 +152,7 @@ function someChunk(text: string): Chunk {
 function nearChunk(desk: Desk, text: string): Chunk {
   for (let n = 0; ; n++) {
     const chunk = someChunk(`${text} ${desk.clock.now()} ${n}`);
-    if (proximityOrder(overlayOf(desk), chunk.address) >= NEAR) return chunk;
+    if (proximityOrder(desk.overlay(), chunk.address) >= NEAR) return chunk;
   }
 }
 
@@ -193,7 +192,7 @@ function checkReceipt(desk: Desk, receipt: MessageOf<typeof Receipt>, address: U
       depth >= receipt.storageRadius,
       `StorageRadius: ${receipt.storageRadius}, but the signer ${toHex(storer)} shares ${depth} bits with the chunk`,
     );
-    const own = equalBytes(storer, overlayOf(desk));
+    const own = equalBytes(storer, desk.overlay());
     must(
       own || depth >= NEAR,
       `Signature: of ${toHex(storer)}, which is not near the chunk ${toHex(address)}`,

@@ -8,7 +8,7 @@ import { ANSWER_MS } from '../conversation.ts';
 import type { Counterpart } from '../counterpart.ts';
 import { digestOf } from '../identities.ts';
 import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
-import { held, overlayOf, valid } from './pullsync.ts';
+import { held, valid } from './pullsync.ts';
 
 /** A search over the network ends after this time, whatever the result. */
 const SEARCH_MS = 35_000;
@@ -60,7 +60,7 @@ export const RETRIEVAL_ROWS = table({ group: 'retrieval', level: 'read', mode: '
       const { address } = await held(desk);
       const peer = await desk.fresh();
       await prerequisite('retrieval of a held chunk', retrieve(await desk.fresh(), address));
-      const price = priceOf(overlayOf(desk), address);
+      const price = priceOf(desk.overlay(), address);
       const { threshold = 0n } = (await peer.unsolicited.pricing.within(ANSWER_MS)) ?? {};
       const limit = (threshold * LIMIT_PERCENT) / 100n + threshold / 3n;
       if (limit / price > REQUESTS_MAX)

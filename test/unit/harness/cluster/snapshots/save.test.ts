@@ -9,12 +9,11 @@ import { writeJson } from '../../../../../harness/base/json-file.ts';
 import { ownProcess } from '../../../../../harness/base/machine/processes.ts';
 import { type SaveContext, saveSnapshot } from '../../../../../harness/cluster/snapshots/save.ts';
 import {
-  beginSnapshot,
   currentHead,
-  finishSnapshot,
   listSnapshots,
   type SnapshotRecord,
 } from '../../../../../harness/cluster/snapshots/snapshot.ts';
+import { beginSnapshot, finishSnapshot } from '../../../../../harness/cluster/snapshots/writing.ts';
 import {
   clusterFolder,
   readRecord,

@@ -1,0 +1,64 @@
+/** The disks of embedded nodes that are in memory: they outlive the node, and may begin with what a file holds. */
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fromHex } from '../../../formats/crypto/hex.ts';
+import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { loadTampering, type Programs } from './programs.ts';
+
+type Disk = InstanceType<Programs['MemoryDisk']>;
+
+export class MemoryDisks {
+  /** By node. */
+  readonly #disks = new Map<string, Disk>();
+
+  /** A node's disk from its first start on. */
+  of(node: { readonly name: string; readonly dataDir: string }, Disk: Programs['MemoryDisk']): Disk {
+    const disk = this.#disks.get(node.name) ?? new Disk(takeImage(node.dataDir));
+    this.#disks.set(node.name, disk);
+    return disk;
+  }
+
+  get(name: string): Disk | undefined {
+    return this.#disks.get(name);
+  }
+
+  /** @throws HarnessError `PROCESS_FAILED` when the node has never run */
+  save(name: string, dataDir: string): void {
+    const disk = this.#disks.get(name);
+    if (disk === undefined) throw new HarnessError('PROCESS_FAILED', `${name} has never run here`);
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    writeFileSync(imageFile(dataDir), disk.image(ADDRESS_BOOK), { mode: 0o600 });
+  }
+
+  discard(name: string): void {
+    this.#disks.delete(name);
+  }
+
+  async damage(name: string, chunks: number): Promise<number> {
+    const disk = this.#disks.get(name);
+    if (disk === undefined) return 0;
+    return (await loadTampering()).flipInMemory(disk, chunks);
+  }
+
+  holds(name: string, address: string): boolean {
+    return this.#disks.get(name)?.holds(fromHex(address)) ?? false;
+  }
+
+  clear(): void {
+    this.#disks.clear();
+  }
+}
+
+function imageFile(dataDir: string): string {
+  return join(dataDir, 'disk.image');
+}
+
+/** Initial content of an in-memory disk. The file is used once: from then on the disk is newer. */
+function takeImage(dataDir: string): Uint8Array | undefined {
+  const file = imageFile(dataDir);
+  if (!existsSync(file)) return undefined;
+  const image = readFileSync(file);
+  rmSync(file);
+  return image;
+}

@@ -90,8 +90,8 @@ export class Uploads {
     const history = answer.headers[`${prefix}act-history-address`];
     const uploaded: Uploaded = {
       reference,
-      ...(tag === undefined ? {} : { tag: Number(tag) }),
-      ...(history === undefined ? {} : { history }),
+      tag: tag === undefined ? undefined : Number(tag),
+      history,
     };
     this.#options.onUploaded?.(uploaded);
     return uploaded;

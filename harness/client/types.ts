@@ -259,9 +259,9 @@ export interface Uploaded {
   /** With access control it is encrypted: useful only together with the history and its publisher. */
   readonly reference: string;
   /** Absent for a direct upload. */
-  readonly tag?: number;
+  readonly tag?: number | undefined;
   /** For access-controlled content, 64 hex digits. */
-  readonly history?: string;
+  readonly history?: string | undefined;
 }
 
 /** Options of uploads. Default: deferred, stamped with the default batch. */
@@ -283,7 +283,7 @@ export interface UploadOptions {
   readonly actHistory?: string;
   /** Limit for the whole upload, milliseconds. */
   readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** What it takes to read access-controlled content, besides the reference and the key of a reader. */

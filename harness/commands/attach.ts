@@ -16,8 +16,8 @@ export async function attach(flags: AttachFlags, context: CommandContext): Promi
   const cluster = await Cluster.attachNetwork(file, {
     stateDir,
     signal,
-    ...(name === undefined ? {} : { name }),
-    ...(tokenFile === undefined ? {} : { tokenFile }),
+    name,
+    tokenFile,
   });
   try {
     answer(context, cluster.toJSON(), [

@@ -170,7 +170,7 @@ export interface Flavour {
    * Time until it dials a peer again that it could not reach, milliseconds, if that is longer than nodes that
    * start together take to find each other.
    */
-  readonly redialMs?: number;
+  readonly redialMs?: number | undefined;
   /** Time that a stop may take, milliseconds. */
   readonly stopGraceMs: number;
   /** Mistakes in the options of a definition, if they can be checked without its program; one line each. */

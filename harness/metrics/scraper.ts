@@ -37,7 +37,7 @@ export interface ScrapedNode {
   /** Process on this machine that it runs in. */
   readonly pid: number | undefined;
   readonly client: { metrics(signal?: AbortSignal): Promise<string> };
-  stats(): Promise<{ readonly cpuMs?: number; readonly memoryBytes?: number }>;
+  stats(): Promise<{ readonly cpuMs?: number; readonly memoryBytes?: number | undefined }>;
 }
 
 /** A cluster as a scraper sees it; `Cluster` is one. */

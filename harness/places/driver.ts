@@ -150,7 +150,7 @@ export interface Stats {
   /** Processor time, milliseconds. */
   readonly cpuMs?: number;
   /** Bytes not shared with anything else. */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
   /** Bytes through its sockets. */
   readonly receivedBytes?: number;
   /** Bytes through its sockets. */

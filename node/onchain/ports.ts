@@ -124,5 +124,9 @@ export interface Transactions {
    * Replaces a transaction by one of the same nonce that does nothing. @returns the hash of the replacement
    * @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED`, `GAS_PRICE_TOO_LOW`, `RPC_ERROR` when it is refused
    */
-  cancel(hash: string, options: { readonly gasPrice?: bigint }, signal: AbortSignal): Promise<string>;
+  cancel(
+    hash: string,
+    options: { readonly gasPrice?: bigint | undefined },
+    signal: AbortSignal,
+  ): Promise<string>;
 }

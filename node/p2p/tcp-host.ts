@@ -80,7 +80,7 @@ async function dial(
     host,
     port,
     lookup: resolve,
-    ...(family === undefined ? {} : { family }),
+    family,
     ...SOCKET_OPTIONS,
   });
   if (power !== undefined) supply(socket, power);
@@ -200,7 +200,7 @@ class Connection implements TcpConnection {
   readonly #run: (work: () => void) => void;
   readonly #inbox = new Inbox(() => undefined);
   readonly #closeListeners: ((error?: Error) => void)[] = [];
-  #closed: { readonly error?: Error } | undefined;
+  #closed: { readonly error: Error | undefined } | undefined;
 
   constructor(socket: Socket, remoteAddress: string, power: Power | undefined) {
     this.remoteAddress = remoteAddress;
@@ -277,7 +277,7 @@ class Connection implements TcpConnection {
 
   #end(error?: Error): void {
     if (this.#closed !== undefined) return;
-    this.#closed = error === undefined ? {} : { error };
+    this.#closed = { error };
     if (error === undefined) this.#inbox.end();
     else this.#inbox.breakOff(error);
     for (const listener of this.#closeListeners.splice(0)) listener(error);

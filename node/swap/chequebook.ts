@@ -120,7 +120,8 @@ export class Chequebook {
       to: token,
       data: encodeTransfer(this.address, amount),
       gasLimit: TRANSFER_GAS,
-      ...priceOf(gas),
+      // The limits are fixed, whatever the request says.
+      gasPrice: gas.gasPrice,
       description: `chequebook deposit of ${amount}`,
     };
     return transactions.send(request, signal);
@@ -136,7 +137,7 @@ export class Chequebook {
         to: toAddress(this.address),
         data: encodeWithdraw(amount),
         gasLimit: WITHDRAW_GAS,
-        ...priceOf(gas),
+        gasPrice: gas.gasPrice,
         description: `chequebook withdrawal of ${amount}`,
       };
       return this.#deps.transactions.send(request, signal);
@@ -153,9 +154,4 @@ export class Chequebook {
       .reduce((sum, { data }) => sum + (withdrawalOf(data) ?? 0n), 0n);
     return (await this.availableBalance(signal)) - leaving;
   }
-}
-
-/** The limits are fixed, whatever the request says. */
-function priceOf({ gasPrice }: Gas): Gas {
-  return gasPrice === undefined ? {} : { gasPrice };
 }

@@ -16,9 +16,9 @@ export interface AttachOptions {
   /**
    * Replaces the name in the document. Default: the name of the file, without its extension, or `network`.
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** File with the token of all nodes, wherever it is; instead of what the document says. */
-  readonly tokenFile?: string;
+  readonly tokenFile?: string | undefined;
   /** Folder of all state; default `.svcnet` in the current directory, or `SVCNET_STATE`. */
   readonly stateDir?: string;
   /** Default: the machine's. */

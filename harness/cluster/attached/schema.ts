@@ -125,7 +125,13 @@ export function parseNetwork(
     fallback = 'network',
     folder,
     tokenFile: given,
-  }: { source: string; name?: string; fallback?: string; folder?: string; tokenFile?: string },
+  }: {
+    source: string;
+    name?: string | undefined;
+    fallback?: string;
+    folder?: string;
+    tokenFile?: string | undefined;
+  },
 ): NetworkFile {
   const input = withName(document, name, fallback);
   const parsed = schema.safeParse(input);
@@ -153,7 +159,7 @@ export function parseNetwork(
 /** Every value is read as a text: unquoted, an address is a number for YAML. @throws HarnessError `DEFINITION_INVALID` */
 export async function readNetworkFile(
   path: string,
-  options: { readonly name?: string; readonly tokenFile?: string } = {},
+  options: { readonly name?: string | undefined; readonly tokenFile?: string | undefined } = {},
 ): Promise<NetworkFile> {
   const document = await readDefinitionFile(path, '--file', 'failsafe');
   const fallback = basename(path, extname(path));

@@ -113,10 +113,9 @@ async function upload(
   { plan, index }: { plan: UploadPlan; index: number },
 ): Promise<PreparedUpload> {
   const { signal } = context;
-  const options = signal === undefined ? {} : { signal };
   const uploaded = await ('size' in plan
-    ? node.bytes.upload(seededBytes(plan.size, context.seed, 'prepared upload', index), options)
-    : uploadPath(node, plan.path, options));
+    ? node.bytes.upload(seededBytes(plan.size, context.seed, 'prepared upload', index), { signal })
+    : uploadPath(node, plan.path, { signal }));
   const { tag, reference } = uploaded;
   if (tag !== undefined) {
     await until('the upload is not synced', (aborted) => probeTag({ node, tag }, aborted), {
@@ -131,7 +130,7 @@ async function upload(
 async function uploadPath(
   node: ClusterNode,
   path: string,
-  options: { signal?: AbortSignal },
+  options: { signal: AbortSignal | undefined },
 ): Promise<Uploaded> {
   const info = await stat(path);
   if (info.isDirectory()) {

@@ -14,15 +14,15 @@ export interface Expectation {
   /** One of them. */
   readonly status: number | readonly number[];
   /** By lower-case name; null: the header must not be there. */
-  readonly headers?: Readonly<Record<string, string | RegExp | null>>;
+  readonly headers?: Readonly<Record<string, string | RegExp | null>> | undefined;
   /** Shape of a JSON body. */
   readonly json?: string;
   /** Known members of it: path such as `a.b` → value. */
-  readonly values?: Readonly<Record<string, unknown>>;
+  readonly values?: Readonly<Record<string, unknown>> | undefined;
   /** Of an error or an acknowledgement, whose `code` is the status. */
   readonly message?: string | RegExp;
   readonly reasons?: readonly ExpectedReason[];
-  readonly bytes?: Uint8Array;
+  readonly bytes?: Uint8Array | undefined;
   readonly text?: string | RegExp;
   /** No body at all. */
   readonly empty?: true;

@@ -213,9 +213,9 @@ export class RowSession {
   async #expectation({ bytes, values, headers, ...expect }: Expected): Promise<Expectation> {
     return {
       ...expect,
-      ...(bytes === undefined ? {} : { bytes: this.#bytes(bytes) }),
-      ...(values === undefined ? {} : { values: await this.#texts(values) }),
-      ...(headers === undefined ? {} : { headers: this.#headers(await this.#texts(headers)) }),
+      bytes: bytes && this.#bytes(bytes),
+      values: values && (await this.#texts(values)),
+      headers: headers && this.#headers(await this.#texts(headers)),
     };
   }
 

@@ -54,7 +54,7 @@ export class NodeTransport implements Transport {
       signal,
       // Otherwise an answer to HEAD ends the connection.
       reset: false,
-      ...(body === undefined ? {} : { body }),
+      body: body ?? null,
     });
     const received: Record<string, string> = {};
     for (const [name, value] of Object.entries(answer.headers))

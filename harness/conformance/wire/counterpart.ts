@@ -58,7 +58,7 @@ export interface CounterpartOptions {
   /** Nonce of the overlay, 32 bytes. */
   readonly nonce?: Uint8Array;
   /** Where the node sees this machine; the loopback address until it has said so. */
-  readonly seenAt?: string;
+  readonly seenAt?: string | undefined;
 }
 
 interface Timed {

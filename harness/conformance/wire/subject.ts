@@ -91,9 +91,8 @@ export class Memory {
 
   async connect(log: Transcript, options: CounterpartOptions = {}): Promise<Counterpart> {
     await this.#pace();
-    const seenAt = this.seenAt === undefined ? {} : { seenAt: this.seenAt };
     const [clock, { signal }] = [this.clock, this.#stopped];
-    const how = { ...seenAt, ...options, clock, signal };
+    const how = { seenAt: this.seenAt, ...options, clock, signal };
     const counterpart = await Counterpart.connect(this.#options, log, how);
     this.#hasConnected = true;
     this.#open.add(counterpart);

@@ -48,7 +48,7 @@ export function declaredFlavour(given: FlavourInput): Flavour {
     adoptsChequebook: false,
     watchesParent: false,
     stored: file.stored,
-    ...(file.redial === undefined ? {} : { redialMs: msOf(file.redial) }),
+    redialMs: file.redial === undefined ? undefined : msOf(file.redial),
     stopGraceMs: msOf(file.stop),
     optionMistakes: (options) =>
       file.options === 'none'

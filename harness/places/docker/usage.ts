@@ -10,7 +10,7 @@ export function usageOf({ cpu_stats, memory_stats, networks }: ContainerStats): 
   const cpuNs = cpu_stats?.cpu_usage?.total_usage ?? 0;
   return {
     ...(cpuNs === 0 ? {} : { cpuMs: cpuNs / NS_PER_MS }),
-    ...(memory === undefined ? {} : { memoryBytes: memory }),
+    memoryBytes: memory,
     ...(links.length === 0
       ? {}
       : {

@@ -80,10 +80,9 @@ export const TRANSACTION_ROUTES = [
     serverErrors: ['TRANSACTION_RESEND_FAILED'],
     errors: WORDING,
     async handle({ params: { txHash }, headers: { gasPrice }, services: { transactions }, signal }) {
-      const price = gasPrice === undefined ? {} : { gasPrice };
       return {
         status: 200,
-        json: { transactionHash: await transactions.cancel(hashOf(txHash), price, signal) },
+        json: { transactionHash: await transactions.cancel(hashOf(txHash), { gasPrice }, signal) },
       };
     },
   }),

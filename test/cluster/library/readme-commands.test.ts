@@ -21,7 +21,6 @@ set -euo pipefail
 npm() {
   while [ "$1" != -- ]; do shift; done; shift
   if [ "$1 \${2-}" = "logs -f" ]; then set -- logs "$3"; fi
-  if [ "$1 \${2-}" = "status --watch" ]; then set -- status; fi
   "$NODE" "$CLI" "$@"
 }
 curl() {

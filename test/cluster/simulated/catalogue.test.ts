@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { everyScenarioPasses, NOT_SIMULATED } from '../scenarios/catalogue.ts';
 
-const PAGE = new URL('../../../docs/cluster-file.md', import.meta.url);
+const PAGE = new URL('../../../docs/guides/virtual-time.md', import.meta.url);
 
 everyScenarioPasses();
 

@@ -247,8 +247,13 @@ export class NodeClient implements AsyncDisposable {
   }
 
   /** Prometheus text of the node. */
-  async metrics(signal?: AbortSignal): Promise<string> {
-    return (await this.#debug.request({ method: 'GET', path: '/metrics', signal })).text();
+  metrics(signal?: AbortSignal): Promise<string> {
+    return this.text('/metrics', signal);
+  }
+
+  /** What it answers to a GET request. @internal */
+  async text(path: string, signal?: AbortSignal): Promise<string> {
+    return (await this.#debug.request({ method: 'GET', path, signal })).text();
   }
 
   async close(): Promise<void> {

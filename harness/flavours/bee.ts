@@ -10,6 +10,7 @@ import { suggestion } from '../base/format.ts';
 import type { NodeClient } from '../client/node-client.ts';
 import { beeOptions, imageOptions, knownOptions } from './bee-binary.ts';
 import { p256Identity } from './bee-keys.ts';
+import { loopbackNamed } from './declared/values.ts';
 import type { Flavour, NodePlan, PlannedFile } from './flavour.ts';
 import { multiaddress } from './multiaddress.ts';
 
@@ -40,9 +41,6 @@ const DEFAULTS = {
   'resolver-options': [],
   'storage-incentives-enable': false,
 } as const;
-
-/** The only name of loopback that it advertises: it refuses loopback addresses, and `localhost` as it is usually written. */
-const LOOPBACK_NAME = 'LOCALHOST';
 
 const OWN_OPTIONS = [
   'data-dir',
@@ -158,7 +156,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'network-id': network.networkId,
     'api-addr': `${listen}:${ports.api}`,
     'p2p-addr': `${listen}:${ports.p2p}`,
-    'nat-addr': plan.advertised?.replace(/^127\.[\d.]+(?=:)/, LOOPBACK_NAME) ?? '',
+    'nat-addr': loopbackNamed(plan.advertised ?? ''),
     // A full node as a bootnode would be lost as a peer.
     bootnode: network.dedicatedBootnodes ? network.bootnodes : [],
     'blockchain-rpc-endpoint': network.rpc,

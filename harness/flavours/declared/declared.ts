@@ -5,6 +5,7 @@ import { parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import type { Command } from '../../base/machine/processes.ts';
+import type { NodeClient } from '../../client/node-client.ts';
 import type { Flavour, NodePlan, PlannedFile } from '../flavour.ts';
 import { multiaddress } from '../multiaddress.ts';
 import { checkRunnable, invalidProgram, optionsListed, programOutput } from '../program.ts';
@@ -64,6 +65,7 @@ export function declaredFlavour(given: FlavourInput): Flavour {
     linkKey: (identity) => libp2pPem(identity, file.keys.libp2p.type),
     underlay: ({ identity, port, host }) =>
       multiaddress({ host, port, peerId: peerIdOf(identity, file.keys.libp2p.type) }),
+    lacking: (client, signal) => lacking(file, client, signal),
   };
   made.set(given, flavour);
   return flavour;
@@ -153,6 +155,18 @@ async function checkVersion({ name, version }: DeclaredFlavour, program: string)
     `'${[program, ...version.args].join(' ')}' printed nothing in its first 4 KiB that matches /${version.pattern}/`,
     { hint: 'Is it another program? The flavour file says what it prints: version.pattern.' },
   );
+}
+
+async function lacking(
+  { well }: DeclaredFlavour,
+  client: Pick<NodeClient, 'text'>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const { path, pattern } of well) {
+    const matches = new RegExp(pattern, 'mu').test(await client.text(path, signal));
+    if (!matches) return `answers nothing at ${path} that matches /${pattern}/`;
+  }
+  return undefined;
 }
 
 async function filesOf(file: DeclaredFlavour, plan: NodePlan): Promise<PlannedFile[]> {

@@ -98,6 +98,8 @@ const duration = z
   .refine((text) => parseDurationMs(text) !== undefined, { error: DURATION_EXPECTED });
 const VERSION_EXPECTED = 'a map with args and pattern';
 const CONFIG_EXPECTED = 'a map with path, format, values, defaults and known';
+const WELL_EXPECTED = 'a list of maps with path and pattern';
+const WELL_PATH_EXPECTED = 'a path of its API, such as /status';
 const FILES_EXPECTED = 'a list of maps with path and text';
 const KEYS_EXPECTED = 'a map with swarm, libp2p and pss';
 
@@ -196,6 +198,21 @@ const flavourKeys = z.strictObject(
       .describe(
         'Folders with what it stores, which restart --wipe removes; none with a file that svcnet writes.',
       ),
+    well: list(
+      z.strictObject(
+        {
+          path: z
+            .string({ error: WELL_PATH_EXPECTED })
+            .regex(/^\/[^\s#]*$/, { error: WELL_PATH_EXPECTED })
+            .describe('Path of a GET request to its API.'),
+          pattern: patternText.describe('Expression that a line of the answer must match.'),
+        },
+        { error: WELL_EXPECTED },
+      ),
+      WELL_EXPECTED,
+    )
+      .default([])
+      .describe('What else its API must answer before it serves, when it is ready and has peers.'),
     redial: duration
       .optional()
       .describe('Time until it dials a peer again that it could not reach, if longer than a start takes.'),

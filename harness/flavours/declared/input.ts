@@ -60,6 +60,8 @@ export interface FlavourInput {
   readonly learnsListeners?: boolean | undefined;
   /** Folders with what it stores. */
   readonly stored?: readonly string[] | undefined;
+  /** What else its API must answer before it serves: a line that matches. */
+  readonly well?: readonly { readonly path: string; readonly pattern: string }[] | undefined;
   /** Time until it dials a peer again that it could not reach, such as `30s`. */
   readonly redial?: string | undefined;
   /** Time that it may take to end. Default: `10s`. */

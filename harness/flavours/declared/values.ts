@@ -13,6 +13,11 @@ interface Row {
 /** Keys follow from the seed, so a password protects nothing. */
 export const PASSWORD = 'svcnet';
 
+/** A Bee refuses loopback addresses, and `localhost` as it is usually written. */
+export function loopbackNamed(hostAndPort: string): string {
+  return hostAndPort.replace(/^127\.[\d.]+(?=:)/, 'LOCALHOST');
+}
+
 /** By name, in the order of their page. */
 export const VALUES = {
   name: { about: 'name of the node in its cluster', of: ({ name }) => name },
@@ -28,6 +33,10 @@ export const VALUES = {
   advertised: {
     about: '`host:port` to advertise to peers; empty: the address that it listens on',
     of: ({ advertised }) => advertised ?? '',
+  },
+  'advertised-name': {
+    about: 'the same with `LOCALHOST` for a loopback address, for a program that advertises none',
+    of: ({ advertised }) => loopbackNamed(advertised ?? ''),
   },
   bootnodes: {
     about: 'multiaddresses of the nodes to contact first; a list',

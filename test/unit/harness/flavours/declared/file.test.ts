@@ -124,6 +124,11 @@ const WRONG: readonly (readonly [what: string, text: string, message: string])[]
     "line 4: version.pattern: got '(', expected a regular expression",
   ],
   [
+    'an address in the place of a path',
+    `name: x\nprogram: ./x\n${KEYS}\nwell: [{ path: 'http://x/status', pattern: ok }]`,
+    "line 4: well[0].path: got 'http://x/status', expected a path of its API, such as /status",
+  ],
+  [
     'another format of the configuration',
     `name: x\nprogram: ./x\n${KEYS}\nconfig: { path: c, format: ini }`,
     "line 4: config.format: got 'ini', expected one of yaml, json, toml, env",

@@ -60,6 +60,17 @@ export interface HttpResponse {
   pieces(): AsyncIterable<Uint8Array>;
 }
 
+/** Hears of each request as it is made. @returns hears what becomes of it */
+export type ExchangeObserver = (node: string, request: RequestOptions) => ExchangeOutcome;
+
+export interface ExchangeOutcome {
+  answered(status: number, headers: Readonly<Record<string, string>>): void;
+  /** As much of the answer's body as was read; pieces one after the other. */
+  read(content: Uint8Array | string): void;
+  /** @param kind class of the error */
+  failed(kind: string): void;
+}
+
 export interface HttpClientOptions extends TokenSource, Whose {
   readonly node: string;
   readonly base: string;
@@ -75,6 +86,7 @@ export class HttpClient implements AsyncDisposable {
   readonly clock: Clock;
   readonly #pool: Dispatcher;
   readonly #authorization: Authorization;
+  #observer: ExchangeObserver | undefined;
 
   constructor(options: HttpClientOptions) {
     this.base = options.base;
@@ -90,6 +102,11 @@ export class HttpClient implements AsyncDisposable {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
+  }
+
+  /** @param observer undefined: nobody listens any more */
+  observe(observer: ExchangeObserver | undefined): void {
+    this.#observer = observer;
   }
 
   /** Headers of every request that let it in. */
@@ -124,6 +141,7 @@ export class HttpClient implements AsyncDisposable {
   async attempt(options: RequestOptions): Promise<HttpResponse> {
     const timeoutMs = options.timeoutMs ?? REQUEST_TIMEOUT_MS;
     expectTimeout('timeoutMs', timeoutMs);
+    const outcome = this.#observer?.(this.node, options);
     const headers = { ...this.authorization(), ...options.headers };
     // In the background: a body that nobody reads keeps it, but must not keep the process.
     const deadline = this.clock.deadline(timeoutMs, options.signal, true);
@@ -139,10 +157,10 @@ export class HttpClient implements AsyncDisposable {
         ...(options.body === undefined ? {} : { body: poolBody(options.body) }),
       });
       response.body.once('close', () => deadline[Symbol.dispose]());
-      return this.#answer(response, options);
+      return this.#answer(response, options, outcome);
     } catch (error) {
       deadline[Symbol.dispose]();
-      throw this.#failure(error, options, false);
+      throw this.#failure(error, options, { outcome, bodyBegun: false });
     }
   }
 
@@ -154,41 +172,68 @@ export class HttpClient implements AsyncDisposable {
     await this.close();
   }
 
-  #answer(response: Dispatcher.ResponseData, options: RequestOptions): HttpResponse {
-    const whole = async <T>(read: () => Promise<T>): Promise<T> => {
+  #answer(
+    response: Dispatcher.ResponseData,
+    options: RequestOptions,
+    outcome: ExchangeOutcome | undefined,
+  ): HttpResponse {
+    const whole = async <T extends Uint8Array | string>(read: () => Promise<T>): Promise<T> => {
       try {
-        return await read();
+        const content = await read();
+        outcome?.read(content);
+        return content;
       } catch (error) {
-        throw this.#failure(error, options, true);
+        throw this.#failure(error, options, { outcome, bodyBegun: true });
       }
     };
-    const text = () => readLimitedText(response.body, TEXT_MAX);
+    const text = () => whole(() => readLimitedText(response.body, TEXT_MAX));
+    const headers = Object.fromEntries(
+      Object.entries(response.headers).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? (value[0] ?? '') : (value ?? ''),
+      ]),
+    );
+    outcome?.answered(response.statusCode, headers);
     return {
       status: response.statusCode,
-      headers: Object.fromEntries(
-        Object.entries(response.headers).map(([name, value]) => [
-          name,
-          Array.isArray(value) ? (value[0] ?? '') : (value ?? ''),
-        ]),
-      ),
+      headers,
       bytes: (max = CONTENT_MAX) => whole(() => readLimited(response.body, max)),
-      text: () => whole(text),
-      json: () => whole(async () => parseJson(await text())),
+      text,
+      json: async () => {
+        const content = await text();
+        try {
+          return parseJson(content);
+        } catch (error) {
+          throw this.#failure(error, options, { outcome, bodyBegun: true });
+        }
+      },
       beginning: (max) => whole(() => readBeginning(response.body, max)),
-      pieces: () => this.#pieces(response.body, options),
+      pieces: () => this.#pieces(response.body, options, outcome),
     };
   }
 
-  async *#pieces(body: Readable, options: RequestOptions): AsyncGenerator<Uint8Array> {
+  async *#pieces(
+    body: Readable,
+    options: RequestOptions,
+    outcome: ExchangeOutcome | undefined,
+  ): AsyncGenerator<Uint8Array> {
     try {
-      for await (const piece of body) yield piece as Uint8Array;
+      for await (const piece of body) {
+        outcome?.read(piece as Uint8Array);
+        yield piece as Uint8Array;
+      }
     } catch (error) {
-      throw this.#failure(error, options, true);
+      throw this.#failure(error, options, { outcome, bodyBegun: true });
     }
   }
 
-  #failure(error: unknown, options: RequestOptions, bodyBegun: boolean): ClientError {
+  #failure(
+    error: unknown,
+    options: RequestOptions,
+    { outcome, bodyBegun }: { readonly outcome: ExchangeOutcome | undefined; readonly bodyBegun: boolean },
+  ): ClientError {
     const kind = classOfFailure(error, bodyBegun);
+    outcome?.failed(kind);
     const reason = error instanceof Error && error.message !== '' ? error.message : String(error);
     return new ClientError(kind === 'client.timeout' ? 'no answer in time' : reason, {
       ...this.#about(options),

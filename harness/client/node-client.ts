@@ -10,7 +10,7 @@ import type { TokenSource } from '../base/token.ts';
 import { DIALECTS, type Dialect } from './dialect.ts';
 import { FeedsClient, SocClient } from './feeds.ts';
 import { GranteesClient } from './grantees.ts';
-import { HttpClient, settled } from './http.ts';
+import { type ExchangeObserver, HttpClient, settled } from './http.ts';
 import { type AmountJson, amount } from './json.ts';
 import { MessagesClient } from './messages.ts';
 import {
@@ -109,6 +109,12 @@ export class NodeClient implements AsyncDisposable {
     this.stake = new StakeClient(this.#debug);
     this.redistribution = new RedistributionClient(this.#debug);
     this.transactions = new TransactionsClient(this.#debug);
+  }
+
+  /** Tells somebody of its exchanges from now on. @param observer undefined: nobody any more @internal */
+  observe(observer: ExchangeObserver | undefined): void {
+    this.#http.observe(observer);
+    this.#debug.observe(observer);
   }
 
   /** Headers that let a request in, for programs that make their own requests. */

@@ -161,11 +161,11 @@ function nodesOf(flavour: HonestFlavour, count: number, beeBinary: string | unde
 }
 
 /** A failed condition leaves measurements; a scenario that could not run has none. */
-function isUsable({ scenarios }: RunResult): boolean {
+export function isUsable({ scenarios }: RunResult): boolean {
   return scenarios.every(({ result }) => result === 'passed' || result === 'failed');
 }
 
-function unusable({ scenarios, report }: RunResult, flavour: HonestFlavour): HarnessError {
+export function unusable({ scenarios, report }: RunResult, flavour: string): HarnessError {
   const [first] = scenarios.filter(({ result }) => result === 'error' || result === 'skipped');
   const why = first?.error ?? first?.skipReason ?? '';
   return new HarnessError(

@@ -259,6 +259,12 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
     action: async () => (await import('./run.ts')).run,
   },
   {
+    usage: 'diff [options] <words...>',
+    about: 'run scenarios on networks of several flavours with one seed, and name what differs',
+    options: async () => (await import('./options/diff.ts')).diff,
+    action: async () => (await import('./diff.ts')).diff,
+  },
+  {
     usage: 'compare [options] [runs...]',
     about: 'compare runs: better, same or worse; fails when a figure is worse',
     options: async () => (await import('./options/compare.ts')).compare,

@@ -1,13 +1,17 @@
 /** Why rows of implementations other than ours are red, as far as known. */
 import type { RowResult } from './row.ts';
 
-interface KnownDeviation {
-  /** Of the implementation, as it reports them over HTTP and on the wire. */
+/** Something that is known of versions of an implementation. */
+export interface Known {
+  /** As it reports them over HTTP and on the wire. */
   readonly versions: readonly string[];
-  /** Start of the rows' names. */
-  readonly rows: readonly string[];
   readonly kind: 'bug' | 'differs from the document' | 'version';
   readonly why: string;
+}
+
+interface KnownDeviation extends Known {
+  /** Start of the rows' names. */
+  readonly rows: readonly string[];
 }
 
 const KNOWN_DEVIATIONS: readonly KnownDeviation[] = [

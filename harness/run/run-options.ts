@@ -54,6 +54,8 @@ export interface RunOptions {
   readonly onScenario?:
     | ((scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void)
     | undefined;
+  /** Called before a scenario, with its cluster; what it returns, when the scenario has ended by itself. */
+  readonly observe?: (context: ScenarioContext, name: string) => () => Promise<void>;
   /** Called with what was seen of a run that was interrupted, when its cluster is stopped and before the report is written. */
   readonly onInterrupted?: (run: RunResult) => void;
 }

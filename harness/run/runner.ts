@@ -297,8 +297,10 @@ async function runScenario(
       return runStep(name, work, { clock, display: options.display, events, ended });
     },
   };
+  const observed = options.observe?.(context, scenario.name);
   try {
     await orAborted(scenario.run(context), context.signal);
+    await observed?.();
     await watch.end();
     await safety.end();
   } catch (error) {

@@ -40,7 +40,9 @@ export interface Placement {
   /** 64 hex digits. */
   readonly chunk: string;
   readonly holders: readonly ClusterNode[];
-  /** Nodes that should hold it and do not. */
+  /** Nodes that should hold it. */
+  readonly wanted: readonly ClusterNode[];
+  /** Those of them that do not. */
   readonly lacking: readonly ClusterNode[];
 }
 
@@ -49,6 +51,7 @@ export class PlacementWatch {
   readonly #nodes: readonly { readonly node: ClusterNode; readonly overlay: Uint8Array }[];
   readonly #placed = new Map<string, Placement>();
   #pending: readonly string[];
+  #astray: readonly Placement[] = [];
 
   /** @param nodes full nodes, each a possible storer; at least one */
   constructor(chunks: Iterable<string>, nodes: readonly ClusterNode[]) {
@@ -59,6 +62,11 @@ export class PlacementWatch {
   /** Those that have arrived. */
   get placed(): readonly Placement[] {
     return [...this.#placed.values()];
+  }
+
+  /** Those that had not at the last look. */
+  get astray(): readonly Placement[] {
+    return this.#astray;
   }
 
   async probe(signal: AbortSignal): Promise<ProbeResult<readonly Placement[]>> {
@@ -75,6 +83,7 @@ export class PlacementWatch {
       if (signal.aborted) throw error;
       return { missing: messageOf(error) };
     }
+    this.#astray = astray;
     this.#pending = astray.map(({ chunk }) => chunk);
     if (astray.length === 0) return { done: this.placed };
     const all = this.#placed.size + astray.length;
@@ -98,13 +107,9 @@ export class PlacementWatch {
     const storers = this.#nodes.map((one) => ({ ...one, radius: radii.get(one.node) ?? 0 }));
     const byDistance = rankStorers(fromHex(chunk), storers);
     const has = await Promise.all(byDistance.map(({ storer }) => storer.node.holds(chunk, signal)));
-    return {
-      chunk,
-      holders: byDistance.filter((_, rank) => has[rank]).map(({ storer }) => storer.node),
-      lacking: byDistance
-        .filter(({ belongs }, rank) => belongs && has[rank] !== true)
-        .map(({ storer }) => storer.node),
-    };
+    const holders = byDistance.filter((_, rank) => has[rank]).map(({ storer }) => storer.node);
+    const wanted = byDistance.filter(({ belongs }) => belongs).map(({ storer }) => storer.node);
+    return { chunk, holders, wanted, lacking: wanted.filter((node) => !holders.includes(node)) };
   }
 }
 

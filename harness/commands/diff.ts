@@ -1,0 +1,222 @@
+/** `svcnet diff`: the same scenarios and seed on networks of several flavours, and what was seen unlike. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { EXIT, HarnessError } from '../base/errors.ts';
+import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
+import { plural, suggestion } from '../base/format.ts';
+import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
+import { drawSeed, seedToJson } from '../cluster/plan/seed.ts';
+import { statePath } from '../cluster/state/state-folder.ts';
+import { KNOWN_DIFFERENCES } from '../conformance/known-differences.ts';
+import type { FlavourInput } from '../flavours/declared/input.ts';
+import { HONEST_FLAVOURS } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+import type { Fact } from '../inspect/differences/canonical.ts';
+import {
+  type Compared,
+  compareObservations,
+  type Difference,
+  type Observation,
+} from '../inspect/differences/compare.ts';
+import { ScenarioWatch } from '../inspect/differences/watch.ts';
+import { type ConsoleStyle, paint, StepDisplay } from '../report/console.ts';
+import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
+import { scenarioTitle } from '../run/catalogue.ts';
+import { unmetNeed } from '../run/needs.ts';
+import { plannedFor } from '../run/run-clusters.ts';
+import type { PlannedScenario, RunOptions } from '../run/run-options.ts';
+import { runScenarios } from '../run/runner.ts';
+import type { ClusterFlags } from './cluster-flags.ts';
+import { isUsable, startedTwice, unusable } from './compare-flavours.ts';
+import { answer, type CommandContext } from './context.ts';
+import { diff as takes } from './options/diff.ts';
+import { repeatLine } from './repeat-line.ts';
+import { reportFolder } from './report-folder.ts';
+import { titleOf } from './run.ts';
+import { chosenBy, planChosen } from './run-choice.ts';
+
+export interface DiffFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeBinary' | 'seed'> {
+  readonly flavours: string;
+  /** `key=value` texts. */
+  readonly set: readonly string[];
+  /** Folder for all runs; default: one in the state directory. */
+  readonly report?: string;
+}
+
+/** What was seen of each network, in the folder of its run. */
+const FACTS_FILE = 'facts.json';
+/** Differences shown beside the first; the folder has all. */
+const SHOWN = 20;
+const DIFFERENCES_FILE = 'differences.json';
+
+/** @returns the exit code: a failed check when something differs that is not known */
+export async function diff(
+  words: readonly string[],
+  flags: DiffFlags,
+  context: CommandContext,
+): Promise<number> {
+  const names = scenariosOf(words);
+  const sides = await sidesOf(flags);
+  const planned = planChosen(await chosenBy(names, { set: [], with: [] }, context), flags.set);
+  const seed = flags.seed ?? drawSeed();
+  const title = titleOf(['diff', ...names.map(scenarioTitle)]);
+  const runs = statePath(context.stateDir, 'runs');
+  using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
+  const { folder } = report;
+  const count = flags.nodes ?? Math.max(...planned.map(({ scenario }) => scenario.cluster.nodes));
+  const optionsOf = (side: Side): RunOptions => ({
+    planned,
+    nodes: [{ flavour: side.flavour, count, ...(side.binary === undefined ? {} : { binary: side.binary }) }],
+    exactNodes: true,
+    definition: {
+      // As a Bee has it: others take both.
+      dialect: 'swarm',
+      credit: 'network',
+      driver: flags.driver,
+      flavours: side.declared === undefined ? [] : [side.declared],
+    },
+    source: '--flavours',
+    seed,
+    stateDir: context.stateDir,
+    report: join(folder, side.folder),
+    name: `${title}-${side.folder}`,
+    command: repeatLine(['diff'], takes.options ?? {}, { ...flags, seed }).concat(` -- ${words.join(' ')}`),
+    signal: context.signal,
+    display: context.json ? undefined : new StepDisplay(context.style, context.out),
+  });
+  for (const side of sides) expectAble(planned, side, optionsOf(side));
+  const say = context.json ? context.note : context.out;
+  say(`\n  svcnet diff   ${sides.map(({ name }) => name).join(', ')} · ${names.join(', ')} · seed ${seed}\n`);
+  const seen: Observation[] = [];
+  for (const side of sides) {
+    say(`\n  ${side.name}\n\n`);
+    seen.push(await observe(side, optionsOf(side), say));
+  }
+  const compared = compareObservations(seen as [Observation, ...Observation[]], KNOWN_DIFFERENCES);
+  const result = { seed: seedToJson(seed), reference: seen[0]?.name, compared, report: folder };
+  writeFileSync(join(folder, DIFFERENCES_FILE), `${JSON.stringify(result, undefined, 2)}\n`);
+  answer(context, result, [...compared.flatMap((one) => linesOf(one, context.style)), `  ${folder}`]);
+  return compared.every(({ counts }) => Object.keys(counts).length === 0) ? EXIT.success : EXIT.checkFailed;
+}
+
+/** @throws HarnessError `USAGE` */
+function scenariosOf([first, ...names]: readonly string[]): readonly string[] {
+  const hint = 'For example: svcnet diff --flavours svc,bee -- run upload retrieval';
+  if (first !== 'run')
+    throw new HarnessError('USAGE', `got '${first}', expected run and names of scenarios`, { hint });
+  if (names.length === 0) throw new HarnessError('USAGE', 'run: expected names of scenarios', { hint });
+  const option = names.find((name) => name.startsWith('-'));
+  if (option !== undefined)
+    throw new HarnessError('USAGE', `got '${option}' after --, expected options before it`, { hint });
+  return names;
+}
+
+/** One network that is asked for. */
+interface Side {
+  /** As given; the second of the same name has its number. */
+  readonly name: string;
+  readonly folder: string;
+  readonly flavour: string;
+  readonly binary?: string | undefined;
+  readonly declared?: FlavourInput;
+}
+
+/** @throws HarnessError `USAGE`, and what is wrong with a flavour file */
+async function sidesOf({ flavours, beeBinary }: DiffFlags): Promise<Side[]> {
+  const given = flavours.split(',').map((text) => text.trim());
+  if (given.length < 2)
+    throw new HarnessError('USAGE', `--flavours: got ${flavours}, expected two or more, separated by commas`);
+  return Promise.all(
+    given.map(async (text, index): Promise<Side> => {
+      const before = given.slice(0, index).filter((other) => other === text).length;
+      const name = before === 0 ? text : `${text} (${before + 1})`;
+      const [flavour = '', ...path] = text.split('@');
+      if (HONEST_FLAVOURS.some((own) => own === flavour)) {
+        const binary = path.length > 0 ? path.join('@') : beeBinary;
+        const takesOne = FLAVOURS[flavour as (typeof HONEST_FLAVOURS)[number]].binaryVariable !== undefined;
+        if (!takesOne && path.length > 0)
+          throw new HarnessError('USAGE', `--flavours: got ${text}, but ${flavour} takes no program`);
+        return { name, folder: `${index + 1}-${flavour}`, flavour, ...(takesOne ? { binary } : {}) };
+      }
+      if (!/[/.]/.test(text)) {
+        const known = HONEST_FLAVOURS.join(', ');
+        throw new HarnessError(
+          'USAGE',
+          `--flavours: got '${text}', expected ${known} or the path of a flavour file${suggestion(text, HONEST_FLAVOURS)}`,
+        );
+      }
+      const declared = await readFlavour(text, '--flavours');
+      return { name, folder: `${index + 1}-${declared.name}`, flavour: declared.name, declared };
+    }),
+  );
+}
+
+/** @throws HarnessError `USAGE` for a scenario that a network of the flavour could not run */
+function expectAble(planned: readonly PlannedScenario[], { name }: Side, options: RunOptions): void {
+  for (const asking of planned) {
+    const unmet = unmetNeed(asking.scenario, plannedFor(asking, options));
+    if (unmet !== undefined)
+      throw new HarnessError('USAGE', `${asking.scenario.name} cannot run on ${name}: it ${unmet}`);
+  }
+}
+
+/** @throws HarnessError `RUN_INVALID` when a scenario could not run to its end, and what a start throws */
+async function observe(side: Side, options: RunOptions, say: (text: string) => void): Promise<Observation> {
+  const facts: Fact[] = [];
+  const ended = new Set<string>();
+  let version = '';
+  const run = await startedTwice(
+    () => {
+      facts.length = 0;
+      return runScenarios({
+        ...options,
+        observe: (context, name) => {
+          const watch = new ScenarioWatch(context, name);
+          return async () => {
+            facts.push(...(await watch.facts()));
+            ended.add(name);
+            version = (await context.cluster.nodes[0]?.client.health(context.signal))?.version ?? '';
+          };
+        },
+      });
+    },
+    (why) => say(`\n  ${why}; retrying once\n\n`),
+  );
+  if (!isUsable(run)) throw unusable(run, side.name);
+  const cut = run.scenarios.find(({ name }) => !ended.has(name));
+  if (cut !== undefined)
+    throw new HarnessError('RUN_INVALID', `${cut.name} on ${side.name}: ${cut.result} before its end`, {
+      hint: `Its report and logs: ${run.report}`,
+    });
+  for (const { name } of run.scenarios.filter(({ result }) => result === 'failed'))
+    say(`  ! ${name} failed on ${side.name}: ${run.report}\n`);
+  writeFileSync(join(options.report, FACTS_FILE), `${JSON.stringify(facts, undefined, 2)}\n`);
+  return { name: side.name, flavour: side.flavour, version, facts };
+}
+
+function linesOf({ name, differences, counts, accepted, compared }: Compared, style: ConsoleStyle): string[] {
+  const open = differences.filter((one) => one.accepted === undefined);
+  const [first, ...more] = open;
+  const all = `${name}: ${plural(compared, 'fact')} compared`;
+  const byKind = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
+  return [
+    first === undefined
+      ? `  ${paint(style, 'green', '✔')} ${all}, no difference`
+      : `  ${paint(style, 'red', '✖')} ${all}, ${plural(open.length, 'difference')} (${byKind.join(', ')}); the first:`,
+    ...(first === undefined ? [] : shown(first)),
+    ...more.slice(0, SHOWN).map(({ kind, what }) => `    then   ${kind} ${inLine(what, LONG_LINE_MAX)}`),
+    ...(more.length > SHOWN ? [`    and ${more.length - SHOWN} more`] : []),
+    ...Object.entries(accepted).map(([why, count]) => `    ${count} accepted   ${why}`),
+    '',
+  ];
+}
+
+function shown({ kind, what, seen }: Difference): string[] {
+  const width = Math.max(...Object.keys(seen).map((name) => name.length));
+  return [
+    `    ${kind} ${inLine(what, LONG_LINE_MAX)}`,
+    ...Object.entries(seen).map(
+      ([name, value]) => `      ${name.padEnd(width)}   ${inLine(value ?? '(not seen)', LONG_LINE_MAX)}`,
+    ),
+  ];
+}

@@ -1,0 +1,38 @@
+/** Options of `svcnet diff`. */
+import { collect, seed, whole } from '../../cluster/plan/options/flag.ts';
+import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';
+import { clusterOptions } from './cluster.ts';
+import type { CommandOptions } from './spec.ts';
+import { JSON_OPTION } from './values.ts';
+
+export const diff: CommandOptions = {
+  arguments: ['after --: run, and names of scenarios or paths of their files'],
+  options: {
+    '--flavours <list>': {
+      help: 'two or more, separated by commas: svc, bee, NAME@PROGRAM or the path of a flavour file; the others are compared with the first',
+      required: 'always',
+    },
+    '-n, --nodes <count>': {
+      help: 'nodes in each network (default: what the scenarios need)',
+      parse: whole(1, NODES_MAX),
+    },
+    ...clusterOptions(['beeBinary', 'driver']),
+    '--seed <number>': { help: 'seed of all networks (default: random)', parse: seed },
+    '--set <key=value>': {
+      help: 'parameter of the scenarios (repeatable)',
+      parse: collect,
+      repeatable: true,
+    },
+    '--report <folder>': { help: 'folder for the runs (default: .svcnet/runs)', once: true },
+    ...JSON_OPTION,
+  },
+  note: `
+Runs the scenarios on one network after the other, in the dialect swarm, and compares what was seen: HTTP answers, where
+chunks lie, what was paid. Exits with 0 when nothing differs but what is known and has a reason, with 1 when something
+does, with 2 when the networks cannot be compared. A flavour given twice shows whether it repeats itself.
+
+Examples:
+  svcnet diff --flavours svc,bee --bee-binary ./bee -- run upload retrieval
+  svcnet diff --flavours bee@./bee-2.7.1,bee@./bee-2.8.1 --seed 7 -- run upload
+  svcnet diff --flavours svc,./ant.flavour.yaml --set count=2 -- run manifest`,
+};

@@ -1,0 +1,111 @@
+/** Compares what was seen of several networks, fact by fact: the first is what the others are measured by. */
+import type { KnownDifference } from '../../conformance/known-differences.ts';
+import type { Fact } from './canonical.ts';
+
+/** What was seen of one network. */
+export interface Observation {
+  /** As asked for, such as `svc` or `bee@/path`. */
+  readonly name: string;
+  /** The flavour of its nodes. */
+  readonly flavour: string;
+  /** What its nodes call themselves, such as `2.8.1`. */
+  readonly version: string;
+  /** In the order in which they were seen. */
+  readonly facts: readonly Fact[];
+}
+
+/** One fact on which a network differs from the first. */
+export interface Difference {
+  readonly kind: Fact['kind'];
+  readonly what: string;
+  /** By name of the network; undefined: nothing like it was seen. */
+  readonly seen: Readonly<Record<string, string | undefined>>;
+  /** Why it is accepted, if it is. */
+  readonly accepted?: string;
+}
+
+/** One network beside the first. */
+export interface Compared {
+  readonly name: string;
+  /** In the order in which they were seen, those that are accepted as well. */
+  readonly differences: readonly Difference[];
+  /** Differences by kind, without those that are accepted. */
+  readonly counts: Readonly<Partial<Record<Fact['kind'], number>>>;
+  /** Number of differences by the reason for which they are accepted. */
+  readonly accepted: Readonly<Record<string, number>>;
+  /** Facts that both have. */
+  readonly compared: number;
+}
+
+export function compareObservations(
+  [reference, ...others]: readonly [Observation, ...Observation[]],
+  known: readonly KnownDifference[],
+): Compared[] {
+  return others.map((other) => compareTwo(reference, other, known));
+}
+
+function compareTwo(one: Observation, other: Observation, known: readonly KnownDifference[]): Compared {
+  const there = new Map(other.facts.map((fact) => [keyOf(fact), fact]));
+  const here = new Set(one.facts.map(keyOf));
+  const pairs = [
+    ...one.facts.map((fact) => ({ fact, seen: [fact.seen, there.get(keyOf(fact))?.seen] as const })),
+    ...other.facts
+      .filter((fact) => !here.has(keyOf(fact)))
+      .map((fact) => ({ fact, seen: [undefined, fact.seen] as const })),
+  ];
+  const differences = pairs
+    .filter(({ fact, seen: [left, right] }) => left !== right && isTold(fact, left, right))
+    .map(({ fact, seen: [left, right] }): Difference => {
+      const row = known.find((candidate) => isKnown(candidate, fact, [one, other]));
+      return {
+        kind: fact.kind,
+        what: fact.what,
+        seen: { [one.name]: left, [other.name]: right },
+        ...(row === undefined ? {} : { accepted: `${row.kind}: ${row.why}` }),
+      };
+    });
+  const open = differences.filter(({ accepted }) => accepted === undefined);
+  return {
+    name: other.name,
+    differences,
+    counts: countsBy(open, ({ kind }) => kind),
+    accepted: countsBy(differences, ({ accepted }) => accepted),
+    compared: one.facts.filter((fact) => there.has(keyOf(fact))).length,
+  };
+}
+
+/** The harness asks for states of the moment as often as it needs to: that one was not asked for says nothing. */
+function isTold({ kind }: Fact, left: string | undefined, right: string | undefined): boolean {
+  return kind !== 'shape' || (left !== undefined && right !== undefined);
+}
+
+function isKnown(
+  { where, between, versions }: KnownDifference,
+  { kind, what }: Fact,
+  sides: readonly [Observation, Observation],
+): boolean {
+  const flavours = sides.map(({ flavour }) => flavour).toSorted();
+  return (
+    between.toSorted().join() === flavours.join() &&
+    sides.some(({ flavour, version }) => flavour !== 'svc' && versions.includes(releaseOf(version))) &&
+    where.test(`${kind} ${what}`)
+  );
+}
+
+/** `2.8.1-dev` is one of 2.8.1. */
+function releaseOf(version: string): string {
+  return version.split('-')[0] ?? '';
+}
+
+function keyOf({ kind, what }: Fact): string {
+  return `${kind} ${what}`;
+}
+
+function countsBy<T>(all: readonly T[], keyOf: (one: T) => string | undefined): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const one of all) {
+    const key = keyOf(one);
+    if (key !== undefined) counts[key] = (counts[key] ?? 0) + 1;
+  }
+  return counts;
+}

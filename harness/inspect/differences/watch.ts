@@ -1,0 +1,186 @@
+/** Watches a scenario on a network, and says in facts what was seen of it: answers, where chunks lie, what was paid. */
+import { HarnessError } from '../../base/errors.ts';
+import { until } from '../../base/wait.ts';
+import type { ExchangeOutcome, RequestOptions } from '../../client/http.ts';
+import type { Link } from '../../cluster/books/books.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
+import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { PlacementWatch } from '../ledger/placement.ts';
+import {
+  type Answered,
+  answerParts,
+  type Fact,
+  isMomentary,
+  learn,
+  Names,
+  requestText,
+} from './canonical.ts';
+
+/** Chunks are pulled within seconds once a network is quiet; what is astray then is told. */
+const PLACED_TIMEOUT_MS = 60_000;
+/** What a chunk costs for each bit of distance, accounting units, unless an option says otherwise. */
+const PRICE_UNIT = 10_000n;
+/** Requests that read: only what they were last answered counts, however often something was asked for again. */
+const READING = new Set(['GET', 'HEAD']);
+
+interface Exchange {
+  readonly request: RequestOptions;
+  readonly what: string;
+  answer?: Pick<Answered, 'status' | 'headers'>;
+  body?: Uint8Array | string;
+  failure?: string;
+}
+
+export interface Watched {
+  readonly cluster: Pick<Cluster, 'nodes' | 'batches' | 'clock' | 'settled'>;
+  readonly ledger: Pick<Ledger, 'entries'>;
+  readonly signal: AbortSignal;
+}
+
+/** One scenario on one network. Nodes that join later are not heard. */
+export class ScenarioWatch {
+  readonly #exchanges = new Map<string, Exchange>();
+  readonly #names = new Names();
+  readonly #watched: Watched;
+  readonly #scenario: string;
+
+  constructor(watched: Watched, scenario: string) {
+    this.#watched = watched;
+    this.#scenario = scenario;
+    const { nodes, batches } = watched.cluster;
+    for (const { id, node } of batches) this.#names.add(id, `{batch of ${node}}`);
+    for (const { client } of nodes) client.observe((node, request) => this.#hear(node, request));
+  }
+
+  /** What was seen, once the network is quiet. Nothing is heard from then on. */
+  async facts(): Promise<Fact[]> {
+    const { cluster, signal, ledger } = this.#watched;
+    for (const { client } of cluster.nodes) client.observe(undefined);
+    const answers = [...this.#exchanges.values()].flatMap((exchange) => this.#factsOf(exchange));
+    const working = cluster.nodes.filter(({ running, mode }) => running && mode !== 'boot');
+    const chunks = ledger.entries.flatMap((entry) => entry.chunks);
+    const placed = await placement(chunks, working, { clock: cluster.clock, signal });
+    const money = await this.#money(working);
+    return [...answers, ...placed, ...money].map((fact) => ({
+      ...fact,
+      what: `${this.#scenario}: ${fact.what}`,
+    }));
+  }
+
+  /** Where chunks lie is asked for chunk by chunk, by all who look for them: the placement tells it. */
+  #hear(node: string, request: RequestOptions): ExchangeOutcome {
+    const text = `${node} ${requestText(request, this.#names)}`;
+    const isAsked = request.method !== 'HEAD' || !request.path.startsWith('/chunks/');
+    const exchange: Exchange = { request, what: READING.has(request.method) ? text : this.#numbered(text) };
+    if (isAsked) this.#exchanges.set(exchange.what, exchange);
+    const heard = () => {
+      const { answer, body } = exchange;
+      if (answer !== undefined) learn({ ...answer, body }, exchange.what, this.#names);
+    };
+    return {
+      answered: (status, headers) => {
+        exchange.answer = { status, headers };
+        heard();
+      },
+      read: (content) => {
+        exchange.body =
+          exchange.body === undefined
+            ? content
+            : Buffer.concat([Buffer.from(exchange.body as string), Buffer.from(content as string)]);
+        heard();
+      },
+      failed: (kind) => {
+        exchange.failure = kind;
+      },
+    };
+  }
+
+  /** The same may be asked for twice, and each time something happens. */
+  #numbered(text: string): string {
+    if (!this.#exchanges.has(text)) return text;
+    for (let number = 2; ; number++)
+      if (!this.#exchanges.has(`${text} (${number})`)) return `${text} (${number})`;
+  }
+
+  #factsOf({ request, what, answer, body, failure }: Exchange): Fact[] {
+    const momentary = isMomentary(request);
+    const kind = momentary ? 'shape' : 'http';
+    const parts =
+      answer === undefined ? [] : answerParts({ ...answer, body }, { names: this.#names, momentary });
+    const failed: [string, string][] = failure === undefined ? [] : [['failure', failure]];
+    return [...parts, ...failed].map(([place, seen]) => ({ kind, what: `${what} → ${place}`, seen }));
+  }
+
+  async #money(nodes: readonly ClusterNode[]): Promise<Fact[]> {
+    const { cluster, signal } = this.#watched;
+    const nameOf = (peer: string) => cluster.nodes.find(({ overlay }) => overlay === peer)?.name ?? peer;
+    const books = await inTime(cluster.settled({ signal }));
+    if (typeof books === 'string') return [{ kind: 'money', what: 'both ends of each link', seen: books }];
+    const links = books.flatMap(({ name, links: all }) =>
+      all.map(
+        (link): Fact => ({
+          kind: 'money',
+          what: `price of what ${name} and ${nameOf(link.peer)} did`,
+          seen: priceText(link),
+        }),
+      ),
+    );
+    const batches = await Promise.all(
+      nodes.map(async ({ name, client }) =>
+        (await client.stamps.list(signal)).map(
+          ({ batchID, depth, bucketDepth, amount, immutableFlag, utilization }): Fact => ({
+            kind: 'money',
+            what: `${name} ${this.#names.in(batchID)}`,
+            seen: `amount ${amount}, depth ${depth}, bucket depth ${bucketDepth}, immutable ${immutableFlag}, utilization ${utilization}`,
+          }),
+        ),
+      ),
+    );
+    const ends: Fact = { kind: 'money', what: 'both ends of each link', seen: 'count the same' };
+    return [ends, ...links, ...batches.flat()];
+  }
+}
+
+/**
+ * How much two nodes did for each other, and what of it was paid by time, depends on which of them was asked first.
+ * Every chunk costs a multiple of the unit.
+ */
+function priceText({ balance, timeReceived, timeSent, chequeSent, chequeReceived }: Link): string {
+  if (chequeSent !== 0n || chequeReceived !== 0n) return 'paid by cheques';
+  const rest = (balance + timeReceived - timeSent) % PRICE_UNIT;
+  return rest === 0n ? `a multiple of ${PRICE_UNIT}` : `${rest} above a multiple of ${PRICE_UNIT}`;
+}
+
+/** Which nodes hold each chunk, of those that should. */
+async function placement(
+  chunks: readonly string[],
+  nodes: readonly ClusterNode[],
+  { clock, signal }: Pick<Cluster, 'clock'> & { readonly signal: AbortSignal },
+): Promise<Fact[]> {
+  const storers = nodes.filter(({ mode }) => mode === 'full');
+  if (storers.length === 0 || chunks.length === 0) return [];
+  const watch = new PlacementWatch(chunks, storers);
+  await inTime(
+    until('chunks are not where they belong', (limit) => watch.probe(limit), {
+      clock,
+      timeoutMs: PLACED_TIMEOUT_MS,
+      signal,
+    }),
+  );
+  return [...watch.placed, ...watch.astray].map(({ chunk, wanted, lacking }) => ({
+    kind: 'placement',
+    what: `chunk ${chunk}`,
+    seen: wanted.map((node) => (lacking.includes(node) ? `not on ${node.name}` : node.name)).join(', '),
+  }));
+}
+
+/** @returns what it was waited for, or what was missing in the end: that is seen of the network as well */
+async function inTime<T>(wait: Promise<T>): Promise<T | string> {
+  try {
+    return await wait;
+  } catch (error) {
+    if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
+    throw error;
+  }
+}

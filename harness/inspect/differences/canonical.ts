@@ -43,8 +43,9 @@ const HEADERS = new Set(
 const OF_DIALECT = /^(?:swarm|svc)-/;
 /** Its value is a number that the node draws. */
 const TAG_HEADER = /^(?:swarm|svc)-tag(?:-uid)?$/;
-/** Of requests, in which they say nothing about what is asked for. */
-const UNSAID = new Set(['authorization', 'connection', 'content-length']);
+/** Headers of requests that say little of what is asked for: a node's own batch is that of nearly all uploads. */
+const UNSAID = new Set(['authorization', 'connection', 'content-length', 'content-type']);
+const BATCH_HEADER = /^(?:swarm|svc)-postage-batch-id$/;
 const HASH_DIGITS = 8;
 
 /** Names for what a network draws: the same thing has the same name in each network. */
@@ -55,10 +56,20 @@ export class Names {
     if (!this.#names.has(value)) this.#names.set(value, name);
   }
 
-  /** A text with the name of each such value that stands in it as a word. */
+  /** A text with the name of each batch in it, and of a tag where a path has one. */
   in(text: string): string {
-    return text.replace(/[0-9a-f]{64}|\b\d+\b/gi, (word) => this.#names.get(word.toLowerCase()) ?? word);
+    return text.replace(/[0-9a-f]{64}|(?<=^\/tags\/)\d+/gi, (word) => this.of(word.toLowerCase()));
   }
+
+  /** The name of this very value; without one, the value. */
+  of(value: string): string {
+    return this.#names.get(value) ?? value;
+  }
+}
+
+/** The batch that a node got when its cluster started. */
+export function batchName(node: string): string {
+  return `{batch of ${node}}`;
 }
 
 export function bytesText(content: Uint8Array | string): string {
@@ -74,14 +85,20 @@ export interface AskedFor {
   readonly body?: unknown;
 }
 
-/** A request as people read it. Content that comes as a stream is not in it. */
-export function requestText({ method, path, headers = {}, body }: AskedFor, names: Names): string {
+/** A request of a node as people read it. Content that comes as a stream is not in it. */
+export function requestText(
+  node: string,
+  { method, path, headers = {}, body }: AskedFor,
+  names: Names,
+): string {
   const said = Object.entries(headers)
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => !UNSAID.has(name))
-    .map(([name, value]) => `${name}: ${names.in(value)}`);
+    .map(([name, value]) => [name, TAG_HEADER.test(name) ? names.of(value) : names.in(value)] as const)
+    .filter(([name, value]) => !BATCH_HEADER.test(name) || value !== batchName(node))
+    .map((header) => header.join(': '));
   const sent = typeof body === 'string' || body instanceof Uint8Array ? [bytesText(body)] : [];
-  return [`${method} ${names.in(path)}`, ...said.toSorted(), ...sent].join(', ');
+  return [`${node} ${method} ${names.in(path)}`, ...said.toSorted(), ...sent].join(', ');
 }
 
 /** Whether what is asked for moves by itself, so that of the answer the shape alone counts. */

@@ -10,6 +10,7 @@ import { PlacementWatch } from '../ledger/placement.ts';
 import {
   type Answered,
   answerParts,
+  batchName,
   type Fact,
   isMomentary,
   learn,
@@ -33,7 +34,7 @@ interface Exchange {
 }
 
 export interface Watched {
-  readonly cluster: Pick<Cluster, 'nodes' | 'batches' | 'clock' | 'settled'>;
+  readonly cluster: Pick<Cluster, 'nodes' | 'batches' | 'clock' | 'settled' | 'chain'>;
   readonly ledger: Pick<Ledger, 'entries'>;
   readonly signal: AbortSignal;
 }
@@ -49,7 +50,7 @@ export class ScenarioWatch {
     this.#watched = watched;
     this.#scenario = scenario;
     const { nodes, batches } = watched.cluster;
-    for (const { id, node } of batches) this.#names.add(id, `{batch of ${node}}`);
+    for (const { id, node } of batches) this.#names.add(id, batchName(node));
     for (const { client } of nodes) client.observe((node, request) => this.#hear(node, request));
   }
 
@@ -70,7 +71,7 @@ export class ScenarioWatch {
 
   /** Where chunks lie is asked for chunk by chunk, by all who look for them: the placement tells it. */
   #hear(node: string, request: RequestOptions): ExchangeOutcome {
-    const text = `${node} ${requestText(request, this.#names)}`;
+    const text = requestText(node, request, this.#names);
     const isAsked = request.method !== 'HEAD' || !request.path.startsWith('/chunks/');
     const exchange: Exchange = { request, what: READING.has(request.method) ? text : this.#numbered(text) };
     if (isAsked) this.#exchanges.set(exchange.what, exchange);
@@ -117,12 +118,13 @@ export class ScenarioWatch {
     const nameOf = (peer: string) => cluster.nodes.find(({ overlay }) => overlay === peer)?.name ?? peer;
     const books = await inTime(cluster.settled({ signal }));
     if (typeof books === 'string') return [{ kind: 'money', what: 'both ends of each link', seen: books }];
+    const [rate = 1n] = await cluster.chain.words(cluster.chain.contracts.swapPriceOracle, 'getPrice()');
     const links = books.flatMap(({ name, links: all }) =>
       all.map(
         (link): Fact => ({
           kind: 'money',
           what: `price of what ${name} and ${nameOf(link.peer)} did`,
-          seen: priceText(link),
+          seen: priceText(link, rate),
         }),
       ),
     );
@@ -143,12 +145,13 @@ export class ScenarioWatch {
 }
 
 /**
- * How much two nodes did for each other, and what of it was paid by time, depends on which of them was asked first.
- * Every chunk costs a multiple of the unit.
+ * How much two nodes did for each other, and how it was paid, depends on who was asked first. What it cost in total is
+ * a multiple of the unit, as what each chunk costs is.
+ * @param rate token units for an accounting unit
  */
-function priceText({ balance, timeReceived, timeSent, chequeSent, chequeReceived }: Link): string {
-  if (chequeSent !== 0n || chequeReceived !== 0n) return 'paid by cheques';
-  const rest = (balance + timeReceived - timeSent) % PRICE_UNIT;
+function priceText(link: Link, rate: bigint): string {
+  const { balance, timeReceived, timeSent, chequeReceived, chequeSent } = link;
+  const rest = (balance + timeReceived - timeSent + (chequeReceived - chequeSent) / rate) % PRICE_UNIT;
   return rest === 0n ? `a multiple of ${PRICE_UNIT}` : `${rest} above a multiple of ${PRICE_UNIT}`;
 }
 

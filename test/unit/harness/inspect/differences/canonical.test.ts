@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  answerParts,
+  learn,
+  Names,
+  requestText,
+} from '../../../../../harness/inspect/differences/canonical.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
+const BATCH = 'ab'.repeat(32);
+
+function partsOf(body: unknown, names = new Names()): Record<string, string> {
+  const answer = { status: 200, headers: JSON_TYPE, body: JSON.stringify(body) };
+  return Object.fromEntries(answerParts(answer, { names, momentary: false }));
+}
+
+test('what time, ports and chance decide is a placeholder, and references stay', () => {
+  const reference = '12'.repeat(32);
+  const names = new Names();
+  names.add(BATCH, '{batch of node-0}');
+  expect(partsOf({ uid: 8, startedAt: '2026-01-01', address: reference, batchID: BATCH }, names)).toEqual({
+    status: '200',
+    'content-type': JSON_TYPE['content-type'],
+    'body.uid': '{uid}',
+    'body.startedAt': '{startedAt}',
+    'body.address': reference,
+    'body.batchID': '{batch of node-0}',
+  });
+});
+
+test('a tag is named after the upload that made it, in paths and headers of later requests alone', () => {
+  const names = new Names();
+  const upload = requestText('node-0', { method: 'POST', path: '/bytes', body: 'abc' }, names);
+  expect(upload).toBe('node-0 POST /bytes, 3 bytes ba7816bf');
+  learn({ status: 201, headers: { 'swarm-tag': '8' }, body: undefined }, upload, names);
+  expect(requestText('node-0', { method: 'GET', path: '/tags/8' }, names)).toBe(
+    `node-0 GET /tags/{tag of ${upload}}`,
+  );
+  expect(requestText('node-0', { method: 'POST', path: '/bzz', headers: { 'Swarm-Tag': '8' } }, names)).toBe(
+    `node-0 POST /bzz, swarm-tag: {tag of ${upload}}`,
+  );
+  expect(partsOf({ size: 8 }, names)['content-type']).toContain('utf-8');
+  expect(partsOf({ size: 8 }, names)['body.size']).toBe('8');
+});
+
+test('a batch that was bought is named after its purchase; the own batch of a node goes without saying', () => {
+  const names = new Names();
+  learn(
+    { status: 201, headers: JSON_TYPE, body: JSON.stringify({ batchID: BATCH }) },
+    'node-1 POST /stamps/1/17',
+    names,
+  );
+  const request = { method: 'POST', path: '/bytes', headers: { 'swarm-postage-batch-id': BATCH } };
+  expect(requestText('node-1', request, names)).toContain(
+    'swarm-postage-batch-id: {batch of node-1 POST /stamps/1/17}',
+  );
+  const own = new Names();
+  own.add(BATCH, '{batch of node-1}');
+  expect(requestText('node-1', request, own)).toBe('node-1 POST /bytes');
+  expect(requestText('node-2', request, own)).toContain('{batch of node-1}');
+});
+
+test('of a state of the moment the shape alone counts', () => {
+  const shape = (body: unknown) =>
+    answerParts(
+      { status: 200, headers: JSON_TYPE, body: JSON.stringify(body) },
+      { names: new Names(), momentary: true },
+    );
+  expect(shape({ peers: [1], depth: 3 })).toEqual(shape({ depth: 9, peers: [] }));
+  expect(shape({ depth: '3' })).not.toEqual(shape({ depth: 3 }));
+});
+
+test('content is compared by length and hash, headers that say nothing are left out', () => {
+  const headers = { 'content-type': 'text/plain', date: 'now', etag: '"x"', 'swarm-feed-index': '0' };
+  expect(
+    answerParts({ status: 200, headers, body: new Uint8Array(3) }, { names: new Names(), momentary: false }),
+  ).toEqual([
+    ['status', '200'],
+    ['content-type', 'text/plain'],
+    ['etag', '"x"'],
+    ['swarm-feed-index', '0'],
+    ['body', '3 bytes 709e80c8'],
+  ]);
+});
+
+test('a text that claims to be JSON and is none stays a text', () => {
+  const answer = { status: 502, headers: JSON_TYPE, body: '<html>' };
+  expect(answerParts(answer, { names: new Names(), momentary: false })).toContainEqual(['body', '<html>']);
+});
+
+test('the order of fields, and of lists that have none, makes no difference; that of others does', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.string(), { minLength: 2 }),
+      fc.dictionary(fc.string(), fc.integer()),
+      (list, rest) => {
+        const turned = Object.fromEntries(
+          Object.entries({ ...rest, references: list.toReversed() }).toReversed(),
+        );
+        expect(partsOf(turned)).toEqual(partsOf({ ...rest, references: list }));
+        expect(partsOf({ entries: list.toReversed() })).not.toEqual(partsOf({ entries: list }));
+      },
+    ),
+  );
+});

@@ -1,0 +1,76 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { KnownDifference } from '../../../../../harness/conformance/known-differences.ts';
+import type { Fact } from '../../../../../harness/inspect/differences/canonical.ts';
+import { compareObservations, type Observation } from '../../../../../harness/inspect/differences/compare.ts';
+
+function observed(name: string, facts: readonly Fact[]): Observation {
+  return { name, flavour: name, version: name === 'bee' ? '2.8.1-dev' : '2.8.1-svcnet', facts };
+}
+const http = (what: string, seen: string): Fact => ({ kind: 'http', what, seen });
+
+function compared(left: readonly Fact[], right: readonly Fact[], known: readonly KnownDifference[] = []) {
+  const [one] = compareObservations([observed('svc', left), observed('bee', right)], known);
+  if (one === undefined) throw new Error('one network was compared');
+  return one;
+}
+
+test('names the first difference in the order of the first network, with both sides, and counts by kind', () => {
+  const { differences, counts } = compared(
+    [http('a', '1'), http('b', '1'), { kind: 'money', what: 'x', seen: 'even' }, http('c', '1')],
+    [
+      { kind: 'money', what: 'x', seen: 'odd' },
+      http('c', '1'),
+      http('b', '2'),
+      http('a', '1'),
+      http('d', '1'),
+    ],
+  );
+  expect(differences[0]).toEqual({ kind: 'http', what: 'b', seen: { svc: '1', bee: '2' } });
+  expect(differences.at(-1)).toEqual({ kind: 'http', what: 'd', seen: { svc: undefined, bee: '1' } });
+  expect(counts).toEqual({ http: 2, money: 1 });
+});
+
+test('how often a state of the moment was asked for is no difference, what it looks like is one', () => {
+  const shape = (what: string, seen: string): Fact => ({ kind: 'shape', what, seen });
+  expect(compared([shape('a', '1'), shape('b', '1')], [shape('b', '1')]).differences).toEqual([]);
+  expect(compared([shape('b', '1')], [shape('b', '2')]).counts).toEqual({ shape: 1 });
+});
+
+const KNOWN: KnownDifference = {
+  where: /^http .*body\.seen$/,
+  between: ['bee', 'svc'],
+  versions: ['2.8.1'],
+  kind: 'version',
+  why: 'counts otherwise',
+};
+
+test('what is known is accepted by its reason, for its flavours and its versions alone', () => {
+  const left = [http('tag body.seen', '1'), http('tag body.sent', '1')];
+  const right = [http('tag body.seen', '2'), http('tag body.sent', '2')];
+  const { counts, accepted, differences } = compared(left, right, [KNOWN]);
+  expect(counts).toEqual({ http: 1 });
+  expect(accepted).toEqual({ 'version: counts otherwise': 1 });
+  expect(differences.map((one) => one.accepted)).toEqual(['version: counts otherwise', undefined]);
+  // The version of ours is that of the dialect, and says nothing.
+  expect(compared(left, right, [{ ...KNOWN, versions: ['2.7.1'] }]).counts).toEqual({ http: 2 });
+  expect(compared(left, right, [{ ...KNOWN, between: ['svc', 'ant'] }]).counts).toEqual({ http: 2 });
+});
+
+const facts = fc.uniqueArray(
+  fc.record<Fact>({
+    kind: fc.constantFrom('http', 'placement', 'money'),
+    what: fc.string(),
+    seen: fc.string(),
+  }),
+  { selector: ({ kind, what }) => `${kind} ${what}` },
+);
+
+test('equal facts in any order are no difference, and differences are the same from either side', () => {
+  fc.assert(
+    fc.property(facts, facts, (left, right) => {
+      expect(compared(left, left.toReversed()).differences).toEqual([]);
+      expect(compared(left, right).counts).toEqual(compared(right, left).counts);
+    }),
+  );
+});

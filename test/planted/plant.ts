@@ -20,6 +20,24 @@ export function edited(source: string, { file, from, to }: Edit): string {
   return parts.join(to);
 }
 
+/** What this process loads from now on has these changes. */
+export function plant(edits: readonly Edit[]): void {
+  const byUrl = Map.groupBy(edits, ({ file }) => pathToFileURL(join(NODE, file)).href);
+  registerHooks({
+    load(url, context, nextLoad) {
+      const loaded = nextLoad(url, context);
+      const own = byUrl.get(url);
+      if (own === undefined) return loaded;
+      if (loaded.source === undefined || loaded.source === null) throw new Error(`${url}: no source to edit`);
+      const text =
+        typeof loaded.source === 'string'
+          ? loaded.source
+          : Buffer.from(loaded.source as Uint8Array).toString();
+      return { ...loaded, source: own.reduce(edited, text) };
+    },
+  });
+}
+
 const name = process.env['SVCNET_PLANTED'];
 if (name !== undefined) {
   const bug = BUGS.find((one) => one.name === name);
@@ -27,21 +45,7 @@ if (name !== undefined) {
     throw new Error(
       `SVCNET_PLANTED: got '${name}', expected one of ${BUGS.map((one) => one.name).join(', ')}`,
     );
-  const byUrl = Map.groupBy(bug.edits, ({ file }) => pathToFileURL(join(NODE, file)).href);
-  registerHooks({
-    load(url, context, nextLoad) {
-      const loaded = nextLoad(url, context);
-      const edits = byUrl.get(url);
-      if (edits === undefined) return loaded;
-      if (loaded.source === undefined || loaded.source === null) throw new Error(`${url}: no source to edit`);
-      const text =
-        typeof loaded.source === 'string'
-          ? loaded.source
-          : Buffer.from(loaded.source as Uint8Array).toString();
-      const source = edits.reduce(edited, text);
-      return { ...loaded, source };
-    },
-  });
+  plant(bug.edits);
 }
 
 const cpuFile = process.env['SVCNET_PLANTED_CPU'];

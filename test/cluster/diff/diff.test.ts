@@ -1,0 +1,89 @@
+/** `svcnet diff` with a node program that is ours but for one line, as a flavour file describes it. */
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import type { Compared } from '../../../harness/inspect/differences/compare.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { svcnetHere } from '../svcnet.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = temporaryFolder('svcnet-diff');
+  const program = join(folder, 'other');
+  writeFileSync(
+    program,
+    `#!/bin/sh\nexec '${process.execPath}' '${join(import.meta.dirname, 'other.ts')}' "$@"\n`,
+  );
+  chmodSync(program, 0o755);
+});
+
+/** @param change as `other.ts` names it @returns path of the flavour file */
+function other(change: string): string {
+  const path = join(folder, `${change}.flavour.yaml`);
+  writeFileSync(
+    path,
+    `name: ${change}
+program: ./other
+version: { pattern: '\\d+\\.\\d+\\.\\d+' }
+args: [start, --config, '{data-dir}/config.yaml']
+env: { OTHER_CHANGE: ${change} }
+config:
+  path: config.yaml
+  format: yaml
+  values:
+    data-dir: '{data-dir}'
+    password: '{password}'
+    api-dialect: swarm
+    api-addr: '{listen}:{api-port}'
+    debug-api-enable: true
+    debug-api-addr: '{listen}:{debug-port}'
+    p2p-addr: '{listen}:{p2p-port}'
+    swap-endpoint: '{rpc}'
+    network-id: '{network-id}'
+    bootnode: '{bootnodes}'
+    allow-private-cidrs: true
+    block-time: 1
+    warmup-time: 200ms
+    token-address: '{token-address}'
+    postage-stamp-address: '{postage-stamp-address}'
+    postage-stamp-start-block: '{start-block}'
+    staking-address: '{staking-address}'
+    redistribution-address: '{redistribution-address}'
+    swap-enable: '{swap-enable}'
+    swap-initial-deposit: '{swap-deposit}'
+    swap-factory-address: '{chequebook-factory-address}'
+    price-oracle-address: '{price-oracle-address}'
+keys:
+  swarm: { path: keys/swarm.key }
+  libp2p: { path: keys/libp2p.key, type: ed25519 }
+  pss: { path: keys/pss.key }
+`,
+  );
+  return path;
+}
+
+async function diff(flavours: readonly string[], ...words: readonly string[]) {
+  const args = ['diff', '--flavours', flavours.join(','), '--seed', '5', '--json', ...words];
+  const { code, stdout, stderr } = await svcnetHere(args, { stateDir: join(folder, 'state') });
+  if (code === 2) throw new Error(stderr);
+  return { code, ...(JSON.parse(stdout) as { compared: readonly Compared[]; report: string }) };
+}
+
+test('what is equal but for its program has no difference, a price off by one and a wrong order are named', async () => {
+  const flavours = ['svc', other('none'), other('price'), other('order')];
+  const words = ['--nodes', '3', '--set', 'size=20000', '--', 'run', 'file-retrieval'];
+  const { code, compared, report } = await diff(flavours, ...words);
+  expect(code).toBe(1);
+  const [none, price, order] = compared;
+  expect(none?.differences).toEqual([]);
+  expect(none?.compared).toBeGreaterThan(20);
+  expect(price?.counts).toEqual({ money: expect.any(Number) as number });
+  const [off] = price?.differences ?? [];
+  expect(off?.what).toMatch(/^file-retrieval: price of what node-\d and node-\d did$/);
+  expect(off?.seen['svc']).toBe('a multiple of 10000');
+  expect(off?.seen[flavours[2] as string]).toMatch(/^-?\d+ above a multiple of 10000$/);
+  const [wrong] = order?.differences ?? [];
+  expect(wrong?.what).toMatch(/^file-retrieval: node-0 POST \/bzz.* → .*(?:body\.reference|etag)$/);
+  expect(order?.counts).toHaveProperty('placement');
+  expect(JSON.parse(readFileSync(join(report, 'differences.json'), 'utf8'))).toMatchObject({ seed: 5 });
+});

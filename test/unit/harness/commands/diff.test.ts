@@ -1,0 +1,49 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { diff } from '../../../../harness/commands/diff.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
+import { contextOf, flagsOf } from './kit.ts';
+
+const NOWHERE = join(temporaryFolder('svcnet-diff-line'), 'state');
+
+test.each([
+  ['one flavour', 'svc', ['run', 'upload'], '--flavours: got svc, expected two or more, separated by commas'],
+  [
+    'an unknown flavour',
+    'svc,bea',
+    ['run', 'upload'],
+    "--flavours: got 'bea', expected svc, bee or the path of a flavour file",
+  ],
+  [
+    'a program of ours',
+    'svc,svc@/bin/true',
+    ['run', 'upload'],
+    'got svc@/bin/true, but svc takes no program',
+  ],
+  ['a file that is not there', 'svc,./no.flavour.yaml', ['run', 'upload'], 'no.flavour.yaml'],
+  ['no run', 'svc,svc', ['upload'], "got 'upload', expected run and names of scenarios"],
+  ['no scenario', 'svc,svc', ['run'], 'run: expected names of scenarios'],
+  ['an unknown scenario', 'svc,svc', ['run', 'uplaod'], "no scenario 'uplaod'"],
+  [
+    'an option behind it',
+    'svc,svc',
+    ['run', 'upload', '--seed'],
+    "got '--seed' after --, expected options before it",
+  ],
+])('refuses %s before anything starts', async (_what, flavours, words, message) => {
+  const wrong = diff(words, { flavours, set: [] }, contextOf(NOWHERE));
+  await expect(wrong).rejects.toThrow(message);
+});
+
+test('refuses a scenario that a network of one of the flavours could not run, by its name', async () => {
+  const wrong = diff(['run', 'byzantine'], { flavours: 'svc,svc', set: [] }, contextOf(NOWHERE));
+  await expect(wrong).rejects.toThrow(/^byzantine cannot run on svc: it needs /);
+});
+
+test('words behind -- are its own, and options before it are read', async () => {
+  expect(await flagsOf('diff', '--flavours', 'svc,bee', '--seed', '7', '--', 'run', 'upload')).toMatchObject({
+    flavours: 'svc,bee',
+    seed: 7n,
+  });
+  await expect(flagsOf('diff', '--', 'run', 'upload')).rejects.toThrow('--flavours');
+});

@@ -2,24 +2,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
-import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
-import { plural, suggestion } from '../base/format.ts';
-import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
 import { drawSeed, seedToJson } from '../cluster/plan/seed.ts';
 import { statePath } from '../cluster/state/state-folder.ts';
 import { KNOWN_DIFFERENCES } from '../conformance/known-differences.ts';
-import type { FlavourInput } from '../flavours/declared/input.ts';
-import { HONEST_FLAVOURS } from '../flavours/flavour.ts';
-import { FLAVOURS } from '../flavours/table.ts';
 import type { Fact } from '../inspect/differences/canonical.ts';
-import {
-  type Compared,
-  compareObservations,
-  type Difference,
-  type Observation,
-} from '../inspect/differences/compare.ts';
+import { compareObservations, type Observation } from '../inspect/differences/compare.ts';
 import { ScenarioWatch } from '../inspect/differences/watch.ts';
-import { type ConsoleStyle, paint, StepDisplay } from '../report/console.ts';
+import { StepDisplay } from '../report/console.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
 import { scenarioTitle } from '../run/catalogue.ts';
 import { unmetNeed } from '../run/needs.ts';
@@ -29,6 +18,8 @@ import { runScenarios } from '../run/runner.ts';
 import type { ClusterFlags } from './cluster-flags.ts';
 import { isUsable, startedTwice, unusable } from './compare-flavours.ts';
 import { answer, type CommandContext } from './context.ts';
+import { linesOf } from './diff-lines.ts';
+import { type Side, sidesOf } from './diff-sides.ts';
 import { diff as takes } from './options/diff.ts';
 import { repeatLine } from './repeat-line.ts';
 import { reportFolder } from './report-folder.ts';
@@ -45,8 +36,6 @@ export interface DiffFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeB
 
 /** What was seen of each network, in the folder of its run. */
 const FACTS_FILE = 'facts.json';
-/** Differences shown beside the first; the folder has all. */
-const SHOWN = 20;
 const DIFFERENCES_FILE = 'differences.json';
 
 /** @returns the exit code: a failed check when something differs that is not known */
@@ -111,46 +100,6 @@ function scenariosOf([first, ...names]: readonly string[]): readonly string[] {
   return names;
 }
 
-/** One network that is asked for. */
-interface Side {
-  /** As given; the second of the same name has its number. */
-  readonly name: string;
-  readonly folder: string;
-  readonly flavour: string;
-  readonly binary?: string | undefined;
-  readonly declared?: FlavourInput;
-}
-
-/** @throws HarnessError `USAGE`, and what is wrong with a flavour file */
-async function sidesOf({ flavours, beeBinary }: DiffFlags): Promise<Side[]> {
-  const given = flavours.split(',').map((text) => text.trim());
-  if (given.length < 2)
-    throw new HarnessError('USAGE', `--flavours: got ${flavours}, expected two or more, separated by commas`);
-  return Promise.all(
-    given.map(async (text, index): Promise<Side> => {
-      const before = given.slice(0, index).filter((other) => other === text).length;
-      const name = before === 0 ? text : `${text} (${before + 1})`;
-      const [flavour = '', ...path] = text.split('@');
-      if (HONEST_FLAVOURS.some((own) => own === flavour)) {
-        const binary = path.length > 0 ? path.join('@') : beeBinary;
-        const takesOne = FLAVOURS[flavour as (typeof HONEST_FLAVOURS)[number]].binaryVariable !== undefined;
-        if (!takesOne && path.length > 0)
-          throw new HarnessError('USAGE', `--flavours: got ${text}, but ${flavour} takes no program`);
-        return { name, folder: `${index + 1}-${flavour}`, flavour, ...(takesOne ? { binary } : {}) };
-      }
-      if (!/[/.]/.test(text)) {
-        const known = HONEST_FLAVOURS.join(', ');
-        throw new HarnessError(
-          'USAGE',
-          `--flavours: got '${text}', expected ${known} or the path of a flavour file${suggestion(text, HONEST_FLAVOURS)}`,
-        );
-      }
-      const declared = await readFlavour(text, '--flavours');
-      return { name, folder: `${index + 1}-${declared.name}`, flavour: declared.name, declared };
-    }),
-  );
-}
-
 /** @throws HarnessError `USAGE` for a scenario that a network of the flavour could not run */
 function expectAble(planned: readonly PlannedScenario[], { name }: Side, options: RunOptions): void {
   for (const asking of planned) {
@@ -192,31 +141,4 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
     say(`  ! ${name} failed on ${side.name}: ${run.report}\n`);
   writeFileSync(join(options.report, FACTS_FILE), `${JSON.stringify(facts, undefined, 2)}\n`);
   return { name: side.name, flavour: side.flavour, version, facts };
-}
-
-function linesOf({ name, differences, counts, accepted, compared }: Compared, style: ConsoleStyle): string[] {
-  const open = differences.filter((one) => one.accepted === undefined);
-  const [first, ...more] = open;
-  const all = `${name}: ${plural(compared, 'fact')} compared`;
-  const byKind = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
-  return [
-    first === undefined
-      ? `  ${paint(style, 'green', '✔')} ${all}, no difference`
-      : `  ${paint(style, 'red', '✖')} ${all}, ${plural(open.length, 'difference')} (${byKind.join(', ')}); the first:`,
-    ...(first === undefined ? [] : shown(first)),
-    ...more.slice(0, SHOWN).map(({ kind, what }) => `    then   ${kind} ${inLine(what, LONG_LINE_MAX)}`),
-    ...(more.length > SHOWN ? [`    and ${more.length - SHOWN} more`] : []),
-    ...Object.entries(accepted).map(([why, count]) => `    ${count} accepted   ${why}`),
-    '',
-  ];
-}
-
-function shown({ kind, what, seen }: Difference): string[] {
-  const width = Math.max(...Object.keys(seen).map((name) => name.length));
-  return [
-    `    ${kind} ${inLine(what, LONG_LINE_MAX)}`,
-    ...Object.entries(seen).map(
-      ([name, value]) => `      ${name.padEnd(width)}   ${inLine(value ?? '(not seen)', LONG_LINE_MAX)}`,
-    ),
-  ];
 }

@@ -1,0 +1,53 @@
+/** The networks that `svcnet diff --flavours` asks for. */
+import { HarnessError } from '../base/errors.ts';
+import { suggestion } from '../base/format.ts';
+import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
+import type { FlavourInput } from '../flavours/declared/input.ts';
+import { HONEST_FLAVOURS } from '../flavours/flavour.ts';
+import { FLAVOURS } from '../flavours/table.ts';
+
+/** One network that is asked for. */
+export interface Side {
+  /** As given; the second of the same name has its number. */
+  readonly name: string;
+  readonly folder: string;
+  readonly flavour: string;
+  readonly binary?: string | undefined;
+  readonly declared?: FlavourInput;
+}
+
+/** @throws HarnessError `USAGE`, and what is wrong with a flavour file */
+export async function sidesOf({
+  flavours,
+  beeBinary,
+}: {
+  readonly flavours: string;
+  readonly beeBinary?: string;
+}): Promise<Side[]> {
+  const given = flavours.split(',').map((text) => text.trim());
+  if (given.length < 2)
+    throw new HarnessError('USAGE', `--flavours: got ${flavours}, expected two or more, separated by commas`);
+  return Promise.all(
+    given.map(async (text, index): Promise<Side> => {
+      const before = given.slice(0, index).filter((other) => other === text).length;
+      const name = before === 0 ? text : `${text} (${before + 1})`;
+      const [flavour = '', ...path] = text.split('@');
+      if (HONEST_FLAVOURS.some((own) => own === flavour)) {
+        const binary = path.length > 0 ? path.join('@') : beeBinary;
+        const takesOne = FLAVOURS[flavour as (typeof HONEST_FLAVOURS)[number]].binaryVariable !== undefined;
+        if (!takesOne && path.length > 0)
+          throw new HarnessError('USAGE', `--flavours: got ${text}, but ${flavour} takes no program`);
+        return { name, folder: `${index + 1}-${flavour}`, flavour, ...(takesOne ? { binary } : {}) };
+      }
+      if (!/[/.]/.test(text)) {
+        const known = HONEST_FLAVOURS.join(', ');
+        throw new HarnessError(
+          'USAGE',
+          `--flavours: got '${text}', expected ${known} or the path of a flavour file${suggestion(text, HONEST_FLAVOURS)}`,
+        );
+      }
+      const declared = await readFlavour(text, '--flavours');
+      return { name, folder: `${index + 1}-${declared.name}`, flavour: declared.name, declared };
+    }),
+  );
+}

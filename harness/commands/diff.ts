@@ -49,11 +49,8 @@ export async function diff(
   const planned = planChosen(await chosenBy(names, { set: [], with: [] }, context), flags.set);
   const seed = flags.seed ?? drawSeed();
   const title = titleOf(['diff', ...names.map(scenarioTitle)]);
-  const runs = statePath(context.stateDir, 'runs');
-  using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
-  const { folder } = report;
   const count = flags.nodes ?? Math.max(...planned.map(({ scenario }) => scenario.cluster.nodes));
-  const optionsOf = (side: Side): RunOptions => ({
+  const optionsOf = (side: Side, folder: string): RunOptions => ({
     planned,
     nodes: [{ flavour: side.flavour, count, ...(side.binary === undefined ? {} : { binary: side.binary }) }],
     exactNodes: true,
@@ -73,13 +70,16 @@ export async function diff(
     signal: context.signal,
     display: context.json ? undefined : new StepDisplay(context.style, context.out),
   });
-  for (const side of sides) expectAble(planned, side, optionsOf(side));
+  for (const side of sides) expectAble(planned, side, optionsOf(side, ''));
+  const runs = statePath(context.stateDir, 'runs');
+  using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
+  const { folder } = report;
   const say = context.json ? context.note : context.out;
   say(`\n  svcnet diff   ${sides.map(({ name }) => name).join(', ')} · ${names.join(', ')} · seed ${seed}\n`);
   const seen: Observation[] = [];
   for (const side of sides) {
     say(`\n  ${side.name}\n\n`);
-    seen.push(await observe(side, optionsOf(side), say));
+    seen.push(await observe(side, optionsOf(side, folder), say));
   }
   const compared = compareObservations(seen as [Observation, ...Observation[]], KNOWN_DIFFERENCES);
   const result = { seed: seedToJson(seed), reference: seen[0]?.name, compared, report: folder };

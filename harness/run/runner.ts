@@ -297,10 +297,8 @@ async function runScenario(
       return runStep(name, work, { clock, display: options.display, events, ended });
     },
   };
-  const observed = options.observe?.(context, scenario.name);
   try {
-    await orAborted(scenario.run(context), context.signal);
-    await observed?.();
+    await orAborted(runObserved(scenario, context, options), context.signal);
     await watch.end();
     await safety.end();
   } catch (error) {
@@ -315,6 +313,16 @@ async function runScenario(
   if (watch.text !== undefined) return finish('error', await lost(watch, cluster));
   if (assertions.list.length === 0) return finish('error', { error: 'the scenario asserted nothing' });
   return finish(assertions.list.every(({ passed }) => passed) ? 'passed' : 'failed');
+}
+
+async function runObserved(
+  scenario: Scenario,
+  context: ScenarioContext,
+  { observe }: Pick<RunOptions, 'observe'>,
+): Promise<void> {
+  const ended = observe?.(context, scenario.name);
+  await scenario.run(context);
+  await ended?.();
 }
 
 /** Result of a scenario that threw something. @param lateMs its time, when that was over */

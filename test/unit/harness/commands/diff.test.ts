@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { diff } from '../../../../harness/commands/diff.ts';
@@ -38,6 +39,7 @@ test.each([
 test('refuses a scenario that a network of one of the flavours could not run, by its name', async () => {
   const wrong = diff(['run', 'byzantine'], { flavours: 'svc,svc', set: [] }, contextOf(NOWHERE));
   await expect(wrong).rejects.toThrow(/^byzantine cannot run on svc: it needs /);
+  expect(existsSync(NOWHERE)).toBe(false);
 });
 
 test('words behind -- are its own, and options before it are read', async () => {

@@ -13,6 +13,7 @@ import { runLoadStep } from '../../harness/run/load/load-run.ts';
 import { LOAD_PARAMETERS, loadPlan } from '../../harness/run/load/parameters.ts';
 import type { LoadPlan, LoadStep, PreparedLoad } from '../../harness/run/load/plan.ts';
 import { until } from '../../harness/scenario.ts';
+import { startSvcnet, svcnetHere } from '../cluster/svcnet.ts';
 import { LoadKit } from './kit.ts';
 
 const kit = new LoadKit();
@@ -153,14 +154,10 @@ test('a breached threshold exits with 99, and the report shows what was expected
     '0s',
   ];
   const thresholds = ['--threshold', 'p50<1ms', '--threshold', 'rate>=1/s'];
-  const { code, stderr, stdout } = await kit.svcnet([
-    ...args,
-    '--sizes',
-    '4KiB',
-    ...thresholds,
-    '--report',
-    folder,
-  ]).finished;
+  const { code, stderr, stdout } = await startSvcnet(
+    [...args, '--sizes', '4KiB', ...thresholds, '--report', folder],
+    kit,
+  ).finished;
   expect(stderr).toBe('');
   expect(code).toBe(99);
   expect(stdout).toContain('threshold p50<1ms');
@@ -192,13 +189,16 @@ test.each([
   ],
   [['load', 'upload', '--k6', process.execPath], '--k6: got'],
 ])('%j is a usage error, reported before anything is started', async (args, words) => {
-  const { code, stderr } = await kit.svcnet(args).finished;
+  const { code, stderr } = await svcnetHere(args, kit);
   expect(code).toBe(2);
   expect(stderr).toContain(words);
 });
 
 test('without k6 and without an engine the error says how to get it', async () => {
-  const { code, stderr } = await kit.svcnet(['load', 'upload'], { SVCNET_K6: '', PATH: '/nowhere' }).finished;
+  const { code, stderr } = await startSvcnet(['load', 'upload'], {
+    stateDir: kit.stateDir,
+    env: { SVCNET_K6: '', PATH: '/nowhere' },
+  }).finished;
   expect(code).toBe(2);
   expect(stderr).toContain('k6, which generates the load, was not found');
   expect(stderr).toContain('grafana.com/docs/k6');
@@ -252,7 +252,7 @@ test('a script that throws is an error with its message', async () => {
 test('Ctrl-C leaves no k6 behind, but a summary and a report of what was done until then', async () => {
   const folder = kit.next();
   const args = ['load', 'upload', '--name', kit.cluster.name, '--duration', '60s', '--report', folder];
-  const { child, finished } = kit.svcnet(args);
+  const { child, finished } = startSvcnet(args, kit);
   let told = '';
   child.stdout?.on('data', (piece) => (told += String(piece)));
   const id = await k6Of(join(folder, 'k6'));
@@ -274,7 +274,7 @@ test('Ctrl-C leaves no k6 behind, but a summary and a report of what was done un
 test('a command line that is killed leaves no k6 behind', async () => {
   const folder = kit.next();
   const args = ['load', 'upload', '--name', kit.cluster.name, '--duration', '60s', '--report', folder];
-  const { child, finished } = kit.svcnet(args);
+  const { child, finished } = startSvcnet(args, kit);
   const id = await k6Of(join(folder, 'k6'));
   child.kill('SIGKILL');
   expect((await finished).code).toBe(null);

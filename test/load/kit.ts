@@ -1,5 +1,4 @@
 /** A cluster for loads, and loads on it. The program of k6 is named by SVCNET_K6, or on the PATH. */
-import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,14 +6,6 @@ import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { RunResult, ScenarioResult } from '../../harness/report/result.ts';
 import { loadScenario } from '../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
-
-const CLI = join(import.meta.dirname, '../../harness/cli.ts');
-
-export interface Finished {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 export class LoadKit {
   readonly folder = mkdtempSync(join(tmpdir(), 'svcnet-load-'));
@@ -62,22 +53,6 @@ export class LoadKit {
       signal: new AbortController().signal,
     });
     return { run, load: run.scenarios[0] as ScenarioResult, folder };
-  }
-
-  /** The command line, on this kit's state. */
-  svcnet(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
-    const child = spawn(process.execPath, [CLI, ...args], {
-      env: { ...process.env, SVCNET_STATE: this.stateDir, ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.on('data', (piece) => (stdout += String(piece)));
-    child.stderr.on('data', (piece) => (stderr += String(piece)));
-    const finished = new Promise<Finished>((resolve) => {
-      child.once('close', (code) => resolve({ code, stdout, stderr }));
-    });
-    return { child, finished };
   }
 }
 

@@ -91,7 +91,7 @@ test.each([
 });
 
 test.each(['constant', 'ramp', 'spike', 'soak'])('%s works in a closed model', async (profile) => {
-  const { load } = await kit.load({ profile, vus: '3', sizes: '4KiB', duration: '2s' });
+  const { load } = await kit.load({ profile, vus: '3', sizes: '4KiB', duration: '4s' });
   expect(failed(load)).toEqual([]);
   expect(load.metrics.reduce((sum, row) => sum + row.count, 0)).toBeGreaterThan(3);
 });

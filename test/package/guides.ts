@@ -59,7 +59,7 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npx svcnet run storm --driver simulated --seeds 1..1000 --vary': 'takes hours: test/cluster/simulated',
   },
   'guides/load-tests.md': {
-    "npx svcnet load upload --find-limit 'p95<500ms'": 'takes minutes alone on a machine: test/load',
+    "npx svcnet load upload --find-limit 'p95<500ms'": 'takes minutes alone on a machine: test/limit',
   },
   'comparing.md': {
     'npx svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee':

@@ -106,25 +106,34 @@ export class ActiveRule {
   }
 }
 
-/** All rules in force, and the effects of ended ones. */
-export class Rules {
-  readonly #active = new Map<string, ActiveRule>();
-  readonly #ended = new Map<string, LinkEffect>();
+/** Rules in force by their ids, and the effects of ended ones. */
+export class Register<R, A extends { readonly counts: Readonly<Record<string, number>> }> {
+  readonly #begun: (rule: R) => A;
+  readonly #active = new Map<string, A>();
+  readonly #ended = new Map<string, A['counts']>();
 
-  get active(): readonly ActiveRule[] {
+  constructor(begun: (rule: R) => A) {
+    this.#begun = begun;
+  }
+
+  get active(): readonly A[] {
     return [...this.#active.values()];
   }
 
+  get isEmpty(): boolean {
+    return this.#active.size === 0;
+  }
+
   /** @throws RangeError when the id is taken */
-  begin(id: string, rule: LinkRule): ActiveRule {
+  begin(id: string, rule: R): A {
     if (this.#active.has(id) || this.#ended.has(id)) throw new RangeError(`rule ${id} is known already`);
-    const begun = new ActiveRule(rule);
+    const begun = this.#begun(rule);
     this.#active.set(id, begun);
     return begun;
   }
 
   /** @returns undefined when it is not in force */
-  end(id: string): ActiveRule | undefined {
+  end(id: string): A | undefined {
     const rule = this.#active.get(id);
     if (rule === undefined) return undefined;
     this.#active.delete(id);
@@ -135,14 +144,21 @@ export class Rules {
   }
 
   /** @throws RangeError when it is unknown */
-  effect(id: string): LinkEffect {
+  effect(id: string): A['counts'] {
     const counts = this.#active.get(id)?.counts ?? this.#ended.get(id);
     if (counts === undefined) throw new RangeError(`no rule ${id}`);
     return { ...counts };
   }
+}
+
+/** The rules of links. */
+export class Rules extends Register<LinkRule, ActiveRule> {
+  constructor() {
+    super((rule) => new ActiveRule(rule));
+  }
 
   of(from: readonly string[] | undefined, to: readonly string[] | undefined): readonly ActiveRule[] {
-    if (this.#active.size === 0) return [];
+    if (this.isEmpty) return [];
     return this.active.filter((rule) => rule.meets(from, to));
   }
 }

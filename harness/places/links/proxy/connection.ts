@@ -65,6 +65,7 @@ export class Connection {
         budget: deps.budget,
         events,
         translate: (bytes) => this.relay?.[way](bytes) ?? bytes,
+        held: () => this.relay?.held(way) ?? 0,
       });
     this.#up = flow(near, this.#far, 'up');
     this.#down = flow(this.#far, near, 'down');
@@ -97,6 +98,11 @@ export class Connection {
       const isSame = this.#up.direction === upBefore && this.#down.direction === downBefore;
       if (!isSame) this.#connect();
     }
+  }
+
+  /** What its relay has kept until now. */
+  inject(way: 'up' | 'down', bytes: Buffer): void {
+    (way === 'up' ? this.#up : this.#down).inject(bytes);
   }
 
   /** Breaks both ends. */

@@ -48,6 +48,8 @@ export interface FlowDeps {
   readonly events: FlowEvents;
   /** What goes on for what has come. @throws Error when nothing can */
   readonly translate?: (bytes: Buffer) => Buffer;
+  /** Bytes that the translator keeps for later. */
+  readonly held?: () => number;
 }
 
 export class Flow {
@@ -57,6 +59,7 @@ export class Flow {
   readonly #budget: Budget;
   readonly #events: FlowEvents;
   readonly #translate: FlowDeps['translate'];
+  readonly #held: FlowDeps['held'];
   #direction: Direction;
   #queue: Piece[] = [];
   /** Where the queue begins. */
@@ -80,6 +83,7 @@ export class Flow {
     this.#budget = deps.budget;
     this.#events = deps.events;
     this.#translate = deps.translate;
+    this.#held = deps.held;
     source.on('data', (bytes: Buffer) => this.#arrived(bytes));
     source.on('end', () => this.#finish('end'));
     // Even of a source that has ended in this direction but could still be written to.
@@ -148,6 +152,14 @@ export class Flow {
       return this.#events.onBroken();
     }
     if (translated.length > 0) this.#take(translated);
+    else this.#regulate();
+  }
+
+  /** What the translator has kept until now. */
+  inject(bytes: Buffer): void {
+    if (this.#hasEnded) return;
+    if (bytes.length > 0) this.#take(bytes);
+    this.#regulate();
   }
 
   #take(bytes: Buffer): void {
@@ -242,6 +254,7 @@ export class Flow {
     if (!this.#reading || this.#source.destroyed) return;
     const isFull =
       this.#queued > queueBytes(this.#direction.shape) ||
+      (this.#held?.() ?? 0) > QUEUE_MAX_BYTES ||
       (this.#queued > QUEUE_MIN_BYTES && this.#budget.queued > ALL_QUEUES_BYTES) ||
       (this.#blocked && this.#queued === 0);
     if (isFull) this.#source.pause();

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type LinkControl, type LinkEffect, type LinkRule, Rules } from '../rules.ts';
 import type { TapBatch, TapControl } from '../tap/events.ts';
+import type { MessageEffect, MessageRule } from '../tap/faults/rule.ts';
 import type { Tap } from '../tap/tap.ts';
 import { AddressDiallers } from './addresses.ts';
 import { BypassConnections } from './bypass.ts';
@@ -127,9 +128,25 @@ export class LinkProxy implements LinkControl, TapControl {
     return Promise.resolve();
   }
 
-  tapped(after: number): Promise<TapBatch> {
-    if (this.#tap === undefined) return Promise.reject(new Error('it has no tap'));
-    return this.#tap.tapped(after);
+  async tapped(after: number): Promise<TapBatch> {
+    return this.#expectTap().tapped(after);
+  }
+
+  async beginMessages(id: string, rule: MessageRule): Promise<void> {
+    await this.#expectTap().beginMessages(id, rule);
+  }
+
+  async messageEffect(id: string): Promise<MessageEffect> {
+    return this.#expectTap().messageEffect(id);
+  }
+
+  async endMessages(id: string): Promise<void> {
+    await this.#expectTap().endMessages(id);
+  }
+
+  #expectTap(): Tap {
+    if (this.#tap === undefined) throw new Error('it has no tap');
+    return this.#tap;
   }
 
   close(): void {
@@ -154,7 +171,9 @@ export class LinkProxy implements LinkControl, TapControl {
   /** While no rule is in force, only a tap has to know the dialler. */
   async #admit(connection: Connection): Promise<void> {
     if (this.#tap !== undefined || this.#rules.active.length > 0) await this.#identify(connection);
-    connection.relay = this.#tap?.relay(connection.target, connection.dialler ?? []);
+    connection.relay = this.#tap?.relay(connection.target, connection.dialler ?? [], (way, bytes) =>
+      connection.inject(way, bytes),
+    );
     connection.follow();
   }
 

@@ -35,19 +35,23 @@ export function remoteLinks(
     if (status === 200) return document.result;
     throw new HarnessError('FAULT_REFUSED', `the link proxy: ${document.message ?? `status ${status}`}`);
   }
+  async function ended(method: 'end' | 'endMessages', id: string): Promise<void> {
+    try {
+      await call(method, id);
+    } catch (error) {
+      // When the proxy is gone, everything that it did has ended.
+      if (!isGone(error)) throw error;
+    }
+  }
   return {
     knowsDiallers,
     begin: (id, rule) => call('begin', id, rule),
     effect: (id) => call('effect', id),
+    end: (id) => ended('end', id),
     tapped: (after) => call('tapped', after),
-    async end(id) {
-      try {
-        await call('end', id);
-      } catch (error) {
-        // When the proxy is gone, everything that it did has ended.
-        if (!isGone(error)) throw error;
-      }
-    },
+    beginMessages: (id, rule) => call('beginMessages', id, rule),
+    messageEffect: (id) => call('messageEffect', id),
+    endMessages: (id) => ended('endMessages', id),
   };
 }
 

@@ -11,7 +11,10 @@ import type { TapControl } from '../tap/events.ts';
 
 /** Enough for two hundred nodes in every group of a partition. */
 const BODY_MAX = 1024 * 1024;
-const METHODS = ['begin', 'effect', 'end', 'tapped'] as const;
+const METHODS = [
+  ...(['begin', 'effect', 'end'] as const),
+  ...(['tapped', 'beginMessages', 'messageEffect', 'endMessages'] as const),
+];
 
 /** Where commands are taken. */
 export interface ControlAddress {

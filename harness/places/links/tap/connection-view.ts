@@ -1,11 +1,13 @@
 /** A connection of two nodes as it passes, in plain: the conversations on it. */
+import { StreamError } from '../../../../node/p2p/host.ts';
 import { YAMUX_ID } from '../../../../node/p2p/libp2p/yamux.ts';
 import { Conversation } from './conversation.ts';
 import type { TapEvent } from './events.ts';
+import { type Direction, Diversion, type DiversionDeps } from './faults/diversion.ts';
 import { Arrived, NO_LINE, PENDING } from './lines.ts';
 import type { RelayView } from './relay.ts';
 import { beginning, type Names } from './values.ts';
-import { YamuxFrames } from './yamux-frames.ts';
+import { YAMUX_FLAG, YAMUX_TYPE, type YamuxFrame, YamuxFrames } from './yamux-frames.ts';
 
 /** First byte of a frame of yamux: its version, and no length of a line. */
 const YAMUX_START = 0;
@@ -22,11 +24,14 @@ export interface ConnectionViewDeps {
   readonly emit: (event: TapEvent) => void;
   /** The dialled node has another identity than the one that is known of it. */
   readonly onMistaken: () => void;
+  /** What may be done to messages. */
+  readonly diversion: DiversionDeps;
 }
 
 /** What one end has sent. */
 interface Sent {
   readonly isDialler: boolean;
+  readonly direction: Direction;
   readonly arrived: Arrived;
   /** Once the ends have agreed on it. */
   frames: YamuxFrames | undefined;
@@ -37,8 +42,9 @@ interface Sent {
 export class ConnectionView implements RelayView {
   readonly #deps: ConnectionViewDeps;
   readonly #conversations = new Map<number, { readonly talk: Conversation; readonly byDialler: boolean }>();
-  readonly #dialler: Sent = { isDialler: true, arrived: new Arrived(), frames: undefined, isUnknown: false };
-  readonly #node: Sent = { isDialler: false, arrived: new Arrived(), frames: undefined, isUnknown: false };
+  readonly #dialler = newSent(true);
+  readonly #node = newSent(false);
+  readonly #diversion: Diversion;
   /** Name of the dialler. */
   #from = 'unknown';
   #openedAt: number | undefined;
@@ -47,20 +53,26 @@ export class ConnectionView implements RelayView {
 
   constructor(deps: ConnectionViewDeps) {
     this.#deps = deps;
+    this.#diversion = new Diversion(deps.diversion);
   }
 
   secured(dialler: string): void {
     this.#from = dialler;
+    this.#diversion.between(dialler, this.#deps.target);
     this.#openedAt = this.#deps.now();
     this.#tell('opened', { name: '', fields: {}, bytes: 0 });
   }
 
-  fromDialler(plaintext: Buffer): void {
-    this.#take(this.#dialler, plaintext);
+  fromDialler(plaintext: Buffer): Buffer {
+    return this.#take(this.#dialler, plaintext);
   }
 
-  fromNode(plaintext: Buffer): void {
-    this.#take(this.#node, plaintext);
+  fromNode(plaintext: Buffer): Buffer {
+    return this.#take(this.#node, plaintext);
+  }
+
+  held(direction: Direction): number {
+    return this.#diversion.held(direction);
   }
 
   mistaken(): void {
@@ -78,6 +90,7 @@ export class ConnectionView implements RelayView {
   #end(name: string, fields: TapEvent['fields']): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#diversion.close();
     for (const { talk } of this.#conversations.values()) talk.end(true, 'lost');
     this.#conversations.clear();
     const at = this.#deps.now();
@@ -85,22 +98,26 @@ export class ConnectionView implements RelayView {
     this.#tell('end', { name, fields: { ...fields, ms }, bytes: this.#bytes });
   }
 
-  #take(sent: Sent, plaintext: Buffer): void {
+  /** @returns what goes on for it */
+  #take(sent: Sent, plaintext: Buffer): Buffer {
     this.#bytes += plaintext.length;
-    if (sent.isUnknown) return this.#unknown(sent, plaintext);
+    if (sent.isUnknown) {
+      this.#unknown(sent, plaintext);
+      return plaintext;
+    }
     let bytes = plaintext;
     if (sent.frames === undefined) {
       sent.arrived.push(plaintext);
-      if (!this.#hasAgreed(sent)) return;
+      if (!this.#hasAgreed(sent)) return plaintext;
       sent.frames = this.#framesOf(sent);
       bytes = sent.arrived.rest();
     }
-    try {
-      sent.frames.push(bytes);
-    } catch (error) {
-      sent.isUnknown = true;
-      this.#unknown(sent, bytes, error as Error);
-    }
+    const { frames, direction } = sent;
+    const passed = this.#diversion.pass(direction, bytes, frames, () => frames.push(bytes));
+    // Lines of the choice before the first frame pass as they are.
+    return passed === plaintext || bytes === plaintext
+      ? passed
+      : Buffer.concat([plaintext.subarray(0, plaintext.length - bytes.length), passed]);
   }
 
   /** Lines of the choice of a multiplexer, where it was not made within the handshake. */
@@ -118,33 +135,56 @@ export class ConnectionView implements RelayView {
     return true;
   }
 
-  #framesOf({ isDialler }: Sent): YamuxFrames {
+  #framesOf(sent: Sent): YamuxFrames {
+    const { isDialler, direction } = sent;
     const conversations = this.#conversations;
+    const diversion = this.#diversion;
     return new YamuxFrames({
-      opened: (id) => {
-        if (conversations.size >= STREAMS_MAX || conversations.has(id)) return;
-        conversations.set(id, { talk: this.#conversation(id, isDialler), byDialler: isDialler });
+      begun: (frame, header) => {
+        if (isOfStream(frame) && (frame.flags & YAMUX_FLAG.syn) !== 0) this.#open(sent, frame);
+        diversion.begun(direction, frame, header);
       },
-      data: (id, bytes) => {
+      data: ({ id }, bytes) => {
+        diversion.data(direction, bytes);
         const found = conversations.get(id);
         found?.talk.take(isDialler === found.byDialler, bytes);
       },
-      ended: (id) => {
-        const found = conversations.get(id);
-        if (found?.talk.ended(isDialler === found.byDialler) === true) conversations.delete(id);
+      over: (frame) => {
+        if (isOfStream(frame)) this.#ended(isDialler, frame);
+        const isReset = diversion.over(direction, frame);
+        if (isReset) this.#reset(isDialler, frame.id);
       },
-      reset: (id) => {
-        const found = conversations.get(id);
-        found?.talk.end(isDialler === found.byDialler, 'reset');
-        conversations.delete(id);
+      unknown: (bytes) => {
+        sent.isUnknown = true;
+        diversion.unknown(direction, bytes);
+        this.#unknown(sent, bytes, new StreamError('STREAM_RESET', 'yamux: unknown frame'));
       },
     });
   }
 
-  #conversation(id: number, byDialler: boolean): Conversation {
+  #open({ isDialler, direction }: Sent, frame: YamuxFrame): void {
+    const { id } = frame;
+    if (this.#conversations.size >= STREAMS_MAX || this.#conversations.has(id)) return;
     const { id: connection, target, names, now, emit } = this.#deps;
-    const [opener, acceptor] = byDialler ? [this.#from, target] : [target, this.#from];
-    return new Conversation({ stream: `${connection}/${id}`, opener, acceptor, names, now, emit });
+    const ends = isDialler ? ([this.#from, target] as const) : ([target, this.#from] as const);
+    const [opener, acceptor] = ends;
+    const diverted = this.#diversion.open(direction, frame, ends);
+    const stream = `${connection}/${id}`;
+    const talk = new Conversation({ stream, opener, acceptor, names, now, emit, diverted });
+    this.#conversations.set(id, { talk, byDialler: isDialler });
+  }
+
+  #ended(isDialler: boolean, { id, flags }: YamuxFrame): void {
+    if ((flags & YAMUX_FLAG.rst) !== 0) return this.#reset(isDialler, id);
+    const found = this.#conversations.get(id);
+    if (found === undefined || (flags & YAMUX_FLAG.fin) === 0) return;
+    if (found.talk.ended(isDialler === found.byDialler)) this.#conversations.delete(id);
+  }
+
+  #reset(isDialler: boolean, id: number): void {
+    const found = this.#conversations.get(id);
+    found?.talk.end(isDialler === found.byDialler, 'reset');
+    this.#conversations.delete(id);
   }
 
   /** What nothing here reads. */
@@ -163,4 +203,13 @@ export class ConnectionView implements RelayView {
     const [from, to] = isDialler ? [this.#from, target] : [target, this.#from];
     emit({ at: now(), from, to, stream, protocol: 'noise', id: '/noise', kind, ...what });
   }
+}
+
+function newSent(isDialler: boolean): Sent {
+  const direction = isDialler ? 'up' : 'down';
+  return { isDialler, direction, arrived: new Arrived(), frames: undefined, isUnknown: false };
+}
+
+function isOfStream({ type }: YamuxFrame): boolean {
+  return type === YAMUX_TYPE.data || type === YAMUX_TYPE.windowUpdate;
 }

@@ -1,12 +1,14 @@
 /**
- * One stream as it passes: the protocol that its ends agree on, their headers, their messages, and its end. It only
- * reads along: what it cannot decode is shown as bytes.
+ * One stream as it passes: the protocol that its ends agree on, their headers, their messages, and its end. What it
+ * cannot decode is shown as bytes. It only reads along, unless the stream is diverted: then it hands on all that is
+ * said, message by message.
  */
 import { decodeMessage } from '../../../../node/p2p/codec/codec.ts';
 import { FrameReader } from '../../../../node/p2p/stream/framing.ts';
 import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
 import type { TapEvent, TapValue } from './events.ts';
-import { Arrived, MULTISTREAM, NO_LINE, REFUSED } from './lines.ts';
+import type { DivertedStream } from './faults/diversion.ts';
+import { Arrived, encodeLine, MULTISTREAM, NO_LINE, REFUSED } from './lines.ts';
 import { type MessageRow, type ProtocolRow, protocolOf } from './protocols.ts';
 import { beginning, type Names, shown } from './values.ts';
 
@@ -18,6 +20,8 @@ export interface ConversationDeps {
   readonly names: Names;
   readonly now: () => number;
   readonly emit: (event: TapEvent) => void;
+  /** Receives all that is said; absent: it passes by itself. */
+  readonly diverted?: DivertedStream | undefined;
 }
 
 /** What one end says. */
@@ -70,6 +74,9 @@ export class Conversation {
   ended(isOpener: boolean): boolean {
     const side = isOpener ? this.#opener : this.#acceptor;
     side.hasEnded = true;
+    // What is not complete never will be.
+    this.#handOn(side, side.arrived.rest());
+    if (this.#deps.diverted !== undefined) this.#handOn(side, side.frames.rest());
     const isOver = this.#opener.hasEnded && this.#acceptor.hasEnded;
     if (isOver) this.end(isOpener, 'closed');
     return isOver;
@@ -89,6 +96,7 @@ export class Conversation {
       const line = this.#isAgreed || this.#openedAt !== undefined ? NO_LINE : side.arrived.line();
       if (line === NO_LINE) return this.#said(side, side.arrived.rest());
       if (typeof line !== 'string') return;
+      this.#handOn(side, encodeLine(line));
       if (line === MULTISTREAM) continue;
       this.#id = line;
       this.#row = protocolOf(line);
@@ -105,6 +113,7 @@ export class Conversation {
         return this.#said(side, side.arrived.rest());
       }
       if (typeof line !== 'string') return;
+      this.#handOn(side, encodeLine(line));
       if (line === REFUSED) {
         this.end(false, 'refused');
         this.#openedAt = undefined;
@@ -122,11 +131,18 @@ export class Conversation {
     } catch (error) {
       // Too long: where it ends is not known.
       side.isRaw = true;
-      this.#undecodable(side, side.frames.rest() ?? Buffer.alloc(0), error as Error);
+      const rest = side.frames.rest() ?? Buffer.alloc(0);
+      this.#handOn(side, rest);
+      this.#undecodable(side, rest, error as Error);
     }
   }
 
+  #handOn({ isOpener }: Side, bytes: Uint8Array | undefined): void {
+    if (bytes !== undefined) this.#deps.diverted?.raw(isOpener, bytes);
+  }
+
   #raw(side: Side, bytes: Uint8Array): void {
+    this.#handOn(side, bytes);
     const name = this.#row?.raw ?? 'bytes';
     this.#tell(side, 'message', { name, fields: { bytes: beginning(bytes) }, bytes: bytes.length });
   }
@@ -143,12 +159,14 @@ export class Conversation {
       if (message === undefined) throw new TypeError('this end says nothing in this protocol');
       this.#message(side, message, bytes);
     } catch (error) {
+      this.#deps.diverted?.untouched(side.isOpener, bytes);
       this.#undecodable(side, bytes, error as Error);
     }
   }
 
   #headers(side: Side, { show = {} }: ProtocolRow, bytes: Uint8Array): void {
     const { headers } = decodeMessage(HeadersMessage, bytes);
+    this.#deps.diverted?.untouched(side.isOpener, bytes);
     if (headers.length === 0) return;
     const values = Object.fromEntries(headers.map(({ key, value }) => [key, value]));
     const fields = shown(values, this.#deps.names, show);
@@ -160,7 +178,10 @@ export class Conversation {
     this.#address ??= fields['addr'];
     const isNamed = fields['data'] === undefined || fields['address'] !== undefined;
     const about: Fields = isNamed || this.#address === undefined ? {} : { address: this.#address };
-    this.#tell(side, 'message', { name, fields: { ...about, ...fields }, bytes: bytes.length });
+    const what = { protocol: this.#row?.name ?? this.#id, message: name, table };
+    const done = this.#deps.diverted?.message(side.isOpener, bytes, what) ?? [];
+    const fault: Fields = done.length === 0 ? {} : { fault: done.join(', ') };
+    this.#tell(side, 'message', { name, fields: { ...about, ...fields, ...fault }, bytes: bytes.length });
   }
 
   #undecodable(side: Side, bytes: Uint8Array, { message: reason }: Error): void {

@@ -1,5 +1,7 @@
 /** What the tap has seen: the latest of it is kept. */
 
+import type { MessageControl } from './faults/rule.ts';
+
 /** Protocols whose messages are decoded; `noise` are connections as a whole. */
 export const PROTOCOL_NAMES = [
   'noise',
@@ -62,7 +64,7 @@ export interface TapBatch {
 }
 
 /** A tap in another process. */
-export interface TapControl {
+export interface TapControl extends MessageControl {
   /** @param after `next` of the batch before; 0: all that is kept */
   tapped(after: number): Promise<TapBatch>;
 }
@@ -71,7 +73,7 @@ export interface TapControl {
 const KEPT_MAX = 20_000;
 const BATCH_MAX = 1000;
 
-export class TapRing implements TapControl {
+export class TapRing {
   readonly #kept: TapEvent[] = [];
   /** Events so far. */
   #count = 0;

@@ -23,6 +23,7 @@ import {
   TAG_SIZE,
 } from '../../../../node/p2p/noise/noise.ts';
 import { NOISE_ID } from '../../../../node/p2p/noise/noise-stream.ts';
+import type { Direction } from './faults/diversion.ts';
 import type { Keys, Speaker } from './keys.ts';
 import { Arrived, encodeLine, MULTISTREAM, NO_LINE } from './lines.ts';
 
@@ -30,6 +31,8 @@ const HEADER = encodeLine(MULTISTREAM);
 const NOT_SPOKEN = '/not-noise/1.0.0';
 /** First byte of a handshake's first message, whose length has two: no line begins with it. */
 const NOISE_START = 0;
+/** The length of a message has two bytes. */
+const PLAINTEXT_MAX = 65_535 - TAG_SIZE;
 
 export interface RelayDeps {
   readonly keys: Keys;
@@ -42,8 +45,11 @@ export interface RelayDeps {
 export interface RelayView {
   /** Both ends are known. @param dialler name of a node, or the peer id of another one */
   secured(dialler: string): void;
-  fromDialler(plaintext: Buffer): void;
-  fromNode(plaintext: Buffer): void;
+  /** @returns what goes on for it */
+  fromDialler(plaintext: Buffer): Buffer;
+  fromNode(plaintext: Buffer): Buffer;
+  /** Bytes that wait to go that way, beside those that were returned. */
+  held(direction: Direction): number;
   /** It cannot go on. */
   failed(error: Error): void;
   /** The dialled node has another identity than the one that is known of it. */
@@ -107,6 +113,18 @@ export class NoiseRelay {
       agree: (out) => this.#answers(out),
       message: (message, out) => this.#fromNode(message, out),
     });
+  }
+
+  /** What the view wants to be said now. @returns what the receiver gets for it */
+  say(direction: Direction, plaintext: Buffer): Buffer {
+    const out: Uint8Array[] = [];
+    const ciphers = direction === 'up' ? this.#ciphers?.far : this.#ciphers?.near;
+    if (ciphers !== undefined) seal(plaintext, ciphers.send, out);
+    return Buffer.concat(out);
+  }
+
+  held(direction: Direction): number {
+    return this.#deps.view.held(direction);
   }
 
   closed(): void {
@@ -173,8 +191,7 @@ export class NoiseRelay {
     const { keys, view } = this.#deps;
     if (this.#ciphers !== undefined) {
       const plaintext = this.#ciphers.near.receive.decrypt(message);
-      seal(plaintext, this.#ciphers.far.send, out);
-      view.fromDialler(asBuffer(plaintext));
+      seal(view.fromDialler(asBuffer(plaintext)), this.#ciphers.far.send, out);
     } else if (this.#opening === undefined) {
       this.#opening = message;
       push(this.#initiator.start(), out);
@@ -192,9 +209,7 @@ export class NoiseRelay {
     const { keys, view } = this.#deps;
     if (this.#ciphers !== undefined) {
       const plaintext = this.#ciphers.far.receive.decrypt(message);
-      seal(plaintext, this.#ciphers.near.send, out);
-      view.fromNode(asBuffer(plaintext));
-      return;
+      return seal(view.fromNode(asBuffer(plaintext)), this.#ciphers.near.send, out);
     }
     if (this.#opening === undefined || this.#isAnswered) {
       throw new NoiseError('the node goes on before it is answered');
@@ -215,8 +230,12 @@ function push(message: Uint8Array, out: Uint8Array[]): void {
   out.push(sizeOf(message.length), message);
 }
 
-function seal(plaintext: Uint8Array, cipher: CipherState, out: Uint8Array[]): void {
-  out.push(sizeOf(plaintext.length + TAG_SIZE), ...cipher.encrypt(plaintext));
+/** In one message, as it came, unless it has become longer. */
+function seal(plaintext: Buffer, cipher: CipherState, out: Uint8Array[]): void {
+  for (let at = 0; at < plaintext.length; at += PLAINTEXT_MAX) {
+    const part = plaintext.subarray(at, at + PLAINTEXT_MAX);
+    out.push(sizeOf(part.length + TAG_SIZE), ...cipher.encrypt(part));
+  }
 }
 
 function sizeOf(length: number): Buffer {

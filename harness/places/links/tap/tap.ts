@@ -2,6 +2,9 @@
 import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
 import { ConnectionView } from './connection-view.ts';
 import { type TapBatch, type TapControl, TapRing } from './events.ts';
+import type { Direction } from './faults/diversion.ts';
+import type { MessageEffect, MessageRule } from './faults/rule.ts';
+import { expectKnown, MessageRules } from './faults/rules.ts';
 import { Keys, type NodeKey } from './keys.ts';
 import { NoiseRelay } from './relay.ts';
 
@@ -14,6 +17,7 @@ export class Tap implements TapControl {
   readonly #keys: Keys;
   readonly #names: ReadonlyMap<string, string>;
   readonly #ring = new TapRing();
+  readonly #rules = new MessageRules();
   /** Nodes that are not who their key says: what is said to them passes unseen. */
   readonly #mistaken = new Set<string>();
   #connections = 0;
@@ -25,9 +29,14 @@ export class Tap implements TapControl {
 
   /**
    * @param diallers nodes whose process dials; none for a stranger, which the tap cannot speak for, like a node without a key
+   * @param inject sends what is due at another time than when something has come
    * @returns undefined: the connection has to pass as it is
    */
-  relay(target: string, diallers: readonly string[]): NoiseRelay | undefined {
+  relay(
+    target: string,
+    diallers: readonly string[],
+    inject: (direction: Direction, bytes: Buffer) => void,
+  ): NoiseRelay | undefined {
     if (diallers.length === 0 || this.#mistaken.has(target)) return undefined;
     if (![target, ...diallers].every((node) => this.#keys.has(node))) return undefined;
     const view = new ConnectionView({
@@ -37,8 +46,29 @@ export class Tap implements TapControl {
       now: () => MACHINE_CLOCK.now(),
       emit: (event) => this.#ring.add(event),
       onMistaken: () => void this.#mistaken.add(target),
+      diversion: {
+        rules: this.#rules,
+        clock: MACHINE_CLOCK,
+        inject: (direction, plaintext) => inject(direction, relay.say(direction, plaintext)),
+      },
     });
-    return new NoiseRelay({ keys: this.#keys, target, view });
+    const relay = new NoiseRelay({ keys: this.#keys, target, view });
+    return relay;
+  }
+
+  beginMessages(id: string, rule: MessageRule): Promise<void> {
+    expectKnown(rule);
+    this.#rules.begin(id, rule);
+    return Promise.resolve();
+  }
+
+  messageEffect(id: string): Promise<MessageEffect> {
+    return Promise.resolve(this.#rules.effect(id));
+  }
+
+  endMessages(id: string): Promise<void> {
+    this.#rules.end(id);
+    return Promise.resolve();
   }
 
   tapped(after: number): Promise<TapBatch> {

@@ -1,26 +1,34 @@
-/** Cuts what one end of a connection has sent into frames of yamux. It reads along only. */
-import { StreamError } from '../../../../node/p2p/host.ts';
+/** Cuts what one end of a connection has sent into frames of yamux. */
 
-const HEADER_SIZE = 12;
+export const YAMUX_HEADER_SIZE = 12;
 export const YAMUX_TYPE = { data: 0, windowUpdate: 1, ping: 2, goAway: 3 } as const;
 export const YAMUX_FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
 
+export interface YamuxFrame {
+  readonly type: number;
+  readonly flags: number;
+  /** Of its stream; 0: it is about the connection. */
+  readonly id: number;
+  /** Of the bytes that follow, or credit. */
+  readonly length: number;
+}
+
 export interface YamuxEvents {
-  /** A frame of a stream that opens it. */
-  opened(id: number): void;
+  /** @param header its bytes, until the next frame begins */
+  begun(frame: YamuxFrame, header: Buffer): void;
   /** Part of what a data frame carries. */
-  data(id: number, bytes: Buffer): void;
-  /** After what the frame carries. */
-  ended(id: number): void;
-  reset(id: number): void;
+  data(frame: YamuxFrame, bytes: Buffer): void;
+  /** All of it has come. */
+  over(frame: YamuxFrame): void;
+  /** What is no yamux, from where a frame should begin; nothing follows. */
+  unknown(bytes: Buffer): void;
 }
 
 export class YamuxFrames {
   readonly #events: YamuxEvents;
-  readonly #header = Buffer.alloc(HEADER_SIZE);
+  readonly #header = Buffer.alloc(YAMUX_HEADER_SIZE);
   #filled = 0;
-  #id = 0;
-  #flags = 0;
+  #frame: YamuxFrame | undefined;
   /** Bytes of the data frame that are still to come. */
   #left = 0;
 
@@ -28,40 +36,66 @@ export class YamuxFrames {
     this.#events = events;
   }
 
-  /** @throws StreamError for what is no yamux */
+  /** Bytes of the next frame's header that have come. */
+  get filled(): number {
+    return this.#filled;
+  }
+
+  /** Whether the last frame has come as a whole, and nothing of the next one. */
+  get isBetween(): boolean {
+    return this.#filled === 0 && this.#frame === undefined;
+  }
+
   push(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
-      if (this.#left > 0) {
+      if (this.#frame !== undefined) {
         const part = bytes.subarray(at, at + this.#left);
         at += part.length;
         this.#left -= part.length;
-        this.#events.data(this.#id, part);
-        if (this.#left === 0) this.#finish();
+        this.#events.data(this.#frame, part);
+        this.#endIfComplete();
       } else {
         const taken = bytes.copy(this.#header, this.#filled, at);
         at += taken;
         this.#filled += taken;
-        if (this.#filled === HEADER_SIZE) this.#begin();
+        if (this.#filled < YAMUX_HEADER_SIZE) return;
+        this.#filled = 0;
+        if (!this.#begin()) return this.#events.unknown(Buffer.concat([this.#header, bytes.subarray(at)]));
       }
     }
   }
 
-  #begin(): void {
-    this.#filled = 0;
-    const type = this.#header.readUInt8(1);
-    if (this.#header.readUInt8(0) !== 0 || type > YAMUX_TYPE.goAway) {
-      throw new StreamError('STREAM_RESET', 'yamux: unknown frame');
-    }
-    if (type === YAMUX_TYPE.ping || type === YAMUX_TYPE.goAway) return;
-    this.#flags = this.#header.readUInt16BE(2);
-    this.#id = this.#header.readUInt32BE(4);
-    if ((this.#flags & YAMUX_FLAG.syn) !== 0) this.#events.opened(this.#id);
-    this.#left = type === YAMUX_TYPE.data ? this.#header.readUInt32BE(8) : 0;
-    if (this.#left === 0) this.#finish();
+  /** @returns whether it is a frame */
+  #begin(): boolean {
+    const header = this.#header;
+    const type = header.readUInt8(1);
+    if (header.readUInt8(0) !== 0 || type > YAMUX_TYPE.goAway) return false;
+    const frame = {
+      type,
+      flags: header.readUInt16BE(2),
+      id: header.readUInt32BE(4),
+      length: header.readUInt32BE(8),
+    };
+    this.#frame = frame;
+    this.#left = type === YAMUX_TYPE.data ? frame.length : 0;
+    this.#events.begun(frame, header);
+    this.#endIfComplete();
+    return true;
   }
 
-  #finish(): void {
-    if ((this.#flags & YAMUX_FLAG.rst) !== 0) this.#events.reset(this.#id);
-    else if ((this.#flags & YAMUX_FLAG.fin) !== 0) this.#events.ended(this.#id);
+  #endIfComplete(): void {
+    const frame = this.#frame;
+    if (this.#left > 0 || frame === undefined) return;
+    this.#frame = undefined;
+    this.#events.over(frame);
   }
+}
+
+export function yamuxHeader({ type, flags, id, length }: YamuxFrame): Buffer {
+  const header = Buffer.alloc(YAMUX_HEADER_SIZE);
+  header.writeUInt8(type, 1);
+  header.writeUInt16BE(flags, 2);
+  header.writeUInt32BE(id, 4);
+  header.writeUInt32BE(length, 8);
+  return header;
 }

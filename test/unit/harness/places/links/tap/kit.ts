@@ -35,9 +35,11 @@ export async function eventsOf(tap: Tap): Promise<readonly TapEvent[]> {
 
 /** @param pieceOf how many bytes arrive at once */
 export function tapped(tap: Tap, pieceOf: () => number = () => Number.MAX_SAFE_INTEGER) {
-  const relay = tap.relay('node-1', ['node-0']);
-  if (relay === undefined) throw new TypeError('it is not tapped');
   const [toDialler, toNode] = [new Inbox(() => undefined), new Inbox(() => undefined)];
+  const relay = tap.relay('node-1', ['node-0'], (way, bytes) =>
+    (way === 'up' ? toNode : toDialler).push(bytes),
+  );
+  if (relay === undefined) throw new TypeError('it is not tapped');
   /** Why it has ended. */
   const broken: Error[] = [];
   const end = (own: Inbox, other: Inbox, way: 'up' | 'down'): RawStream => ({

@@ -1,0 +1,54 @@
+/** What can be done to single messages, as plain data: one process asks for it, the proxy's does it. */
+import type { ProtocolName } from '../events.ts';
+
+/** Of the messages of a protocol between some nodes, which ones, and what is done to them. */
+export interface MessageRule {
+  /** Names of nodes: from one of the first to one of the second, and back. */
+  readonly between: readonly [from: readonly string[], to: readonly string[]];
+  /** Only from the first to the second. */
+  readonly oneWay: boolean;
+  readonly protocol: ProtocolName;
+  /** Default: every one of the protocol. */
+  readonly message?: string | undefined;
+  /** Every how-many-th of these; default: each. */
+  readonly every?: number | undefined;
+  /** Share of these, 0 to 1; the seed determines which. */
+  readonly share: number;
+  readonly seed: string;
+  /** How many at most. */
+  readonly first?: number | undefined;
+  readonly actions: MessageActions;
+}
+
+export interface MessageActions {
+  /** `hang`: neither it nor what follows it on its stream arrives; `reset`: its stream is reset instead. */
+  readonly drop?: 'hang' | 'reset' | undefined;
+  /** Shortest and longest. */
+  readonly delayMs?: readonly [number, number] | undefined;
+  /** It arrives twice. */
+  readonly duplicate?: true | undefined;
+  /** It arrives after the next one of its end of the stream. */
+  readonly reorder?: true | undefined;
+  /** Field of which a bit is flipped. */
+  readonly corrupt?: string | undefined;
+}
+
+export const MESSAGE_COUNTERS = [
+  'messages dropped',
+  'messages delayed',
+  'messages duplicated',
+  'messages reordered',
+  'messages corrupted',
+] as const;
+export type MessageCounter = (typeof MESSAGE_COUNTERS)[number];
+export type MessageEffect = Readonly<Record<MessageCounter, number>>;
+
+/** Begins and ends faults of messages, here or in another process. */
+export interface MessageControl {
+  /** @param id anything unique @throws RangeError for a rule that no message can ever match */
+  beginMessages(id: string, rule: MessageRule): Promise<void>;
+  /** So far; known after its end, too. @throws when the id is unknown */
+  messageEffect(id: string): Promise<MessageEffect>;
+  /** Nothing happens when it has ended already. */
+  endMessages(id: string): Promise<void>;
+}

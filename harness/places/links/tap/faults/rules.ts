@@ -1,0 +1,163 @@
+/** Which messages the rules in force mean, and what is done to each: drawn from the seed, the same for the same messages. */
+import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
+import { uniform } from '../../line.ts';
+import { Register } from '../../rules.ts';
+import { type MessageRow, PROTOCOLS, type ProtocolRow } from '../protocols.ts';
+import { corrupted } from './corrupt.ts';
+import { MESSAGE_COUNTERS, type MessageCounter, type MessageRule } from './rule.ts';
+
+/** A message that passes. */
+export interface Passing {
+  /** Names of its ends. */
+  readonly from: string;
+  readonly to: string;
+  readonly protocol: string;
+  readonly message: string;
+  readonly table: MessageTable;
+  /** Without its length. */
+  readonly bytes: Uint8Array;
+}
+
+/** What is done to it by all rules together. */
+export interface Verdict {
+  /** As it goes on. */
+  bytes: Uint8Array;
+  drop: 'hang' | 'reset' | undefined;
+  delayMs: number;
+  /** How often it arrives besides. */
+  copies: number;
+  /** It waits for the next one, which this one then counts. */
+  swaps: ActiveMessageRule | undefined;
+  /** For those who look on. */
+  readonly done: string[];
+}
+
+/** A rule in force. */
+export class ActiveMessageRule {
+  readonly rule: MessageRule;
+  readonly counts = Object.fromEntries(MESSAGE_COUNTERS.map((name) => [name, 0])) as Record<
+    MessageCounter,
+    number
+  >;
+  readonly #text: string;
+  /** Messages that it could mean, by their ends and name, and altogether. */
+  readonly #numbers = new Map<string, number>();
+  #seen = 0;
+  #hits = 0;
+
+  constructor(rule: MessageRule) {
+    this.rule = rule;
+    this.#text = JSON.stringify(rule);
+  }
+
+  meets(from: string, to: string): boolean {
+    const { between, oneWay } = this.rule;
+    const [one, other] = between;
+    return (
+      (one.includes(from) && other.includes(to)) || (!oneWay && one.includes(to) && other.includes(from))
+    );
+  }
+
+  /** @returns draws for what is done to it; undefined: it is spared */
+  meant({ from, to, protocol, message }: Passing): (() => number) | undefined {
+    const { rule } = this;
+    if (protocol !== rule.protocol || (rule.message ?? message) !== message || !this.meets(from, to)) {
+      return undefined;
+    }
+    const way = `${from} ${to} ${message}`;
+    const number = (this.#numbers.get(way) ?? 0) + 1;
+    this.#numbers.set(way, number);
+    this.#seen++;
+    if (this.#seen % (rule.every ?? 1) !== 0 || this.#hits >= (rule.first ?? Infinity)) return undefined;
+    const random = uniform(`${this.#text} ${way} ${number}`);
+    if (random() >= rule.share) return undefined;
+    this.#hits++;
+    return random;
+  }
+
+  /** Does its part. */
+  apply(verdict: Verdict, table: MessageTable, random: () => number): void {
+    const { drop, delayMs, duplicate, reorder, corrupt } = this.rule.actions;
+    const count = (what: 'dropped' | 'delayed' | 'duplicated' | 'corrupted') => {
+      this.counts[`messages ${what}`]++;
+      verdict.done.push(what);
+    };
+    if (corrupt !== undefined) {
+      const changed = corrupted(verdict.bytes, table, { field: corrupt, random });
+      if (changed !== undefined) {
+        verdict.bytes = changed;
+        count('corrupted');
+      }
+    }
+    if (delayMs !== undefined) {
+      const [shortest, longest] = delayMs;
+      verdict.delayMs += shortest + random() * (longest - shortest);
+      count('delayed');
+    }
+    if (duplicate === true) {
+      verdict.copies++;
+      count('duplicated');
+    }
+    if (reorder === true) verdict.swaps = this;
+    if (drop !== undefined) {
+      verdict.drop = drop;
+      count('dropped');
+    }
+  }
+}
+
+export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
+  constructor() {
+    super((rule) => new ActiveMessageRule(rule));
+  }
+
+  /** Whether any of them could mean a message between these two. */
+  concern(one: string, other: string): boolean {
+    if (this.isEmpty) return false;
+    return this.active.some((rule) => rule.meets(one, other) || rule.meets(other, one));
+  }
+
+  /** @returns undefined: it goes on as it is */
+  judged(message: Passing): Verdict | undefined {
+    let verdict: Verdict | undefined;
+    for (const rule of this.active) {
+      const random = rule.meant(message);
+      if (random === undefined) continue;
+      verdict ??= {
+        bytes: message.bytes,
+        drop: undefined,
+        delayMs: 0,
+        copies: 0,
+        swaps: undefined,
+        done: [],
+      };
+      rule.apply(verdict, message.table, random);
+    }
+    return verdict;
+  }
+}
+
+/** @throws RangeError naming what is known, for a rule that no message can ever match */
+export function expectKnown({ protocol, message, actions: { corrupt } }: MessageRule): void {
+  const rows = rowsOf(PROTOCOLS.find(({ name }) => name === protocol));
+  if (rows.length === 0) {
+    const known = PROTOCOLS.filter((row) => rowsOf(row).length > 0).map(({ name }) => name);
+    throw new RangeError(`${protocol} has no messages (protocols that have: ${known.join(', ')})`);
+  }
+  const meant = message === undefined ? rows : rows.filter(({ name }) => name === message);
+  if (meant.length === 0) {
+    throw new RangeError(`no message '${message}' of ${protocol} (known: ${namesOf(rows).join(', ')})`);
+  }
+  if (corrupt === undefined || meant.some(({ table }) => Object.hasOwn(table, corrupt))) return;
+  const fields = meant.flatMap(({ table }) => Object.keys(table));
+  const of = message === undefined ? protocol : `${protocol} ${message}`;
+  throw new RangeError(`no field '${corrupt}' of ${of} (known: ${[...new Set(fields)].join(', ')})`);
+}
+
+function rowsOf(row: ProtocolRow | undefined): readonly MessageRow[] {
+  return [...(row?.opener ?? []), ...(row?.acceptor ?? [])];
+}
+
+function namesOf(rows: readonly MessageRow[]): string[] {
+  return [...new Set(rows.map(({ name }) => name))];
+}

@@ -1,0 +1,183 @@
+/**
+ * What one end of a diverted stream has said, on its way to the other: what waits is not credited to the sender by the
+ * receiver, so a stream holds no more here than its window. What is said beyond what the sender said uses the receiver's
+ * window, too: the receiver's next credits pay for it before the sender gets any.
+ */
+import type { Clock } from '../../../../../formats/clock.ts';
+import { YAMUX_FLAG, YAMUX_TYPE, yamuxHeader } from '../yamux-frames.ts';
+import type { ActiveMessageRule, Verdict } from './rules.ts';
+
+/** What either end of a new stream takes without credit. */
+const WINDOW = 262_144;
+/** Longest data frame: one message of noise holds it. */
+const FRAME_MAX = 16_384;
+/** How long a message waits for the next one that it should follow. */
+export const SWAP_MAX_MS = 5000;
+
+export interface WayDeps {
+  readonly id: number;
+  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly emit: (frame: Buffer) => void;
+  /** How many more bytes wait here. */
+  readonly held: (change: number) => void;
+  /** Its end has passed, or never will. */
+  readonly onOver: () => void;
+}
+
+interface Piece {
+  /** Empty: the end. */
+  bytes: Buffer;
+  readonly dueAt: number;
+}
+
+interface Late {
+  readonly bytes: Buffer;
+  readonly delayMs: number;
+  readonly rule: ActiveMessageRule;
+  readonly timer: Disposable;
+}
+
+export class Way {
+  readonly #deps: WayDeps;
+  readonly #queue: Piece[] = [];
+  #window = WINDOW;
+  /** Of the receiver's window: what was said beyond what the sender said. */
+  #debt = 0;
+  #held = 0;
+  #late: Late | undefined;
+  #timer: Disposable | undefined;
+  #isMute = false;
+  #hasEnded = false;
+  #isOver = false;
+
+  constructor(deps: WayDeps) {
+    this.#deps = deps;
+  }
+
+  /** Nothing more arrives, whatever is said. */
+  get isMute(): boolean {
+    return this.#isMute || this.#hasEnded;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** @param bytes that are no message */
+  raw(bytes: Buffer): void {
+    if (this.isMute || bytes.length === 0) return;
+    this.#releaseLate();
+    this.#push(bytes, 0);
+    this.#flush();
+  }
+
+  /** @param bytes of a message, with its length */
+  message(bytes: Buffer, verdict?: Verdict): void {
+    if (this.isMute) return;
+    if (verdict?.drop !== undefined) {
+      this.#releaseLate();
+      this.#isMute = true;
+      return this.#flush();
+    }
+    const { delayMs = 0, copies = 0, swaps } = verdict ?? {};
+    if (swaps !== undefined && this.#late === undefined) {
+      const timer = this.#deps.clock.timer(SWAP_MAX_MS, () => {
+        this.#releaseLate();
+        this.#flush();
+      });
+      this.#late = { bytes, delayMs, rule: swaps, timer };
+      return this.#account();
+    }
+    for (let count = 0; count <= copies; count++) this.#push(bytes, delayMs);
+    this.#debt += copies * bytes.length;
+    if (this.#late !== undefined) this.#late.rule.counts['messages reordered']++;
+    this.#releaseLate();
+    this.#flush();
+  }
+
+  /** The sender says nothing more. */
+  end(): void {
+    if (this.#hasEnded) return;
+    const isMute = this.#isMute;
+    this.#releaseLate();
+    this.#hasEnded = true;
+    if (!isMute) this.#push(Buffer.alloc(0), 0);
+    this.#flush();
+    if (isMute) this.#end();
+  }
+
+  /** The receiver takes more. @returns how much of it is the sender's */
+  credit(bytes: number): number {
+    this.#window += bytes;
+    this.#flush();
+    const kept = Math.min(bytes, this.#debt);
+    this.#debt -= kept;
+    return bytes - kept;
+  }
+
+  /** Nothing of what waits arrives. */
+  discard(): void {
+    this.#late?.timer[Symbol.dispose]();
+    this.#late = undefined;
+    this.#timer?.[Symbol.dispose]();
+    this.#queue.length = 0;
+    this.#isMute = true;
+    this.#hasEnded = true;
+    this.#account();
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#deps.onOver();
+  }
+
+  #releaseLate(): void {
+    const late = this.#late;
+    if (late === undefined) return;
+    this.#late = undefined;
+    late.timer[Symbol.dispose]();
+    this.#push(late.bytes, late.delayMs);
+  }
+
+  #push(bytes: Buffer, delayMs: number): void {
+    this.#queue.push({ bytes, dueAt: this.#deps.clock.monotonic() + delayMs });
+  }
+
+  /** In the order in which it was pushed: one that waits holds up what follows it. */
+  #flush(): void {
+    const { clock, emit, id } = this.#deps;
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+    for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
+      const waitMs = first.dueAt - clock.monotonic();
+      if (waitMs > 0) {
+        this.#timer = clock.timer(Math.ceil(waitMs), () => this.#flush());
+        break;
+      }
+      if (first.bytes.length === 0) {
+        this.#queue.shift();
+        emit(yamuxHeader({ type: YAMUX_TYPE.windowUpdate, flags: YAMUX_FLAG.fin, id, length: 0 }));
+        this.#end();
+        break;
+      }
+      if (this.#window === 0) break;
+      const part = first.bytes.subarray(0, Math.min(this.#window, FRAME_MAX));
+      emit(Buffer.concat([yamuxHeader({ type: YAMUX_TYPE.data, flags: 0, id, length: part.length }), part]));
+      this.#window -= part.length;
+      first.bytes = first.bytes.subarray(part.length);
+      if (first.bytes.length === 0) this.#queue.shift();
+    }
+    this.#account();
+  }
+
+  /** What waits for credit does not keep its sender's connection from being read: the credit could wait for that. */
+  #account(): void {
+    const waitsForCredit = this.#timer === undefined && this.#queue.length > 0;
+    const queued = this.#queue.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const held = waitsForCredit ? 0 : queued + (this.#late?.bytes.length ?? 0);
+    const change = held - this.#held;
+    this.#held = held;
+    if (change !== 0) this.#deps.held(change);
+  }
+}

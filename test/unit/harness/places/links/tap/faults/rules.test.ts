@@ -1,0 +1,120 @@
+/** Which messages rules mean. */
+import { expect, test } from 'vitest';
+import { corrupted } from '../../../../../../../harness/places/links/tap/faults/corrupt.ts';
+import type { MessageRule } from '../../../../../../../harness/places/links/tap/faults/rule.ts';
+import { expectKnown, MessageRules } from '../../../../../../../harness/places/links/tap/faults/rules.ts';
+import { decodeMessage, encodeMessage } from '../../../../../../../node/p2p/codec/codec.ts';
+import { Delivery, Receipt } from '../../../../../../../node/protocols/pushsync/wire.ts';
+
+const NODES = ['a', 'b', 'c'];
+const RULE: MessageRule = {
+  between: [NODES, NODES],
+  oneWay: false,
+  protocol: 'pushsync',
+  message: 'receipt',
+  share: 1,
+  seed: '7',
+  actions: { drop: 'hang' },
+};
+const receipt = encodeMessage(Receipt, { signature: Buffer.alloc(65, 3), storageRadius: 300 });
+const RECEIPT = {
+  from: 'a',
+  to: 'b',
+  protocol: 'pushsync',
+  message: 'receipt',
+  table: Receipt,
+  bytes: receipt,
+};
+
+/** Numbers of the messages that are hit, of this many. */
+function hits(rule: Partial<MessageRule>, count: number): number[] {
+  const rules = new MessageRules();
+  rules.begin('r', { ...RULE, ...rule });
+  const all = Array.from({ length: count }, (_, index) => index);
+  return all.filter(() => rules.judged(RECEIPT) !== undefined);
+}
+
+test('a share of a tenth hits a tenth of ten thousand messages, the same ones for the same seed', () => {
+  const one = hits({ share: 0.1 }, 10_000);
+  // Four standard deviations of a binomial distribution.
+  expect(Math.abs(one.length - 1000)).toBeLessThan(4 * Math.sqrt(10_000 * 0.1 * 0.9));
+  expect(hits({ share: 0.1 }, 10_000)).toEqual(one);
+  const other = hits({ share: 0.1, seed: '8' }, 10_000);
+  expect(Math.abs(other.length - 1000)).toBeLessThan(4 * Math.sqrt(10_000 * 0.1 * 0.9));
+  // Two independent draws have a hundredth in common.
+  expect(one.filter((number) => other.includes(number)).length).toBeLessThan(200);
+});
+
+test('what is drawn for a pair does not depend on what others say meanwhile', () => {
+  const rules = new MessageRules();
+  rules.begin('r', { ...RULE, share: 0.5 });
+  const drawn: number[] = [];
+  for (let number = 0; number < 100; number++) {
+    rules.judged({ ...RECEIPT, from: 'c' });
+    if (rules.judged(RECEIPT) !== undefined) drawn.push(number);
+  }
+  expect(drawn).toEqual(hits({ share: 0.5 }, 100));
+});
+
+test('every third, the first two of them', () => {
+  expect(hits({ every: 3 }, 10)).toEqual([2, 5, 8]);
+  expect(hits({ every: 3, first: 2 }, 10)).toEqual([2, 5]);
+  expect(hits({ first: 2 }, 10)).toEqual([0, 1]);
+});
+
+test('a rule means its protocol, its message, its nodes and its direction', () => {
+  const rules = new MessageRules();
+  rules.begin('r', { ...RULE, between: [['a'], ['b']], oneWay: true });
+  expect(rules.judged(RECEIPT)?.drop).toBe('hang');
+  expect(rules.judged({ ...RECEIPT, from: 'b', to: 'a' })).toBeUndefined();
+  expect(rules.judged({ ...RECEIPT, to: 'c' })).toBeUndefined();
+  expect(rules.judged({ ...RECEIPT, message: 'delivery' })).toBeUndefined();
+  expect(rules.judged({ ...RECEIPT, protocol: 'retrieval' })).toBeUndefined();
+  expect(rules.effect('r')).toMatchObject({ 'messages dropped': 1 });
+  rules.end('r');
+  expect(rules.judged(RECEIPT)).toBeUndefined();
+  expect(rules.effect('r')).toMatchObject({ 'messages dropped': 1 });
+});
+
+test('all rules that mean a message do their part, and a delay is within its range', () => {
+  const rules = new MessageRules();
+  rules.begin('slow', { ...RULE, actions: { delayMs: [2000, 5000] } });
+  rules.begin('twice', { ...RULE, actions: { duplicate: true, corrupt: 'signature' } });
+  const verdicts = Array.from({ length: 100 }, () => rules.judged(RECEIPT));
+  const delays = verdicts.map((verdict) => verdict?.delayMs ?? 0);
+  expect(Math.min(...delays)).toBeGreaterThanOrEqual(2000);
+  expect(Math.max(...delays)).toBeLessThan(5000);
+  expect(Math.max(...delays) - Math.min(...delays)).toBeGreaterThan(1500);
+  expect(verdicts[0]).toMatchObject({ copies: 1, done: ['delayed', 'corrupted', 'duplicated'] });
+  expect(rules.effect('twice')).toMatchObject({ 'messages duplicated': 100, 'messages corrupted': 100 });
+});
+
+test.each(['signature', 'storageRadius'] as const)('one bit of %s is flipped, and nothing else', (field) => {
+  const changed = corrupted(receipt, Receipt, { field, random: () => 0.99 });
+  const before = decodeMessage(Receipt, receipt);
+  const after = decodeMessage(Receipt, changed ?? Buffer.alloc(0));
+  expect(changed?.length).toBe(receipt.length);
+  expect(after[field]).not.toEqual(before[field]);
+  expect({ ...after, [field]: before[field] }).toEqual(before);
+});
+
+test('a field that a message does not have cannot be changed, and is not counted', () => {
+  expect(corrupted(receipt, Receipt, { field: 'nonce', random: () => 0 })).toBeUndefined();
+  const rules = new MessageRules();
+  rules.begin('r', { ...RULE, actions: { corrupt: 'err' } });
+  expect(rules.judged(RECEIPT)?.bytes).toEqual(receipt);
+  expect(rules.effect('r')).toMatchObject({ 'messages corrupted': 0 });
+});
+
+test('a rule that no message can match is refused with what is known', () => {
+  expect(() => expectKnown(RULE)).not.toThrow();
+  expect(() => expectKnown({ ...RULE, message: 'recipt' })).toThrow(
+    "no message 'recipt' of pushsync (known: delivery, receipt)",
+  );
+  expect(() => expectKnown({ ...RULE, actions: { corrupt: 'stamp' } })).toThrow(
+    "no field 'stamp' of pushsync receipt (known: address, signature, nonce, err, storageRadius)",
+  );
+  expect(() => expectKnown({ ...RULE, message: undefined, actions: { corrupt: 'stamp' } })).not.toThrow();
+  expect(() => expectKnown({ ...RULE, protocol: 'ping' })).toThrow(/ping has no messages \(.*pushsync/);
+  expect(Object.keys(Delivery)).toContain('stamp');
+});

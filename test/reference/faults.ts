@@ -11,6 +11,7 @@ const MACHINE_FAULTS = '`--machine-faults`';
 /** What a cluster must have been started with, or run on. */
 const NEEDS: Readonly<Partial<Record<Capability, string>>> = {
   linkFaults: '`--link-faults`',
+  tap: '`--tap`',
   clock: MACHINE_FAULTS,
   disk: MACHINE_FAULTS,
   power: `${MACHINE_FAULTS}, driver simulated`,

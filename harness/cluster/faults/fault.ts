@@ -11,7 +11,17 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { GroupInput } from '../plan/definition-input.ts';
 import type { FaultField } from './fields.ts';
 
-const FAULT_LAYERS = ['link', 'machine', 'members', 'disk', 'power', 'clock', 'memory', 'chain'] as const;
+const FAULT_LAYERS = [
+  'link',
+  'message',
+  'machine',
+  'members',
+  'disk',
+  'power',
+  'clock',
+  'memory',
+  'chain',
+] as const;
 export type FaultLayer = (typeof FAULT_LAYERS)[number];
 
 /** Counters by name, such as `{ 'bytes delayed': 4096 }`; all zero: the fault has changed nothing. */

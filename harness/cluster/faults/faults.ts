@@ -13,6 +13,7 @@ import { type ActiveFault, ActiveFaults } from './active.ts';
 import { type Breakage, Broken, isSame } from './broken.ts';
 import type { Effect, Fault, FaultContext, FaultKind, FaultRequest, FaultStart } from './fault.ts';
 import { LINK, type LinkInput } from './links/link.ts';
+import { MESSAGE, type MessageInput } from './links/message.ts';
 import { ISOLATE, PARTITION } from './links/partition.ts';
 import { FAULT_KINDS } from './table.ts';
 
@@ -177,6 +178,15 @@ export class Faults {
   /** Separates a node from all others. @throws HarnessError `NODE_NOT_FOUND`, `FAULT_REFUSED` */
   isolate(node: string, options: { mode?: 'drop' | 'reset' } = {}): Promise<Fault> {
     return this.begin({ kind: ISOLATE.name, node, ...options });
+  }
+
+  /** Drops, delays, repeats or changes single messages, in a cluster with a tap. @throws HarnessError as `begin` */
+  message({ from, to, ...selection }: MessageInput): Promise<Fault> {
+    const ends = {
+      ...(from === undefined ? {} : { from: asList(from) }),
+      ...(to === undefined ? {} : { to: asList(to) }),
+    };
+    return this.begin({ kind: MESSAGE.name, ...ends, ...selection });
   }
 
   /** All active faults, from any process, with their effect so far. */

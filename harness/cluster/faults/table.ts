@@ -2,6 +2,7 @@
 import { CHAIN_FAULTS } from './chain/table.ts';
 import type { FaultKind } from './fault.ts';
 import { LINK } from './links/link.ts';
+import { MESSAGE } from './links/message.ts';
 import { ISOLATE, PARTITION } from './links/partition.ts';
 import { MACHINE_FAULTS } from './machines/table.ts';
 import { ADD, REMOVE } from './members.ts';
@@ -10,6 +11,7 @@ export const FAULT_KINDS: readonly FaultKind[] = [
   LINK,
   PARTITION,
   ISOLATE,
+  MESSAGE,
   ...MACHINE_FAULTS,
   ADD,
   REMOVE,

@@ -6,6 +6,7 @@ import { FAULT_KINDS } from '../../../harness/cluster/faults/table.ts';
 /** Each of these files calls `everyKindMeasured` for its layers. */
 export const MEASURED_IN: Readonly<Record<FaultLayer, string>> = {
   link: 'test/cluster/harness/links/faults.test.ts',
+  message: 'test/cluster/harness/links/message-faults.test.ts',
   members: 'test/cluster/growth/churn.test.ts',
   machine: 'test/cluster/faults/machines.test.ts',
   disk: 'test/cluster/faults/machines.test.ts',

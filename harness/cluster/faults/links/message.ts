@@ -1,0 +1,204 @@
+/** Single messages between nodes that are lost, late, repeated or changed, though their links are encrypted. */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { HarnessError } from '../../../base/errors.ts';
+import { formatMs } from '../../../base/format.ts';
+import { PROTOCOL_NAMES, type TapControl } from '../../../places/links/tap/events.ts';
+import type { MessageActions, MessageRule } from '../../../places/links/tap/faults/rule.ts';
+import type { FaultContext, FaultKind } from '../fault.ts';
+import { duration, nodeName, parseNames, share } from '../fields.ts';
+import { whole } from '../machines/fields.ts';
+import { ALL, named } from './rule-fault.ts';
+
+const names = z.array(nodeName, { error: 'a list of names of nodes' }).min(1, { error: 'at least one node' });
+const yes = z.literal(true, { error: 'true, or nothing' });
+const text = (expected: string) => z.string({ error: expected }).min(1, { error: expected });
+const COUNT_MAX = 1_000_000;
+
+const DELAY_EXPECTED = 'a duration such as 2s, or a range such as 2s..5s';
+const delayRange = z.preprocess(
+  (value) => (typeof value === 'string' ? value.split('..') : Array.isArray(value) ? value : [value]),
+  z
+    .array(duration, { error: DELAY_EXPECTED })
+    .min(1, { error: DELAY_EXPECTED })
+    .max(2, { error: DELAY_EXPECTED })
+    .transform(([shortest = 0, longest = shortest]) => [shortest, longest] as const)
+    .refine(([shortest, longest]) => shortest <= longest && longest > 0, {
+      error: `${DELAY_EXPECTED}, above 0, the shorter one first`,
+    }),
+);
+
+const ACTIONS_EXPECTED = 'at least one action: drop, delay, duplicate, reorder or corrupt';
+const fields = z.strictObject({
+  /** Names of nodes, or `all`. */
+  from: names.default([ALL]),
+  to: names.default([ALL]),
+  oneWay: yes.optional(),
+  protocol: z.enum(PROTOCOL_NAMES, { error: `one of ${PROTOCOL_NAMES.join(', ')}` }),
+  message: text('the name of a message').optional(),
+  every: whole(1, COUNT_MAX, 'messages').optional(),
+  first: whole(1, COUNT_MAX, 'messages').optional(),
+  share: share.default(1),
+  drop: z.union([yes, share], { error: 'true, or a share such as 10%' }).optional(),
+  reset: yes.optional(),
+  delay: delayRange.optional(),
+  duplicate: yes.optional(),
+  reorder: yes.optional(),
+  corrupt: text('the name of a field').optional(),
+});
+export type MessageRequest = z.output<typeof fields>;
+
+const schema = fields
+  .refine((request) => Object.keys(actionsOf(request)).length > 0, { error: ACTIONS_EXPECTED })
+  .refine(({ drop, share: part }) => drop !== 0 && part > 0, { error: 'a share of the messages above 0' })
+  .refine(({ drop, share: part }) => typeof drop !== 'number' || part === 1, {
+    error: 'one share: of drop, or of the messages',
+  })
+  .refine(({ drop, reset }) => reset === undefined || drop !== undefined, {
+    error: 'drop beside reset, which says how a message is dropped',
+  })
+  .refine(({ from, to }) => [...from, ...to].some((name) => name === ALL || name !== from[0]), {
+    error: 'two different nodes',
+  });
+
+/** Durations are milliseconds or text such as `2s`, shares numbers from 0 to 1 or text such as `10%`. */
+export interface MessageInput {
+  /** Names of nodes at one end. Default: all. */
+  readonly from?: string | readonly string[] | undefined;
+  /** At the other end. Default: all. */
+  readonly to?: string | readonly string[] | undefined;
+  /** Only messages from the first nodes to the second. */
+  readonly oneWay?: true | undefined;
+  /** Such as `pushsync`. */
+  readonly protocol: MessageRule['protocol'];
+  /** Such as `receipt`. Default: every message of the protocol. */
+  readonly message?: string | undefined;
+  /** Every how-many-th of them. */
+  readonly every?: number | undefined;
+  /** How many at most. */
+  readonly first?: number | undefined;
+  /** Share of them, drawn from the seed. Default: all. */
+  readonly share?: number | string | undefined;
+  /** Neither the message nor what follows it on its stream arrives. Instead of true: the share of the messages. */
+  readonly drop?: true | number | string | undefined;
+  /** Dropped by a reset of the stream. */
+  readonly reset?: true | undefined;
+  /** How much later it arrives, or a range such as `2s..5s`. */
+  readonly delay?: number | string | readonly [number | string, number | string] | undefined;
+  /** It arrives twice. */
+  readonly duplicate?: true | undefined;
+  /** It arrives after the next one of its end of the stream. */
+  readonly reorder?: true | undefined;
+  /** Field of which a bit is flipped. */
+  readonly corrupt?: string | undefined;
+}
+
+export const MESSAGE: FaultKind<MessageRequest> = {
+  name: 'message',
+  layer: 'message',
+  about: 'drop, delay, repeat or change single messages between nodes',
+  capability: 'tap',
+  schema,
+  fields: [
+    {
+      field: 'from',
+      flag: '[from]',
+      about: 'nodes at one end: comma-separated names, or all (default: all)',
+      parse: parseNames,
+    },
+    { field: 'to', flag: '[to]', about: 'nodes at the other end (default: all)', parse: parseNames },
+    { field: 'protocol', flag: '--protocol <name>', about: 'protocol of the messages, such as pushsync' },
+    {
+      field: 'message',
+      flag: '--message <name>',
+      about: 'name of the messages, such as receipt (default: all)',
+    },
+    { field: 'every', flag: '--every <count>', about: 'every how-many-th of these messages' },
+    { field: 'first', flag: '--first <count>', about: 'how many of them at most' },
+    {
+      field: 'share',
+      flag: '--share <percent>',
+      about: 'share of them, drawn from the seed (default: 100%)',
+    },
+    {
+      field: 'drop',
+      flag: '--drop [percent]',
+      about: 'drop them, and all that follows on their streams; or a share of them',
+    },
+    { field: 'reset', flag: '--reset', about: 'with --drop: reset the stream instead' },
+    { field: 'delay', flag: '--delay <duration>', about: 'delay them, by 2s or by 2s..5s' },
+    { field: 'duplicate', flag: '--duplicate', about: 'let them arrive twice' },
+    { field: 'reorder', flag: '--reorder', about: 'let them arrive after the next message of their stream' },
+    { field: 'corrupt', flag: '--corrupt <field>', about: 'flip a bit of that field' },
+    { field: 'oneWay', flag: '--one-way', about: 'only messages from the first nodes to the second' },
+  ],
+  text: requestText,
+  targets: ({ from, to }) => [...new Set([...from, ...to])].filter((name) => name !== ALL),
+  async begin(context, request, { hold }) {
+    const rule = randomUUID();
+    // The rule may be in force even if no answer comes in time.
+    hold({ rule });
+    const { from, to, oneWay, protocol, message, every, first, drop } = request;
+    await tapOf(context).beginMessages(rule, {
+      between: [named(from, context), named(to, context)],
+      oneWay: oneWay === true,
+      protocol,
+      message,
+      every,
+      first,
+      share: typeof drop === 'number' ? drop : request.share,
+      seed: context.seed ?? '0',
+      actions: actionsOf(request),
+    });
+    return { rule };
+  },
+  effect: (context, { rule }) => tapOf(context).messageEffect(String(rule)),
+  end: (context, { rule }) => tapOf(context).endMessages(String(rule)),
+};
+
+type Asked = Pick<MessageRequest, 'drop' | 'reset' | 'delay' | 'duplicate' | 'reorder' | 'corrupt'>;
+
+function actionsOf({ drop, reset, delay: delayMs, duplicate, reorder, corrupt }: Asked): MessageActions {
+  return {
+    ...(drop === undefined ? {} : { drop: reset === true ? ('reset' as const) : ('hang' as const) }),
+    ...(delayMs === undefined ? {} : { delayMs }),
+    ...(duplicate === undefined ? {} : { duplicate }),
+    ...(reorder === undefined ? {} : { reorder }),
+    ...(corrupt === undefined ? {} : { corrupt }),
+  };
+}
+
+function requestText(request: MessageRequest): string {
+  const { from, to, oneWay, protocol, message, every, first, drop } = request;
+  const { drop: how, delayMs, duplicate, reorder, corrupt } = actionsOf(request);
+  const [shortest, longest] = delayMs ?? [0, 0];
+  const late = shortest === longest ? formatMs(shortest) : `${formatMs(shortest)} to ${formatMs(longest)}`;
+  const done = [
+    ...(how === undefined ? [] : [how === 'reset' ? 'drops by a reset' : 'drops']),
+    ...(delayMs === undefined ? [] : [`delays by ${late}`]),
+    ...(duplicate === undefined ? [] : ['duplicates']),
+    ...(reorder === undefined ? [] : ['reorders']),
+    ...(corrupt === undefined ? [] : [`corrupts ${corrupt} of`]),
+  ].join(', ');
+  const part = typeof drop === 'number' ? drop : request.share;
+  const which = [
+    ...(first === undefined ? [] : [`the first ${first}`]),
+    ...(every === undefined ? [] : [`one in ${every}`]),
+    ...(part === 1 ? [] : [`${part * 100} %`]),
+  ].join(' of ');
+  const what = [protocol, ...(message === undefined ? ['messages'] : [message])].join(' ');
+  const [one, other] = [from, to].map((list) => (list.includes(ALL) ? 'all' : list.join(', ')));
+  const where =
+    one === 'all' && other === 'all'
+      ? ''
+      : oneWay === true
+        ? ` from ${one} to ${other}`
+        : ` between ${one} and ${other}`;
+  return `${done} ${which === '' ? '' : `${which} of `}${what}${where}`;
+}
+
+function tapOf(context: FaultContext): TapControl {
+  const { can, name } = context.driver;
+  if (can.tap !== undefined) return can.tap.tap(context.linkProxy());
+  throw new HarnessError('FAULT_REFUSED', `there is no tap on the ${name} driver`);
+}

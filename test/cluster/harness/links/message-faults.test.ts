@@ -1,0 +1,122 @@
+/** Single messages between nodes whose links are encrypted: lost, late, repeated and changed. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Cluster } from '../../../../harness/cluster/cluster.ts';
+import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
+import type { TapEvent } from '../../../../harness/places/links/tap/events.ts';
+import { temporaryFolder } from '../../../temporary-folder.ts';
+import { everyKindMeasured } from '../../faults/measured.ts';
+import { bytesOf } from '../../node/kit.ts';
+import { pingMs } from './ping.ts';
+
+const stateDir = temporaryFolder('svcnet-message-faults');
+let net: Cluster;
+
+beforeAll(async () => {
+  // A light node stores nothing: what it reads, it asks others for.
+  net = await Cluster.start({
+    nodes: [{ count: 5 }, { mode: 'light' }],
+    seed: 11,
+    driver: 'process',
+    tap: true,
+    stateDir,
+  });
+});
+afterEach(async () => void (await net.faults.heal()));
+afterAll(() => net.stop());
+
+/** @returns the fault with its effect at its end */
+async function healed({ id }: Fault): Promise<Fault> {
+  const [fault] = await net.faults.heal(id);
+  if (fault === undefined) throw new TypeError(`${id} is not active`);
+  return fault;
+}
+
+async function kept(): Promise<TapEvent[]> {
+  const events: TapEvent[] = [];
+  for await (const event of net.tap({ kept: true })) events.push(event);
+  return events;
+}
+
+test('of receipts that are dropped the chunks are pushed again, and arrive', async () => {
+  const fault = await net.faults.message({ protocol: 'pushsync', message: 'receipt', drop: true, first: 3 });
+  const data = bytesOf('dropped', 100_000);
+  const { reference } = await net.node(0).bytes.upload(data);
+  await net.synced(reference);
+  expect((await healed(fault)).effect).toEqual({
+    'messages dropped': 3,
+    'messages delayed': 0,
+    'messages duplicated': 0,
+    'messages reordered': 0,
+    'messages corrupted': 0,
+  });
+  expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
+  expect((await kept()).filter(({ fields }) => fields['fault'] === 'dropped')).toHaveLength(3);
+});
+
+test('a chunk that is changed on its way is fetched from another peer', async () => {
+  const data = bytesOf('changed', 50_000);
+  const { reference } = await net.node(0).bytes.upload(data);
+  await net.synced(reference);
+  const fault = await net.faults.message({
+    protocol: 'retrieval',
+    message: 'delivery',
+    corrupt: 'data',
+    first: 1,
+  });
+  expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
+  expect((await healed(fault)).effect).toMatchObject({ 'messages corrupted': 1 });
+});
+
+test('a delay of a message is in the times of the tap, and the fault outlasts a restart of its node', async () => {
+  const fault = await net.faults.message({
+    from: 'node-0',
+    to: 'node-2',
+    protocol: 'pingpong',
+    message: 'ping',
+    delay: '300ms..400ms',
+  });
+  expect(await pingMs(net, { from: 0, to: 2 })).toBeGreaterThanOrEqual(300);
+  expect(await pingMs(net, { from: 0, to: 3 })).toBeLessThan(300);
+  const events = (await kept()).filter(({ protocol }) => protocol === 'pingpong');
+  const ping = events.findLast(({ name, to }) => name === 'ping' && to === 'node-2');
+  const pong = events.findLast(({ name, from }) => name === 'pong' && from === 'node-2');
+  expect(ping?.fields).toMatchObject({ fault: 'delayed' });
+  expect((pong?.at ?? 0) - (ping?.at ?? 0)).toBeGreaterThanOrEqual(299);
+  const node = net.node('node-2');
+  await node.kill();
+  await node.start();
+  await net.ready();
+  await net.meshed();
+  expect(await pingMs(net, { from: 0, to: 2 })).toBeGreaterThanOrEqual(300);
+  expect((await healed(fault)).effect['messages delayed']).toBeGreaterThanOrEqual(2);
+  expect(await pingMs(net, { from: 0, to: 2 })).toBeLessThan(300);
+});
+
+test('what no message can match is refused with what is known, and leaves no fault', async () => {
+  await expect(
+    net.faults.message({ protocol: 'pushsync', message: 'recipt', drop: true }),
+  ).rejects.toMatchObject({
+    code: 'FAULT_REFUSED',
+    message: expect.stringContaining("no message 'recipt' of pushsync (known: delivery, receipt)"),
+  });
+  await expect(
+    net.faults.message({ protocol: 'pushsync', message: 'receipt', corrupt: 'stamp' }),
+  ).rejects.toThrow("no field 'stamp' of pushsync receipt (known: address,");
+  await expect(
+    net.faults.message({ from: 'node-1', to: 'node-1', protocol: 'hive', drop: true }),
+  ).rejects.toThrow('two different nodes');
+  await expect(net.faults.begin({ kind: 'message', protocol: 'swap', replay: '30s' })).rejects.toThrow(
+    'replay',
+  );
+  await expect(net.faults.begin({ kind: 'message', protocol: 'pushsnyc', drop: true })).rejects.toThrow(
+    "protocol: got 'pushsnyc', expected one of",
+  );
+  await expect(net.faults.begin({ kind: 'message', protocol: 'hive' })).rejects.toThrow(
+    'at least one action: drop, delay, duplicate, reorder or corrupt',
+  );
+  expect(net.faults.active).toEqual([]);
+});
+
+test('every kind of fault of messages has been measured', () => {
+  everyKindMeasured(net.faults.history, 'message');
+});

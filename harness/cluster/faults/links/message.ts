@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { formatMs } from '../../../base/format.ts';
 import { PROTOCOL_NAMES, type TapControl } from '../../../places/links/tap/events.ts';
-import type { MessageActions, MessageRule } from '../../../places/links/tap/faults/rule.ts';
+import type { MessageActions } from '../../../places/links/tap/faults/rule.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
 import { duration, nodeName, parseNames, share } from '../fields.ts';
 import { whole } from '../machines/fields.ts';
@@ -70,7 +70,7 @@ export interface MessageInput {
   /** Only messages from the first nodes to the second. */
   readonly oneWay?: true | undefined;
   /** Such as `pushsync`. */
-  readonly protocol: MessageRule['protocol'];
+  readonly protocol: string;
   /** Such as `receipt`. Default: every message of the protocol. */
   readonly message?: string | undefined;
   /** Every how-many-th of them. */

@@ -1,5 +1,4 @@
 /** What can be done to single messages, as plain data: one process asks for it, the proxy's does it. */
-import type { ProtocolName } from '../events.ts';
 
 /** Of the messages of a protocol between some nodes, which ones, and what is done to them. */
 export interface MessageRule {
@@ -7,7 +6,8 @@ export interface MessageRule {
   readonly between: readonly [from: readonly string[], to: readonly string[]];
   /** Only from the first to the second. */
   readonly oneWay: boolean;
-  readonly protocol: ProtocolName;
+  /** By its short name. */
+  readonly protocol: string;
   /** Default: every one of the protocol. */
   readonly message?: string | undefined;
   /** Every how-many-th of these; default: each. */

@@ -64,7 +64,7 @@ export type { Effect, Fault, FaultRequest } from './cluster/faults/fault.ts';
 export type { Faults, NodeNames } from './cluster/faults/faults.ts';
 export type { LinkInput } from './cluster/faults/links/link.ts';
 export type { MessageInput } from './cluster/faults/links/message.ts';
-export type { AddOptions } from './cluster/growth/add.ts';
+export type { AddInput, AddOptions } from './cluster/growth/add.ts';
 export type { RemoveOptions } from './cluster/growth/remove.ts';
 export type { UpgradeInput, UpgradeOptions } from './cluster/growth/upgrade.ts';
 export type { TapOptions } from './cluster/heard.ts';

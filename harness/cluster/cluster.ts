@@ -27,7 +27,7 @@ import { probeLinks } from './books/node-books.ts';
 import { type ClusterDocument, clusterDocument } from './cluster-document.ts';
 import { Faults } from './faults/faults.ts';
 import { accountsBeside } from './growth/accounts.ts';
-import { type AddOptions, addNodes, type GrowthContext } from './growth/add.ts';
+import { type AddInput, type AddOptions, addNodes, type GrowthContext } from './growth/add.ts';
 import { expectElastic } from './growth/refused.ts';
 import { type RemoveOptions, removeNode } from './growth/remove.ts';
 import { type UpgradeInput, type UpgradeOptions, upgradeNode } from './growth/upgrade.ts';
@@ -48,7 +48,6 @@ import {
   openNew,
   openRunning,
 } from './opening.ts';
-import type { GroupInput } from './plan/definition-input.ts';
 import { readDefinition } from './plan/written.ts';
 import { saveSnapshot } from './snapshots/save.ts';
 import type { SnapshotRecord } from './snapshots/snapshot.ts';
@@ -305,12 +304,12 @@ export class Cluster implements AsyncDisposable {
   /**
    * Adds nodes: started, funded and able to serve when this resolves. Keys, batches and chequebook of each are
    * those that a start with more nodes would have given it; `meshed` waits until all nodes are connected to them.
-   * @param group as in a cluster file; default: one full node
+   * @param group as in a cluster file; default: one full node. Its flavour may be what `readFlavour` returns
    * @returns the new nodes, whose numbers go on where the last ones ended; no number is given twice
    * @throws HarnessError `GROWTH_REFUSED`, `DEFINITION_INVALID`, `NODE_STATE` before anything changes, or what a start throws:
    * then nothing of the new nodes is left
    */
-  async add(group: GroupInput = {}, options: AddOptions = {}): Promise<readonly ClusterNode[]> {
+  async add(group: AddInput = {}, options: AddOptions = {}): Promise<readonly ClusterNode[]> {
     await this.#members.look();
     let added: readonly ClusterNode[] = [];
     const others: ClusterNode[] = [];

@@ -2,13 +2,14 @@
 
 import { HarnessError } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
+import type { AddInput } from '../cluster/growth/add.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
-import type { GroupInput } from '../cluster/plan/definition-input.ts';
-import { type ChangeFlags, changing } from './changing.ts';
+import { type ChangeFlags, changing, flavourGiven } from './changing.ts';
 import type { ClusterFlags as NodeFlags } from './cluster-flags.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
 export interface AddFlags extends ChangeFlags, Pick<NodeFlags, 'nodes' | 'beeBinary' | 'dishonest'> {
+  /** Name of a flavour, or path of its file. */
   readonly flavour?: string;
   readonly mode?: string;
   readonly neighbourhood?: string;
@@ -18,9 +19,10 @@ export interface RemoveFlags extends ClusterFlags {
   readonly forGood?: boolean;
 }
 
-export function add(flags: AddFlags, context: CommandContext): Promise<void> {
+export async function add(flags: AddFlags, context: CommandContext): Promise<void> {
+  const group = await groupOf(flags);
   return changing(flags, context, async (cluster, options) => {
-    const nodes = await cluster.add(groupOf(flags), options);
+    const nodes = await cluster.add(group, options);
     return { added: nodes.map(({ name }) => name) };
   });
 }
@@ -75,10 +77,11 @@ function isThere({ state }: ClusterNode): boolean {
 }
 
 /** What is left out has the defaults of a cluster file, which also checks what is given. */
-function groupOf({ nodes, flavour, mode, neighbourhood, beeBinary, dishonest }: AddFlags): GroupInput {
+async function groupOf(flags: AddFlags): Promise<AddInput> {
+  const { nodes, flavour, mode, neighbourhood, beeBinary, dishonest } = flags;
   const given = {
     count: nodes,
-    flavour: flavour ?? (dishonest === undefined ? undefined : 'dishonest'),
+    flavour: (await flavourGiven(flavour)) ?? (dishonest === undefined ? undefined : 'dishonest'),
     mode,
     neighbourhoods: neighbourhood,
     binary: beeBinary,

@@ -3,10 +3,8 @@
 import { HarnessError } from '../base/errors.ts';
 import type { UpgradeInput } from '../cluster/growth/upgrade.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
-import { readFlavour } from '../cluster/plan/document/flavour-file.ts';
-import { FLAVOUR_NAME } from '../flavours/declared/file.ts';
 import { isHonest } from '../flavours/flavour.ts';
-import { type ChangeFlags, changing } from './changing.ts';
+import { type ChangeFlags, changing, flavourGiven } from './changing.ts';
 import type { CommandContext } from './context.ts';
 
 export interface UpgradeFlags extends ChangeFlags {
@@ -33,7 +31,7 @@ export async function upgrade(
     throw new HarnessError('USAGE', 'upgrade: expected either the name of a node or --rolling');
   }
   const to = {
-    flavour: flavour === undefined || FLAVOUR_NAME.test(flavour) ? flavour : await readFlavour(flavour),
+    flavour: await flavourGiven(flavour),
     binary,
     // Another text is refused like one in a cluster file.
     mode: mode as UpgradeInput['mode'],

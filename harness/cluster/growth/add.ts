@@ -5,11 +5,12 @@
  */
 import { throwIfInterrupted } from '../../base/errors.ts';
 import type { Chain } from '../../chain/chain.ts';
+import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { type OpenContext, whyNotStarted } from '../nodes/open-nodes.ts';
 import { plannedBatches } from '../plan/chain-options.ts';
 import { withGroup } from '../plan/definition.ts';
-import type { GroupInput } from '../plan/definition-input.ts';
+import type { DeclaredGroupInput, GroupInput } from '../plan/definition-input.ts';
 import { numbersGiven, type UsedGroup } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import { nodeName, numberOf } from '../plan/planned-node.ts';
@@ -30,6 +31,7 @@ import {
   readRecord,
   removeNodeFiles,
 } from '../state/state.ts';
+import { withFlavour } from './known-flavours.ts';
 import { expectElastic, expectSameKind } from './refused.ts';
 
 /** Mined after the purchase of batches, on chains that mine on demand: one that is ten blocks old can be used. */
@@ -42,6 +44,11 @@ export interface GrowthContext extends OpenContext {
   readonly chain: Chain;
   readonly all: () => readonly ClusterNode[];
 }
+
+/** New nodes: a group as in a cluster file, or one whose flavour is what `readFlavour` returns. */
+export type AddInput =
+  | GroupInput
+  | (Omit<DeclaredGroupInput, 'flavour'> & { readonly flavour: FlavourInput });
 
 /** How nodes are added. */
 export interface AddOptions {
@@ -65,7 +72,7 @@ export interface Joined {
  */
 export async function addNodes(
   context: GrowthContext,
-  group: GroupInput,
+  group: AddInput,
   { timeoutMs, signal, onProgress = () => undefined }: AddOptions,
   onJoined: (joined: Joined) => void,
 ): Promise<void> {
@@ -75,7 +82,7 @@ export async function addNodes(
   expectElastic('add nodes to', { name: record.name, definition: before, driver });
   const refused = whyNotStarted(context);
   if (refused !== undefined) throw refused;
-  const asked = withGroup(before, group, 'add');
+  const asked = grownBy(before, group);
   expectSameKind('add', before, asked);
   await checkPrograms(driver, lastGroup(asked));
   const { definition, numbers } = await takeNumbers(context, group);
@@ -115,6 +122,12 @@ export async function addNodes(
   }
 }
 
+/** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` */
+function grownBy(before: Definition, group: AddInput): Definition {
+  const { definition, flavour } = withFlavour(before, group.flavour, 'add');
+  return withGroup(definition, flavour === undefined ? group : { ...group, flavour }, 'add');
+}
+
 /** The one that is added. */
 function lastGroup({ nodes }: Definition): UsedGroup[] {
   return nodes.slice(-1).map((group) => ({ where: 'add', group }));
@@ -123,12 +136,12 @@ function lastGroup({ nodes }: Definition): UsedGroup[] {
 /** Numbers count as gone until their nodes have joined: nobody else gets them, even if this process is killed. */
 async function takeNumbers(
   context: GrowthContext,
-  group: GroupInput,
+  group: AddInput,
 ): Promise<{ readonly definition: Definition; readonly numbers: readonly number[] }> {
   let numbers: readonly number[] = [];
   const { definition } = await changeRecord(context, (current) => {
     const before = readDefinition(current.definition);
-    const asked = withGroup(before, group, 'add');
+    const asked = grownBy(before, group);
     const first = numbersGiven(before);
     numbers = Array.from({ length: numbersGiven(asked) - first }, (_, index) => first + index);
     const { from = first, gone = [] } = before.grown ?? {};

@@ -9,7 +9,7 @@ import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
 import { leftError, whyNotStarted } from '../nodes/open-nodes.ts';
-import { parseDefinition, withGroup } from '../plan/definition.ts';
+import { withGroup } from '../plan/definition.ts';
 import { groupsByNumber } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import type { Definition, NodeGroup } from '../plan/schema.ts';
@@ -20,6 +20,7 @@ import { changeRecord } from '../state/change.ts';
 import { type ClusterRecord, type NodeRecord, readRecord, removeCluster } from '../state/state.ts';
 import { beginUpgrading } from '../state/upgrading.ts';
 import type { GrowthContext } from './add.ts';
+import { withFlavour } from './known-flavours.ts';
 import { type ActiveFault, expectElastic, expectNoFault, expectSameKind, refusal } from './refused.ts';
 
 /** What a node becomes. What is left out stays as it is. */
@@ -146,8 +147,7 @@ interface Wanted {
 function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeInput): Wanted {
   const was = before.upgraded?.[index] ?? groupsByNumber(before)[index];
   if (was === undefined) throw new RangeError(`no group has ${name}`);
-  const flavours = withFlavour(before.flavours, to.flavour);
-  const flavour = (typeof to.flavour === 'object' ? to.flavour.name : to.flavour) ?? was.flavour;
+  const { definition: known, flavour = was.flavour } = withFlavour(before, to.flavour, 'upgrade');
   if (flavour === 'dishonest' || was.flavour === 'dishonest') {
     throw refusal('upgrade', `whether ${name} is dishonest is settled at its start`, {
       hint: 'Add a dishonest node: svcnet add --dishonest overcharge',
@@ -161,27 +161,12 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
     options: to.options ?? (isSame ? was.options : undefined),
   };
   const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const asked = withGroup({ ...before, flavours }, input, 'upgrade', index);
+  const asked = withGroup(known, input, 'upgrade', index);
   expectSameKind('upgrade', before, asked);
   const made = asked.nodes.at(-1);
   if (made === undefined) throw new TypeError('a group was added');
   const { declared, mode, binary, options } = made;
-  return { group: { ...was, flavour, declared, mode, binary, options }, flavours };
-}
-
-/** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` when nodes run by another file of that name */
-function withFlavour(
-  known: Definition['flavours'],
-  flavour: UpgradeInput['flavour'],
-): Definition['flavours'] {
-  if (typeof flavour !== 'object') return known;
-  const given = parseDefinition({ flavours: [flavour] }, 'upgrade').flavours;
-  const namesake = known.find(({ name }) => name === flavour.name);
-  if (namesake === undefined) return [...known, ...given];
-  if (JSON.stringify(namesake) === JSON.stringify(given[0])) return known;
-  throw refusal('upgrade', `the cluster has another flavour file for '${flavour.name}'`, {
-    hint: 'Give the new one another name.',
-  });
+  return { group: { ...was, flavour, declared, mode, binary, options }, flavours: known.flavours };
 }
 
 /** Nodes ask boot nodes for peers, and only full nodes store what others upload. @throws HarnessError `GROWTH_REFUSED` */

@@ -48,7 +48,7 @@ export const add: CommandOptions = {
   options: {
     ...clusterOptions(['nodes'], { nodes: { help: 'number of new nodes', fallback: '1' } }),
     '--flavour <flavour>':
-      'implementation: svc, bee, dishonest, or one that the cluster has a flavour file of (default: svc)',
+      'implementation: svc, bee, dishonest, one that the cluster knows, or the path of a flavour file (default: svc)',
     '--mode <mode>': 'full, light or boot (default: full)',
     '--neighbourhood <bits>':
       'first bits of the new overlays, for example 0110 (default: as the seed has it)',
@@ -65,6 +65,7 @@ Examples:
   svcnet add
   svcnet add -n 3 --neighbourhood 0110
   svcnet add --flavour bee --bee-binary ./bee
+  svcnet add --flavour ./ant.flavour.yaml
 `,
 };
 

@@ -95,6 +95,22 @@ test('one more joins the network that runs, and leaves it', async () => {
   expect(net.nodes).toHaveLength(4);
 });
 
+test('one joins by a file that the network has never heard of', async () => {
+  const flavour = await readFlavour(file);
+  const [added] = await net.add({ flavour: { ...flavour, name: 'wasp' } });
+  expect(added).toMatchObject({ name: 'node-5', flavour: 'wasp', running: true });
+  await net.meshed();
+  await expect(net.add({ flavour: { ...flavour, name: 'wasp', redial: '3s' } })).rejects.toThrow(
+    "add: the cluster has another flavour file for 'wasp'",
+  );
+  // What it knows now goes by its name, and the same file again is no other one.
+  const other = await Cluster.attach(net.name, { stateDir: join(folder, 'state') });
+  const [again] = await other.add({ flavour: 'wasp' });
+  await other.detach();
+  await net.remove('node-5', { forGood: true });
+  await net.remove(again?.name ?? '', { forGood: true });
+});
+
 test('faults that need to know its insides are refused', async () => {
   await expect(net.faults.begin({ kind: 'flip-bits', node: 'node-2' })).rejects.toThrow(
     'how node-2 of flavour ant keeps chunks is not known',

@@ -55,6 +55,11 @@ export function parsePercent(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) / 100;
 }
 
+/** Share of 1 → `7 %`, without the noise of binary fractions. */
+export function percentText(share: number): string {
+  return `${Number((share * 100).toPrecision(12))} %`;
+}
+
 /** What a terminal, a page or an XML file shows of a text that may have megabytes. */
 const EXCERPT_MAX = { characters: 16_000, lines: 200 } as const;
 

@@ -1,6 +1,6 @@
 /** Links between nodes that are slow, lossy or broken. */
 import { z } from 'zod';
-import { formatMs, plural } from '../../../base/format.ts';
+import { formatMs, percentText, plural } from '../../../base/format.ts';
 import {
   LINK_PROFILE_NAMES,
   LINK_PROFILES,
@@ -173,7 +173,7 @@ function conditionsText(request: LinkRequest): string {
       ? ''
       : `adds ${msText(latencyMs ?? 0)}${variation} to each round trip`,
     bytesPerSecond === undefined ? '' : `passes ${bytesPerSecond.toLocaleString('en-US')} bytes a second`,
-    loss === undefined ? '' : `loses ${loss * 100} % of the packets`,
+    loss === undefined ? '' : `loses ${percentText(loss)} of the packets`,
     flags.stall === true ? 'holds everything back' : '',
     flags.halfOpen === true ? 'swallows everything' : '',
     flags.reset === true ? 'resets connections' : '',
@@ -189,7 +189,7 @@ function msText(ms: number): string {
 }
 
 function linksText({ from, to, oneWay, share: part }: LinkRequest): string {
-  const some = part < 1 ? `on ${part * 100} % of the links ` : '';
+  const some = part < 1 ? `on ${percentText(part)} of the links ` : '';
   const [one, other] = [from.join(', '), to.includes(ALL) ? 'all others' : to.join(', ')];
   return oneWay === true ? `${some}from ${one} to ${other}` : `${some}between ${one} and ${other}`;
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
-import { formatMs } from '../../../base/format.ts';
+import { formatMs, percentText } from '../../../base/format.ts';
 import { PROTOCOL_NAMES, type TapControl } from '../../../places/links/tap/events.ts';
 import type { MessageActions } from '../../../places/links/tap/faults/rule.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
@@ -15,18 +15,15 @@ const yes = z.literal(true, { error: 'true, or nothing' });
 const text = (expected: string) => z.string({ error: expected }).min(1, { error: expected });
 const COUNT_MAX = 1_000_000;
 
-const DELAY_EXPECTED = 'a duration such as 2s, or a range such as 2s..5s';
-const delayRange = z.preprocess(
-  (value) => (typeof value === 'string' ? value.split('..') : Array.isArray(value) ? value : [value]),
-  z
-    .array(duration, { error: DELAY_EXPECTED })
-    .min(1, { error: DELAY_EXPECTED })
-    .max(2, { error: DELAY_EXPECTED })
-    .transform(([shortest = 0, longest = shortest]) => [shortest, longest] as const)
-    .refine(([shortest, longest]) => shortest <= longest && longest > 0, {
-      error: `${DELAY_EXPECTED}, above 0, the shorter one first`,
-    }),
-);
+const DELAY_EXPECTED = 'a duration above 0 such as 2s, or a range such as 2s..5s, the shorter one first';
+const ends = z.array(duration).min(1).max(2);
+const delayRange = z.unknown().transform((value, { issues }) => {
+  const parts = typeof value === 'string' ? value.split('..') : Array.isArray(value) ? value : [value];
+  const { data: [shortest = 0, longest = shortest] = [], success } = ends.safeParse(parts);
+  if (success && shortest <= longest && longest > 0) return [shortest, longest] as const;
+  issues.push({ code: 'custom', input: value, message: DELAY_EXPECTED });
+  return z.NEVER;
+});
 
 const ACTIONS_EXPECTED = 'at least one action: drop, delay, duplicate, reorder or corrupt';
 const fields = z.strictObject({
@@ -57,6 +54,9 @@ const schema = fields
   .refine(({ drop, reset }) => reset === undefined || drop !== undefined, {
     error: 'drop beside reset, which says how a message is dropped',
   })
+  .refine((request) => request.drop === undefined || Object.keys(actionsOf(request)).length === 1, {
+    error: 'drop alone: nothing else can be done to a message that is lost',
+  })
   .refine(({ from, to }) => [...from, ...to].some((name) => name === ALL || name !== from[0]), {
     error: 'two different nodes',
   });
@@ -79,7 +79,7 @@ export interface MessageInput {
   readonly first?: number | undefined;
   /** Share of them, drawn from the seed. Default: all. */
   readonly share?: number | string | undefined;
-  /** Neither the message nor what follows it on its stream arrives. Instead of true: the share of the messages. */
+  /** Neither the message nor what its sender says after it on the stream arrives. Instead of true: the share of the messages. */
   readonly drop?: true | number | string | undefined;
   /** Dropped by a reset of the stream. */
   readonly reset?: true | undefined;
@@ -123,7 +123,7 @@ export const MESSAGE: FaultKind<MessageRequest> = {
     {
       field: 'drop',
       flag: '--drop [percent]',
-      about: 'drop them, and all that follows on their streams; or a share of them',
+      about: 'drop them, and all that their sender says after them on the stream; or a share of them',
     },
     { field: 'reset', flag: '--reset', about: 'with --drop: reset the stream instead' },
     { field: 'delay', flag: '--delay <duration>', about: 'delay them, by 2s or by 2s..5s' },
@@ -184,7 +184,7 @@ function requestText(request: MessageRequest): string {
   const which = [
     ...(first === undefined ? [] : [`the first ${first}`]),
     ...(every === undefined ? [] : [`one in ${every}`]),
-    ...(part === 1 ? [] : [`${part * 100} %`]),
+    ...(part === 1 ? [] : [percentText(part)]),
   ].join(' of ');
   const what = [protocol, ...(message === undefined ? ['messages'] : [message])].join(' ');
   const [one, other] = [from, to].map((list) => (list.includes(ALL) ? 'all' : list.join(', ')));

@@ -152,7 +152,7 @@ export class Flow {
       return this.#events.onBroken();
     }
     if (translated.length > 0) this.#take(translated);
-    else this.#regulate();
+    if (this.#held !== undefined || translated.length === 0) this.#regulate();
   }
 
   /** What the translator has kept until now. */

@@ -111,6 +111,12 @@ test('what no message can match is refused with what is known, and leaves no fau
   await expect(net.faults.begin({ kind: 'message', protocol: 'pushsnyc', drop: true })).rejects.toThrow(
     "protocol: got 'pushsnyc', expected one of",
   );
+  await expect(net.faults.begin({ kind: 'message', protocol: 'hive', delay: '2x..5s' })).rejects.toThrow(
+    "delay: got '2x..5s', expected a duration above 0 such as 2s, or a range such as 2s..5s",
+  );
+  await expect(
+    net.faults.begin({ kind: 'message', protocol: 'hive', drop: true, duplicate: true }),
+  ).rejects.toThrow('drop alone');
   await expect(net.faults.begin({ kind: 'message', protocol: 'hive' })).rejects.toThrow(
     'at least one action: drop, delay, duplicate, reorder or corrupt',
   );

@@ -9,19 +9,24 @@ const FIXED32 = 5;
 
 /**
  * @param message that the table decodes @param random from 0 to below 1
- * @returns a changed copy; undefined: the message has no such field
+ * @returns a changed copy @throws RangeError when the message has no such field
  */
 export function corrupted(
   message: Uint8Array,
   table: MessageTable,
   { field, random }: { readonly field: string; readonly random: () => number },
-): Uint8Array | undefined {
+): Uint8Array {
   const place = placeOf(message, table[field]?.[0] ?? 0);
-  if (place === undefined) return undefined;
+  if (place === undefined) throw new RangeError(`the message has no field '${field}'`);
   const copy = Uint8Array.from(message);
   const at = place.start + Math.floor(random() * place.length);
   copy[at] = (copy[at] as number) ^ 1;
   return copy;
+}
+
+/** Whether the message has a value of that field. */
+export function hasField(message: Uint8Array, table: MessageTable, field: string): boolean {
+  return placeOf(message, table[field]?.[0] ?? 0) !== undefined;
 }
 
 /** Bytes of the first value with that number; of a varint the lowest, whose other bits say that more follow. */

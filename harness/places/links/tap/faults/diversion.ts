@@ -65,6 +65,7 @@ export class Diversion {
     const isNeeded = this.#streams.size > 0 || side.waiting.length > 0 || this.#isConcerned();
     if (isNeeded && !side.isFramed) {
       side.isFramed = true;
+      side.current = undefined;
       side.passed = frames.filled;
       side.isInside = !frames.isBetween && frames.filled === 0;
     } else if (!isNeeded && frames.isBetween) side.isFramed = false;

@@ -21,7 +21,7 @@ export interface MessageRule {
 }
 
 export interface MessageActions {
-  /** `hang`: neither it nor what follows it on its stream arrives; `reset`: its stream is reset instead. */
+  /** `hang`: neither it nor what the same end says after it on the stream arrives; `reset`: its stream is reset instead. */
   readonly drop?: 'hang' | 'reset' | undefined;
   /** Shortest and longest. */
   readonly delayMs?: readonly [number, number] | undefined;

@@ -3,7 +3,7 @@ import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { uniform } from '../../line.ts';
 import { Register } from '../../rules.ts';
 import { type MessageRow, PROTOCOLS, type ProtocolRow } from '../protocols.ts';
-import { corrupted } from './corrupt.ts';
+import { corrupted, hasField } from './corrupt.ts';
 import { MESSAGE_COUNTERS, type MessageCounter, type MessageRule } from './rule.ts';
 
 /** A message that passes. */
@@ -59,11 +59,13 @@ export class ActiveMessageRule {
   }
 
   /** @returns draws for what is done to it; undefined: it is spared */
-  meant({ from, to, protocol, message }: Passing): (() => number) | undefined {
+  meant({ from, to, protocol, message, table, bytes }: Passing): (() => number) | undefined {
     const { rule } = this;
     if (protocol !== rule.protocol || (rule.message ?? message) !== message || !this.meets(from, to)) {
       return undefined;
     }
+    const { corrupt } = rule.actions;
+    if (corrupt !== undefined && !hasField(bytes, table, corrupt)) return undefined;
     const way = `${from} ${to} ${message}`;
     const number = (this.#numbers.get(way) ?? 0) + 1;
     this.#numbers.set(way, number);
@@ -83,11 +85,8 @@ export class ActiveMessageRule {
       verdict.done.push(what);
     };
     if (corrupt !== undefined) {
-      const changed = corrupted(verdict.bytes, table, { field: corrupt, random });
-      if (changed !== undefined) {
-        verdict.bytes = changed;
-        count('corrupted');
-      }
+      verdict.bytes = corrupted(verdict.bytes, table, { field: corrupt, random });
+      count('corrupted');
     }
     if (delayMs !== undefined) {
       const [shortest, longest] = delayMs;
@@ -98,7 +97,10 @@ export class ActiveMessageRule {
       verdict.copies++;
       count('duplicated');
     }
-    if (reorder === true) verdict.swaps = this;
+    if (reorder === true) {
+      verdict.swaps = this;
+      verdict.done.push('kept for the next one');
+    }
     if (drop !== undefined) {
       verdict.drop = drop;
       count('dropped');
@@ -138,7 +140,10 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
 }
 
 /** @throws RangeError naming what is known, for a rule that no message can ever match */
-export function expectKnown({ protocol, message, actions: { corrupt } }: MessageRule): void {
+export function expectKnown({ between, share, protocol, message, actions: { corrupt } }: MessageRule): void {
+  if (!Array.isArray(between) || between.length !== 2 || !between.every(Array.isArray) || !(share >= 0)) {
+    throw new RangeError('expected two lists of nodes, and a share of the messages');
+  }
   const rows = rowsOf(PROTOCOLS.find(({ name }) => name === protocol));
   if (rows.length === 0) {
     const known = PROTOCOLS.filter((row) => rowsOf(row).length > 0).map(({ name }) => name);

@@ -33,6 +33,7 @@ interface Piece {
 interface Late {
   readonly bytes: Buffer;
   readonly delayMs: number;
+  readonly copies: number;
   readonly rule: ActiveMessageRule;
   readonly timer: Disposable;
 }
@@ -85,11 +86,10 @@ export class Way {
         this.#releaseLate();
         this.#flush();
       });
-      this.#late = { bytes, delayMs, rule: swaps, timer };
+      this.#late = { bytes, delayMs, copies, rule: swaps, timer };
       return this.#account();
     }
-    for (let count = 0; count <= copies; count++) this.#push(bytes, delayMs);
-    this.#debt += copies * bytes.length;
+    this.#pushAll(bytes, { delayMs, copies });
     if (this.#late !== undefined) this.#late.rule.counts['messages reordered']++;
     this.#releaseLate();
     this.#flush();
@@ -137,7 +137,12 @@ export class Way {
     if (late === undefined) return;
     this.#late = undefined;
     late.timer[Symbol.dispose]();
-    this.#push(late.bytes, late.delayMs);
+    this.#pushAll(late.bytes, late);
+  }
+
+  #pushAll(bytes: Buffer, { delayMs, copies }: { readonly delayMs: number; readonly copies: number }): void {
+    for (let count = 0; count <= copies; count++) this.#push(bytes, delayMs);
+    this.#debt += copies * bytes.length;
   }
 
   #push(bytes: Buffer, delayMs: number): void {

@@ -17,7 +17,7 @@ function direction(...conditions: LinkConditions[]): Direction {
 }
 
 /** An open flow, and what has passed through it at which time. */
-function flowing(at: Direction, translate?: (bytes: Buffer) => Buffer) {
+function flowing(at: Direction, translate?: (bytes: Buffer) => Buffer, held?: () => number) {
   const passed: string[] = [];
   const state = { isPaused: false, isSlow: false, isBroken: false };
   const source = Object.assign(new EventEmitter(), {
@@ -43,6 +43,7 @@ function flowing(at: Direction, translate?: (bytes: Buffer) => Buffer) {
     budget: { queued: 0 },
     events,
     ...(translate === undefined ? {} : { translate }),
+    ...(held === undefined ? {} : { held }),
   };
   const flow = new Flow(source as unknown as Socket, sink as unknown as Socket, deps);
   flow.open();
@@ -87,6 +88,24 @@ test('a slow reader of what is translated on its way holds the writer', () => {
   state.isSlow = false;
   sink.emit('drain');
   expect(state.isPaused).toBe(false);
+});
+
+test('a writer waits while much of what it has written is kept, though some of it goes on', () => {
+  let held = 0;
+  const keeping = (bytes: Buffer) => {
+    held += bytes.length - 12;
+    return bytes.subarray(0, 12);
+  };
+  const { flow, source, passed, state } = flowing(direction(), keeping, () => held);
+  flow.read();
+  source.emit('data', Buffer.alloc(4 * 2 ** 20));
+  expect(state.isPaused).toBe(false);
+  source.emit('data', Buffer.alloc(1000));
+  expect(state.isPaused).toBe(true);
+  held = 0;
+  flow.inject(Buffer.alloc(0));
+  expect(state.isPaused).toBe(false);
+  expect(passed).toEqual(['0 12 bytes', '0 12 bytes']);
 });
 
 test('what cannot be translated breaks the connection, and what has no translation yet is not sent', () => {

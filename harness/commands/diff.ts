@@ -1,5 +1,5 @@
 /** `svcnet diff`: the same scenarios and seed on networks of several flavours, and what was seen unlike. */
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { drawSeed, seedToJson } from '../cluster/plan/seed.ts';
@@ -74,6 +74,8 @@ export async function diff(
   const runs = statePath(context.stateDir, 'runs');
   using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
   const { folder } = report;
+  // What an earlier run left there is not what this one finds.
+  rmSync(join(folder, DIFFERENCES_FILE), { force: true });
   const say = context.json ? context.note : context.out;
   say(`\n  svcnet diff   ${sides.map(({ name }) => name).join(', ')} · ${names.join(', ')} · seed ${seed}\n`);
   const seen: Observation[] = [];
@@ -97,6 +99,8 @@ function scenariosOf([first, ...names]: readonly string[]): readonly string[] {
   const option = names.find((name) => name.startsWith('-'));
   if (option !== undefined)
     throw new HarnessError('USAGE', `got '${option}' after --, expected options before it`, { hint });
+  const again = names.find((name, index) => names.indexOf(name) !== index);
+  if (again !== undefined) throw new HarnessError('USAGE', `got ${again} twice, expected each scenario once`);
   return names;
 }
 
@@ -111,6 +115,7 @@ function expectAble(planned: readonly PlannedScenario[], { name }: Side, options
 
 /** @throws HarnessError `RUN_INVALID` when a scenario could not run to its end, and what a start throws */
 async function observe(side: Side, options: RunOptions, say: (text: string) => void): Promise<Observation> {
+  rmSync(join(options.report, FACTS_FILE), { force: true });
   const facts: Fact[] = [];
   const ended = new Set<string>();
   let version = '';
@@ -124,7 +129,8 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
           return async () => {
             facts.push(...(await watch.facts()));
             ended.add(name);
-            version = (await context.cluster.nodes[0]?.client.health(context.signal))?.version ?? '';
+            const node = context.cluster.nodes.find(({ running }) => running);
+            version = (await node?.client.health(context.signal))?.version ?? '';
           };
         },
       });
@@ -137,6 +143,8 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
     throw new HarnessError('RUN_INVALID', `${cut.name} on ${side.name}: ${cut.result} before its end`, {
       hint: `Its report and logs: ${run.report}`,
     });
+  for (const { name, result } of run.scenarios)
+    facts.push({ kind: 'result', what: `${name}: ends as`, seen: result });
   for (const { name } of run.scenarios.filter(({ result }) => result === 'failed'))
     say(`  ! ${name} failed on ${side.name}: ${run.report}\n`);
   writeFileSync(join(options.report, FACTS_FILE), `${JSON.stringify(facts, undefined, 2)}\n`);

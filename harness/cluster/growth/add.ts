@@ -32,7 +32,7 @@ import {
   removeNodeFiles,
 } from '../state/state.ts';
 import { withFlavour } from './known-flavours.ts';
-import { expectElastic, expectSameKind } from './refused.ts';
+import { expectElastic, expectSameKind, refusal } from './refused.ts';
 
 /** Mined after the purchase of batches, on chains that mine on demand: one that is ten blocks old can be used. */
 const SETTLING_BLOCKS = 13;
@@ -111,7 +111,10 @@ export async function addNodes(
     // What has ended only just now ends the addition, too.
     await watch.reason();
     throwIfInterrupted(ending);
-    const now = await changeRecord(context, (current) => withNodes(current, { numbers, ...started }));
+    const now = await changeRecord(context, (current) => {
+      expectSameFile(readDefinition(current.definition), lastGroup(definition));
+      return withNodes(current, { numbers, ...started });
+    });
     onJoined({ nodes: started.nodes, batches: started.batches, record: now });
   } catch (error) {
     const lost = signal?.aborted === true ? undefined : await watch.reason();
@@ -126,6 +129,15 @@ export async function addNodes(
 function grownBy(before: Definition, group: AddInput): Definition {
   const { definition, flavour } = withFlavour(before, group.flavour, 'add');
   return withGroup(definition, flavour === undefined ? group : { ...group, flavour }, 'add');
+}
+
+/** Another addition may have brought another flavour file of that name meanwhile. @throws HarnessError `GROWTH_REFUSED` */
+function expectSameFile({ flavours }: Definition, added: readonly UsedGroup[]): void {
+  for (const { group } of added) {
+    const known = flavours.find(({ name }) => name === group.flavour);
+    if (JSON.stringify(known) === JSON.stringify(group.declared)) continue;
+    throw refusal('add', `the cluster has got another flavour file for '${group.flavour}' meanwhile`);
+  }
 }
 
 /** The one that is added. */

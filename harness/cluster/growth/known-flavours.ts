@@ -2,14 +2,16 @@
 import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { FlavourName } from '../../flavours/flavour.ts';
 import { parseDefinition } from '../plan/definition.ts';
+import { groupsInUse } from '../plan/facts.ts';
 import type { Definition } from '../plan/schema.ts';
 import { refusal } from './refused.ts';
 
 /**
- * The definition with this flavour, and its name.
+ * The definition with this flavour, and its name. It replaces one of its name that no node runs by, such as the file of a
+ * start that failed.
  * @param flavour one that the cluster knows, or what `readFlavour` returns
  * @param action `add` or `upgrade`
- * @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` when the cluster has another file of that name
+ * @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` when nodes run by another file of that name
  */
 export function withFlavour(
   definition: Definition,
@@ -22,11 +24,12 @@ export function withFlavour(
   const [given] = parseDefinition({ flavours: [flavour] }, action).flavours;
   const namesake = flavours.find((known) => known.name === name);
   if (given === undefined) throw new TypeError('a flavour was given');
-  if (namesake === undefined) {
-    return { definition: { ...definition, flavours: [...flavours, given] }, flavour: name };
-  }
   if (JSON.stringify(namesake) === JSON.stringify(given)) return { definition, flavour: name };
-  throw refusal(action, `the cluster has another flavour file for '${name}'`, {
-    hint: 'Give the new one another name.',
-  });
+  if (groupsInUse(definition).some(({ group }) => group.flavour === name)) {
+    throw refusal(action, `the cluster has another flavour file for '${name}'`, {
+      hint: 'Give the new one another name.',
+    });
+  }
+  const others = flavours.filter((known) => known !== namesake);
+  return { definition: { ...definition, flavours: [...others, given] }, flavour: name };
 }

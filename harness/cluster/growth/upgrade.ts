@@ -140,7 +140,7 @@ function recordOf({ nodes }: ClusterRecord, name: string): NodeRecord {
 
 interface Wanted {
   readonly group: NodeGroup;
-  readonly flavours: Definition['flavours'];
+  readonly flavour: UpgradeInput['flavour'];
 }
 
 /** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` */
@@ -166,7 +166,7 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
   const made = asked.nodes.at(-1);
   if (made === undefined) throw new TypeError('a group was added');
   const { declared, mode, binary, options } = made;
-  return { group: { ...was, flavour, declared, mode, binary, options }, flavours: known.flavours };
+  return { group: { ...was, flavour, declared, mode, binary, options }, flavour: to.flavour };
 }
 
 /** Nodes ask boot nodes for peers, and only full nodes store what others upload. @throws HarnessError `GROWTH_REFUSED` */
@@ -181,13 +181,9 @@ function expectStillServed(record: ClusterRecord, name: string, { mode }: Pick<N
   }
 }
 
-function withUpgrade(definition: Definition, index: number, { group, flavours }: Wanted): Definition {
-  const known = definition.flavours.map(({ name }) => name);
-  return {
-    ...definition,
-    flavours: [...definition.flavours, ...flavours.filter(({ name }) => !known.includes(name))],
-    upgraded: { ...definition.upgraded, [index]: group },
-  };
+function withUpgrade(definition: Definition, index: number, { group, flavour }: Wanted): Definition {
+  const { definition: known } = withFlavour(definition, flavour, 'upgrade');
+  return { ...known, upgraded: { ...known.upgraded, [index]: group } };
 }
 
 /** Writes its key files and configuration, on the ports that it had if they are still free. */

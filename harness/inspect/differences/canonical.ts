@@ -7,11 +7,13 @@ import { parseJson } from '../../client/json.ts';
 
 /** One thing that was seen of a network. */
 export interface Fact {
-  /** `shape`: fields and types of an answer whose values move by themselves. */
-  readonly kind: 'http' | 'shape' | 'placement' | 'money';
+  /** `shape`: fields and types of an answer whose values move by themselves; `result`: how a scenario ended. */
+  readonly kind: 'http' | 'shape' | 'placement' | 'money' | 'result';
   /** Unique within a network. */
   readonly what: string;
   readonly seen: string;
+  /** Whether it came up at all depends on the moment: that another network has nothing like it says nothing. */
+  readonly ifBoth?: true;
 }
 
 /** Values that no seed decides, wherever a field of JSON has this name. */
@@ -47,23 +49,39 @@ const TAG_HEADER = /^(?:swarm|svc)-tag(?:-uid)?$/;
 const UNSAID = new Set(['authorization', 'connection', 'content-length', 'content-type']);
 const BATCH_HEADER = /^(?:swarm|svc)-postage-batch-id$/;
 const HASH_DIGITS = 8;
+const ADDRESS = /^(?:0x)?[0-9a-f]{40,64}$/i;
+
+/** Content of users, which is compared byte by byte whatever its type. */
+const CONTENT = /^\/(?:bytes|bzz|chunks|feeds|soc)\//;
 
 /** Names for what a network draws: the same thing has the same name in each network. */
 export class Names {
-  readonly #names = new Map<string, string>();
+  readonly #batches = new Map<string, string>();
+  /** By node and tag: each node counts its own. */
+  readonly #tags = new Map<string, string>();
 
-  add(value: string, name: string): void {
-    if (!this.#names.has(value)) this.#names.set(value, name);
+  addBatch(id: string, name: string): void {
+    if (!this.#batches.has(id)) this.#batches.set(id, name);
   }
 
-  /** A text with the name of each batch in it, and of a tag where a path has one. */
+  addTag(node: string, tag: string, name: string): void {
+    const key = `${node} ${tag}`;
+    if (!this.#tags.has(key)) this.#tags.set(key, name);
+  }
+
+  /** A text with the name of each batch in it. */
   in(text: string): string {
-    return text.replace(/[0-9a-f]{64}|(?<=^\/tags\/)\d+/gi, (word) => this.of(word.toLowerCase()));
+    return text.replace(/[0-9a-f]{64}/gi, (word) => this.#batches.get(word.toLowerCase()) ?? word);
   }
 
-  /** The name of this very value; without one, the value. */
-  of(value: string): string {
-    return this.#names.get(value) ?? value;
+  /** A path of a node, with the names of its batches and of its tag. */
+  inPath(node: string, path: string): string {
+    return this.in(path).replace(/(?<=^\/tags\/)\d+/, (tag) => this.ofTag(node, tag));
+  }
+
+  /** Without a name, the value. */
+  ofTag(node: string, tag: string): string {
+    return this.#tags.get(`${node} ${tag}`) ?? tag;
   }
 }
 
@@ -72,10 +90,22 @@ export function batchName(node: string): string {
   return `{batch of ${node}}`;
 }
 
-export function bytesText(content: Uint8Array | string): string {
-  const bytes = Buffer.from(content as string);
-  const hash = createHash('sha256').update(bytes).digest('hex').slice(0, HASH_DIGITS);
-  return bytes.length === 0 ? 'nothing' : `${bytes.length} bytes ${hash}`;
+/** Length and hash of content that comes in pieces. */
+export class ContentText {
+  readonly #hash = createHash('sha256');
+  #length = 0;
+
+  add(content: Uint8Array | string): this {
+    const bytes = Buffer.from(content as string);
+    this.#hash.update(bytes);
+    this.#length += bytes.length;
+    return this;
+  }
+
+  toString(): string {
+    const hash = this.#hash.copy().digest('hex').slice(0, HASH_DIGITS);
+    return this.#length === 0 ? 'nothing' : `${this.#length} bytes ${hash}`;
+  }
 }
 
 export interface AskedFor {
@@ -94,11 +124,14 @@ export function requestText(
   const said = Object.entries(headers)
     .map(([name, value]) => [name.toLowerCase(), value] as const)
     .filter(([name]) => !UNSAID.has(name))
-    .map(([name, value]) => [name, TAG_HEADER.test(name) ? names.of(value) : names.in(value)] as const)
+    .map(
+      ([name, value]) => [name, TAG_HEADER.test(name) ? names.ofTag(node, value) : names.in(value)] as const,
+    )
     .filter(([name, value]) => !BATCH_HEADER.test(name) || value !== batchName(node))
     .map((header) => header.join(': '));
-  const sent = typeof body === 'string' || body instanceof Uint8Array ? [bytesText(body)] : [];
-  return [`${node} ${method} ${names.in(path)}`, ...said.toSorted(), ...sent].join(', ');
+  const sent =
+    typeof body === 'string' || body instanceof Uint8Array ? [String(new ContentText().add(body))] : [];
+  return [`${node} ${method} ${names.inPath(node, path)}`, ...said.toSorted(), ...sent].join(', ');
 }
 
 /** Whether what is asked for moves by itself, so that of the answer the shape alone counts. */
@@ -109,18 +142,23 @@ export function isMomentary({ method, path }: Pick<AskedFor, 'method' | 'path'>)
 export interface Answered {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** As far as it was read. */
-  readonly body: Uint8Array | string | undefined;
+  /** As far as it was read: a document, or the length and hash of content; undefined: nothing was. */
+  readonly body: { readonly json: string } | { readonly content: string } | undefined;
 }
 
-/** Gives names to what an answer tells for the first time: tags and batches. @param asked its request as text */
-export function learn({ headers, body }: Answered, asked: string, names: Names): void {
+/** Whether an answer is a document, rather than content that somebody has stored. */
+export function isDocument(path: string, headers: Answered['headers']): boolean {
+  return /[/+]json\b/.test(headers['content-type'] ?? '') && !CONTENT.test(path);
+}
+
+/** Gives names to what an answer of a node tells for the first time: tags and batches. @param asked its request as text */
+export function learn({ headers, body }: Answered, node: string, asked: string, names: Names): void {
   for (const [name, value] of Object.entries(headers))
-    if (TAG_HEADER.test(name)) names.add(value, `{tag of ${asked}}`);
-  if (body === undefined || !isJson(headers)) return;
-  const { uid, batchID } = (orText(textOf(body)) ?? {}) as { uid?: unknown; batchID?: unknown };
-  if (typeof uid === 'number') names.add(String(uid), `{tag of ${asked}}`);
-  if (typeof batchID === 'string') names.add(batchID, `{batch of ${asked}}`);
+    if (TAG_HEADER.test(name)) names.addTag(node, value, `{tag of ${asked}}`);
+  if (body === undefined || !('json' in body)) return;
+  const { uid, batchID } = (orText(body.json) ?? {}) as { uid?: unknown; batchID?: unknown };
+  if (typeof uid === 'number') names.addTag(node, String(uid), `{tag of ${asked}}`);
+  if (typeof batchID === 'string') names.addBatch(batchID, `{batch of ${asked}}`);
 }
 
 /** The parts of an answer, each with its place in it. */
@@ -129,38 +167,34 @@ export function answerParts(
   { names, momentary }: { readonly names: Names; readonly momentary: boolean },
 ): [place: string, seen: string][] {
   if (momentary) {
-    const shape = body !== undefined && isJson(headers) ? shapeOf(orText(textOf(body))) : '';
-    return [['status', String(status)], ...(shape === '' ? [] : [['body', shape] as [string, string]])];
+    const shape: [string, string][] =
+      body !== undefined && 'json' in body ? [['body', shapeOf(orText(body.json))]] : [];
+    return [['status', String(status)], ...shape];
   }
   const told = Object.entries(headers)
     .filter(([name]) => HEADERS.has(name) || OF_DIALECT.test(name))
     // The length of what has placeholders in it says nothing.
-    .filter(([name]) => name !== 'content-length' || !isJson(headers))
+    .filter(([name]) => name !== 'content-length' || body === undefined || 'content' in body)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]): [string, string] => [name, TAG_HEADER.test(name) ? '{uid}' : names.in(value)]);
-  return [['status', String(status)], ...told, ...bodyParts(headers, body, names)];
+  return [['status', String(status)], ...told, ...bodyParts(body, names)];
 }
 
-function bodyParts(
-  headers: Answered['headers'],
-  body: Answered['body'],
-  names: Names,
-): [place: string, seen: string][] {
+function bodyParts(body: Answered['body'], names: Names): [place: string, seen: string][] {
   if (body === undefined) return [];
-  if (!isJson(headers)) return [['body', bytesText(body)]];
-  return leaves('body', orText(textOf(body)), names);
+  return 'content' in body ? [['body', body.content]] : leaves('body', orText(body.json), names);
 }
 
 function leaves(place: string, value: unknown, names: Names): [string, string][] {
   const field = place.split('.').at(-1) ?? '';
-  if (MOVING.has(field)) return [[place, `{${field}}`]];
+  if (MOVING.has(field)) return [[place, `{${field}}: ${shapeOf(value)}`]];
   if (Array.isArray(value)) {
     const list = value as readonly unknown[];
     if (list.length === 0) return [[place, '[]']];
     return inOrder(list, UNORDERED[field]).flatMap((one, index) => leaves(`${place}[${index}]`, one, names));
   }
   if (typeof value !== 'object' || value === null)
-    return [[place, typeof value === 'string' ? names.in(value) : String(value)]];
+    return [[place, typeof value === 'string' ? JSON.stringify(names.in(value)) : String(value)]];
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   if (fields.length === 0) return [[place, '{}']];
   return fields.flatMap(([name, one]) => leaves(`${place}.${name}`, one as unknown, names));
@@ -173,21 +207,13 @@ function inOrder(list: readonly unknown[], by: string | undefined): readonly unk
   return list.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
 }
 
-/** Fields and their types; a list may be empty at one moment and have elements at another. */
+/** Fields and their types. A list, or a map by address, may be empty or null at one moment and filled at another. */
 function shapeOf(value: unknown): string {
-  if (Array.isArray(value)) return '[…]';
-  if (value === null) return 'null';
+  if (Array.isArray(value) || value === null) return '[…]';
   if (typeof value !== 'object') return typeof value === 'bigint' ? 'number' : typeof value;
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  if (fields.every(([name]) => ADDRESS.test(name))) return '[…]';
   return `{ ${fields.map(([name, one]) => `${name}: ${shapeOf(one as unknown)}`).join(', ')} }`;
-}
-
-function isJson(headers: Answered['headers']): boolean {
-  return /[/+]json\b/.test(headers['content-type'] ?? '');
-}
-
-function textOf(body: Uint8Array | string): string {
-  return typeof body === 'string' ? body : Buffer.from(body).toString();
 }
 
 /** What JSON says, or the text itself where it is none. */

@@ -74,9 +74,8 @@ function compareTwo(one: Observation, other: Observation, known: readonly KnownD
   };
 }
 
-/** The harness asks for states of the moment as often as it needs to: that one was not asked for says nothing. */
-function isTold({ kind }: Fact, left: string | undefined, right: string | undefined): boolean {
-  return kind !== 'shape' || (left !== undefined && right !== undefined);
+function isTold({ ifBoth }: Fact, left: string | undefined, right: string | undefined): boolean {
+  return ifBoth !== true || (left !== undefined && right !== undefined);
 }
 
 function isKnown(

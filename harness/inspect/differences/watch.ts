@@ -11,7 +11,9 @@ import {
   type Answered,
   answerParts,
   batchName,
+  ContentText,
   type Fact,
+  isDocument,
   isMomentary,
   learn,
   Names,
@@ -26,10 +28,12 @@ const PRICE_UNIT = 10_000n;
 const READING = new Set(['GET', 'HEAD']);
 
 interface Exchange {
-  readonly request: RequestOptions;
+  readonly request: Pick<RequestOptions, 'method' | 'path'>;
   readonly what: string;
   answer?: Pick<Answered, 'status' | 'headers'>;
-  body?: Uint8Array | string;
+  /** Of a document the whole, which the client bounds; of content what tells it apart. */
+  document?: string;
+  content?: ContentText;
   failure?: string;
 }
 
@@ -50,7 +54,7 @@ export class ScenarioWatch {
     this.#watched = watched;
     this.#scenario = scenario;
     const { nodes, batches } = watched.cluster;
-    for (const { id, node } of batches) this.#names.add(id, batchName(node));
+    for (const { id, node } of batches) this.#names.addBatch(id, batchName(node));
     for (const { client } of nodes) client.observe((node, request) => this.#hear(node, request));
   }
 
@@ -72,12 +76,16 @@ export class ScenarioWatch {
   /** Where chunks lie is asked for chunk by chunk, by all who look for them: the placement tells it. */
   #hear(node: string, request: RequestOptions): ExchangeOutcome {
     const text = requestText(node, request, this.#names);
-    const isAsked = request.method !== 'HEAD' || !request.path.startsWith('/chunks/');
-    const exchange: Exchange = { request, what: READING.has(request.method) ? text : this.#numbered(text) };
-    if (isAsked) this.#exchanges.set(exchange.what, exchange);
+    const { method, path } = request;
+    const exchange: Exchange = {
+      request: { method, path },
+      what: READING.has(method) ? text : this.#numbered(text),
+    };
+    if (method !== 'HEAD' || !path.startsWith('/chunks/')) this.#exchanges.set(exchange.what, exchange);
     const heard = () => {
-      const { answer, body } = exchange;
-      if (answer !== undefined) learn({ ...answer, body }, exchange.what, this.#names);
+      const { answer } = exchange;
+      if (answer !== undefined)
+        learn({ ...answer, body: bodyOf(exchange) }, node, exchange.what, this.#names);
     };
     return {
       answered: (status, headers) => {
@@ -85,10 +93,11 @@ export class ScenarioWatch {
         heard();
       },
       read: (content) => {
-        exchange.body =
-          exchange.body === undefined
-            ? content
-            : Buffer.concat([Buffer.from(exchange.body as string), Buffer.from(content as string)]);
+        if (!isDocument(path, exchange.answer?.headers ?? {})) {
+          exchange.content = (exchange.content ?? new ContentText()).add(content);
+          return;
+        }
+        exchange.document = (exchange.document ?? '') + Buffer.from(content as string).toString();
         heard();
       },
       failed: (kind) => {
@@ -104,20 +113,28 @@ export class ScenarioWatch {
       if (!this.#exchanges.has(`${text} (${number})`)) return `${text} (${number})`;
   }
 
-  #factsOf({ request, what, answer, body, failure }: Exchange): Fact[] {
+  #factsOf(exchange: Exchange): Fact[] {
+    const { request, what, answer, failure } = exchange;
+    const body = bodyOf(exchange);
     const momentary = isMomentary(request);
     const kind = momentary ? 'shape' : 'http';
     const parts =
       answer === undefined ? [] : answerParts({ ...answer, body }, { names: this.#names, momentary });
     const failed: [string, string][] = failure === undefined ? [] : [['failure', failure]];
-    return [...parts, ...failed].map(([place, seen]) => ({ kind, what: `${what} → ${place}`, seen }));
+    return [...parts, ...failed].map(([place, seen]) => ({
+      kind,
+      what: `${what} → ${place}`,
+      seen,
+      ...(momentary ? { ifBoth: true as const } : {}),
+    }));
   }
 
   async #money(nodes: readonly ClusterNode[]): Promise<Fact[]> {
     const { cluster, signal } = this.#watched;
     const nameOf = (peer: string) => cluster.nodes.find(({ overlay }) => overlay === peer)?.name ?? peer;
-    const books = await inTime(cluster.settled({ signal }));
-    if (typeof books === 'string') return [{ kind: 'money', what: 'both ends of each link', seen: books }];
+    const settled = await inTime(cluster.settled({ signal }));
+    // Which links count differently then is chance.
+    const books = typeof settled === 'string' ? [] : settled;
     const [rate = 1n] = await cluster.chain.words(cluster.chain.contracts.swapPriceOracle, 'getPrice()');
     const links = books.flatMap(({ name, links: all }) =>
       all.map(
@@ -125,6 +142,7 @@ export class ScenarioWatch {
           kind: 'money',
           what: `price of what ${name} and ${nameOf(link.peer)} did`,
           seen: priceText(link, rate),
+          ifBoth: true,
         }),
       ),
     );
@@ -139,7 +157,11 @@ export class ScenarioWatch {
         ),
       ),
     );
-    const ends: Fact = { kind: 'money', what: 'both ends of each link', seen: 'count the same' };
+    const ends: Fact = {
+      kind: 'money',
+      what: 'both ends of each link',
+      seen: typeof settled === 'string' ? 'count differently' : 'count the same',
+    };
     return [ends, ...links, ...batches.flat()];
   }
 }
@@ -152,7 +174,7 @@ export class ScenarioWatch {
 function priceText(link: Link, rate: bigint): string {
   const { balance, timeReceived, timeSent, chequeReceived, chequeSent } = link;
   const rest = (balance + timeReceived - timeSent + (chequeReceived - chequeSent) / rate) % PRICE_UNIT;
-  return rest === 0n ? `a multiple of ${PRICE_UNIT}` : `${rest} above a multiple of ${PRICE_UNIT}`;
+  return `${rest === 0n ? 'a' : 'no'} multiple of ${PRICE_UNIT}`;
 }
 
 /** Which nodes hold each chunk, of those that should. */
@@ -164,18 +186,25 @@ async function placement(
   const storers = nodes.filter(({ mode }) => mode === 'full');
   if (storers.length === 0 || chunks.length === 0) return [];
   const watch = new PlacementWatch(chunks, storers);
-  await inTime(
+  const late = await inTime(
     until('chunks are not where they belong', (limit) => watch.probe(limit), {
       clock,
       timeoutMs: PLACED_TIMEOUT_MS,
       signal,
     }),
   );
-  return [...watch.placed, ...watch.astray].map(({ chunk, wanted, lacking }) => ({
+  const found = [...watch.placed, ...watch.astray];
+  if (found.length === 0 && typeof late === 'string') throw new HarnessError('RUN_INVALID', late);
+  return found.map(({ chunk, wanted, lacking }) => ({
     kind: 'placement',
     what: `chunk ${chunk}`,
     seen: wanted.map((node) => (lacking.includes(node) ? `not on ${node.name}` : node.name)).join(', '),
   }));
+}
+
+function bodyOf({ document, content }: Exchange): Answered['body'] {
+  if (document !== undefined) return { json: document };
+  return content === undefined ? undefined : { content: String(content) };
 }
 
 /** @returns what it was waited for, or what was missing in the end: that is seen of the network as well */

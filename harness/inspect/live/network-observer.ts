@@ -218,6 +218,8 @@ export class NetworkObserver {
       ),
       reportsBacklog(node) ? replyOf(node.client.backlog(limit)) : undefined,
     ]);
+    // What was not waited for says nothing of the node.
+    if (signal.aborted) return undefined;
     memory.view = { ...memory.view, ...statusView(status, backlog) };
     if ('failure' in metrics) {
       delete memory.reading;

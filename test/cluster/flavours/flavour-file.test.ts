@@ -109,6 +109,9 @@ test('one joins by a file that the network has never heard of', async () => {
   await other.detach();
   await net.remove('node-5', { forGood: true });
   await net.remove(again?.name ?? '', { forGood: true });
+  // No node runs by the first file any more.
+  const [changed] = await net.add({ flavour: { ...flavour, name: 'wasp', redial: '3s' } });
+  await net.remove(changed?.name ?? '', { forGood: true });
 });
 
 test('faults that need to know its insides are refused', async () => {

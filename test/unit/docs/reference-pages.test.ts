@@ -19,6 +19,7 @@ const BY_HAND = [
   'fault-effects.md',
   'glossary.md',
   'growth.md',
+  'handshake-without-record.md',
   'inputs.md',
   'limits.md',
   'load.md',

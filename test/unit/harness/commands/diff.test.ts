@@ -24,6 +24,12 @@ test.each([
   ['a file that is not there', 'svc,./no.flavour.yaml', ['run', 'upload'], 'no.flavour.yaml'],
   ['no run', 'svc,svc', ['upload'], "got 'upload', expected run and names of scenarios"],
   ['no scenario', 'svc,svc', ['run'], 'run: expected names of scenarios'],
+  [
+    'a scenario twice',
+    'svc,svc',
+    ['run', 'upload', 'upload'],
+    'got upload twice, expected each scenario once',
+  ],
   ['an unknown scenario', 'svc,svc', ['run', 'uplaod'], "no scenario 'uplaod'"],
   [
     'an option behind it',

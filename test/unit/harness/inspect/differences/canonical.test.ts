@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
   answerParts,
+  ContentText,
+  isDocument,
   learn,
   Names,
   requestText,
@@ -11,21 +13,21 @@ const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 const BATCH = 'ab'.repeat(32);
 
 function partsOf(body: unknown, names = new Names()): Record<string, string> {
-  const answer = { status: 200, headers: JSON_TYPE, body: JSON.stringify(body) };
+  const answer = { status: 200, headers: JSON_TYPE, body: { json: JSON.stringify(body) } };
   return Object.fromEntries(answerParts(answer, { names, momentary: false }));
 }
 
 test('what time, ports and chance decide is a placeholder, and references stay', () => {
   const reference = '12'.repeat(32);
   const names = new Names();
-  names.add(BATCH, '{batch of node-0}');
+  names.addBatch(BATCH, '{batch of node-0}');
   expect(partsOf({ uid: 8, startedAt: '2026-01-01', address: reference, batchID: BATCH }, names)).toEqual({
     status: '200',
     'content-type': JSON_TYPE['content-type'],
-    'body.uid': '{uid}',
-    'body.startedAt': '{startedAt}',
-    'body.address': reference,
-    'body.batchID': '{batch of node-0}',
+    'body.uid': '{uid}: number',
+    'body.startedAt': '{startedAt}: string',
+    'body.address': JSON.stringify(reference),
+    'body.batchID': '"{batch of node-0}"',
   });
 });
 
@@ -33,7 +35,7 @@ test('a tag is named after the upload that made it, in paths and headers of late
   const names = new Names();
   const upload = requestText('node-0', { method: 'POST', path: '/bytes', body: 'abc' }, names);
   expect(upload).toBe('node-0 POST /bytes, 3 bytes ba7816bf');
-  learn({ status: 201, headers: { 'swarm-tag': '8' }, body: undefined }, upload, names);
+  learn({ status: 201, headers: { 'swarm-tag': '8' }, body: undefined }, 'node-0', upload, names);
   expect(requestText('node-0', { method: 'GET', path: '/tags/8' }, names)).toBe(
     `node-0 GET /tags/{tag of ${upload}}`,
   );
@@ -47,7 +49,8 @@ test('a tag is named after the upload that made it, in paths and headers of late
 test('a batch that was bought is named after its purchase; the own batch of a node goes without saying', () => {
   const names = new Names();
   learn(
-    { status: 201, headers: JSON_TYPE, body: JSON.stringify({ batchID: BATCH }) },
+    { status: 201, headers: JSON_TYPE, body: { json: JSON.stringify({ batchID: BATCH }) } },
+    'node-1',
     'node-1 POST /stamps/1/17',
     names,
   );
@@ -56,7 +59,7 @@ test('a batch that was bought is named after its purchase; the own batch of a no
     'swarm-postage-batch-id: {batch of node-1 POST /stamps/1/17}',
   );
   const own = new Names();
-  own.add(BATCH, '{batch of node-1}');
+  own.addBatch(BATCH, '{batch of node-1}');
   expect(requestText('node-1', request, own)).toBe('node-1 POST /bytes');
   expect(requestText('node-2', request, own)).toContain('{batch of node-1}');
 });
@@ -64,17 +67,23 @@ test('a batch that was bought is named after its purchase; the own batch of a no
 test('of a state of the moment the shape alone counts', () => {
   const shape = (body: unknown) =>
     answerParts(
-      { status: 200, headers: JSON_TYPE, body: JSON.stringify(body) },
+      { status: 200, headers: JSON_TYPE, body: { json: JSON.stringify(body) } },
       { names: new Names(), momentary: true },
     );
   expect(shape({ peers: [1], depth: 3 })).toEqual(shape({ depth: 9, peers: [] }));
   expect(shape({ depth: '3' })).not.toEqual(shape({ depth: 3 }));
+  const peerData = { [BATCH]: { balance: '1' } };
+  expect(shape({ peerData })).toEqual(shape({ peerData: {} }));
+  expect(shape({ peerData })).toEqual(shape({ peerData: null }));
 });
 
 test('content is compared by length and hash, headers that say nothing are left out', () => {
   const headers = { 'content-type': 'text/plain', date: 'now', etag: '"x"', 'swarm-feed-index': '0' };
   expect(
-    answerParts({ status: 200, headers, body: new Uint8Array(3) }, { names: new Names(), momentary: false }),
+    answerParts(
+      { status: 200, headers, body: { content: String(new ContentText().add(new Uint8Array(3))) } },
+      { names: new Names(), momentary: false },
+    ),
   ).toEqual([
     ['status', '200'],
     ['content-type', 'text/plain'],
@@ -85,8 +94,8 @@ test('content is compared by length and hash, headers that say nothing are left 
 });
 
 test('a text that claims to be JSON and is none stays a text', () => {
-  const answer = { status: 502, headers: JSON_TYPE, body: '<html>' };
-  expect(answerParts(answer, { names: new Names(), momentary: false })).toContainEqual(['body', '<html>']);
+  const answer = { status: 502, headers: JSON_TYPE, body: { json: '<html>' } };
+  expect(answerParts(answer, { names: new Names(), momentary: false })).toContainEqual(['body', '"<html>"']);
 });
 
 test('the order of fields, and of lists that have none, makes no difference; that of others does', () => {
@@ -103,4 +112,33 @@ test('the order of fields, and of lists that have none, makes no difference; tha
       },
     ),
   );
+});
+
+test('a number and a text of the same digits differ', () => {
+  expect(partsOf({ amount: 100 })).not.toEqual(partsOf({ amount: '100' }));
+  expect(partsOf({ uid: 8 })).not.toEqual(partsOf({ uid: '8' }));
+});
+
+test('nodes count their tags each for itself', () => {
+  const names = new Names();
+  for (const node of ['node-0', 'node-1'])
+    learn(
+      { status: 201, headers: { 'swarm-tag': '1' }, body: undefined },
+      node,
+      `${node} POST /bytes`,
+      names,
+    );
+  expect(requestText('node-1', { method: 'GET', path: '/tags/1' }, names)).toBe(
+    'node-1 GET /tags/{tag of node-1 POST /bytes}',
+  );
+});
+
+test('content of users is no document, whatever its type', () => {
+  expect(isDocument('/bzz/ab/data.json', JSON_TYPE)).toBe(false);
+  expect(isDocument('/bzz?name=x', JSON_TYPE)).toBe(true);
+});
+
+test('content in pieces has the text of the whole', () => {
+  const pieces = new ContentText().add('ab').add(Buffer.from('c'));
+  expect(String(pieces)).toBe(String(new ContentText().add('abc')));
 });

@@ -32,7 +32,7 @@ test('names the first difference in the order of the first network, with both si
 });
 
 test('how often a state of the moment was asked for is no difference, what it looks like is one', () => {
-  const shape = (what: string, seen: string): Fact => ({ kind: 'shape', what, seen });
+  const shape = (what: string, seen: string): Fact => ({ ifBoth: true, kind: 'shape', what, seen });
   expect(compared([shape('a', '1'), shape('b', '1')], [shape('b', '1')]).differences).toEqual([]);
   expect(compared([shape('b', '1')], [shape('b', '2')]).counts).toEqual({ shape: 1 });
 });

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { follow, tail } from '../../../harness/base/logs/logs.ts';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { compile, currentBundle } from '../../../harness/base/machine/compile.ts';
@@ -243,6 +243,10 @@ describe('compiled code', () => {
   const flavour = () => ({ command: run('start'), compile: run('compile') }) as never as Flavour;
   const cacheOf = () => join(folder, 'cache');
   const SOURCE = 'without SOURCE';
+
+  // That of the run would be the nodes' as well.
+  beforeEach(() => void vi.stubEnv('NODE_COMPILE_CACHE', undefined));
+  afterEach(() => void vi.unstubAllEnvs());
 
   async function heardBy(driver: Driver, log: string): Promise<string> {
     const { handle } = await driver.start({

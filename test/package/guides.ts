@@ -62,6 +62,10 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "npx svcnet load upload --find-limit 'p95<500ms'": 'takes minutes alone on a machine: test/limit',
   },
   'comparing.md': {
+    'npx svcnet diff --flavours svc,bee --bee-binary ./bee -- run upload retrieval':
+      "needs the reader's Bee: test/cluster/diff",
+    'npx svcnet diff --flavours bee@./bee-2.7.1,bee@./bee-2.8.1,./ant.flavour.yaml --seed 7 -- run upload':
+      "needs the reader's programs: test/cluster/diff",
     'npx svcnet compare --flavours svc,bee --load mixed --duration 30s --bee-binary ./bee':
       'takes many minutes, and needs a Bee',
   },

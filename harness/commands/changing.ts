@@ -18,7 +18,7 @@ export interface ChangeFlags extends ClusterFlags {
   readonly wide?: boolean;
 }
 
-/** What has become of which nodes. */
+/** Nodes by what has become of them. */
 interface Changes {
   readonly added?: readonly string[];
   readonly upgraded?: readonly string[];

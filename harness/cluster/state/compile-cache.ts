@@ -10,7 +10,7 @@ import { moveInto, removeFolder } from './move.ts';
 import { statePath } from './state-folder.ts';
 
 /**
- * Where `NODE_COMPILE_CACHE` says, if it does: whoever sets it trusts that folder, and many state folders share it.
+ * Where `NODE_COMPILE_CACHE` says, if it does: who sets it trusts that folder, and many state folders share it.
  * @param of nodes run as processes, embedded nodes, or everything else @throws HarnessError as `statePath`
  */
 export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {

@@ -89,7 +89,7 @@ export interface MessageInput {
   readonly duplicate?: true | undefined;
   /** It arrives after the next one of its end of the stream. */
   readonly reorder?: true | undefined;
-  /** Field of which a bit is flipped. */
+  /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
 }
 

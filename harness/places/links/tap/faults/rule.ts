@@ -29,7 +29,7 @@ export interface MessageActions {
   readonly duplicate?: true | undefined;
   /** It arrives after the next one of its end of the stream. */
   readonly reorder?: true | undefined;
-  /** Field of which a bit is flipped. */
+  /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
 }
 

@@ -147,8 +147,12 @@ export interface Answered {
 }
 
 /** Whether an answer is a document, rather than content that somebody has stored. */
-export function isDocument(path: string, headers: Answered['headers']): boolean {
-  return /[/+]json\b/.test(headers['content-type'] ?? '') && !CONTENT.test(path);
+export function isDocument(
+  { method, path }: Pick<AskedFor, 'method' | 'path'>,
+  { status, headers }: Pick<Answered, 'status' | 'headers'>,
+): boolean {
+  const isContent = method === 'GET' && status < 300 && CONTENT.test(path);
+  return /[/+]json\b/.test(headers['content-type'] ?? '') && !isContent;
 }
 
 /** Gives names to what an answer of a node tells for the first time: tags and batches. @param asked its request as text */

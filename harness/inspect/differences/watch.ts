@@ -93,7 +93,7 @@ export class ScenarioWatch {
         heard();
       },
       read: (content) => {
-        if (!isDocument(path, exchange.answer?.headers ?? {})) {
+        if (exchange.answer === undefined || !isDocument(request, exchange.answer)) {
           exchange.content = (exchange.content ?? new ContentText()).add(content);
           return;
         }

@@ -134,8 +134,11 @@ test('nodes count their tags each for itself', () => {
 });
 
 test('content of users is no document, whatever its type', () => {
-  expect(isDocument('/bzz/ab/data.json', JSON_TYPE)).toBe(false);
-  expect(isDocument('/bzz?name=x', JSON_TYPE)).toBe(true);
+  const path = '/bzz/ab/data.json';
+  const found = { status: 200, headers: JSON_TYPE };
+  expect(isDocument({ method: 'GET', path }, found)).toBe(false);
+  expect(isDocument({ method: 'GET', path }, { ...found, status: 404 })).toBe(true);
+  expect(isDocument({ method: 'POST', path: '/soc/ab/cd' }, found)).toBe(true);
 });
 
 test('content in pieces has the text of the whole', () => {

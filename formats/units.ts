@@ -67,6 +67,23 @@ export function parseSizeBytes(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
+const RATE_UNITS: Readonly<Record<string, number>> = {
+  ...SIZE_UNITS,
+  kbit: 125,
+  Mbit: 125_000,
+  Gbit: 125_000_000,
+};
+
+/** What an error says about a text that is no rate. */
+export const RATE_EXPECTED = 'a rate such as 1MB/s or 2Mbit/s';
+
+/** `1MB/s`, `2Mbit/s` → bytes per second; undefined when the text is none of these. */
+export function parseRate(text: string): number | undefined {
+  const [, count, unit = 'B'] = /^(\d+(?:\.\d+)?)(\w+)\/s$/.exec(text) ?? [];
+  const bytes = RATE_UNITS[unit];
+  return count === undefined || bytes === undefined ? undefined : Number(count) * bytes;
+}
+
 /** The inverse, in the largest unit that needs no fraction: `256 MiB`. */
 export function sizeText(bytes: number): string {
   const [unit, size] = Object.entries(BINARY_UNITS).findLast(([, of]) => bytes % of === 0) ?? ['B', 1];

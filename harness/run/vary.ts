@@ -12,6 +12,8 @@ const NODES_LEAST = 4;
 const NODES_SHARE = 1.5;
 const LIGHT_MOST = 2;
 const ROUND_TRIP_MOST_MS = 300;
+const RATE_LEAST_MBIT = 5;
+const RATE_MOST_MBIT = 100;
 
 /** Options of clusters by name; absent: as without `--vary`. */
 interface Drawn {
@@ -40,13 +42,15 @@ export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Draw
   },
   light: { bounds: `0 to ${LIGHT_MOST}`, draw: (random) => between(0, LIGHT_MOST, random) },
   network: {
-    bounds: `with --driver simulated: none; a round trip from 1ms to ${ROUND_TRIP_MOST_MS}ms, which varies by up to half of it; or ${INTERNET}`,
+    bounds: `with --driver simulated: none; a round trip from 1ms to ${ROUND_TRIP_MOST_MS}ms, which varies by up to half of it, perhaps with ${RATE_LEAST_MBIT} to ${RATE_MOST_MBIT}Mbit/s; or ${INTERNET}`,
     draw: (random) => {
       const kind = random.below(3);
       if (kind === 0) return undefined;
       if (kind === 1) return { regions: INTERNET };
       const ms = between(1, ROUND_TRIP_MOST_MS, random);
-      return { latency: `${ms}ms`, jitter: `${random.below(Math.ceil(ms / 2) + 1)}ms` };
+      const line = { latency: `${ms}ms`, jitter: `${random.below(Math.ceil(ms / 2) + 1)}ms` };
+      if (random.below(2) === 0) return line;
+      return { ...line, bandwidth: `${between(RATE_LEAST_MBIT, RATE_MOST_MBIT, random)}Mbit/s` };
     },
   },
 };

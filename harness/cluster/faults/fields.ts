@@ -1,10 +1,11 @@
 /** Fields of requests, as a schema reads them and as a command line writes them. */
 import { z } from 'zod';
 import {
+  parseRate,
   parseSizeBytes,
   parseWaitMs,
+  RATE_EXPECTED,
   SIZE_EXPECTED,
-  SIZE_UNITS,
   TIMER_MAX_MS,
   WAIT_EXPECTED,
 } from '../../../formats/units.ts';
@@ -47,19 +48,11 @@ export const share = textOr('a share such as 10%, or a number from 0 to 1', pars
   { error: 'a share such as 10%, or a number from 0 to 1' },
 );
 
-const RATE_UNITS: Readonly<Record<string, number>> = {
-  ...SIZE_UNITS,
-  kbit: 125,
-  Mbit: 125_000,
-  Gbit: 125_000_000,
-};
-
 /** Text such as `1MB/s` or `2Mbit/s`, or bytes per second; becomes bytes per second. */
-export const bandwidth = textOr('a rate such as 1MB/s or 2Mbit/s, or bytes per second', (text) => {
-  const [, count, unit = 'B'] = /^(\d+(?:\.\d+)?)(\w+)\/s$/.exec(text) ?? [];
-  const bytes = RATE_UNITS[unit];
-  return count === undefined || bytes === undefined ? undefined : Number(count) * bytes;
-}).refine((value) => value > 0, { error: 'a rate above 0' });
+export const bandwidth = textOr(`${RATE_EXPECTED}, or bytes per second`, parseRate).refine(
+  (value) => value > 0,
+  { error: 'a rate above 0' },
+);
 
 /** `node-0,node-1` */
 export function parseNames(text: string): string[] {

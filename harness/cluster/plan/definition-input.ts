@@ -164,6 +164,8 @@ export interface NetworkShapeInput {
   readonly jitter?: string | undefined;
   /** Instead of one latency: the seed places each node in a region. `internet`: six regions with rough figures. */
   readonly regions?: 'internet' | RegionsInput | undefined;
+  /** What each node sends at most, on all its links together, such as `10Mbit/s`. Default: no limit. */
+  readonly bandwidth?: string | undefined;
 }
 
 /** Definition of a cluster. Every key has a default: `{}` is five nodes, a chain, and a batch for each node. */

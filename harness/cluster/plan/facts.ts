@@ -72,7 +72,9 @@ export function engineOf({ driver, chain }: Pick<Definition, 'driver' | 'chain'>
 
 /** What links are like without any fault; undefined: all arrives at once. */
 export function networkOf({ network }: Pick<Definition, 'network'>): NetworkShape | undefined {
-  return network && { latencyMs: network.latency, jitterMs: network.jitter, regions: network.regions };
+  if (network === undefined) return undefined;
+  const { latency, jitter, regions, bandwidth } = network;
+  return { latencyMs: latency, jitterMs: jitter, regions, bytesPerSecond: bandwidth };
 }
 
 /** Whether all nodes could share one process, and thus an in-memory network. */

@@ -61,6 +61,8 @@ export class MemoryLinks implements LinkControl, Carrier {
   readonly #links = new Map<string, DirectedLink>();
   /** Bytes between two nodes since the start of a rule that counts them. */
   readonly #passed = new Map<ActiveRule, Map<string, number>>();
+  /** When what a node has sent so far has left it, by peer id; for nodes with a limit. */
+  readonly #sentBy = new Map<string, number>();
 
   constructor(deps: MemoryLinksDeps) {
     this.#deps = deps;
@@ -72,9 +74,11 @@ export class MemoryLinks implements LinkControl, Carrier {
 
   carry(frame: MemoryFrame, arrive: () => void, refuse: () => void): void {
     const link = this.#link(frame.from, frame.to);
-    if (isFree(link.direction) && link.queue.length === 0) return arrive();
     const { direction } = link;
     const { shape } = direction;
+    const now = this.#deps.clock.monotonic();
+    const leavesAt = this.#leavesAt(now, frame);
+    if (leavesAt === now && isFree(direction) && link.queue.length === 0) return arrive();
     direction.countBytes(frame.bytes.length);
     if (frame.kind === 'dial') {
       if (direction.rules.some(({ rule }) => rule.conditions.refuse === true)) {
@@ -89,11 +93,20 @@ export class MemoryLinks implements LinkControl, Carrier {
     }
     if (this.#isCut(frame, direction)) return this.#reset(frame.from, frame.to);
     if (frame.kind === 'close' && shape.closeDelayMs > 0) direction.countClose();
-    const sent = link.line.send(this.#deps.clock.monotonic(), frame.bytes.length, shape);
+    const sent = link.line.send(leavesAt, frame.bytes.length, shape);
     if (link.queued + sizeOf(frame) > QUEUE_MAX_BYTES) return this.#overflow(link);
     link.queued += sizeOf(frame);
     link.queue.push({ frame, arrive, sent, due: sent.dueAt + this.#extraMs(link, frame) });
     if (link.timer === undefined) this.#release(link);
+  }
+
+  /** When a node has sent a frame: one after the other, over whichever links. */
+  #leavesAt(now: number, { from, bytes }: MemoryFrame): number {
+    const rate = this.#deps.lasting?.bytesPerSecond;
+    if (rate === undefined) return now;
+    const leavesAt = Math.max(now, this.#sentBy.get(from) ?? 0) + (bytes.length / rate) * 1000;
+    this.#sentBy.set(from, leavesAt);
+    return leavesAt;
   }
 
   /** What a frame takes besides its way along the line. */

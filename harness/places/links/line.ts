@@ -10,6 +10,8 @@ const PIECE_MS = 20;
 /** Bytes on their way, as far as a line knows; times are those of its clock. */
 export interface Sent {
   readonly bytes: number;
+  /** When they came to the line. */
+  readonly readyAt: number;
   /** When all of them are on their way: until then they take up the line. */
   leavesAt: number;
   /** When they have arrived: never before earlier ones. */
@@ -29,11 +31,14 @@ export class Line {
     this.#random = uniform(seed);
   }
 
-  /** Sends this many bytes. @param nowMs on any clock that does not go back */
-  send(nowMs: number, bytes: number, shape: Shape): Sent {
-    const sent: Sent = { bytes, leavesAt: nowMs, dueAt: 0 };
+  /**
+   * Sends this many bytes.
+   * @param readyAt when they come to the line, now or later: on any clock that does not go back
+   */
+  send(readyAt: number, bytes: number, shape: Shape): Sent {
+    const sent: Sent = { bytes, readyAt, leavesAt: readyAt, dueAt: 0 };
     if (Number.isFinite(shape.bytesPerSecond)) {
-      sent.leavesAt = Math.max(nowMs, this.#freeAt) + takesMs(bytes, shape);
+      sent.leavesAt = Math.max(readyAt, this.#freeAt) + takesMs(bytes, shape);
       this.#freeAt = sent.leavesAt;
     }
     sent.dueAt = Math.max(this.#lastDue, sent.leavesAt + this.#travelMs(sent, shape));
@@ -51,7 +56,10 @@ export class Line {
     this.#lastDue = 0;
     for (const sent of waiting) {
       if (sent.leavesAt > nowMs) {
-        sent.leavesAt = Math.min(sent.leavesAt, this.#freeAt + takesMs(sent.bytes, shape));
+        sent.leavesAt = Math.min(
+          sent.leavesAt,
+          Math.max(this.#freeAt, sent.readyAt) + takesMs(sent.bytes, shape),
+        );
         this.#freeAt = sent.leavesAt;
       }
       const dueAt = Math.max(nowMs, sent.leavesAt) + this.#travelMs(sent, shape);

@@ -19,6 +19,8 @@ export interface NetworkShape {
   readonly jitterMs?: number | undefined;
   /** Instead of one latency for all. */
   readonly regions?: Regions | undefined;
+  /** What each node sends at most, on all its links together. Default: no limit. */
+  readonly bytesPerSecond?: number | undefined;
 }
 
 /** Where a node is: it follows from the seed and its name alone, however many others there are. */
@@ -64,7 +66,10 @@ export function regionMistakes(regions: Regions): string[] {
 }
 
 /** @param seed of the cluster: determines where its nodes are, and all jitter */
-export function linksOf({ latencyMs, jitterMs, regions }: NetworkShape, seed: string): LastingLinks {
+export function linksOf(
+  { latencyMs, jitterMs, regions, bytesPerSecond }: NetworkShape,
+  seed: string,
+): LastingLinks {
   const regionBy = new Map<string, string>();
   const placed = (node: string, within: Regions) => {
     const region = regionBy.get(node) ?? regionOf(within, seed, node);
@@ -73,6 +78,7 @@ export function linksOf({ latencyMs, jitterMs, regions }: NetworkShape, seed: st
   };
   return {
     seed,
+    bytesPerSecond,
     between(one, other): LinkConditions | undefined {
       if (one === undefined || other === undefined) return undefined;
       if (regions === undefined) return { latencyMs, jitterMs };

@@ -35,6 +35,8 @@ export interface LastingLinks {
   readonly seed: string;
   /** Of the link between two nodes, by name, the same in both directions; undefined: a name is not known. */
   readonly between: (one: string | undefined, other: string | undefined) => LinkConditions | undefined;
+  /** What each node sends at most, on all its links together; absent: no limit. */
+  readonly bytesPerSecond?: number | undefined;
 }
 
 /** Begins and ends bad links, here or in another process. */

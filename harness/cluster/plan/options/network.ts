@@ -1,7 +1,7 @@
 /** What the network of a simulated cluster is like, as its file and the command line name it. */
 import { z } from 'zod';
-import { DURATION_EXPECTED, parseDurationMs } from '../../../../formats/units.ts';
-import { durationMs } from '../../../base/fields.ts';
+import { DURATION_EXPECTED, parseDurationMs, parseRate, RATE_EXPECTED } from '../../../../formats/units.ts';
+import { durationMs, textAs } from '../../../base/fields.ts';
 import internet from '../../../places/links/internet.json' with { type: 'json' };
 import { type Regions, regionMistakes } from '../../../places/links/regions.ts';
 import { text } from '../fields.ts';
@@ -11,6 +11,8 @@ import { NotExpected } from './flag.ts';
 export const INTERNET = 'internet';
 /** Longest round trip, milliseconds. */
 const ROUND_TRIP_MAX_MS = 60_000;
+/** Slower nodes would not get through their handshakes. Bytes per second. */
+const RATE_MIN = 1000;
 
 const REGIONS_EXPECTED =
   "'internet', or a map with shares and roundTripMs; in a cluster file also the path of a file with such a map";
@@ -57,8 +59,12 @@ export const network = z.strictObject(
       .describe(
         'Regions of the world that the seed places the nodes in: internet, or a map, or in a cluster file the path of one.',
       ),
+    bandwidth: textAs(RATE_EXPECTED, parseRate)
+      .refine((rate) => rate >= RATE_MIN, { error: `${RATE_EXPECTED}, at least 1kB/s` })
+      .optional()
+      .describe('What each node sends at most, on all its links together, such as 10Mbit/s.'),
   },
-  { error: 'a map with latency, jitter and regions' },
+  { error: 'a map with latency, jitter, regions and bandwidth' },
 );
 
 /** Combinations that mean nothing. @returns a line for each, without the key of the network */
@@ -69,22 +75,26 @@ export function networkMistakes({ latency, regions }: z.output<typeof network>):
   return [...both, ...regionMistakes(regions).map((line) => `.regions${line}`)];
 }
 
-/** On the command line: a round trip with or without its jitter, or the regions by name. */
+/** On the command line, after commas: a round trip and perhaps its jitter, or the regions by name; then what a node sends. */
 export function networkFlag(value: string): z.input<typeof network> {
-  if (value === INTERNET) return { regions: INTERNET };
-  const [latency = '', jitter, ...others] = value.split(',');
+  const parts = value.split(',');
+  const isRate = parseRate(parts.at(-1) ?? '') !== undefined;
+  const bandwidth = isRate ? { bandwidth: parts.pop() } : {};
+  const [latency, jitter, ...others] = parts;
+  if (latency === undefined) return bandwidth;
+  if (latency === INTERNET && jitter === undefined) return { regions: INTERNET, ...bandwidth };
   const isDuration = (text: string) => parseDurationMs(text) !== undefined;
   if (others.length === 0 && isDuration(latency)) {
-    if (jitter === undefined) return { latency };
-    if (isDuration(jitter)) return { latency, jitter };
+    if (jitter === undefined) return { latency, ...bandwidth };
+    if (isDuration(jitter)) return { latency, jitter, ...bandwidth };
   }
   throw new NotExpected(
-    `Expected ${INTERNET}, or a round trip and, after a comma, its jitter: ${DURATION_EXPECTED}.`,
+    `Expected ${INTERNET}, or a round trip and, after a comma, its jitter: ${DURATION_EXPECTED}; and, after a comma, what each node sends at most: ${RATE_EXPECTED}.`,
   );
 }
 
 /** The way back, of what the command line can say. */
-export function writtenNetwork({ latency, jitter }: z.input<typeof network>): string {
-  if (latency === undefined) return INTERNET;
-  return jitter === undefined ? latency : `${latency},${jitter}`;
+export function writtenNetwork({ latency, jitter, regions, bandwidth }: z.input<typeof network>): string {
+  const parts = [regions === undefined ? latency : INTERNET, jitter, bandwidth];
+  return parts.filter((part) => part !== undefined).join();
 }

@@ -265,7 +265,7 @@ export const CLUSTER_OPTIONS = {
       ),
     flag: {
       flag: '--network <network>',
-      help: `links of a simulated cluster: a round trip between any two nodes, such as 20ms, or with jitter 20ms,5ms; or ${INTERNET}, regions of the world`,
+      help: `links of a simulated cluster: a round trip between any two nodes, such as 20ms, or with jitter 20ms,5ms; or ${INTERNET}, regions of the world; and what each node sends at most, such as 20ms,10Mbit/s`,
       fallback: 'all arrives at once',
       parse: networkFlag,
       write: writtenNetwork,

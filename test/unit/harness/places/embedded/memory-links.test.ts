@@ -234,6 +234,40 @@ test('what is held back or lost by a fault is so on a slow link, too', async () 
   expect(resets()).toBe(1);
 });
 
+test('what a node sends over all its links takes its turn, faults or not', async () => {
+  const time = new VirtualTime();
+  const arrived: string[] = [];
+  const links = new MemoryLinks({
+    clock: time.clock,
+    nameOf: (peerId) => peerId,
+    lasting: linksOf({ latencyMs: 20, bytesPerSecond: 1000 }, '1'),
+    pairs: () => [],
+  });
+  const send = (from: string, to: string, bytes: number) =>
+    links.carry(
+      { kind: 'data', from, to, protocolId: '', bytes: Buffer.alloc(bytes) },
+      () => void arrived.push(`${time.ms} ${from}-${to}`),
+      () => undefined,
+    );
+  send('node-0', 'node-1', 100);
+  send('node-0', 'node-2', 50);
+  send('node-1', 'node-0', 30);
+  await time.advance(200);
+  expect(arrived).toEqual(['40 node-1-node-0', '110 node-0-node-1', '160 node-0-node-2']);
+  send('node-0', 'node-1', 100);
+  send('node-0', 'node-2', 50);
+  await links.begin('rule', {
+    between: [[['node-0'], ['node-2']]],
+    oneWay: false,
+    share: 1,
+    seed: '1',
+    conditions: { latencyMs: 100 },
+  });
+  await links.end('rule');
+  await time.advance(200);
+  expect(arrived.slice(3)).toEqual(['310 node-0-node-1', '360 node-0-node-2']);
+});
+
 test('jitter follows from the seed, and never changes the order', async () => {
   const times = async (seed: string) => {
     const { time, arrived, send } = pair(linksOf({ latencyMs: 100, jitterMs: 40 }, seed));

@@ -54,7 +54,12 @@ test('what is drawn can be said on the command line', () => {
   const kinds = networks.map(({ options: { network } }) =>
     network === undefined ? 'none' : Object.keys(network).join(),
   );
-  expect([...new Set(kinds)].toSorted()).toEqual(['latency,jitter', 'latency,jitter,bandwidth', 'none', 'regions']);
+  expect([...new Set(kinds)].toSorted()).toEqual([
+    'latency,jitter',
+    'latency,jitter,bandwidth',
+    'none',
+    'regions',
+  ]);
 });
 
 test('what is given stays, and draws nothing else differently', () => {

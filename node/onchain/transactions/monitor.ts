@@ -143,16 +143,18 @@ export class Monitor {
     const { number: head, hash } = await this.#head(signal);
     // Another chain may be as long as the one before.
     if (hash !== this.#lastHead) {
-      const all = await this.#each(records.recent(), (record) => this.#checkRecent(record, head, signal));
+      const all = await this.#each(records.recentHashes(), (record) =>
+        this.#checkRecent(record, head, signal),
+      );
       this.#lastHead = all ? hash : undefined;
     }
-    await this.#each(records.pending(), (record) => this.#findReceipt(record, signal));
+    await this.#each(records.pendingHashes(), (record) => this.#findReceipt(record, signal));
     // Ascending by fee: the last one of a nonce counts.
     const newest = new Map(records.pending().map((record) => [record.nonce, record.hash]));
-    await this.#each(records.pending(), (record) =>
+    await this.#each(records.pendingHashes(), (record) =>
       this.#checkPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
     );
-    metrics?.pending.set(records.pending().length);
+    metrics?.pending.set(records.pendingHashes().length);
     return !isEmpty(records);
   }
 
@@ -167,11 +169,11 @@ export class Monitor {
    * @returns whether the endpoint could tell about all of them
    */
   async #each(
-    records: readonly TransactionRecord[],
+    hashes: readonly string[],
     check: (record: TransactionRecord) => Promise<void>,
   ): Promise<boolean> {
     let all = true;
-    for (const { hash } of records) {
+    for (const hash of hashes) {
       // Read now: it may have been forgotten while earlier ones were checked.
       const record = this.#held.has(hash) ? undefined : this.#deps.records.find(hash);
       if (record === undefined) continue;
@@ -291,7 +293,7 @@ export class Monitor {
 }
 
 function isEmpty(records: TransactionRecords): boolean {
-  return records.pending().length + records.recent().length === 0;
+  return records.pendingHashes().length + records.recentHashes().length === 0;
 }
 
 function cancelled(hash: string): ChainError {

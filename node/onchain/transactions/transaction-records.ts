@@ -27,6 +27,10 @@ export interface TransactionRecords {
   pending(): TransactionRecord[];
   /** In the same order; all of them have an outcome. */
   recent(): TransactionRecord[];
+  /** Hashes of the pending ones, in the same order; reads no record. */
+  pendingHashes(): string[];
+  /** The same of the recent ones. */
+  recentHashes(): string[];
   /** A new one, pending. Durable when it resolves. */
   add(record: TransactionRecord): Promise<void>;
   /** Removes all traces of a transaction that never left this node. */
@@ -45,15 +49,21 @@ export function createTransactionRecords(state: KeyValueStore): TransactionRecor
     return bytes === undefined ? undefined : decodeRecord(bytes);
   };
   // A copy: entries may be removed while the caller waits.
+  const hashes = (mark: string) =>
+    Array.from(state.entries(mark), ([key, nonce]) => ({ hash: key.slice(mark.length), nonce }))
+      .sort((a, b) => Buffer.compare(a.nonce, b.nonce) || byFee(find(a.hash), find(b.hash)))
+      .map(({ hash }) => hash);
   const marked = (mark: string) =>
-    Array.from(state.entries(mark), ([key]) => find(key.slice(mark.length)))
-      .filter((record) => record !== undefined)
-      .sort(byNonce);
+    hashes(mark)
+      .map(find)
+      .filter((record) => record !== undefined);
 
   return {
     find,
     pending: () => marked(PENDING),
     recent: () => marked(RECENT),
+    pendingHashes: () => hashes(PENDING),
+    recentHashes: () => hashes(RECENT),
     add: (record) =>
       state.batch([
         { put: STORED + record.hash, value: encodeRecord(record) },
@@ -76,8 +86,8 @@ export function createTransactionRecords(state: KeyValueStore): TransactionRecor
   };
 }
 
-function byNonce(a: TransactionRecord, b: TransactionRecord): number {
-  return a.nonce - b.nonce || (a.gasFeeCap < b.gasFeeCap ? -1 : 1);
+function byFee(a: TransactionRecord | undefined, b: TransactionRecord | undefined): number {
+  return (a?.gasFeeCap ?? 0n) < (b?.gasFeeCap ?? 0n) ? -1 : 1;
 }
 
 /** A record as JSON: amounts are decimal strings. */

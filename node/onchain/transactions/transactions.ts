@@ -217,7 +217,7 @@ async function submit(record: TransactionRecord, context: Sending): Promise<void
   {
     using _held = monitor.hold(hash);
     await records.add(record);
-    metrics?.pending.set(records.pending().length);
+    metrics?.pending.set(records.pendingHashes().length);
     try {
       await rpc.sendRawTransaction(record.raw, signal);
       log.info({ hash, nonce, description }, 'transaction sent');
@@ -242,7 +242,7 @@ async function settleRefusal(hash: string, error: unknown, context: Sending): Pr
   // A broken answer is not a refusal: an endpoint that failed to answer may still have the transaction.
   if (refusal === 'known' || (await mayBeKnown(hash, context))) return;
   await records.forget(hash);
-  metrics?.pending.set(records.pending().length);
+  metrics?.pending.set(records.pendingHashes().length);
   throw error;
 }
 

@@ -76,6 +76,7 @@ describe('chunks that are held by nobody', () => {
     return {
       mode: 'full',
       flavour: 'svc',
+      overlay: '0'.repeat(64),
       running: true,
       changes: 0,
       holds: has,

@@ -4,7 +4,7 @@ import type { Clock } from '../../formats/clock.ts';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { Logger } from '../env/logger.ts';
 import { type Deliver, Subscriptions } from './subscriptions.ts';
-import { open, TROJAN_SIZE } from './trojan.ts';
+import { mayBeTrojan, open } from './trojan.ts';
 
 /** Chunks waiting to be tried, a megabyte; further ones are tried at once. */
 const WAITING_MAX = 256;
@@ -37,7 +37,7 @@ export class Arrivals {
   }
 
   offer(chunk: Chunk): void {
-    const isCandidate = chunk.kind === 'cac' && chunk.data.length === TROJAN_SIZE;
+    const isCandidate = chunk.kind === 'cac' && mayBeTrojan(chunk.data);
     if (!isCandidate || !this.#subscriptions.awaits(toHex(chunk.address))) return;
     if (this.#waiting.length === WAITING_MAX) this.#try(chunk, [...this.#subscriptions.keys()]);
     else this.#waiting.push(chunk);

@@ -7,6 +7,7 @@
  *   plain     length BE2 ‖ H(message), bytes 2..31 ‖ message; the rest of the cipher is random
  */
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
+import { encodeSpan } from '../../formats/chunk/span.ts';
 import { transcrypt } from '../../formats/crypto/counter-mode.ts';
 import { ephemeralKey, publicKeyOf, sharedSecret } from '../../formats/crypto/ecdh.ts';
 import { equalBytes } from '../../formats/crypto/hex.ts';
@@ -33,6 +34,14 @@ const INTEGRITY_SIZE = 32;
 const LENGTH_SIZE = 2;
 /** SEC1 form of a compressed point with odd y; one with even y has the byte before it. */
 const ODD_POINT = 3;
+
+/** A chunk of data that is full has the size of its payload there: a hint looks like it once in 2^64. */
+const FULL_SPAN = encodeSpan(BigInt(CHUNK_PAYLOAD_SIZE));
+
+/** Whether it is worth the key agreements to open it. @param data of a content-addressed chunk */
+export function mayBeTrojan(data: Uint8Array): boolean {
+  return data.length === TROJAN_SIZE && !equalBytes(data.subarray(0, SPAN_SIZE), FULL_SPAN);
+}
 
 /** @param text of `byte-text.ts`, as it may be any bytes @returns 32 bytes, also the private key of recipients who know only the topic */
 export function topicOf(text: string): Uint8Array {

@@ -1,6 +1,6 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { describe, expect, test } from 'vitest';
-import { cacAddress } from '../../../formats/chunk/cac.ts';
+import { cacAddress, makeCac } from '../../../formats/chunk/cac.ts';
 import { ephemeralKey, publicKeyOf, sharedSecret } from '../../../formats/crypto/ecdh.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
@@ -8,6 +8,7 @@ import { systemRandom } from '../../../formats/random.ts';
 import { checkTargets, mine } from '../../../node/pss/mining.ts';
 import {
   MESSAGE_SIZE_MAX,
+  mayBeTrojan,
   open,
   randomSecret,
   type Secret,
@@ -56,6 +57,15 @@ const random = systemRandom();
 const rest = { clock: { sleep: async () => undefined }, signal: new AbortController().signal };
 const stranger = ephemeralKey(random);
 const topic = topicOf('topic');
+
+test('a full chunk of data is not worth a key agreement, every sealed message is', () => {
+  const dataOf = (span: bigint, size: number) => makeCac(span, random.bytes(size)).data;
+  expect(mayBeTrojan(dataOf(4096n, 4096))).toBe(false);
+  expect(mayBeTrojan(dataOf(4095n, 4095))).toBe(false);
+  expect(mayBeTrojan(dataOf(8192n, 4096))).toBe(true);
+  const letter = { topic, message: Buffer.from('x'), recipient: undefined };
+  expect(mayBeTrojan(seal(letter, randomSecret(random)))).toBe(true);
+});
 
 test('every vector is used', () => {
   const walked = [...topics, ...sealed, ...opened, ...tooLong, ...badTargets];

@@ -54,10 +54,12 @@ export function shortBuckets(
   { bucketDepth, buckets }: StampBuckets,
   chunks: Iterable<string>,
 ): readonly string[] {
-  const given = new Map(buckets.map(({ bucketID, collisions }) => [bucketID, collisions]));
   const bucketOf = (address: string) =>
     Number.parseInt(address.slice(0, PREFIX_BITS / 4), 16) >>> (PREFIX_BITS - bucketDepth);
-  return [...Map.groupBy(chunks, bucketOf)].flatMap(([bucket, { length }]) => {
+  const groups = Map.groupBy(chunks, bucketOf);
+  const given = new Map<number, number>();
+  for (const { bucketID, collisions } of buckets) if (groups.has(bucketID)) given.set(bucketID, collisions);
+  return [...groups].flatMap(([bucket, { length }]) => {
     const slots = given.get(bucket) ?? 0;
     return slots >= length
       ? []

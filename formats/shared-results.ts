@@ -4,8 +4,8 @@
  * differ in one bit, or were changed after the computation, do not match. Nothing here tells a node what
  * another one knows, stores or believes.
  */
-/** Chunks of a few seconds at the highest rate; 17 MiB when all are taken. */
-const CHUNK_SLOTS = 4096;
+/** Chunks of some ten seconds at the highest rate; 67 MiB when all are taken. */
+const CHUNK_SLOTS = 16_384;
 /** Address ‖ the longest data of a chunk. */
 const CHUNK_INPUT_MAX = 32 + 4201;
 /** Kind ‖ identity. */

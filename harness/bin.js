@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+/** Entry point of the published package and of a clone's scripts: plain JavaScript, so that an old Node.js can say which version is needed. */
+const NEEDED = '24.9';
+
+const version = process.versions.node;
+const [major = 0, minor = 0] = version.split('.').map(Number);
+const [neededMajor = 0, neededMinor = 0] = NEEDED.split('.').map(Number);
+if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
+  await (await import('./cli.ts')).main();
+} else {
+  const clone = import.meta.url.includes('/node_modules/')
+    ? ''
+    : '; npm ci installs it, unless scripts are ignored (ignore-scripts) or NODE_ENV is production';
+  process.stderr.write(
+    `svcnet needs Node.js ${NEEDED} or newer, this is ${version} (${process.execPath})${clone}\n`,
+  );
+  process.exitCode = 2;
+}

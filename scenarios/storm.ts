@@ -11,7 +11,6 @@ import {
   hadEffect,
   LINK_WORDS,
   linkGaps,
-  messageOf,
   POWER_CUT,
   parseScheduleDocument,
   pause,
@@ -23,6 +22,7 @@ import {
   writeSchedule,
 } from 'svcnet/scenario';
 import { checkBooks, countedFromNow, underWay } from './steps/money.ts';
+import { requireElastic } from './steps/presence.ts';
 import { watchSlots } from './steps/stamps.ts';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { expectNone, placed, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
@@ -92,15 +92,6 @@ export default defineScenario({
     await verifyLedger(context);
   },
 });
-
-/** Half-way through a storm it would be too late to say so. */
-function requireElastic(context: StormContext): void {
-  try {
-    context.cluster.expectElastic();
-  } catch (error) {
-    context.skip(messageOf(error));
-  }
-}
 
 /** @param path of an earlier run's schedule, or of one in YAML */
 async function scheduleOf(context: StormContext, path: string): Promise<Schedule> {

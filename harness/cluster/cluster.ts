@@ -474,10 +474,14 @@ export class Cluster implements AsyncDisposable {
     this.#parts.forgetAtExit();
   }
 
-  /** Before nodes are to join or to leave for good. @throws HarnessError `GROWTH_REFUSED` @internal */
+  /** Before nodes are to join, to leave for good or to change. @throws HarnessError `GROWTH_REFUSED` @internal */
   expectElastic(): void {
     const { driver, record } = this.#growing;
-    expectElastic('resize', { ...record, definition: readDefinition(record.definition), driver });
+    expectElastic('change the nodes of', {
+      ...record,
+      definition: readDefinition(record.definition),
+      driver,
+    });
   }
 
   get #growing(): GrowthContext {

@@ -84,6 +84,7 @@ const CHAOS: readonly Member[] = [
   { name: 'pause', set: { hold: '10s' } },
   { name: 'partition-and-heal', set: { hold: '10s', baseline: '2s' } },
   { name: 'rolling-restart' },
+  { name: 'rolling-upgrade' },
   { name: 'slow-link', set: { hold: '3s' } },
   { name: 'storm', set: { duration: '30s' } },
 ];
@@ -100,6 +101,7 @@ const NIGHTLY_CHAOS: readonly Member[] = [
   { name: 'pause' },
   { name: 'radius-growth' },
   { name: 'rolling-restart' },
+  { name: 'rolling-upgrade' },
   { name: 'slow-link', set: { hold: '60s' } },
   { name: 'storm', set: { duration: '30m', reserve: '75000' } },
 ];

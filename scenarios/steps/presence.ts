@@ -8,6 +8,7 @@ import {
   fromHex,
   isHonest,
   makeCac,
+  messageOf,
   type ParameterTable,
   rankStorers,
   type ScenarioContext,
@@ -129,4 +130,16 @@ export function drawn<T extends ParameterTable, N>(
   const chosen: N[] = [];
   while (chosen.length < count && left.length > 0) chosen.push(...left.splice(random.below(left.length), 1));
   return chosen;
+}
+
+/** Half-way through a scenario it would be too late to say that its nodes cannot come, leave or change. */
+export function requireElastic<T extends ParameterTable>({
+  cluster,
+  skip,
+}: Pick<ScenarioContext<T>, 'cluster' | 'skip'>): void {
+  try {
+    cluster.expectElastic();
+  } catch (error) {
+    skip(messageOf(error));
+  }
 }

@@ -341,3 +341,18 @@ test('svcnet upgrade changes a cluster that stays, which then starts again as it
     await svcnet('down');
   }
 });
+
+test('rolling-upgrade takes processes to another program under load, and back', async () => {
+  const stateDir = temporaryFolder('svcnet-rolling-upgrade');
+  const file = join(stateDir, 'later.flavour.yaml');
+  writeFileSync(file, JSON.stringify(ownProgram(stateDir, 'later')));
+  const line = `run rolling-upgrade -n 3 --seed 4 --json --set sample=20 --set flavour=${file}`;
+  const { code, stdout, stderr } = await svcnetHere(line.split(' '), { stateDir });
+  const { scenarios } = JSON.parse(stdout) as {
+    scenarios: readonly { readonly figures: readonly { readonly of?: string }[] }[];
+  };
+  expect(scenarios[0]).toMatchObject({ result: 'passed', ledger: { missing: 0 } });
+  const programs = scenarios[0]?.figures.map(({ of }) => of);
+  expect(programs).toEqual([expect.stringMatching('^later '), expect.stringMatching('^svc ')]);
+  expect(code, stderr).toBe(0);
+}, 120_000);

@@ -63,6 +63,7 @@ const SMALL: Readonly<Record<string, Small>> = {
   'redistribution-round': { set: { rounds: '1' } },
   redundancy: { set: { levels: '1,3' }, conditions: 9 },
   retrieval: { set: SIZES },
+  'rolling-upgrade': { set: { sample: '20' }, conditions: 8 },
   settlements: { set: { size: '400000' } },
   'slow-link': { set: { profiles: 'continent', hold: '1s' }, conditions: 6 },
   smoke: { set: { size: '300000', dir: 'scenarios' }, conditions: 7 },

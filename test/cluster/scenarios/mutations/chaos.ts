@@ -26,6 +26,10 @@ import {
 const MINUTE_MS = 60_000;
 
 const noPeers = answers(NodeClient.prototype, 'peers', () => []);
+const otherKeys = changes(NodeClient.prototype, 'addresses', (addresses) => ({
+  ...addresses,
+  overlay: '0'.repeat(64),
+}));
 const nowhere = holding(false);
 const everywhere = holding(true);
 const otherBytes = answers(BytesClient.prototype, 'download', () => new Uint8Array(3));
@@ -178,6 +182,15 @@ export const CHAOS: readonly Mutation[] = [
     /requests to the other nodes succeed/,
     /every node is ready again/,
   ],
+  [
+    'rolling-upgrade',
+    { sample: '3' },
+    all(noChunkUp, otherKeys),
+    /requests to the other nodes succeed/,
+    /node-\d is the node that it was/,
+    /every acknowledged chunk is readable/,
+  ],
+  ['rolling-upgrade', { sample: '3' }, nowhere, /every acknowledged chunk is held by a node/],
   [
     'slow-link',
     SLOW,

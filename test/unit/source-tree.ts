@@ -1,4 +1,4 @@
-/** The TypeScript files of the repository as text, which file imports which, and the circles in that. */
+/** The source files of the repository as text, which file imports which, and the circles in that. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
@@ -24,10 +24,14 @@ const ROOMS = /^(formats|node|chain|harness|scenarios|dashboards)\//;
 
 /** Every file of the rooms, or of other folders, without what is compiled to WebAssembly. */
 export function readSources(folders = ROOMS): SourceFile[] {
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  });
+  const listed = execFileSync(
+    'git',
+    ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', 'harness/*.js'],
+    {
+      cwd: ROOT,
+      encoding: 'utf8',
+    },
+  );
   return listed
     .split('\n')
     .filter((path) => folders.test(path) && !path.includes('/assembly/'))

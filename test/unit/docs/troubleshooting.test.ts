@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { files, read } from './repository.ts';
 
 const SOURCES = files()
-  .filter((path) => /^(?:node|harness|chain)\/.*\.ts$/.test(path))
+  .filter((path) => /^(?:node|harness|chain)\/.*\.[jt]s$/.test(path))
   .map((path) => read(path).replaceAll("\\'", "'"));
 
 /** The first column of each table whose head is `Message`. */

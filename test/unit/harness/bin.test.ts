@@ -8,7 +8,7 @@ const BIN = pathToFileURL(join(import.meta.dirname, '../../../harness/bin.js')).
 /** The program on a Node.js that says it has this version. */
 function onNode(version: string) {
   const pretend = `Object.defineProperty(process.versions, 'node', { value: '${version}' }); await import('${BIN}');`;
-  const args = ['--input-type=module', '-e', pretend, '--', '--version'];
+  const args = ['--input-type=module', '-e', pretend, 'program', '--version'];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
   return { status, stdout, stderr };
 }

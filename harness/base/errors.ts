@@ -177,7 +177,9 @@ function writeFailure(folder: string, error: unknown): NodeJS.ErrnoException | u
     const isThere = path === undefined || isBelow(path, folder) || isBelow(folder, path);
     if (code in REASONS && WRITING.has(syscall) && isThere) {
       // Creating folders on a read-only file system ends with ENOENT.
-      return code === 'ENOENT' ? accessFailure(folder) : cause;
+      // Where nobody can make one, such as below /proc, too.
+      const nobody = syscall === 'mkdir' ? cause : undefined;
+      return code === 'ENOENT' ? (accessFailure(folder) ?? nobody) : cause;
     }
   }
   return undefined;

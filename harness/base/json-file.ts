@@ -1,7 +1,8 @@
 /** JSON files that other processes may read at any time: each is replaced as a whole. */
-import { closeSync, constants, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { cannotRead, HarnessError, messageOf } from './errors.ts';
+import { makeFolder } from './own-folder.ts';
 import { readFileLimited } from './read-limited.ts';
 
 const NOT_THROUGH_LINKS =
@@ -11,7 +12,7 @@ const NOT_THROUGH_LINKS =
 const JSON_MAX = 128 * 2 ** 20;
 
 export function writeJson(path: string, value: unknown): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path), 0o700);
   replaceJson(path, value);
 }
 

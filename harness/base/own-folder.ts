@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import {
   type Dirent,
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -14,7 +15,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve, sep } from 'node:path';
+import { dirname, join, resolve, sep } from 'node:path';
 import { cannotRead, HarnessError } from './errors.ts';
 
 /** Names of clusters and snapshots, each of which is the name of a folder. */
@@ -147,9 +148,23 @@ export function entriesOf(folder: string): Dirent[] {
   }
 }
 
+/**
+ * Makes a folder and those above it; one that is there stays. `mkdirSync` with `recursive` never ends where the system
+ * lets nobody make a folder, such as below `/proc`.
+ * @param mode of every folder that it makes
+ */
+export function makeFolder(folder: string, mode?: number): void {
+  if (!existsSync(dirname(folder))) makeFolder(dirname(folder), mode);
+  try {
+    mkdirSync(folder, { mode });
+  } catch (error) {
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+  }
+}
+
 /** Marks a folder, which it makes if there is none, as made by this program on this machine. */
 export function markMadeHere(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   writeFileSync(join(folder, MARK), identityOf(folder) ?? '', { mode: 0o600 });
 }
 

@@ -1,7 +1,8 @@
 /** `svcnet new scenario NAME`: a scenario that runs as it is, as a file to change. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import { typed } from '../base/typed.ts';
 import { findsPackage } from '../run/catalogue.ts';
 import { answer, type CommandContext } from './context.ts';
@@ -17,7 +18,7 @@ export interface NewFlags {
 export function newScenario(name: string, { folder }: NewFlags, context: CommandContext): Promise<void> {
   const path = join(folder, `${name}.ts`);
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     writeFileSync(path, scenarioTemplate(name), { flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {

@@ -1,8 +1,8 @@
 /** The folder of a run's report while the run writes to it. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
-import { entriesOf } from '../base/own-folder.ts';
+import { entriesOf, makeFolder } from '../base/own-folder.ts';
 import { takeTurn } from '../cluster/state/turn.ts';
 import {
   LEDGER_FILE,
@@ -35,7 +35,7 @@ export function reportFolder(given: string | undefined, fresh: () => string): Re
   const folder = resolve(given ?? fresh());
   if (given !== undefined) expectReport(folder);
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     const turn = takeTurn(folder, 'reporting', ({ pid }) => inUse(folder, pid));
     return { folder, [Symbol.dispose]: () => turn[Symbol.dispose]() };
   } catch (error) {

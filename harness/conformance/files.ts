@@ -1,7 +1,8 @@
 /** A report as files of a folder. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cannotWrite, HarnessError, messageOf } from '../base/errors.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import { readFileLimited } from '../base/read-limited.ts';
 import { conformanceJunit } from './junit.ts';
 import { conformancePage } from './page.ts';
@@ -39,7 +40,7 @@ export function writeReport(folder: string, report: ConformanceReport): void {
     'report.html': conformancePage(report),
   };
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   } catch (error) {
     throw cannotWrite(folder, error, 'choose another with --output');

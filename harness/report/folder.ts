@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cannotWrite, messageOf } from '../base/errors.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import { METRICS_FILE } from '../metrics/series-file.ts';
 import { pageBundle } from '../web/pages/bundle.ts';
 import { junitXml } from './junit.ts';
@@ -80,7 +81,7 @@ function numberOf(part: string): number {
  */
 export function createReport(folder: string, asked: readonly unknown[] = []): void {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     const written = [REPORT_FILE, JUNIT_FILE, REPORT_PAGE, REPORT_TEXT, RECIPE_FILE, SCHEDULE_FILE];
     const files = [...GROWING, ...written];
     const named = new Set(asked.filter((value) => typeof value === 'string').map((value) => resolve(value)));
@@ -129,7 +130,7 @@ async function replaceFile(path: string, text: string): Promise<void> {
 
 async function writeInto(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
+    makeFolder(folder);
     for (const [name, text] of Object.entries(files)) await replaceFile(join(folder, name), text);
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);

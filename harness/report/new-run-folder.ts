@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { makeFolder } from '../base/own-folder.ts';
 
 /**
  * Makes a folder that nothing has made before, for exactly one of all who ask for its name.
@@ -11,7 +12,7 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
  */
 export function newRunFolder(runs: string, name: string): string {
   try {
-    mkdirSync(runs, { recursive: true, mode: 0o700 });
+    makeFolder(runs, 0o700);
   } catch (error) {
     throw cannotWrite(runs, error);
   }

@@ -18,14 +18,14 @@
  * Files are replaced as a whole.
  */
 import { randomUUID } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Whose } from '../../base/direct.ts';
 import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { suggestion } from '../../base/format.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import type { ProcessId } from '../../base/machine/processes.ts';
-import { expectInside, expectNoLinks, identityOf, NAME_PATTERN } from '../../base/own-folder.ts';
+import { expectInside, expectNoLinks, identityOf, makeFolder, NAME_PATTERN } from '../../base/own-folder.ts';
 import type { ChainRecord } from '../../chain/record.ts';
 import type { DialectName } from '../../client/dialect.ts';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
@@ -323,7 +323,7 @@ export function writeRecord(stateDir: string, record: ClusterRecord): void {
 
 /** @param folder of a cluster that is being made, and need not have its name yet */
 export function writeFirstRecord(folder: string, record: ClusterRecord): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   writeOwn(folder, record);
 }
 
@@ -429,7 +429,7 @@ export function keepFailed(stateDir: string, name: string, nowMs: number): strin
   const folder = statePath(stateDir, 'failed');
   const time = new Date(nowMs).toISOString().slice(0, 19).replace(/:/g, '-');
   const kept = join(folder, `${time}-${name}-${basename(aside).slice(1, 9)}`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   renameSync(aside, kept);
   for (const old of namesIn(folder).toSorted().slice(0, -FAILED_KEPT)) removeFolder(join(folder, old));
   return kept;

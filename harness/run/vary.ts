@@ -31,7 +31,7 @@ interface Varied<T> {
 /** By the option that says it as well. */
 export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Drawn[Name]>> } = {
   nodes: {
-    bounds: `from what the scenarios need, but ${NODES_LEAST} if they ask for so many, to ${NODES_SHARE} times what they ask for`,
+    bounds: `from ${NODES_LEAST} (or what a scenario asks for, if less) to ${NODES_SHARE} times what it asks for, never below what it needs`,
     draw: (random, scenarios) => {
       const least = scenarios.map(({ needs, cluster }) =>
         Math.max(needs.nodes, Math.min(NODES_LEAST, cluster.nodes)),
@@ -42,7 +42,7 @@ export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Draw
   },
   light: { bounds: `0 to ${LIGHT_MOST}`, draw: (random) => between(0, LIGHT_MOST, random) },
   network: {
-    bounds: `with --driver simulated: none; a round trip from 1ms to ${ROUND_TRIP_MOST_MS}ms, which varies by up to half of it, perhaps with ${RATE_LEAST_MBIT} to ${RATE_MOST_MBIT}Mbit/s; or ${INTERNET}`,
+    bounds: `none, ${INTERNET}, or a round trip of 1 to ${ROUND_TRIP_MOST_MS}ms that varies by up to half, perhaps at ${RATE_LEAST_MBIT} to ${RATE_MOST_MBIT}Mbit/s (only with --driver simulated)`,
     draw: (random) => {
       const kind = random.below(3);
       if (kind === 0) return undefined;

@@ -1,4 +1,4 @@
-import { type ClusterNode, readFlavour, type UpgradeInput } from 'svcnet';
+import { type ClusterNode, HarnessError, readFlavour, type UpgradeInput } from 'svcnet';
 import {
   allAtMost,
   defineScenario,
@@ -57,6 +57,12 @@ export default defineScenario({
     const meant = workingNodes(nodes).filter(
       (node) => to.flavour !== undefined || to.binary === undefined || node.binary !== undefined,
     );
+    if (meant.length === 0) {
+      throw new HarnessError(
+        'USAGE',
+        `binary: got ${to.binary}, but no running node has a program that could be replaced; name the flavour of the program, too`,
+      );
+    }
     const before = new Map(meant.map((node) => [node, programOf(node)]));
     const away = new Set<ClusterNode>();
     const present = () => workingNodes(nodes).filter((node) => !away.has(node));

@@ -356,3 +356,11 @@ test('rolling-upgrade takes processes to another program under load, and back', 
   expect(programs).toEqual([expect.stringMatching('^later '), expect.stringMatching('^svc ')]);
   expect(code, stderr).toBe(0);
 }, 120_000);
+
+test('rolling-upgrade refuses a program that no node could take', async () => {
+  const stateDir = temporaryFolder('svcnet-rolling-upgrade');
+  const line = 'run rolling-upgrade -n 3 --driver embedded --set binary=./other';
+  const { code, stdout } = await svcnetHere(line.split(' '), { stateDir });
+  expect(stdout).toContain('binary: got ./other, but no running node has a program that could be replaced');
+  expect(code).toBe(2);
+});

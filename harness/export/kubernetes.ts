@@ -83,13 +83,13 @@ export function exportKubernetes(request: ExportRequest): Exported {
         secret: true,
       },
       networkFile(network, localDoors({ ...definition, listen: '127.0.0.1' }), [
-        'While these run, of those nodes that are needed:',
+        'Run these first, all of them: attach refuses this file if a node in it does not answer.',
         ...forwards.map((line) => `  ${line}`),
       ]),
     ],
     next: [
       `kubectl apply --server-side -f ${MANIFEST_FILE}`,
-      'svcnet attach -f network.yaml   # with the ports forwarded that it names',
+      'svcnet attach -f network.yaml   # after the port-forward commands at its top',
       `kubectl delete namespace ${name}`,
     ],
   };

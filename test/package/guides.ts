@@ -80,15 +80,6 @@ const NOT_PLAYED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'npx svcnet up -n 4 --with ant=2 --flavour ./ant.flavour.yaml':
       "needs the reader's program: test/cluster/flavours",
   },
-  'guides/real-bees.md': {
-    'npm run svcnet -- up -n 4 --with bee=2 --bee-binary ./bee': 'typed in a clone: test/interop',
-    'npm run svcnet -- up -n 0 --with bee=5 --bee-binary ./bee': 'typed in a clone: test/interop',
-    'npm run svcnet -- run mixed --with bee=2 --bee-binary ./bee': 'typed in a clone: test/interop',
-    'SVCNET_BEE_BINARY=./bee-2.8.1,./bee-2.7.1 npm run test:interop': 'typed in a clone: these are the tests',
-    'SVCNET_BEE_BINARY=./bee-2.8.1,./bee-2.7.1 npm run record:conversations':
-      'writes files of the repository',
-    'SVCNET_BEE_BINARY=./bee-2.8.1,./bee-2.7.1 npm run record:conformance': 'writes files of the repository',
-  },
 };
 
 /** What a page takes for granted: run before its commands, in the same shell. */

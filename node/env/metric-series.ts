@@ -43,6 +43,14 @@ export interface SeriesSpec {
 
 const NO_LABELS: Labels = {};
 
+type Part = readonly [suffix: string, labels: string];
+
+const VALUE_PARTS: readonly Part[] = [['', '']];
+const SUMMARY_PARTS: readonly Part[] = [
+  ['_sum', ''],
+  ['_count', ''],
+];
+
 /** What all kinds share: one record of type `T` per combination of labels used. */
 abstract class Series<T> {
   readonly #spec: SeriesSpec;
@@ -55,7 +63,11 @@ abstract class Series<T> {
    * event.
    */
   readonly #byValue = new Map<string | number, T>();
+  /** Lines of each record up to their values, by its labels: a node at rest is asked for them again and again. */
+  readonly #heads = new Map<string, readonly string[]>();
   protected abstract readonly type: string;
+  /** Suffix of the name and own labels of each line of a record. */
+  protected abstract readonly parts: readonly Part[];
 
   constructor(spec: SeriesSpec) {
     this.#spec = spec;
@@ -63,8 +75,8 @@ abstract class Series<T> {
   }
 
   protected abstract create(): T;
-  /** Suffix of the name, labels and value of each line of a record. */
-  protected abstract lines(record: T): Iterable<readonly [suffix: string, labels: string, value: number]>;
+  /** Values of these lines. */
+  protected abstract values(record: T): readonly number[];
 
   /** @throws TypeError when the labels are not those of the specification */
   protected record(labels: Labels): T {
@@ -105,22 +117,34 @@ abstract class Series<T> {
     const lines = [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} ${this.type}`];
     // An untouched series is zero, unless its labels are unknown.
     if (this.#names.length === 0) this.record(NO_LABELS);
-    for (const [key, record] of this.#records)
-      for (const [suffix, more, value] of this.lines(record)) {
-        const labels = [more, key].filter((part) => part !== '').join(',');
-        lines.push(`${name}${suffix}${labels === '' ? '' : `{${labels}}`} ${numberText(value)}`);
-      }
+    for (const [key, record] of this.#records) {
+      const heads = this.#headsOf(key);
+      for (const [i, value] of this.values(record).entries()) lines.push(`${heads[i]} ${numberText(value)}`);
+    }
     return lines.join('\n');
+  }
+
+  #headsOf(key: string): readonly string[] {
+    const known = this.#heads.get(key);
+    if (known !== undefined) return known;
+    const heads = this.parts.map(([suffix, more]) => {
+      const labels = [more, key].filter((part) => part !== '').join(',');
+      return `${this.#spec.name}${suffix}${labels === '' ? '' : `{${labels}}`}`;
+    });
+    this.#heads.set(key, heads);
+    return heads;
   }
 }
 
 abstract class ValueSeries extends Series<Tally> {
+  protected readonly parts = VALUE_PARTS;
+
   protected create(): Tally {
     return { value: 0 };
   }
 
-  protected *lines({ value }: Tally) {
-    yield ['', '', value] as const;
+  protected values({ value }: Tally) {
+    return [value];
   }
 }
 
@@ -181,11 +205,14 @@ interface Distribution {
 
 export class HistogramSeries extends Series<Distribution> implements Histogram {
   protected readonly type = 'histogram';
+  protected readonly parts: readonly Part[];
   readonly #bounds: readonly number[];
 
   constructor(spec: SeriesSpec, bounds: readonly number[] = DEFAULT_BUCKETS) {
     super(spec);
     this.#bounds = bounds;
+    const les = [...bounds, Number.POSITIVE_INFINITY].map((bound) => labelText('le', numberText(bound)));
+    this.parts = [...les.map((le): Part => ['_bucket', le]), ...SUMMARY_PARTS];
   }
 
   /** @throws RangeError for a value that is not finite */
@@ -205,21 +232,17 @@ export class HistogramSeries extends Series<Distribution> implements Histogram {
     return { counts: Array.from({ length: this.#bounds.length + 1 }, () => 0), sum: 0, count: 0 };
   }
 
-  protected *lines({ counts, sum, count }: Distribution) {
+  protected values({ counts, sum, count }: Distribution) {
     let below = 0;
-    for (const [i, bound] of this.#bounds.entries()) {
-      below += counts[i] as number;
-      yield ['_bucket', labelText('le', numberText(bound)), below] as const;
-    }
-    yield ['_bucket', labelText('le', '+Inf'), count] as const;
-    yield ['_sum', '', sum] as const;
-    yield ['_count', '', count] as const;
+    const upTo = counts.slice(0, -1).map((within) => (below += within));
+    return [...upTo, count, sum, count];
   }
 }
 
 /** Without quantiles: only the number of values and their sum. */
 export class SummarySeries extends Series<{ sum: number; count: number }> implements Summary {
   protected readonly type = 'summary';
+  protected readonly parts = SUMMARY_PARTS;
 
   observe(value: number): void {
     const record = this.record(NO_LABELS);
@@ -231,9 +254,8 @@ export class SummarySeries extends Series<{ sum: number; count: number }> implem
     return { sum: 0, count: 0 };
   }
 
-  protected *lines({ sum, count }: { sum: number; count: number }) {
-    yield ['_sum', '', sum] as const;
-    yield ['_count', '', count] as const;
+  protected values({ sum, count }: { sum: number; count: number }) {
+    return [sum, count];
   }
 }
 

@@ -161,7 +161,8 @@ export class Simulation implements AsyncDisposable {
   #note(frame: MemoryFrame): void {
     const { ms } = this.time;
     const { kind, from, to, protocolId, bytes } = frame;
-    this.#frames.update(`${ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `).update(bytes);
+    this.#frames.update(`${ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `);
+    if (bytes.length > 0) this.#frames.update(bytes);
     this.#last[this.#noted++ % LAST_FRAMES] = { ms, frame };
     this.#frameLog?.write(this.#lineOf({ ms, frame }));
   }

@@ -477,11 +477,7 @@ export class Cluster implements AsyncDisposable {
   /** Before nodes are to join, to leave for good or to change. @throws HarnessError `GROWTH_REFUSED` @internal */
   expectElastic(): void {
     const { driver, record } = this.#growing;
-    expectElastic('change the nodes of', {
-      ...record,
-      definition: readDefinition(record.definition),
-      driver,
-    });
+    expectElastic('change', { ...record, definition: readDefinition(record.definition), driver });
   }
 
   get #growing(): GrowthContext {

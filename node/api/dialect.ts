@@ -159,6 +159,8 @@ interface DialectColumn {
   readonly levelEverywhere: boolean;
   /** Type of the answer with a chunk. */
   readonly chunkType: string;
+  /** A file whose manifest entry has an empty type is served with an empty one, not with what its first bytes look like. */
+  readonly servesEmptyTypes: boolean;
   /** Chunks of a stream without a batch bring their own stamps, and the query may name the stream's tag. */
   readonly stampedStreams: boolean;
   /** Message to a stream before it is ended for a chunk of impossible size; undefined: none. */
@@ -245,6 +247,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reuploadLevel: LEVEL_MAX,
     levelEverywhere: false,
     chunkType: 'application/octet-stream',
+    servesEmptyTypes: false,
     stampedStreams: false,
     streamChunkInvalid: undefined,
     reuploadNeedsBatch: false,
@@ -312,6 +315,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     reuploadLevel: 1,
     levelEverywhere: true,
     chunkType: 'binary/octet-stream',
+    servesEmptyTypes: true,
     stampedStreams: true,
     streamChunkInvalid: 'invalid chunk data',
     reuploadNeedsBatch: true,

@@ -297,8 +297,9 @@ async function serve(
   if ('status' in found) return found;
   const { entry, getter, feed } = found;
   const { reference: file, metadata } = entry;
-  const named = metadata[CONTENT_TYPE] ?? '';
-  const contentType = named === '' ? await sniffed(found, call.signal) : headerText(named);
+  const named = metadata[CONTENT_TYPE];
+  const isUntold = named === undefined || (named === '' && !call.dialect.servesEmptyTypes);
+  const contentType = isUntold ? await sniffed(found, call.signal) : headerText(named);
   return download(
     call,
     {

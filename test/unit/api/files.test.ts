@@ -366,6 +366,18 @@ describe('serving', () => {
     expect(await typeOf('GET', 'data')).toBe('application/octet-stream');
     expect(await typeOf('HEAD', 'page')).toBe('text/html; charset=utf-8');
   });
+
+  test('swarm: the empty type of a manifest entry is served as it is', async () => {
+    const kit = await startKit({ dialect: 'swarm' });
+    const answer = await post(kit, SITE_HEADERS, await tar({ 'index.html': 'x', page: '<html>page</html>' }));
+    for (const method of ['GET', 'HEAD'] as const) {
+      const { statusCode, headers } = await kit.api.main.inject({
+        method,
+        url: `/bzz/${answer.json().reference}/page`,
+      });
+      expect([statusCode, headers['content-type']]).toEqual([200, '']);
+    }
+  });
 });
 
 describe('the root without a slash', () => {

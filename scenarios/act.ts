@@ -50,7 +50,7 @@ export default defineScenario({
     if (first === undefined || second === undefined || third === undefined)
       throw new HarnessError('NODE_STATE', 'there are no three readers that run');
 
-    const alone = await publish(context, publisher, undefined);
+    const alone = await publish(context, publisher, 'alone');
     await context.step('alone', async () => {
       await reads(context, publisher, alone);
       await refused(context, publisher, { ...alone, publisher: first.key }, 'with another publisher named');
@@ -64,7 +64,7 @@ export default defineScenario({
       await listed(context, publisher.node, list.reference, [second.key, third.key]);
       return list;
     });
-    const shared = await publish(context, publisher, granted.history);
+    const shared = await publish(context, publisher, 'shared', granted.history);
     await context.step('grantees', async () => {
       for (const person of [publisher, second, third]) await reads(context, person, shared);
       await refused(context, first, shared, 'without a grant');
@@ -78,7 +78,7 @@ export default defineScenario({
       await listed(context, publisher.node, list.reference, [first.key]);
       return list;
     });
-    const renewed = await publish(context, publisher, patched.history);
+    const renewed = await publish(context, publisher, 'renewed', patched.history);
     await context.step('revoked', async () => {
       for (const person of [publisher, first]) await reads(context, person, renewed);
       for (const person of [second, third]) {
@@ -100,11 +100,14 @@ function optionsOf({ signal }: Context, node: ClusterNode) {
   return { batch: batchOf(node), deferred: false, signal };
 }
 
-/** @param history of its readers; undefined: the publisher alone, in a new history */
-function publish(context: Context, { node, key }: Person, history: string | undefined): Promise<Letter> {
+/**
+ * @param name of its bytes
+ * @param history of its readers; undefined: the publisher alone, in a new history
+ */
+function publish(context: Context, { node, key }: Person, name: string, history?: string): Promise<Letter> {
   return context.step('publish', async (progress) => {
     const { size } = context.parameters;
-    const data = context.random(`letter ${history ?? 'alone'}`).bytes(size);
+    const data = context.random(`letter ${name}`).bytes(size);
     const requestedAtMs = context.cluster.clock.now();
     const options = { ...optionsOf(context, node), name: NAME, act: true };
     const access = history === undefined ? options : { ...options, actHistory: history };

@@ -193,8 +193,8 @@ function dilute(context: Context, node: ClusterNode, batch: string): Promise<voi
     const before = await node.stamps.get(batch, signal);
     const factor = 2 ** (depth - before.depth);
     const tokens = await cluster.chain.tokenBalance(node.ethereum);
-    await expectRefusal(context, 'a dilution to the same depth', 400, () =>
-      node.stamps.dilute(batch, before.depth, signal),
+    await expectRefusal(context, 'a dilution to less', 400, () =>
+      node.stamps.dilute(batch, before.depth - 1, signal),
     );
     const work = async () => minedOf(context, await node.stamps.dilute(batch, depth, signal));
     const { gasUsed } = await context.measure({ operation: 'dilute', node: node.name }, work, () => 0);
@@ -225,7 +225,7 @@ function fill(
   return context.step(`chunk ${outcome}`, async (progress) => {
     const { signal } = context;
     const room = 2 ** (context.parameters.depth - BUCKET_DEPTH);
-    const [last, ...chunks] = sameBucket(context, `${outcome} ${batch}`, room + 1);
+    const [last, ...chunks] = sameBucket(context, outcome, room + 1);
     if (last === undefined) return;
     const send = (data: Uint8Array) => node.chunks.upload(data, { batch, signal });
     for (const data of chunks) await send(data);

@@ -81,7 +81,7 @@ export const POSTAGE: readonly Mutation[] = [
       takesAll(ChunksClient.prototype, 'upload', () => ({ reference: 'ab'.repeat(32) })),
     ),
     /of two purchases at once one is refused/,
-    /a dilution to the same depth is refused/,
+    /a dilution to less is refused/,
     /a chunk for a bucket that is full is refused/,
   ],
 ];

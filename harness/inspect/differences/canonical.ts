@@ -54,14 +54,31 @@ const ADDRESS = /^(?:0x)?[0-9a-f]{40,64}$/i;
 /** Content of users, which is compared byte by byte whatever its type. */
 const CONTENT = /^\/(?:bytes|bzz|chunks|feeds|soc)\//;
 
+/**
+ * Requests after which a node draws keys: what it answers is another reference each time. Lists of grantees, and histories,
+ * are encrypted, too.
+ */
+const DRAWING = /^\S+ (?:(?:POST|PATCH) \/grantee\b|POST .*, (?:swarm|svc)-(?:act|encrypt): true\b)/;
+const HISTORY_HEADER = /^(?:swarm|svc)-act-history-address$/;
+/** Names what fields of such an answer stand for. */
+const DRAWN_FIELDS = { reference: 'reference', ref: 'list', historyref: 'history' } as const;
+/** Addresses of 32 bytes, and references that hold a key as well. */
+const ADDRESSES = /[0-9a-f]{128}|[0-9a-f]{64}/gi;
+
 /** Names for what a network draws: the same thing has the same name in each network. */
 export class Names {
-  readonly #batches = new Map<string, string>();
+  /** Of batches, and of references that nobody can compute. */
+  readonly #drawn = new Map<string, string>();
   /** By node and tag: each node counts its own. */
   readonly #tags = new Map<string, string>();
 
-  addBatch(id: string, name: string): void {
-    if (!this.#batches.has(id)) this.#batches.set(id, name);
+  /** @param drawn id of a batch, or a reference: hex digits; what has a name keeps it */
+  add(drawn: string, name: string): void {
+    if (!this.#drawn.has(drawn)) this.#drawn.set(drawn, name);
+  }
+
+  has(drawn: string): boolean {
+    return this.#drawn.has(drawn);
   }
 
   addTag(node: string, tag: string, name: string): void {
@@ -69,12 +86,12 @@ export class Names {
     if (!this.#tags.has(key)) this.#tags.set(key, name);
   }
 
-  /** A text with the name of each batch in it. */
+  /** A text with the names of what is drawn. */
   in(text: string): string {
-    return text.replace(/[0-9a-f]{64}/gi, (word) => this.#batches.get(word.toLowerCase()) ?? word);
+    return text.replace(ADDRESSES, (word) => this.#drawn.get(word.toLowerCase()) ?? word);
   }
 
-  /** A path of a node, with the names of its batches and of its tag. */
+  /** A path of a node, with these names and that of its tag. */
   inPath(node: string, path: string): string {
     return this.in(path).replace(/(?<=^\/tags\/)\d+/, (tag) => this.ofTag(node, tag));
   }
@@ -155,14 +172,44 @@ export function isDocument(
   return /[/+]json\b/.test(headers['content-type'] ?? '') && !isContent;
 }
 
-/** Gives names to what an answer of a node tells for the first time: tags and batches. @param asked its request as text */
+/**
+ * Gives names to what an answer of a node tells for the first time: tags, batches, and references under keys that were
+ * drawn.
+ * @param asked its request as text
+ */
 export function learn({ headers, body }: Answered, node: string, asked: string, names: Names): void {
   for (const [name, value] of Object.entries(headers))
     if (TAG_HEADER.test(name)) names.addTag(node, value, `{tag of ${asked}}`);
-  if (body === undefined || !('json' in body)) return;
-  const { uid, batchID } = (orText(body.json) ?? {}) as { uid?: unknown; batchID?: unknown };
+  const told = (body !== undefined && 'json' in body ? orText(body.json) : undefined) ?? {};
+  const { uid, batchID, ...rest } = told as Readonly<Record<string, unknown>>;
   if (typeof uid === 'number') names.addTag(node, String(uid), `{tag of ${asked}}`);
-  if (typeof batchID === 'string') names.addBatch(batchID, `{batch of ${asked}}`);
+  if (typeof batchID === 'string') names.add(batchID, `{batch of ${asked}}`);
+  if (!DRAWING.test(asked)) return;
+  for (const [name, value] of Object.entries(headers))
+    if (HISTORY_HEADER.test(name)) names.add(value, `{history of ${asked}}`);
+  for (const [field, name] of Object.entries(DRAWN_FIELDS)) {
+    const value = rest[field];
+    if (typeof value === 'string') names.add(value, `{${name} of ${asked}}`);
+  }
+}
+
+/** Place of an answer's status, and of what became of its transfer. */
+export const STATUS = 'status';
+const IN_ANSWER = ' → ';
+
+/** @param what an exchange @returns what a fact about this place of its answer is called */
+export function placeOf(what: string, place: string): string {
+  return `${what}${IN_ANSWER}${place}`;
+}
+
+/** @returns the exchange that a fact is about, and the place in its answer; undefined: it is about something else */
+export function exchangeOf({
+  kind,
+  what,
+}: Fact): { readonly exchange: string; readonly place: string } | undefined {
+  const at = what.lastIndexOf(IN_ANSWER);
+  if ((kind !== 'http' && kind !== 'shape') || at < 0) return undefined;
+  return { exchange: what.slice(0, at), place: what.slice(at + IN_ANSWER.length) };
 }
 
 /** The parts of an answer, each with its place in it. */
@@ -173,7 +220,7 @@ export function answerParts(
   if (momentary) {
     const shape: [string, string][] =
       body !== undefined && 'json' in body ? [['body', shapeOf(orText(body.json))]] : [];
-    return [['status', String(status)], ...shape];
+    return [[STATUS, String(status)], ...shape];
   }
   const told = Object.entries(headers)
     .filter(([name]) => HEADERS.has(name) || OF_DIALECT.test(name))
@@ -181,7 +228,7 @@ export function answerParts(
     .filter(([name]) => name !== 'content-length' || body === undefined || 'content' in body)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]): [string, string] => [name, TAG_HEADER.test(name) ? '{uid}' : names.in(value)]);
-  return [['status', String(status)], ...told, ...bodyParts(body, names)];
+  return [[STATUS, String(status)], ...told, ...bodyParts(body, names)];
 }
 
 function bodyParts(body: Answered['body'], names: Names): [place: string, seen: string][] {

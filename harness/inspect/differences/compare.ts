@@ -1,6 +1,6 @@
 /** Compares what was seen of several networks, fact by fact: the first is what the others are measured by. */
 import type { KnownDifference } from '../../conformance/known-differences.ts';
-import type { Fact } from './canonical.ts';
+import { exchangeOf, type Fact, STATUS } from './canonical.ts';
 
 /** What was seen of one network. */
 export interface Observation {
@@ -27,7 +27,7 @@ export interface Difference {
 /** One network beside the first. */
 export interface Compared {
   readonly name: string;
-  /** In the order in which they were seen, those that are accepted as well. */
+  /** In the order in which they were seen, those that are accepted as well; of answers of another status the status alone. */
   readonly differences: readonly Difference[];
   /** Differences by kind, without those that are accepted. */
   readonly counts: Readonly<Partial<Record<Fact['kind'], number>>>;
@@ -53,10 +53,22 @@ function compareTwo(one: Observation, other: Observation, known: readonly KnownD
       .filter((fact) => !here.has(keyOf(fact)))
       .map((fact) => ({ fact, seen: [undefined, fact.seen] as const })),
   ];
-  const differences = pairs
-    .filter(({ fact, seen: [left, right] }) => left !== right && isTold(fact, left, right))
+  const unlike = pairs.filter(({ fact, seen: [left, right] }) => left !== right && isTold(fact, left, right));
+  const otherwise = new Set(
+    unlike.map(({ fact }) => exchangeOf(fact)).flatMap((at) => (at?.place === STATUS ? [at.exchange] : [])),
+  );
+  const differences = unlike
+    .filter(({ fact }) => {
+      const at = exchangeOf(fact);
+      return at === undefined || at.place === STATUS || !otherwise.has(at.exchange);
+    })
     .map(({ fact, seen: [left, right] }): Difference => {
-      const row = known.find((candidate) => isKnown(candidate, fact, [one, other]));
+      const row = known.find((candidate) =>
+        isKnown(candidate, fact, [
+          { ...one, seen: left },
+          { ...other, seen: right },
+        ]),
+      );
       return {
         kind: fact.kind,
         what: fact.what,
@@ -78,16 +90,20 @@ function isTold({ ifBoth }: Fact, left: string | undefined, right: string | unde
   return ifBoth !== true || (left !== undefined && right !== undefined);
 }
 
+type Side = Pick<Observation, 'flavour' | 'version'> & { readonly seen: string | undefined };
+
 function isKnown(
-  { where, between, versions }: KnownDifference,
+  { where, seen, between, versions }: KnownDifference,
   { kind, what }: Fact,
-  sides: readonly [Observation, Observation],
+  sides: readonly [Side, Side],
 ): boolean {
-  const flavours = sides.map(({ flavour }) => flavour).toSorted();
+  const [first] = between;
+  const [left, right] = sides[0].flavour === first ? sides : sides.toReversed();
   return (
-    between.toSorted().join() === flavours.join() &&
+    [left?.flavour, right?.flavour].join() === between.join() &&
     sides.some(({ flavour, version }) => flavour !== 'svc' && versions.includes(releaseOf(version))) &&
-    where.test(`${kind} ${what}`)
+    where.test(`${kind} ${what}`) &&
+    (seen === undefined || seen.test(`${left?.seen} / ${right?.seen}`))
   );
 }
 

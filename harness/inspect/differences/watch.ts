@@ -17,7 +17,9 @@ import {
   isMomentary,
   learn,
   Names,
+  placeOf,
   requestText,
+  STATUS,
 } from './canonical.ts';
 
 /** Chunks are pulled within seconds once a network is quiet; what is astray then is told. */
@@ -29,7 +31,8 @@ const READING = new Set(['GET', 'HEAD']);
 
 interface Exchange {
   readonly request: Pick<RequestOptions, 'method' | 'path'>;
-  readonly what: string;
+  /** Two that change something have different ones. */
+  what: string;
   answer?: Pick<Answered, 'status' | 'headers'>;
   /** Of a document the whole, which the client bounds; of content what tells it apart. */
   document?: string;
@@ -45,7 +48,10 @@ export interface Watched {
 
 /** One scenario on one network. Nodes that join later are not heard. */
 export class ScenarioWatch {
-  readonly #exchanges = new Map<string, Exchange>();
+  /** By what was asked for, if it only reads. */
+  readonly #exchanges = new Map<unknown, Exchange>();
+  /** How often something that changes something was asked for, and has been answered. */
+  readonly #times = new Map<string, number>();
   readonly #names = new Names();
   readonly #watched: Watched;
   readonly #scenario: string;
@@ -54,7 +60,7 @@ export class ScenarioWatch {
     this.#watched = watched;
     this.#scenario = scenario;
     const { nodes, batches } = watched.cluster;
-    for (const { id, node } of batches) this.#names.addBatch(id, batchName(node));
+    for (const { id, node } of batches) this.#names.add(id, batchName(node));
     for (const { client } of nodes) client.observe((node, request) => this.#hear(node, request));
   }
 
@@ -77,11 +83,10 @@ export class ScenarioWatch {
   #hear(node: string, request: RequestOptions): ExchangeOutcome {
     const text = requestText(node, request, this.#names);
     const { method, path } = request;
-    const exchange: Exchange = {
-      request: { method, path },
-      what: READING.has(method) ? text : this.#numbered(text),
-    };
-    if (method !== 'HEAD' || !path.startsWith('/chunks/')) this.#exchanges.set(exchange.what, exchange);
+    const reads = READING.has(method);
+    const exchange: Exchange = { request: { method, path }, what: text };
+    if (method !== 'HEAD' || !path.startsWith('/chunks/'))
+      this.#exchanges.set(reads ? text : exchange, exchange);
     const heard = () => {
       const { answer } = exchange;
       if (answer !== undefined)
@@ -90,6 +95,7 @@ export class ScenarioWatch {
     return {
       answered: (status, headers) => {
         exchange.answer = { status, headers };
+        if (!reads) exchange.what = this.#numbered(text);
         heard();
       },
       read: (content) => {
@@ -106,11 +112,11 @@ export class ScenarioWatch {
     };
   }
 
-  /** The same may be asked for twice, and each time something happens. */
+  /** The same may be asked for twice, and each time something happens. Of two at once the first answer is the first. */
   #numbered(text: string): string {
-    if (!this.#exchanges.has(text)) return text;
-    for (let number = 2; ; number++)
-      if (!this.#exchanges.has(`${text} (${number})`)) return `${text} (${number})`;
+    const times = (this.#times.get(text) ?? 0) + 1;
+    this.#times.set(text, times);
+    return times === 1 ? text : `${text} (${times})`;
   }
 
   #factsOf(exchange: Exchange): Fact[] {
@@ -119,12 +125,13 @@ export class ScenarioWatch {
     const momentary = isMomentary(request);
     const kind = momentary ? 'shape' : 'http';
     const parts =
-      answer === undefined ? [] : answerParts({ ...answer, body }, { names: this.#names, momentary });
-    const failed: [string, string][] = failure === undefined ? [] : [['failure', failure]];
-    return [...parts, ...failed].map(([place, seen]) => ({
+      answer === undefined
+        ? ([[STATUS, 'no answer']] as const)
+        : answerParts({ ...answer, body }, { names: this.#names, momentary });
+    return parts.map(([place, seen]) => ({
       kind,
-      what: `${what} → ${place}`,
-      seen,
+      what: placeOf(what, place),
+      seen: place === STATUS && failure !== undefined ? `${seen}, then ${failure}` : seen,
       ...(momentary ? { ifBoth: true as const } : {}),
     }));
   }
@@ -148,13 +155,16 @@ export class ScenarioWatch {
     );
     const batches = await Promise.all(
       nodes.map(async ({ name, client }) =>
-        (await client.stamps.list(signal)).map(
-          ({ batchID, depth, bucketDepth, amount, immutableFlag, utilization }): Fact => ({
-            kind: 'money',
-            what: `${name} ${this.#names.in(batchID)}`,
-            seen: `amount ${amount}, depth ${depth}, bucket depth ${bucketDepth}, immutable ${immutableFlag}, utilization ${utilization}`,
-          }),
-        ),
+        (await client.stamps.list(signal))
+          // Those that an earlier scenario bought were told there.
+          .filter(({ batchID }) => this.#names.has(batchID))
+          .map(
+            ({ batchID, depth, bucketDepth, amount, immutableFlag }): Fact => ({
+              kind: 'money',
+              what: `${name} ${this.#names.in(batchID)}`,
+              seen: `amount ${amount}, depth ${depth}, bucket depth ${bucketDepth}, immutable ${immutableFlag}`,
+            }),
+          ),
       ),
     );
     const ends: Fact = {
@@ -199,6 +209,8 @@ async function placement(
     kind: 'placement',
     what: `chunk ${chunk}`,
     seen: wanted.map((node) => (lacking.includes(node) ? `not on ${node.name}` : node.name)).join(', '),
+    // Its reference, in an answer, tells what another network has instead.
+    ifBoth: true,
   }));
 }
 

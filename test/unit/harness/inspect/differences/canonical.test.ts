@@ -20,7 +20,7 @@ function partsOf(body: unknown, names = new Names()): Record<string, string> {
 test('what time, ports and chance decide is a placeholder, and references stay', () => {
   const reference = '12'.repeat(32);
   const names = new Names();
-  names.addBatch(BATCH, '{batch of node-0}');
+  names.add(BATCH, '{batch of node-0}');
   expect(partsOf({ uid: 8, startedAt: '2026-01-01', address: reference, batchID: BATCH }, names)).toEqual({
     status: '200',
     'content-type': JSON_TYPE['content-type'],
@@ -59,9 +59,39 @@ test('a batch that was bought is named after its purchase; the own batch of a no
     'swarm-postage-batch-id: {batch of node-1 POST /stamps/1/17}',
   );
   const own = new Names();
-  own.addBatch(BATCH, '{batch of node-1}');
+  own.add(BATCH, '{batch of node-1}');
   expect(requestText('node-1', request, own)).toBe('node-1 POST /bytes');
   expect(requestText('node-2', request, own)).toContain('{batch of node-1}');
+});
+
+test('references under keys that a node draws are named after their upload, in later requests and answers', () => {
+  const names = new Names();
+  const reference = '12'.repeat(64);
+  const [history, list] = ['34'.repeat(32), '56'.repeat(64)];
+  const upload = requestText(
+    'node-0',
+    { method: 'POST', path: '/bzz', headers: { 'Swarm-Act': 'true' }, body: 'abc' },
+    names,
+  );
+  const json = (body: unknown) => ({ json: JSON.stringify(body) });
+  const headers = { ...JSON_TYPE, 'swarm-act-history-address': history };
+  learn({ status: 201, headers, body: json({ reference }) }, 'node-0', upload, names);
+  expect(partsOf({ reference }, names)['body.reference']).toBe(`"{reference of ${upload}}"`);
+  expect(names.in(history)).toBe(`{history of ${upload}}`);
+  const grant = requestText(
+    'node-0',
+    { method: 'POST', path: '/grantee', headers: { 'swarm-act-history-address': history } },
+    names,
+  );
+  expect(grant).toBe(`node-0 POST /grantee, swarm-act-history-address: {history of ${upload}}`);
+  const granted = json({ ref: list, historyref: history });
+  learn({ status: 201, headers: JSON_TYPE, body: granted }, 'node-0', grant, names);
+  expect(names.in(list)).toBe(`{list of ${grant}}`);
+  expect(names.in(history)).toBe(`{history of ${upload}}`);
+  const other = '78'.repeat(32);
+  const plain = json({ reference: other });
+  learn({ status: 201, headers: JSON_TYPE, body: plain }, 'node-0', 'node-0 POST /bytes', names);
+  expect(names.in(other)).toBe(other);
 });
 
 test('of a state of the moment the shape alone counts', () => {

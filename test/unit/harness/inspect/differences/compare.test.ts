@@ -57,6 +57,31 @@ test('what is known is accepted by its reason, for its flavours and its versions
   expect(compared(left, right, [{ ...KNOWN, between: ['svc', 'ant'] }]).counts).toEqual({ http: 2 });
 });
 
+test('what is known of two sights is known of these alone, whichever network is the first', () => {
+  const row: KnownDifference = {
+    ...KNOWN,
+    where: /→ status$/,
+    between: ['svc', 'bee'],
+    seen: /^500 \/ 200$/,
+  };
+  const [bad, good] = [[http('x → status', '500')], [http('x → status', '200')]];
+  expect(compared(bad, good, [row]).counts).toEqual({});
+  expect(compared(good, bad, [row]).counts).toEqual({ http: 1 });
+  const [turned] = compareObservations([observed('bee', good), observed('svc', bad)], [row]);
+  expect(turned?.accepted).toEqual({ 'version: counts otherwise': 1 });
+});
+
+test('of an answer of another status, or of none, the status alone is told', () => {
+  const answer = (status: string) => [
+    http('x → status', status),
+    http('x → body', status),
+    http('y → body', status),
+  ];
+  const { differences } = compared(answer('200'), answer('500'));
+  expect(differences.map(({ what }) => what)).toEqual(['x → status', 'y → body']);
+  expect(compared(answer('200'), []).differences.map(({ what }) => what)).toEqual(['x → status', 'y → body']);
+});
+
 const facts = fc.uniqueArray(
   fc.record<Fact>({
     kind: fc.constantFrom('http', 'placement', 'money'),

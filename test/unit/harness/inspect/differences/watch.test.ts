@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import type { ExchangeOutcome, RequestOptions } from '../../../../../harness/client/http.ts';
+import { ScenarioWatch, type Watched } from '../../../../../harness/inspect/differences/watch.ts';
+
+const STAMP = { depth: 17, bucketDepth: 16, amount: 1n, immutableFlag: true };
+const [OWN, BOUGHT, EARLIER] = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
+
+/** One node, of which only its answers are looked at. */
+function watched() {
+  let hear: ((node: string, request: RequestOptions) => ExchangeOutcome) | undefined;
+  const client = {
+    observe: (observer: typeof hear) => {
+      hear = observer ?? hear;
+    },
+    stamps: { list: () => Promise.resolve([OWN, BOUGHT, EARLIER].map((batchID) => ({ ...STAMP, batchID }))) },
+  };
+  const cluster = {
+    nodes: [{ name: 'node-0', overlay: '00', running: true, mode: 'full', client }],
+    batches: [{ id: OWN, node: 'node-0' }],
+    settled: () => Promise.resolve([]),
+    chain: { contracts: {}, words: () => Promise.resolve([1n]) },
+  };
+  const given = { cluster, ledger: { entries: [] }, signal: new AbortController().signal };
+  const watch = new ScenarioWatch(given as unknown as Watched, 'try');
+  const ask = (request: RequestOptions) => {
+    const outcome = hear?.('node-0', request);
+    if (outcome === undefined) throw new Error('nothing is heard');
+    return outcome;
+  };
+  const facts = async () =>
+    Object.fromEntries((await watch.facts()).map(({ what, seen }) => [what.replace('try: ', ''), seen]));
+  return { ask, facts };
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+test('of two equal purchases at once the one that is answered first is the first, whichever was asked first', async () => {
+  const { ask, facts } = watched();
+  const purchase: RequestOptions = { method: 'POST', path: '/stamps/1/17' };
+  const [one, other] = [ask(purchase), ask(purchase)];
+  other.answered(429, {});
+  one.answered(201, JSON_TYPE);
+  one.read(JSON.stringify({ batchID: BOUGHT }));
+  const seen = await facts();
+  expect(seen['node-0 POST /stamps/1/17 → status']).toBe('429');
+  expect(seen['node-0 POST /stamps/1/17 (2) → status']).toBe('201');
+  const batches = Object.keys(seen).filter((what) => what.startsWith('node-0 {batch'));
+  expect(batches).toEqual(['node-0 {batch of node-0}', 'node-0 {batch of node-0 POST /stamps/1/17 (2)}']);
+});
+
+test('a transfer that ends early is part of the status, and so is that no answer came', async () => {
+  const { ask, facts } = watched();
+  const cut = ask({ method: 'GET', path: '/bytes/ab' });
+  cut.answered(200, {});
+  cut.read(new Uint8Array(3));
+  cut.failed('client.short_body');
+  ask({ method: 'GET', path: '/bytes/cd' }).failed('client.timeout');
+  const seen = await facts();
+  expect(seen['node-0 GET /bytes/ab → status']).toBe('200, then client.short_body');
+  expect(seen['node-0 GET /bytes/cd → status']).toBe('no answer, then client.timeout');
+});

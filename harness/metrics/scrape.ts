@@ -25,8 +25,8 @@ export class SeriesNumbers {
     let known = this.#numbers.get(node ?? '');
     if (known === undefined) this.#numbers.set(node ?? '', (known = new Map()));
     const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-    // Only an exposition with a new series is parsed: one in hundreds.
-    if (lines.some((line) => !known.has(seriesText(line)))) this.#learn(node, text, lines, known);
+    const fresh = lines.filter((line) => !known.has(seriesText(line)));
+    if (fresh.length > 0) this.#learn(node, text, fresh, known);
     for (const line of lines) {
       const series = seriesText(line);
       const number = known.get(series) as number;
@@ -36,12 +36,13 @@ export class SeriesNumbers {
     }
   }
 
-  #learn(node: string | undefined, text: string, lines: readonly string[], known: Map<string, number>): void {
-    const { families, samples } = parseExposition(text);
-    for (const [i, line] of lines.entries()) {
-      const sample = samples[i];
-      const series = seriesText(line);
-      if (known.has(series) || sample === undefined) continue;
+  /** Parses only the lines of the new series, and those that say of which kind they are. */
+  #learn(node: string | undefined, text: string, fresh: readonly string[], known: Map<string, number>): void {
+    const kinds = text.split('\n').filter((line) => line.startsWith('# TYPE'));
+    const { families, samples } = parseExposition([...kinds, ...fresh].join('\n'));
+    for (const [i, sample] of samples.entries()) {
+      const series = seriesText(fresh[i] as string);
+      if (known.has(series)) continue;
       known.set(series, isKept(sample.name) ? this.ids.length : -1);
       if (!isKept(sample.name)) continue;
       const family =

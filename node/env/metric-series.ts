@@ -119,7 +119,9 @@ abstract class Series<T> {
     if (this.#names.length === 0) this.record(NO_LABELS);
     for (const [key, record] of this.#records) {
       const heads = this.#headsOf(key);
-      for (const [i, value] of this.values(record).entries()) lines.push(`${heads[i]} ${numberText(value)}`);
+      const values = this.values(record);
+      // An iterator would make an object for each line.
+      for (let i = 0; i < values.length; i++) lines.push(`${heads[i]} ${numberText(values[i] as number)}`);
     }
     return lines.join('\n');
   }

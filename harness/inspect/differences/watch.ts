@@ -124,6 +124,8 @@ export class ScenarioWatch {
     const body = bodyOf(exchange);
     const momentary = isMomentary(request);
     const kind = momentary ? 'shape' : 'http';
+    // What is still under way was asked for by something else, such as the watch over the run.
+    if (answer === undefined && failure === undefined) return [];
     const parts =
       answer === undefined
         ? ([[STATUS, 'no answer']] as const)

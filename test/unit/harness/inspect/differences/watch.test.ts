@@ -48,14 +48,16 @@ test('of two equal purchases at once the one that is answered first is the first
   expect(batches).toEqual(['node-0 {batch of node-0}', 'node-0 {batch of node-0 POST /stamps/1/17 (2)}']);
 });
 
-test('a transfer that ends early is part of the status, and so is that no answer came', async () => {
+test('a transfer that ends early is part of the status, and so is that no answer came; what is under way says nothing', async () => {
   const { ask, facts } = watched();
   const cut = ask({ method: 'GET', path: '/bytes/ab' });
   cut.answered(200, {});
   cut.read(new Uint8Array(3));
   cut.failed('client.short_body');
   ask({ method: 'GET', path: '/bytes/cd' }).failed('client.timeout');
+  ask({ method: 'GET', path: '/metrics' });
   const seen = await facts();
+  expect(Object.keys(seen).filter((what) => what.includes('/metrics'))).toEqual([]);
   expect(seen['node-0 GET /bytes/ab → status']).toBe('200, then client.short_body');
   expect(seen['node-0 GET /bytes/cd → status']).toBe('no answer, then client.timeout');
 });

@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { request } from 'undici';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createRpcClient } from '../../../chain/rpc.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 import { player } from './network.ts';
 
 const MAIN = fileURLToPath(new URL('../../../chain/main.ts', import.meta.url));
@@ -59,6 +60,20 @@ async function startWith(
   const [line] = await once(createInterface(child.stdout), 'line');
   const ready: Ready = JSON.parse(String(line));
   return { child, ready };
+}
+
+/** One chain for all tests of a block, which change nothing. */
+function shared(options: Record<string, unknown> = {}): { ready: Ready } {
+  const folder = temporaryFolder('svcnet-chain');
+  const chain: Partial<Awaited<ReturnType<typeof startWith>>> = {};
+  beforeAll(async () => {
+    home = folder;
+    Object.assign(chain, await startWith(options));
+    // It outlives each test.
+    children.splice(0);
+  });
+  afterAll(() => void chain.child?.kill('SIGKILL'));
+  return chain as { ready: Ready };
 }
 
 /** Exit code and what was written to standard error. */
@@ -246,6 +261,10 @@ describe('the control endpoint', () => {
     expect(answers.length - refused.length).toBeGreaterThanOrEqual(16);
     expect(await post(ready, 'mine')).toMatchObject({ status: 200 });
   });
+});
+
+describe('a command that changes nothing', () => {
+  const chain = shared();
 
   test.each([
     ['mine?blocks=0', 400, 'cannot mine 0 blocks'],
@@ -265,22 +284,24 @@ describe('the control endpoint', () => {
     ['reorganise', 404, 'no command POST /reorganise'],
     ['/', 404, 'no command POST //'],
   ])('answers POST /%s with %i', async (command, status, message) => {
-    const { ready } = await startWith();
-    expect(await post(ready, command)).toMatchObject({
+    expect(await post(chain.ready, command)).toMatchObject({
       status,
       body: { message: expect.stringContaining(message) },
     });
   });
 });
 
-test.each([
-  ['kind=broken', 'kind is "broken", expected one of down, error, slow, wrong, lag, frozen, none'],
-  ['kind=error&percent=101', 'percent is "101", expected a whole number from 0 to 100'],
-  ['kind=slow', 'ms is "", expected a whole number'],
-  ['kind=slow&ms=2147483648', 'ms is "2147483648", expected a whole number from 0 to 2147483647'],
-])('a gate fault %s is refused', async (query, message) => {
-  const { ready } = await startWith({ gate: true });
-  expect(await post(ready, `rpc-fault?${query}`)).toMatchObject({ status: 400, body: { message } });
+describe('of a chain with a gate', () => {
+  const chain = shared({ gate: true });
+
+  test.each([
+    ['kind=broken', 'kind is "broken", expected one of down, error, slow, wrong, lag, frozen, none'],
+    ['kind=error&percent=101', 'percent is "101", expected a whole number from 0 to 100'],
+    ['kind=slow', 'ms is "", expected a whole number'],
+    ['kind=slow&ms=2147483648', 'ms is "2147483648", expected a whole number from 0 to 2147483647'],
+  ])('a gate fault %s is refused', async (query, message) => {
+    expect(await post(chain.ready, `rpc-fault?${query}`)).toMatchObject({ status: 400, body: { message } });
+  });
 });
 
 describe('the process ends', () => {

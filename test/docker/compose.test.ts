@@ -19,7 +19,7 @@ import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { until } from '../../harness/scenario.ts';
 import { portShift } from '../cluster/ports.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { breakOut, CONFINED } from './kit.ts';
+import { breakOut, CONFINED, IMAGE_MB_MAX, MB } from './kit.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROJECT = `svcnet-test-${process.pid}`;
@@ -174,7 +174,7 @@ test('the containers become healthy and run as an unprivileged user', async () =
       const health = (await docker('inspect', '--format', '{{.State.Health.Status}}', id)).trim();
       return health === 'healthy' ? { done: true } : { missing: `it is ${health}` };
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   expect((await inProject('exec', '-T', 'node-1', 'id', '-u')).trim()).not.toBe('0');
 });
@@ -193,7 +193,7 @@ test('a node keeps its data and its position when its container is killed and st
       const peers = await client.peers(signal).catch(() => []);
       return peers.length === NODES - 1 ? { done: true } : { missing: `${peers.length} peers` };
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   expect(Buffer.compare(await (clients[4] as NodeClient).bytes.download(reference), data)).toBe(0);
 });
@@ -227,7 +227,7 @@ async function chainIsBack(): Promise<void> {
       if (outcome.status === 'rejected') return { missing: messageOf(outcome.reason) };
       return outcome.value.ok ? { done: true } : { missing: `status ${outcome.value.status}` };
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
 }
 
@@ -258,7 +258,7 @@ test.each([
         ? { done: true }
         : { missing: `it has read block ${lastSyncedBlock}` };
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   const data = randomBytes(20_000);
   const { reference } = await client.bytes.upload(data, { batch: await batchOf(1), deferred: false });
@@ -285,6 +285,8 @@ test('the image contains no development packages', async () => {
   expect(listed).toContain('lmdb');
   for (const name of ['vitest', 'typescript', 'solc', 'knip', 'oxlint', 'libp2p'])
     expect(listed).not.toContain(name);
+  const bytes = Number(await docker('image', 'inspect', '--format', '{{.Size}}', 'svcnet'));
+  expect(bytes / MB).toBeLessThan(IMAGE_MB_MAX);
 });
 
 test('a node without its required options names the missing one and does not start', () => {

@@ -38,8 +38,8 @@ processes() { for file in /proc/[0-9]*/cmdline; do read -r -d '' first < "$file"
 `;
 
 let image: string;
-beforeAll(() => {
-  image = buildImage('environment');
+beforeAll(async () => {
+  image = await buildImage('environment');
 });
 afterAll(() => {
   docker('rmi', image);

@@ -12,8 +12,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const folder = temporaryFolder('svcnet-examples');
 let image: string;
 
-beforeAll(() => {
-  image = buildImage('examples');
+beforeAll(async () => {
+  image = await buildImage('examples');
   cpSync(join(ROOT, 'examples'), folder, { recursive: true });
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(ROOT, join(folder, 'node_modules', 'svcnet'));

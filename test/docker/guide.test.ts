@@ -14,8 +14,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const folder = temporaryFolder('svcnet-guide');
 let image: string;
 
-beforeAll(() => {
-  image = buildImage('guide');
+beforeAll(async () => {
+  image = await buildImage('guide');
 });
 afterAll(() => docker('rmi', image), 60_000);
 

@@ -1,28 +1,26 @@
-/** The image as the tests of this folder need it: built from the sources, without a package registry. */
+/** The image as the tests of this folder need it: built from the sources, once for all of them. Run by itself it is built. */
 import { execFileSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+import { Engine } from '../../harness/places/docker/engine/engine.ts';
+import { ownImage } from '../../harness/places/docker/image.ts';
 
 export function docker(...args: string[]): string {
   return execFileSync('docker', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }
 
-/**
- * @returns its name, which no other test uses. With `SVCNET_TEST_IMAGE`, an image of these sources, it is another name of
- * that one: sending all dependencies to the engine takes half a minute, even when nothing has to be built.
- */
-export function buildImage(name: string): string {
+/** The image that clusters of these sources use. */
+async function built(): Promise<string> {
+  return (await ownImage(new Engine(), { onProgress: () => undefined })).id;
+}
+
+/** @returns name of an image like it that no other test uses, so that its containers can be told from those of others */
+export async function buildImage(name: string): Promise<string> {
   const image = `svcnet-test-${name}-${process.pid}`;
-  const built = process.env['SVCNET_TEST_IMAGE'];
-  if (built !== undefined) {
-    docker('tag', built, image);
-    return image;
-  }
-  execFileSync(
-    'docker',
-    ['build', '-q', '-f', 'node/Dockerfile', '--build-arg', 'DEPENDENCIES=copied', '-t', image, '.'],
-    { cwd: ROOT, env: { ...process.env, DOCKER_BUILDKIT: '0' }, stdio: ['ignore', 'ignore', 'pipe'] },
-  );
+  execFileSync('docker', ['build', '-q', '--label', `svcnet.test=${image}`, '-t', image, '-'], {
+    input: `FROM ${await built()}\n`,
+    env: { ...process.env, DOCKER_BUILDKIT: '0' },
+    stdio: ['pipe', 'ignore', 'pipe'],
+  });
   return image;
 }
+
+if (import.meta.main) process.stdout.write(`${await built()}\n`);

@@ -4,6 +4,10 @@ import { until } from '../../harness/scenario.ts';
 
 export const docker = new Docker();
 
+export const MB = 1e6;
+/** What the image may need on an engine. */
+export const IMAGE_MB_MAX = 250;
+
 /** Containers, networks and volumes that carry the name of a cluster, running or not. */
 export async function leftOf(cluster: string): Promise<string[]> {
   const filters = { label: [`svcnet.name=${cluster}`] };
@@ -71,6 +75,6 @@ export function eventually(what: string, probe: () => Promise<string | undefined
       const missing = await probe();
       return missing === undefined ? { done: true } : { missing };
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
 }

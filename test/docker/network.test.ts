@@ -7,9 +7,8 @@ import type { ClusterDocument } from '../../harness/cluster/cluster-document.ts'
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
 import { until } from '../../harness/scenario.ts';
 import { buildImage, docker } from './image.ts';
+import { IMAGE_MB_MAX, MB } from './kit.ts';
 
-const MB = 1e6;
-const IMAGE_MB_MAX = 250;
 const HEALTHY_TIMEOUT_MS = 180_000;
 /** Docker kills the container after this time: far more than a network needs, so that only a hanging one is killed. */
 const STOP_GRACE_S = 30;
@@ -17,8 +16,8 @@ const STOP_GRACE_S = 30;
 let image: string;
 const started: string[] = [];
 
-beforeAll(() => {
-  image = buildImage('network');
+beforeAll(async () => {
+  image = await buildImage('network');
 });
 
 afterEach(() => {
@@ -58,7 +57,7 @@ async function ended(id: string): Promise<number> {
       const state = inspect(id, '{{.State.Status}}');
       return Promise.resolve(state === 'exited' ? { done: true } : { missing: `it is ${state}` });
     },
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   return Number(inspect(id, '{{.State.ExitCode}}'));
 }
@@ -125,7 +124,7 @@ test('it stops when asked to, without being killed, even before it is usable', a
   await until(
     'it has not begun',
     () => Promise.resolve(logs(early).stderr.includes('chain') ? { done: true } : { missing: 'its chain' }),
-    { timeoutMs: 60_000 },
+    { timeoutMs: 120_000 },
   );
   docker('stop', '-t', String(STOP_GRACE_S), early);
   expect(await ended(early)).toBe(0);

@@ -57,7 +57,7 @@ let bridgeIsOurs = false;
 let image = '';
 
 beforeAll(async () => {
-  image = buildImage('stack');
+  image = await buildImage('stack');
   if (docker('info', '--format', '{{.Swarm.LocalNodeState}}').trim() === 'inactive') {
     // Swarms create this network, and leave it behind.
     bridgeIsOurs = lines(docker('network', 'ls', '-q', '--filter', 'name=^docker_gwbridge$')).length === 0;

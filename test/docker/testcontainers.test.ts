@@ -8,8 +8,8 @@ import { buildImage, docker } from './image.ts';
 process.env['TESTCONTAINERS_RYUK_DISABLED'] = 'true';
 
 let image: string;
-beforeAll(() => {
-  image = buildImage('testcontainers');
+beforeAll(async () => {
+  image = await buildImage('testcontainers');
 });
 afterAll(() => {
   docker('rmi', image);

@@ -30,6 +30,7 @@ import { plannedKills } from './steps/storm/drawn.ts';
 import { growth, usesOf } from './steps/storm/growth.ts';
 import { StormLoad } from './steps/storm/load.ts';
 import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/storm/parameters.ts';
+import { payloads } from './steps/storm/payloads.ts';
 import { watchSafety } from './steps/storm/safety.ts';
 
 /** A storm may last for hours, and its uploads are verified afterwards. */
@@ -82,6 +83,7 @@ export default defineScenario({
     await whole(context);
     await messages.conclude();
     await sync(context, load.operations);
+    await payloads(context);
     const count = await countedFromNow(context);
     await readBack(context, load.operations);
     await count();

@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { BLIND_BUGS } from './blind.ts';
 import { BUGS, type Edit } from './bugs.ts';
 
 const NODE = join(import.meta.dirname, '../../node');
@@ -40,10 +41,11 @@ export function plant(edits: readonly Edit[]): void {
 
 const name = process.env['SVCNET_PLANTED'];
 if (name !== undefined) {
-  const bug = BUGS.find((one) => one.name === name);
+  const bugs = [...BUGS, ...BLIND_BUGS];
+  const bug = bugs.find((one) => one.name === name);
   if (bug === undefined)
     throw new Error(
-      `SVCNET_PLANTED: got '${name}', expected one of ${BUGS.map((one) => one.name).join(', ')}`,
+      `SVCNET_PLANTED: got '${name}', expected one of ${bugs.map((one) => one.name).join(', ')}`,
     );
   plant(bug.edits);
 }

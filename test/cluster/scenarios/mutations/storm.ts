@@ -97,13 +97,15 @@ const moreOwed: Lie = (cluster) => {
   )(cluster);
 };
 /** What subscribers read of what has come. */
-function heard(as: (texts: string[]) => string[]): Lie {
-  return changes(MessagesClient.prototype, 'listen', (subscription: Subscription) => {
-    const prototype = Object.getPrototypeOf(subscription) as Subscription;
-    const texts = () => Reflect.get(prototype, 'texts', subscription);
-    Object.defineProperty(subscription, 'texts', { get: () => as(texts()) });
-    return subscription;
-  });
+const heard = (as: (texts: string[]) => string[]): Lie =>
+  changes(MessagesClient.prototype, 'listen', (subscription) => readAs(subscription, as));
+const heardAtAddress = (as: (texts: string[]) => string[]): Lie =>
+  changes(MessagesClient.prototype, 'listenTo', (subscription) => readAs(subscription, as));
+function readAs(subscription: Subscription, as: (texts: string[]) => string[]): Subscription {
+  const prototype = Object.getPrototypeOf(subscription) as Subscription;
+  const texts = () => Reflect.get(prototype, 'texts', subscription);
+  Object.defineProperty(subscription, 'texts', { get: () => as(texts()) });
+  return subscription;
 }
 /** What is told about the faults that were begun. */
 function history(as: (faults: readonly Fault[]) => readonly Fault[]): Lie {
@@ -148,6 +150,15 @@ export const STORMS: readonly Mutation[] = [
     /every message is heard by the node it is for/,
   ],
   ['storm', TALK, heard((texts) => [...texts, ...texts]), /no message is heard twice/],
+  [
+    'storm',
+    CALM,
+    all(
+      heardAtAddress((texts) => texts.slice(0, 1)),
+      waits(1000, 'steps/storm/payloads.ts'),
+    ),
+    /every payload sent to one address is heard/,
+  ],
   [
     'storm',
     CALM,

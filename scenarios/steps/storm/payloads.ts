@@ -1,0 +1,41 @@
+/** After a storm: payloads sent one after the other to one single-owner chunk address, each of which is a message. */
+import { fromHex, makeCac, signSoc, socAddress, socParts, toHex } from 'svcnet/scenario';
+import { ownerNear } from '../gsoc-owner.ts';
+import { batchOf, inTime, workingNodes } from '../steps.ts';
+import { expectNone } from './checks.ts';
+import { drawPair } from './drawn.ts';
+import type { StormContext } from './parameters.ts';
+
+const TEXTS = ['first payload', 'second payload', 'third payload'] as const;
+/** Leading bits that the address shares with the listener's overlay, so that no other node is closer to it. */
+const PROXIMITY = 12;
+const HEARD_WITHIN_MS = 60_000;
+
+/** Not during the storm: a push that a fault keeps from the listener is not repeated once another payload has come. */
+export function payloads(context: StormContext): Promise<void> {
+  return context.step('payloads', async (progress) => {
+    const { cluster, signal } = context;
+    const full = workingNodes(cluster.nodes).filter(({ mode }) => mode === 'full');
+    if (full.length < 2 || (await cluster.unlistedPeers(signal)).length > 0) {
+      context.unchecked('payloads at one address: nodes that are not listed may be closer than any listener');
+      return;
+    }
+    const [from, to] = drawPair(context.random('payloads'), full);
+    progress.detail(`${from.name} to ${to.name}`);
+    const id = context.random('payload id').bytes(32);
+    const owner = ownerNear(fromHex(to.overlay), id, PROXIMITY);
+    using subscription = await to.messages.listenTo(toHex(socAddress(id, owner.address)), signal);
+    const unheard: string[] = [];
+    for (const text of TEXTS) {
+      const { data } = signSoc(id, makeCac(BigInt(text.length), Buffer.from(text)).data, owner);
+      await from.soc.upload(toHex(owner.address), socParts(data), { batch: batchOf(from), signal });
+      const probe = () =>
+        Promise.resolve(subscription.texts.includes(text) ? undefined : `${to.name} has not heard '${text}'`);
+      const limits = { ...context, timeoutMs: HEARD_WITHIN_MS };
+      unheard.push(
+        ...[await inTime('a payload is heard', probe, limits)].filter((line) => line !== undefined),
+      );
+    }
+    expectNone(context, 'every payload sent to one address is heard', unheard, `${TEXTS.length} payloads`);
+  });
+}

@@ -14,12 +14,11 @@ const CLI = join(import.meta.dirname, '../../harness/cli.ts');
 const SCENARIO = join(import.meta.dirname, 'rough.ts');
 const PLANT = pathToFileURL(join(import.meta.dirname, 'plant.ts')).href;
 
-/** What `svcnet run` gets before the options of every run. */
-const ROUGH = [SCENARIO] as const;
-const STORM = ['storm', '--set', 'duration=90s'] as const;
+/** Links: between two nodes chunks wait in queues, as on machines. */
+export const ROUND_TRIP = '--network=50ms';
 
-/** Between two nodes: chunks wait in queues, as on machines. */
-const ROUND_TRIP = '50ms';
+/** What `svcnet run` gets before the options of every run. */
+const ROUGH = [SCENARIO, ROUND_TRIP] as const;
 
 /** What a smallest run may have at most. */
 const NODES_MAX = 3;
@@ -83,19 +82,26 @@ export interface Sighting {
   readonly why: readonly string[];
 }
 
-/** The same with the storm as it is shipped, which is only found. @throws Error when the run fails without the bug as well */
+export interface SightOptions extends Required<Pick<HuntOptions, 'bug' | 'stateDir' | 'seeds'>> {
+  /** Options of the storm. Default: as it is shipped, but shorter. */
+  readonly settings?: readonly string[];
+}
+
+/** The same with the storm that is shipped, which is only found. @throws Error when the run fails without the bug as well */
 export async function sight({
   bug,
   stateDir,
   seeds,
-}: Required<Pick<HuntOptions, 'bug' | 'stateDir' | 'seeds'>>): Promise<Sighting> {
+  settings = [ROUND_TRIP, '--set=duration=90s'],
+}: SightOptions): Promise<Sighting> {
+  const storm = ['storm', ...settings];
   let findMs = 0;
   for (let seed = 1; seed <= seeds; seed++) {
     const folder = join(stateDir, `storm-${bug}-${seed}`);
-    const { code, cpuMs } = await command(runOf(STORM, { seed, folder }), { bug, stateDir });
+    const { code, cpuMs } = await command(runOf(storm, { seed, folder }), { bug, stateDir });
     findMs += cpuMs;
     if (code === 0) continue;
-    await expectInnocent(STORM, { seed, folder: `${folder}-without`, stateDir });
+    await expectInnocent(storm, { seed, folder: `${folder}-without`, stateDir });
     return { seed, findMs, why: whyOf(folder) };
   }
   return { seed: seeds, findMs, why: [] };
@@ -120,17 +126,7 @@ function runOf(
   scenario: readonly string[],
   { seed, folder }: { readonly seed: number; readonly folder: string },
 ): string[] {
-  const run = [
-    '--driver',
-    'simulated',
-    '--network',
-    ROUND_TRIP,
-    '--seed',
-    String(seed),
-    '--report',
-    folder,
-    '--json',
-  ];
+  const run = ['--driver', 'simulated', '--seed', String(seed), '--report', folder, '--json'];
   return ['run', ...scenario, ...run];
 }
 

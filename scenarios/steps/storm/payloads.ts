@@ -17,7 +17,9 @@ export function payloads(context: StormContext): Promise<void> {
     const { cluster, signal } = context;
     const full = workingNodes(cluster.nodes).filter(({ mode }) => mode === 'full');
     if (full.length < 2 || (await cluster.unlistedPeers(signal)).length > 0) {
-      context.unchecked('payloads at one address: nodes that are not listed may be closer than any listener');
+      context.unchecked(
+        'payloads at one address: for want of two full nodes, or because others may be closer than any of them',
+      );
       return;
     }
     const [from, to] = drawPair(context.random('payloads'), full);

@@ -1,10 +1,14 @@
-/** All planted bugs apply to the sources, and one is found, replayed and minimised; `npm run planted` does so with all. */
+/**
+ * All planted bugs apply to the sources; one is found, replayed and minimised, and one is found by the storm. `npm run
+ * planted` does so with all.
+ */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { BLIND_BUGS } from '../../planted/blind.ts';
 import { BUGS } from '../../planted/bugs.ts';
-import { hunt, isSmall } from '../../planted/hunt.ts';
+import { hunt, isSmall, sight } from '../../planted/hunt.ts';
 import { edited } from '../../planted/plant.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 
@@ -14,7 +18,7 @@ const HUNT_TIMEOUT_MS = 900_000;
 
 const stateDir = temporaryFolder('svcnet-planted');
 
-test.each(BUGS)('$name can be applied to the sources: $about', ({ edits }) => {
+test.each([...BUGS, ...BLIND_BUGS])('$name can be applied to the sources: $about', ({ edits }) => {
   for (const edit of edits) {
     const source = readFileSync(join(NODE, edit.file), 'utf8');
     expect(edited(source, edit)).not.toBe(source);
@@ -38,6 +42,16 @@ test(
     });
     expect(smallest?.failure).toBe(replayed?.failure);
     expect(smallest && isSmall(smallest), JSON.stringify(smallest?.to)).toBe(true);
+  },
+  HUNT_TIMEOUT_MS,
+);
+
+test(
+  'a storm finds that a node takes the payloads at one address for copies of the first',
+  async () => {
+    const settings = BLIND_BUGS.find(({ name }) => name === 'gsoc-by-address')?.storm ?? [];
+    const { seed, why } = await sight({ bug: 'gsoc-by-address', stateDir, seeds: 1, settings });
+    expect({ seed, why }).toEqual({ seed: 1, why: ['every payload sent to one address is heard'] });
   },
   HUNT_TIMEOUT_MS,
 );

@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { LongestFirst } from './suite/order.ts';
 
 /** Without a real node there is nothing to test against; `test/interop/run.ts` says so. */
 const withoutBee =
@@ -30,6 +31,7 @@ export default defineConfig({
     env: { npm_lifecycle_event: 'test' },
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     coverage: {
       include: ['{formats,node,chain,harness}/**/*.ts'],
       // Compiled to WebAssembly, whose lines are not counted.

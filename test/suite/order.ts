@@ -1,0 +1,25 @@
+/** Which test files begin first. */
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
+
+/** They take more than half a minute of a processor: begun last they would be waited for alone. */
+export const LONG = [
+  'test/cluster/scenarios/mutations.test.ts',
+  'test/cluster/growth/upgrade.test.ts',
+  'test/cluster/scenarios/catalogue-process.test.ts',
+  'test/cluster/harness/snapshots.test.ts',
+  'test/cluster/simulated/catalogue.test.ts',
+] as const;
+
+/** @returns a number that is less for files that begin earlier; the same for all that are not long */
+export function rankOf(path: string): number {
+  const index = LONG.findIndex((file) => path.endsWith(`/${file}`));
+  return index === -1 ? LONG.length : index;
+}
+
+/** The long ones first, then as vitest orders them: the largest first where nothing is known of an earlier run. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => rankOf(a.moduleId) - rankOf(b.moduleId));
+  }
+}

@@ -70,8 +70,8 @@ function cannotTap(driver: DriverName, cluster: string): HarnessError {
   const without = startedWithout(driver, 'tap');
   return without === undefined
     ? refused(
-        `no proxy can stand between nodes of driver ${driver}`,
-        'Start one of processes: svcnet up --driver process --tap',
+        `no proxy can read the links of driver ${driver}`,
+        'Start one of processes, or of nodes in this one: svcnet up --driver process --tap, or --driver embedded',
       )
     : refused('it was started without the tap', `Start one with it: ${without.start}`);
 }

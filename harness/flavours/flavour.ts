@@ -65,6 +65,8 @@ export interface NodeKeys {
   readonly keys: { readonly swarm: Uint8Array; readonly pss: Uint8Array; readonly libp2p: Uint8Array };
   /** 40 lower-case hex digits. */
   readonly ethereum: string;
+  /** 64 lower-case hex digits. */
+  readonly overlay: string;
   /** Base58 libp2p identity of a node with an Ed25519 key. */
   readonly peerId: string;
 }

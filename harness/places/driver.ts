@@ -105,7 +105,7 @@ const MACHINE_FAULTS = {
 /** What a cluster with that driver would have needed at its start to have a capability that it lacks; undefined: nothing helps. */
 export function startedWithout(driver: DriverName, lacking: Capability): typeof LINK_FAULTS | undefined {
   const { owned, images, simulated, tappable } = DRIVER_FACTS[driver];
-  if (lacking === 'tap' && tappable) return TAP;
+  if (lacking === 'tap' && tappable) return simulated ? { ...TAP, start: 'tap: true' } : TAP;
   if (lacking === 'linkFaults' && owned) return LINK_FAULTS;
   const ofMachines = lacking === 'clock' || lacking === 'disk' || (lacking === 'power' && simulated);
   if (!ofMachines || !owned || images) return undefined;

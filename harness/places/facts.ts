@@ -28,9 +28,9 @@ interface DriverFacts {
 
 export const DRIVER_FACTS: Readonly<Record<DriverName, DriverFacts>> = {
   process: { owned: true, local: true, images: false, shared: false, simulated: false, tappable: true },
-  embedded: { owned: true, local: true, images: false, shared: true, simulated: false, tappable: false },
+  embedded: { owned: true, local: true, images: false, shared: true, simulated: false, tappable: true },
   docker: { owned: true, local: false, images: true, shared: false, simulated: false, tappable: false },
-  simulated: { owned: true, local: false, images: false, shared: true, simulated: true, tappable: false },
+  simulated: { owned: true, local: false, images: false, shared: true, simulated: true, tappable: true },
   attached: { owned: false, local: false, images: false, shared: false, simulated: false, tappable: false },
 };
 

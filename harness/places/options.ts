@@ -27,7 +27,7 @@ export interface DriverOptions {
   readonly machineFaults: boolean;
   /** Whether nodes with sockets reach each other through a proxy. */
   readonly linkFaults: boolean;
-  /** Whether that proxy sees what they say to each other. */
+  /** Whether what nodes say to each other is seen: by that proxy, or in memory. */
   readonly tap: boolean;
   /** What links of simulated nodes are like. Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;

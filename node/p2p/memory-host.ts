@@ -30,6 +30,18 @@ export interface MemoryNetworkOptions {
   readonly defer?: (deliver: () => void) => void;
   /** Decides the fate of frames in transit. Default: they arrive. */
   readonly carrier?: Carrier;
+  /** Sees all that is said before the carrier gets it. Default: none. */
+  readonly relay?: MemoryRelay | undefined;
+}
+
+/** Stands between all nodes. */
+export interface MemoryRelay {
+  /** @param connection known by this object from now on @param dialler its peer id, like the other one */
+  opened(connection: object, dialler: string, dialled: string): void;
+  /** Told at least once. */
+  closed(connection: object): void;
+  /** @param send lets it go on: with other bytes, later, more than once or never, as the relay decides */
+  pass(frame: MemoryFrame, send: (frame: MemoryFrame) => void): void;
 }
 
 /** Decides when what is sent arrives, and whether. */
@@ -90,11 +102,26 @@ export class MemoryNetwork {
     return this.#listeners.get(address);
   }
 
-  carry(frame: MemoryFrame, deliver: () => void, refuse: () => void = () => undefined): void {
-    const { observe, carrier } = this.#options;
+  get relay(): MemoryRelay | undefined {
+    return this.#options.relay;
+  }
+
+  carry(
+    frame: MemoryFrame,
+    deliver: (bytes: Uint8Array) => void,
+    refuse: () => void = () => undefined,
+  ): void {
+    const { observe, relay } = this.#options;
     observe?.(frame);
-    if (carrier === undefined || carrier.idle) this.#arrive(deliver);
-    else carrier.carry(frame, () => this.#arrive(deliver), refuse);
+    if (relay === undefined) this.#send(frame, deliver, refuse);
+    else relay.pass(frame, (passed) => this.#send(passed, deliver, refuse));
+  }
+
+  #send(frame: MemoryFrame, deliver: (bytes: Uint8Array) => void, refuse: () => void): void {
+    const { carrier } = this.#options;
+    const arrive = () => deliver(frame.bytes);
+    if (carrier === undefined || carrier.idle) this.#arrive(arrive);
+    else carrier.carry(frame, () => this.#arrive(arrive), refuse);
   }
 
   room(from: string, to: string): Promise<void> | undefined {
@@ -190,6 +217,7 @@ class MemoryTransport implements Transport {
       remoteAddress: this.#address.replace(/\d+$/, String(this.#network.port())),
     });
     here.twin.twin = here;
+    this.#network.relay?.opened(here.connection, this.localId, other.localId);
     other.#opened(here.twin);
     this.#opened(here);
     return here;
@@ -274,7 +302,10 @@ class MemoryTransport implements Transport {
     this.#network.leave(this.#address, this);
     this.#refuseKnocking();
     this.#events = undefined;
-    for (const link of this.#links) link.vanish();
+    for (const link of this.#links) {
+      this.#network.relay?.closed(link.connection);
+      link.vanish();
+    }
     this.#links.clear();
   }
 
@@ -292,13 +323,14 @@ class MemoryTransport implements Transport {
       supports: (protocolId) => this.#events?.supports(protocolId) ?? false,
       accepted: (link, protocolId, stream) => this.#events?.accepted(link, protocolId, stream),
       closed: (link) => {
+        this.#network.relay?.closed(link.connection);
         if (this.#links.delete(link)) this.#events?.closed(link);
       },
       receive: (work) => this.receive(work),
       room: () => this.#network.room(this.localId, other.localId),
-      send: ({ kind, protocolId = '', bytes = NOTHING }, deliver) => {
-        const frame = { kind, from: this.localId, to: other.localId, protocolId, bytes };
-        this.#network.carry(frame, () => other.receive(deliver));
+      send: ({ kind, protocolId = '', bytes = NOTHING, conversation }, deliver) => {
+        const frame = { kind, from: this.localId, to: other.localId, protocolId, bytes, conversation };
+        this.#network.carry(frame, (arrived) => other.receive(() => deliver(arrived)));
       },
     });
   }

@@ -15,9 +15,19 @@ export interface MemoryFrame {
   /** Empty for frames that concern the whole link. */
   readonly protocolId: string;
   readonly bytes: Uint8Array;
+  /** Absent from frames that concern the whole link. */
+  readonly conversation?: MemoryConversation | undefined;
 }
 
-type Sent = Pick<MemoryFrame, 'kind'> & Partial<Pick<MemoryFrame, 'protocolId' | 'bytes'>>;
+/** A stream as both ends know it. */
+export interface MemoryConversation {
+  /** The same for all on one connection. */
+  readonly connection: object;
+  /** Both ends see it reset. */
+  break(reason: Error): void;
+}
+
+type Sent = Pick<MemoryFrame, 'kind'> & Partial<Pick<MemoryFrame, 'protocolId' | 'bytes' | 'conversation'>>;
 
 interface LinkOwner {
   supports(protocolId: string): boolean;
@@ -27,8 +37,8 @@ interface LinkOwner {
   receive(work: () => void): void;
   /** Resolves when more may be in transit to the other side; undefined when it may already. */
   room(): Promise<void> | undefined;
-  /** @param deliver runs on the other side when the frame arrives */
-  send(frame: Sent, deliver: () => void): void;
+  /** @param deliver runs on the other side when the frame arrives, with its bytes as they are then */
+  send(frame: Sent, deliver: (bytes: Uint8Array) => void): void;
 }
 
 type End = Pick<Link, 'remoteId' | 'remoteAddress' | 'direction'> & { readonly listensAt: string };
@@ -56,6 +66,11 @@ export class MemoryLink implements Link {
     this.remoteAddress = end.remoteAddress;
     this.direction = end.direction;
     this.owner = owner;
+  }
+
+  /** The same for both ends: that of the dialler. */
+  get connection(): object {
+    return this.direction === 'outbound' ? this : (this.twin ?? this);
   }
 
   async listenAddresses(): Promise<string[]> {
@@ -115,9 +130,18 @@ export class MemoryLink implements Link {
     const there = twin.#stream();
     here.twin = there;
     there.twin = here;
+    const conversation: MemoryConversation = {
+      connection: this.connection,
+      break(reason) {
+        here.break(reason);
+        there.break(reason);
+      },
+    };
+    here.conversation = conversation;
+    there.conversation = conversation;
     here.protocolId = protocolIds[0] ?? '';
     here.onFailure = outcome?.failed;
-    owner.send({ kind: 'open', protocolId: protocolIds.join(' ') }, () => {
+    owner.send({ kind: 'open', protocolId: protocolIds.join(' '), conversation }, () => {
       if (!twin.#open) return;
       const protocolId = protocolIds.find((id) => twin.owner.supports(id));
       if (protocolId === undefined) return twin.#refuse({ here: there, other: here }, protocolIds);
@@ -134,7 +158,8 @@ export class MemoryLink implements Link {
     const protocolId = protocolIds.join(' or ');
     const reason = new StreamError('PROTOCOL_UNSUPPORTED', `peer does not speak ${protocolId}`);
     ends.here.fail(reason);
-    this.owner.send({ kind: 'refuse', protocolId }, () => ends.other.fail(reason));
+    const { conversation } = ends.here;
+    this.owner.send({ kind: 'refuse', protocolId, conversation }, () => ends.other.fail(reason));
   }
 
   #end(reason: Error): void {
@@ -158,6 +183,7 @@ function closedByOther(): StreamError {
 /** One end of a stream: what it writes lands in its twin's inbox. */
 class MemoryStream implements RawStream {
   twin: MemoryStream | undefined;
+  conversation: MemoryConversation | undefined;
   protocolId = '';
   onFailure: ((reason: Error) => void) | undefined;
   readonly #owner: LinkOwner;
@@ -182,9 +208,10 @@ class MemoryStream implements RawStream {
     const { twin } = this;
     if (twin === undefined) return;
     twin.#coming += bytes.length;
-    this.#send({ kind: 'data', bytes }, () => {
-      twin.#coming -= bytes.length;
-      twin.#inbox.push(bytes);
+    this.#send({ kind: 'data', bytes }, (arrived) => {
+      // More may arrive than was sent.
+      twin.#coming = Math.max(0, twin.#coming - arrived.length);
+      twin.#inbox.push(arrived);
     });
   }
 
@@ -246,6 +273,11 @@ class MemoryStream implements RawStream {
     );
   }
 
+  /** As when the connection does, for this end. */
+  break(reason: Error): void {
+    this.#owner.receive(() => this.fail(reason));
+  }
+
   fail(reason: Error): void {
     if (this.#failure !== undefined || (this.#ended && !this.#writing)) return;
     this.#failure = reason;
@@ -257,8 +289,9 @@ class MemoryStream implements RawStream {
     this.#done();
   }
 
-  #send(frame: Sent, deliver: () => void): void {
-    this.#owner.send({ ...frame, protocolId: this.protocolId }, deliver);
+  #send(frame: Sent, deliver: (bytes: Uint8Array) => void): void {
+    const { protocolId, conversation } = this;
+    this.#owner.send({ ...frame, protocolId, conversation }, deliver);
   }
 
   #finishWhenBothEnded(): void {

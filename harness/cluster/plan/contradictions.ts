@@ -5,7 +5,7 @@ import { BEHAVIOUR_NAMES, SPOILS_CONNECTIONS } from '../../flavours/dishonest/na
 import { isOurs } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
-import { creditOf, hasPublicNode, nodeCount } from './facts.ts';
+import { creditOf, hasPublicNode, isEmbeddable, nodeCount } from './facts.ts';
 import { networkMistakes } from './options/network.ts';
 import { NODES_MAX, REAL_NODES_MAX } from './options/nodes.ts';
 import { wantedPorts } from './ports.ts';
@@ -80,9 +80,19 @@ function tamperingContradictions({ driver, machineFaults, nodes }: Definition): 
 }
 
 /** Elsewhere no proxy of this machine stands between the nodes. */
-function tapContradictions({ driver, tap }: Definition): string[] {
-  return tap && !DRIVER_FACTS[driver].tappable
-    ? [`tap: got true with driver ${driver}, expected driver process: only there can a tap read links`]
+function tapContradictions(definition: Definition): string[] {
+  const { driver, tap } = definition;
+  const { tappable, shared } = DRIVER_FACTS[driver];
+  if (!tap) return [];
+  if (!tappable) {
+    return [
+      `tap: got true with driver ${driver}, expected driver process, embedded or simulated: only there can a tap read links`,
+    ];
+  }
+  return shared && !isEmbeddable(definition)
+    ? [
+        `tap: got true with driver ${driver} and nodes that it cannot embed, expected driver process: a tap has to know which node opened a connection`,
+      ]
     : [];
 }
 

@@ -28,6 +28,7 @@ import {
 } from '../driver.ts';
 import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
+import type { TapControl } from '../links/tap/events.ts';
 import type { DriverOptions } from '../options.ts';
 import { ProcessDriver } from '../process.ts';
 import { Holding } from './holding.ts';
@@ -54,13 +55,27 @@ export class EmbeddedDriver extends ProcessDriver {
 
   constructor(options: DriverOptions) {
     // A network in memory needs no proxy.
-    super({ ...options, linkFaults: options.linkFaults && options.embedded.transport === 'tcp' });
+    const isTcp = options.embedded.transport === 'tcp';
+    super({ ...options, linkFaults: options.linkFaults && isTcp, tap: options.tap && isTcp });
     this.#options = options;
     this.#holding = new Holding(options);
   }
 
   override get can(): Capabilities {
-    return this.#options.embedded.transport === 'memory' ? { ...super.can, linkFaults: this } : super.can;
+    const { embedded, tap } = this.#options;
+    if (embedded.transport !== 'memory') return super.can;
+    return { ...super.can, linkFaults: this, tap: tap ? this : undefined };
+  }
+
+  /** Of a network in memory: a definition has no other one with a tap. */
+  override tap(): TapControl {
+    const control = controlOf(this.#holding);
+    return {
+      tapped: async (after) => (await control.host()).tapped(after),
+      beginMessages: async (id, rule) => (await control.host()).beginMessages(id, rule),
+      messageEffect: async (id) => (await control.host()).messageEffect(id),
+      endMessages: async (id) => (await control.present())?.endMessages(id),
+    };
   }
 
   override links(proxy: Handle | undefined): LinkControl {
@@ -78,7 +93,9 @@ export class EmbeddedDriver extends ProcessDriver {
 
   override async create(plan: NodePlan, flavour: Flavour): Promise<void> {
     if (flavour.embedded === undefined) return super.create(plan, flavour);
-    writeEmbedded(plan.dataDir, { ...flavour.embedded(plan), ...this.#options.embedded });
+    const { embedded, tap } = this.#options;
+    const { overlay } = plan.identity;
+    writeEmbedded(plan.dataDir, { ...flavour.embedded(plan), ...embedded, tap, overlay });
     if (plan.tampered !== undefined) writeTampered(plan.dataDir, plan.tampered);
   }
 
@@ -200,8 +217,8 @@ export class EmbeddedDriver extends ProcessDriver {
   }
 }
 
-/** Links in the process that holds the nodes. */
-function linksInMemory(holding: Holding): LinkControl {
+/** The process that holds the nodes, and their links. */
+function controlOf(holding: Holding) {
   const present = async () => {
     const holder = holding.known();
     return holder === undefined ? undefined : holding.hostOf(holder);
@@ -214,6 +231,12 @@ function linksInMemory(holding: Holding): LinkControl {
       'the process that holds the nodes is gone, and their links with it',
     );
   };
+  return { present, host };
+}
+
+/** Links in the process that holds the nodes. */
+function linksInMemory(holding: Holding): LinkControl {
+  const { present, host } = controlOf(holding);
   return {
     knowsDiallers: true,
     begin: async (id, rule) => (await host()).beginLinkRule(id, rule),

@@ -18,6 +18,8 @@ import { NodeLogs } from './node-logs.ts';
 import { loadPrograms, loadTampering, type Programs, tamperedWith } from './programs.ts';
 import { watchLoop } from './watchdog.ts';
 
+type MemoryTap = InstanceType<Programs['MemoryTap']>;
+
 /** A node to start, as it is on disk. */
 export interface HostedPart {
   readonly name: string;
@@ -48,7 +50,10 @@ export class EmbeddedHost {
   readonly #starting = new Map<string, Promise<number>>();
   /** Of nodes, by peer id. */
   readonly #names = new Map<string, string>();
+  /** Of nodes, by overlay. */
+  readonly #overlays = new Map<string, string>();
   readonly #links: MemoryLinks;
+  #tap: MemoryTap | undefined;
   #programs: Promise<Programs> | undefined;
   #network: ReturnType<Programs['memoryNetwork']> | undefined;
   #shared: ReturnType<Programs['sharedResults']> | undefined;
@@ -150,6 +155,23 @@ export class EmbeddedHost {
     return this.#links.end(id);
   }
 
+  /** What nodes have said to each other, see `TapControl`. */
+  async tapped(after: number): ReturnType<MemoryTap['tapped']> {
+    return this.#tap?.tapped(after) ?? { events: [], next: 0, missed: 0 };
+  }
+
+  async beginMessages(...[id, rule]: Parameters<MemoryTap['beginMessages']>): Promise<void> {
+    return this.#expectTap().beginMessages(id, rule);
+  }
+
+  async messageEffect(id: string): ReturnType<MemoryTap['messageEffect']> {
+    return this.#expectTap().messageEffect(id);
+  }
+
+  async endMessages(id: string): Promise<void> {
+    return this.#tap?.endMessages(id);
+  }
+
   /** Writes a stopped node's in-memory disk into a data directory, for the first start of a node there. */
   async saveDisk(name: string, dataDir: string): Promise<void> {
     this.#disks.save(name, dataDir);
@@ -230,11 +252,17 @@ export class EmbeddedHost {
 
   #platformFor(
     part: HostedPart,
-    { keys, transport, store, shareResults }: EmbeddedNode,
+    { keys, transport, store, shareResults, tap, overlay }: EmbeddedNode,
     programs: Omit<Programs, 'startNode' | 'optionsOf'>,
     onCrash: (error: unknown) => void,
   ): Promise<MemoryPlatform> {
-    this.#network ??= programs.memoryNetwork({ carrier: this.#links, ...this.#surroundings?.network });
+    if (tap) this.#tap ??= this.#newTap(programs);
+    this.#network ??= programs.memoryNetwork({
+      carrier: this.#links,
+      relay: this.#tap,
+      ...this.#surroundings?.network,
+    });
+    this.#overlays.set(overlay, part.name);
     this.#names.set(programs.ownIdentity(keys.libp2p).peerId, part.name);
     if (shareResults) this.#shared ??= programs.sharedResults();
     const disk = this.#disks.of(part, programs.MemoryDisk);
@@ -247,6 +275,19 @@ export class EmbeddedHost {
       log: (line) => this.#logs.write(part, line),
       onCrash,
     });
+  }
+
+  #newTap({ MemoryTap }: Pick<Programs, 'MemoryTap'>): MemoryTap {
+    return new MemoryTap({
+      clock: this.#clock,
+      nameOf: (peerId) => this.nameOf(peerId),
+      names: { ofOverlay: (hex) => this.#overlays.get(hex) ?? hex },
+    });
+  }
+
+  #expectTap(): MemoryTap {
+    if (this.#tap === undefined) throw new HarnessError('PROCESS_FAILED', 'no node with a tap has started');
+    return this.#tap;
   }
 
   #expectOpen({ name }: HostedPart): void {

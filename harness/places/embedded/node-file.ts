@@ -9,6 +9,10 @@ export interface EmbeddedNode extends EmbeddedSettings {
   readonly transport: 'memory' | 'tcp';
   readonly store: 'memory' | 'disk';
   readonly shareResults: boolean;
+  /** Whether what the nodes in memory say to each other is kept. */
+  readonly tap: boolean;
+  /** Hex. */
+  readonly overlay: string;
 }
 
 interface Document extends Omit<EmbeddedNode, 'keys'> {

@@ -38,16 +38,19 @@ export async function loadTampering() {
 
 /** What all nodes of a host share; loading it takes most of the time of the first start. */
 export async function loadPrograms() {
-  const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }, { ownIdentity }] = await Promise.all([
-    import('../../../node/compose.ts'),
-    import('../../../node/platform/memory.ts'),
-    import('../../../node/store/memory-store.ts'),
-    import('../../../node/option-sources.ts'),
-    import('../../../node/p2p/address/identity-key.ts'),
-  ]);
+  const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }, { ownIdentity }, { MemoryTap }] =
+    await Promise.all([
+      import('../../../node/compose.ts'),
+      import('../../../node/platform/memory.ts'),
+      import('../../../node/store/memory-store.ts'),
+      import('../../../node/option-sources.ts'),
+      import('../../../node/p2p/address/identity-key.ts'),
+      import('./memory-tap.ts'),
+    ]);
   return {
     startNode,
     MemoryDisk,
+    MemoryTap,
     ownIdentity,
     memoryNetwork: memory.memoryNetwork,
     memoryPlatform: memory.memoryPlatform,

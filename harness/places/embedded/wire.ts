@@ -24,6 +24,7 @@ const METHODS = [
   'beginLinkRule',
   'linkEffect',
   'endLinkRule',
+  ...(['tapped', 'beginMessages', 'messageEffect', 'endMessages'] as const),
   'saveDisk',
   'wipe',
   'damage',

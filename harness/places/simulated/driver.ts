@@ -28,6 +28,7 @@ import {
 import { writeEmbedded } from '../embedded/node-file.ts';
 import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
+import type { TapControl } from '../links/tap/events.ts';
 import type { DriverOptions } from '../options.ts';
 import { type SimulatedChain, startSimulatedChain } from './chain.ts';
 import { FRAMES_FILE } from './frame-log.ts';
@@ -53,7 +54,7 @@ export class SimulatedDriver implements Driver {
 
   constructor(options: DriverOptions) {
     this.#options = options;
-    this.can = { kill: this, pause: this, data: this, linkFaults: this };
+    this.can = { kill: this, pause: this, data: this, linkFaults: this, tap: options.tap ? this : undefined };
     if (options.machineFaults) this.can = { ...this.can, clock: true, disk: true, power: this };
   }
 
@@ -78,6 +79,10 @@ export class SimulatedDriver implements Driver {
       effect: (id) => host.linkEffect(id),
       end: (id) => host.endLinkRule(id),
     };
+  }
+
+  tap(): TapControl {
+    return this.#running().simulation.host;
   }
 
   /** Ports follow from the order of the nodes: what nodes tell each other must not depend on the machine. */
@@ -112,12 +117,14 @@ export class SimulatedDriver implements Driver {
 
   async create(plan: NodePlan, flavour: Flavour): Promise<void> {
     if (flavour.embedded === undefined) throw notSimulated(plan.name, flavour);
-    const { shareResults } = this.#options.embedded;
+    const { embedded, tap } = this.#options;
     writeEmbedded(plan.dataDir, {
       ...flavour.embedded(plan),
       transport: 'memory',
       store: 'memory',
-      shareResults,
+      shareResults: embedded.shareResults,
+      tap,
+      overlay: plan.identity.overlay,
     });
     if (plan.tampered !== undefined) writeTampered(plan.dataDir, plan.tampered);
   }

@@ -398,7 +398,8 @@ test('the side that refuses a stream keeps none of its bytes', async () => {
     closed: () => undefined,
     receive: (work: () => void) => work(),
     room: () => undefined,
-    send: (_frame: unknown, deliver: () => void) => queueMicrotask(deliver),
+    send: ({ bytes = new Uint8Array(0) }: { bytes?: Uint8Array }, deliver: (arrived: Uint8Array) => void) =>
+      queueMicrotask(() => deliver(bytes)),
   });
   const end = { remoteId: '', remoteAddress: '', listensAt: '' };
   const [opener, refuser] = [

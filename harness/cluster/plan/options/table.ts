@@ -250,11 +250,11 @@ export const CLUSTER_OPTIONS = {
     schema: field.trueOrFalse
       .default(false)
       .describe(
-        'Put a proxy between the nodes that reads what they say to each other, for svcnet tap. Only for driver process.',
+        'Read what the nodes say to each other, for svcnet tap: with a proxy between processes, in the memory of embedded and simulated nodes. Not for driver docker.',
       ),
     flag: {
       flag: '--tap',
-      help: 'put a proxy between the nodes that reads what they say to each other, for svcnet tap',
+      help: 'read what the nodes say to each other, for svcnet tap',
     },
   },
   network: {

@@ -7,7 +7,7 @@ import { decodeMessage } from '../../../../node/p2p/codec/codec.ts';
 import { FrameReader } from '../../../../node/p2p/stream/framing.ts';
 import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
 import type { TapEvent, TapValue } from './events.ts';
-import type { DivertedStream } from './faults/diversion.ts';
+import type { DivertedStream } from './faults/diverted-stream.ts';
 import { Arrived, encodeLine, MULTISTREAM, NO_LINE, REFUSED } from './lines.ts';
 import { type MessageRow, type ProtocolRow, protocolOf } from './protocols.ts';
 import { beginning, type Names, shown } from './values.ts';
@@ -60,6 +60,12 @@ export class Conversation {
     this.#deps = deps;
   }
 
+  /** Its ends need no words to agree on a protocol. */
+  agreed(id: string): void {
+    this.#isAgreed = true;
+    this.#open(this.#opener, id);
+  }
+
   /** @param bytes that an end has sent */
   take(isOpener: boolean, bytes: Buffer): void {
     const side = isOpener ? this.#opener : this.#acceptor;
@@ -98,11 +104,15 @@ export class Conversation {
       if (typeof line !== 'string') return;
       this.#handOn(side, encodeLine(line));
       if (line === MULTISTREAM) continue;
-      this.#id = line;
-      this.#row = protocolOf(line);
-      this.#openedAt = this.#deps.now();
-      this.#tell(side, 'opened', { name: '', fields: {}, bytes: 0 });
+      this.#open(side, line);
     }
+  }
+
+  #open(side: Side, id: string): void {
+    this.#id = id;
+    this.#row = protocolOf(id);
+    this.#openedAt = this.#deps.now();
+    this.#tell(side, 'opened', { name: '', fields: {}, bytes: 0 });
   }
 
   #answers(side: Side): void {

@@ -1,11 +1,9 @@
 /** Sees what nodes say to each other: makes a relay for each connection whose ends it can speak for. */
 import { MACHINE_CLOCK } from '../../../base/machine/clock.ts';
 import { ConnectionView } from './connection-view.ts';
-import { type TapBatch, type TapControl, TapRing } from './events.ts';
 import type { Direction } from './faults/diversion.ts';
-import type { MessageEffect, MessageRule } from './faults/rule.ts';
-import { expectKnown, MessageRules } from './faults/rules.ts';
 import { Keys, type NodeKey } from './keys.ts';
+import { TapRecord } from './record.ts';
 import { NoiseRelay } from './relay.ts';
 
 export type TappedNode = NodeKey & {
@@ -13,16 +11,15 @@ export type TappedNode = NodeKey & {
   readonly overlay: string;
 };
 
-export class Tap implements TapControl {
+export class Tap extends TapRecord {
   readonly #keys: Keys;
   readonly #names: ReadonlyMap<string, string>;
-  readonly #ring = new TapRing();
-  readonly #rules = new MessageRules();
   /** Nodes that are not who their key says: what is said to them passes unseen. */
   readonly #mistaken = new Set<string>();
   #connections = 0;
 
   constructor(nodes: readonly TappedNode[]) {
+    super();
     this.#keys = new Keys(nodes);
     this.#names = new Map(nodes.map(({ node, overlay }) => [overlay, node]));
   }
@@ -44,34 +41,15 @@ export class Tap implements TapControl {
       target,
       names: { ofOverlay: (hex) => this.#names.get(hex) ?? hex },
       now: () => MACHINE_CLOCK.now(),
-      emit: (event) => this.#ring.add(event),
+      emit: (event) => this.ring.add(event),
       onMistaken: () => void this.#mistaken.add(target),
       diversion: {
-        rules: this.#rules,
+        rules: this.rules,
         clock: MACHINE_CLOCK,
         inject: (direction, plaintext) => inject(direction, relay.say(direction, plaintext)),
       },
     });
     const relay = new NoiseRelay({ keys: this.#keys, target, view });
     return relay;
-  }
-
-  beginMessages(id: string, rule: MessageRule): Promise<void> {
-    expectKnown(rule);
-    this.#rules.begin(id, rule);
-    return Promise.resolve();
-  }
-
-  messageEffect(id: string): Promise<MessageEffect> {
-    return Promise.resolve(this.#rules.effect(id));
-  }
-
-  endMessages(id: string): Promise<void> {
-    this.#rules.end(id);
-    return Promise.resolve();
-  }
-
-  tapped(after: number): Promise<TapBatch> {
-    return this.#ring.tapped(after);
   }
 }

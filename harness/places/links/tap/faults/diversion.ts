@@ -4,20 +4,28 @@
  * so does the whole connection while no rule is in force and no stream is diverted.
  */
 import type { Clock } from '../../../../../formats/clock.ts';
-import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { YAMUX_FLAG, YAMUX_TYPE, type YamuxFrame, type YamuxFrames, yamuxHeader } from '../yamux-frames.ts';
+import { DivertedStream } from './diverted-stream.ts';
 import type { MessageRules } from './rules.ts';
-import { Way } from './way.ts';
+import type { Outlet } from './way.ts';
 
 /** From the dialler to the node, and back. */
 export type Direction = 'up' | 'down';
 const OTHER = { up: 'down', down: 'up' } as const;
+/** What either end of a new stream takes without credit. */
+const WINDOW = 262_144;
 
 export interface DiversionDeps {
   readonly rules: MessageRules;
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   /** What is said at another time than when something has come from that end; nothing: it may be read again. */
   readonly inject: (direction: Direction, bytes: Buffer) => void;
+}
+
+/** A stream whose frames end here. */
+interface Diverted {
+  readonly stream: DivertedStream;
+  readonly opened: Direction;
 }
 
 interface Side {
@@ -29,7 +37,7 @@ interface Side {
   /** Within a frame that passes as it is. */
   isInside: boolean;
   /** Stream of the frame that is arriving. */
-  current: DivertedStream | undefined;
+  current: Diverted | undefined;
   /** What goes on for what has just come. */
   out: Buffer[] | undefined;
   /** What is to go on between two frames. */
@@ -41,7 +49,7 @@ interface Side {
 export class Diversion {
   readonly #deps: DiversionDeps;
   readonly #sides: Readonly<Record<Direction, Side>> = { up: newSide(), down: newSide() };
-  readonly #streams = new Map<number, DivertedStream>();
+  readonly #streams = new Map<number, Diverted>();
   /** Names of the ends, once they are known. */
   #ends: readonly [dialler: string, node: string] | undefined;
 
@@ -91,23 +99,15 @@ export class Diversion {
     const side = this.#sides[direction];
     if (!side.isFramed || side.passed > 0 || this.#streams.has(id) || !this.#isConcerned()) return undefined;
     const { rules, clock } = this.#deps;
-    const stream: DivertedStream = new DivertedStream({
-      id,
-      opened: direction,
+    const stream = new DivertedStream({
       opener,
       acceptor,
       rules,
       clock,
-      emit: (to, bytes) => this.#emit(to, bytes),
-      held: (from, change) => {
-        const waits = this.#sides[from];
-        waits.held += change;
-        // An end that was not read because of it can be.
-        if (change < 0 && waits.out === undefined) this.#deps.inject(from, Buffer.alloc(0));
-      },
+      outletOf: (isOpener) => this.#outlet(id, isOpener ? direction : OTHER[direction]),
       onOver: () => this.#streams.delete(id),
     });
-    this.#streams.set(id, stream);
+    this.#streams.set(id, { stream, opened: direction });
     return stream;
   }
 
@@ -118,7 +118,7 @@ export class Diversion {
     if (side.current === undefined) {
       side.out?.push(Buffer.from(header.subarray(side.passed)));
       side.isInside = true;
-    } else side.current.begun(direction, frame);
+    } else this.#answer(side.current, direction, frame);
     side.passed = 0;
   }
 
@@ -128,12 +128,11 @@ export class Diversion {
   }
 
   /** @returns whether a rule resets its stream */
-  over(direction: Direction, { flags }: YamuxFrame): boolean {
+  over(direction: Direction, { id, flags }: YamuxFrame): boolean {
     const side = this.#sides[direction];
     if (!side.isFramed) return false;
     side.isInside = false;
-    side.current?.over(direction, flags);
-    const isReset = side.current?.resetIfDoomed() ?? false;
+    const isReset = side.current !== undefined && this.#ended(side.current, direction, { id, flags });
     side.out?.push(...side.waiting.splice(0));
     return isReset;
   }
@@ -145,8 +144,54 @@ export class Diversion {
   }
 
   close(): void {
-    for (const stream of this.#streams.values()) stream.discard();
+    for (const { stream } of this.#streams.values()) stream.discard();
     this.#streams.clear();
+  }
+
+  /** Opens and credits a stream as the frame does, as far as the credit is the sender's. */
+  #answer({ stream, opened }: Diverted, direction: Direction, { type, flags, id, length }: YamuxFrame): void {
+    const opening = flags & (YAMUX_FLAG.syn | YAMUX_FLAG.ack);
+    const credit = type === YAMUX_TYPE.windowUpdate ? stream.credit(direction !== opened, length) : 0;
+    if (opening === 0 && credit === 0) return;
+    this.#emit(direction, updateOf({ id, flags: opening, length: credit }));
+  }
+
+  /** @returns whether a rule resets it */
+  #ended(
+    { stream, opened }: Diverted,
+    direction: Direction,
+    { id, flags }: Pick<YamuxFrame, 'id' | 'flags'>,
+  ): boolean {
+    if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, direction);
+    else if ((flags & YAMUX_FLAG.fin) !== 0) stream.ended(direction === opened);
+    if (!stream.isDoomed) return false;
+    this.#reset(id, stream, 'up', 'down');
+    return true;
+  }
+
+  #reset(id: number, stream: DivertedStream, ...directions: readonly Direction[]): void {
+    stream.discard();
+    for (const direction of directions) {
+      this.#emit(direction, updateOf({ id, flags: YAMUX_FLAG.rst, length: 0 }));
+    }
+    this.#streams.delete(id);
+  }
+
+  #outlet(id: number, direction: Direction): Outlet {
+    return {
+      window: WINDOW,
+      data: (bytes) => {
+        const header = yamuxHeader({ type: YAMUX_TYPE.data, flags: 0, id, length: bytes.length });
+        this.#emit(direction, Buffer.concat([header, bytes]));
+      },
+      end: () => this.#emit(direction, updateOf({ id, flags: YAMUX_FLAG.fin, length: 0 })),
+      held: (change) => {
+        const waits = this.#sides[direction];
+        waits.held += change;
+        // An end that was not read because of it can be.
+        if (change < 0 && waits.out === undefined) this.#deps.inject(direction, Buffer.alloc(0));
+      },
+    };
   }
 
   #isConcerned(): boolean {
@@ -175,110 +220,6 @@ function newSide(): Side {
   };
 }
 
-interface StreamDeps {
-  readonly id: number;
-  /** Where its opener's words go. */
-  readonly opened: Direction;
-  readonly opener: string;
-  readonly acceptor: string;
-  readonly rules: MessageRules;
-  readonly clock: DiversionDeps['clock'];
-  readonly emit: (direction: Direction, bytes: Buffer) => void;
-  readonly held: (direction: Direction, change: number) => void;
-  readonly onOver: () => void;
-}
-
-/** A stream whose frames end here. */
-export class DivertedStream {
-  readonly #deps: StreamDeps;
-  readonly #ways: Readonly<Record<Direction, Way>>;
-  #isDoomed = false;
-
-  constructor(deps: StreamDeps) {
-    this.#deps = deps;
-    this.#ways = { up: this.#way('up'), down: this.#way('down') };
-  }
-
-  /** @param bytes that are no message */
-  raw(isOpener: boolean, bytes: Uint8Array): void {
-    this.#wayOf(isOpener).raw(Buffer.from(bytes));
-  }
-
-  /** @param bytes of a message, without its length @returns what is done to it */
-  message(
-    isOpener: boolean,
-    bytes: Uint8Array,
-    about: { readonly protocol: string; readonly message: string; readonly table: MessageTable },
-  ): readonly string[] {
-    const way = this.#wayOf(isOpener);
-    if (way.isMute) return [];
-    const { opener, acceptor, rules } = this.#deps;
-    const [from, to] = isOpener ? [opener, acceptor] : [acceptor, opener];
-    const verdict = rules.judged({ from, to, bytes, ...about });
-    this.#isDoomed ||= verdict?.drop === 'reset';
-    way.message(withLength(verdict?.bytes ?? bytes), verdict);
-    return verdict?.done ?? [];
-  }
-
-  /** @param bytes of a message that nothing is done to, without its length */
-  untouched(isOpener: boolean, bytes: Uint8Array): void {
-    this.#wayOf(isOpener).message(withLength(bytes));
-  }
-
-  begun(direction: Direction, { type, flags, id, length }: YamuxFrame): void {
-    const opening = flags & (YAMUX_FLAG.syn | YAMUX_FLAG.ack);
-    const credit = type === YAMUX_TYPE.windowUpdate ? this.#ways[OTHER[direction]].credit(length) : 0;
-    if (opening === 0 && credit === 0) return;
-    const frame = { type: YAMUX_TYPE.windowUpdate, flags: opening, id, length: credit };
-    this.#deps.emit(direction, yamuxHeader(frame));
-  }
-
-  over(direction: Direction, flags: number): void {
-    if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(direction);
-    else if ((flags & YAMUX_FLAG.fin) !== 0) this.#ways[direction].end();
-  }
-
-  resetIfDoomed(): boolean {
-    if (!this.#isDoomed) return false;
-    this.#isDoomed = false;
-    this.#reset('up', 'down');
-    return true;
-  }
-
-  discard(): void {
-    for (const way of Object.values(this.#ways)) way.discard();
-  }
-
-  #reset(...directions: readonly Direction[]): void {
-    const { id, emit, onOver } = this.#deps;
-    this.discard();
-    for (const direction of directions) {
-      const frame = { type: YAMUX_TYPE.windowUpdate, flags: YAMUX_FLAG.rst, id, length: 0 };
-      emit(direction, yamuxHeader(frame));
-    }
-    onOver();
-  }
-
-  #way(direction: Direction): Way {
-    const { id, clock, emit, held } = this.#deps;
-    return new Way({
-      id,
-      clock,
-      emit: (frame) => emit(direction, frame),
-      held: (change) => held(direction, change),
-      onOver: () => this.#ways.up.isOver && this.#ways.down.isOver && this.#deps.onOver(),
-    });
-  }
-
-  #wayOf(isOpener: boolean): Way {
-    return this.#ways[isOpener ? this.#deps.opened : OTHER[this.#deps.opened]];
-  }
-}
-
-/** As a frame on a stream. */
-function withLength(bytes: Uint8Array): Buffer {
-  const length: number[] = [];
-  let rest = bytes.length;
-  for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
-  return Buffer.concat([Uint8Array.from([...length, rest]), bytes]);
+function updateOf(frame: Pick<YamuxFrame, 'id' | 'flags' | 'length'>): Buffer {
+  return yamuxHeader({ type: YAMUX_TYPE.windowUpdate, ...frame });
 }

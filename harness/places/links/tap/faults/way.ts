@@ -1,25 +1,30 @@
 /**
  * What one end of a diverted stream has said, on its way to the other: what waits is not credited to the sender by the
- * receiver, so a stream holds no more here than its window. What is said beyond what the sender said uses the receiver's
+ * receiver, so a stream holds no more here than its window, if it has one. What is said beyond what the sender said uses the receiver's
  * window, too: the receiver's next credits pay for it before the sender gets any.
  */
 import type { Clock } from '../../../../../formats/clock.ts';
-import { YAMUX_FLAG, YAMUX_TYPE, yamuxHeader } from '../yamux-frames.ts';
 import type { ActiveMessageRule, Verdict } from './rules.ts';
 
-/** What either end of a new stream takes without credit. */
-const WINDOW = 262_144;
-/** Longest data frame: one message of noise holds it. */
-const FRAME_MAX = 16_384;
+/** Bytes that are said at once: one message of noise holds them. */
+const PART_MAX = 16_384;
 /** How long a message waits for the next one that it should follow. */
 export const SWAP_MAX_MS = 5000;
 
-export interface WayDeps {
-  readonly id: number;
-  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
-  readonly emit: (frame: Buffer) => void;
+/** Where what one end has said goes on. */
+export interface Outlet {
+  /** Bytes that the other end takes without credit. */
+  readonly window: number;
+  data(bytes: Buffer): void;
+  /** Its last word. */
+  end(): void;
   /** How many more bytes wait here. */
-  readonly held: (change: number) => void;
+  held(change: number): void;
+}
+
+export interface WayDeps {
+  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly outlet: Outlet;
   /** Its end has passed, or never will. */
   readonly onOver: () => void;
 }
@@ -41,7 +46,7 @@ interface Late {
 export class Way {
   readonly #deps: WayDeps;
   readonly #queue: Piece[] = [];
-  #window = WINDOW;
+  #window: number;
   /** Of the receiver's window: what was said beyond what the sender said. */
   #debt = 0;
   #held = 0;
@@ -53,6 +58,7 @@ export class Way {
 
   constructor(deps: WayDeps) {
     this.#deps = deps;
+    this.#window = deps.outlet.window;
   }
 
   /** Nothing more arrives, whatever is said. */
@@ -151,7 +157,7 @@ export class Way {
 
   /** In the order in which it was pushed: one that waits holds up what follows it. */
   #flush(): void {
-    const { clock, emit, id } = this.#deps;
+    const { clock, outlet } = this.#deps;
     this.#timer?.[Symbol.dispose]();
     this.#timer = undefined;
     for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
@@ -162,13 +168,13 @@ export class Way {
       }
       if (first.bytes.length === 0) {
         this.#queue.shift();
-        emit(yamuxHeader({ type: YAMUX_TYPE.windowUpdate, flags: YAMUX_FLAG.fin, id, length: 0 }));
+        outlet.end();
         this.#end();
         break;
       }
       if (this.#window === 0) break;
-      const part = first.bytes.subarray(0, Math.min(this.#window, FRAME_MAX));
-      emit(Buffer.concat([yamuxHeader({ type: YAMUX_TYPE.data, flags: 0, id, length: part.length }), part]));
+      const part = first.bytes.subarray(0, Math.min(this.#window, PART_MAX));
+      outlet.data(part);
       this.#window -= part.length;
       first.bytes = first.bytes.subarray(part.length);
       if (first.bytes.length === 0) this.#queue.shift();
@@ -183,6 +189,6 @@ export class Way {
     const held = waitsForCredit ? 0 : queued + (this.#late?.bytes.length ?? 0);
     const change = held - this.#held;
     this.#held = held;
-    if (change !== 0) this.#deps.held(change);
+    if (change !== 0) this.#deps.outlet.held(change);
   }
 }

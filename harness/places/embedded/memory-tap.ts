@@ -1,0 +1,206 @@
+/** What nodes of one process say to each other: nothing there is encrypted, so this needs no key and no proxy. */
+import type { Clock } from '../../../formats/clock.ts';
+import { StreamError } from '../../../node/p2p/host.ts';
+import type { MemoryRelay } from '../../../node/p2p/memory-host.ts';
+import type { MemoryConversation, MemoryFrame } from '../../../node/p2p/memory-link.ts';
+import { Conversation } from '../links/tap/conversation.ts';
+import type { TapEvent } from '../links/tap/events.ts';
+import { DivertedStream } from '../links/tap/faults/diverted-stream.ts';
+import type { Outlet } from '../links/tap/faults/way.ts';
+import { TapRecord } from '../links/tap/record.ts';
+import type { Names } from '../links/tap/values.ts';
+
+type Send = (frame: MemoryFrame) => void;
+
+interface Connection {
+  /** Such as `c0`. */
+  readonly id: string;
+  /** Names of the ends. */
+  readonly from: string;
+  readonly to: string;
+  readonly openedAt: number;
+  readonly streams: Map<MemoryConversation, Stream>;
+  opened: number;
+  bytes: number;
+}
+
+interface Stream {
+  readonly talk: Conversation;
+  /** Peer id. */
+  readonly opener: string;
+  readonly diverted: DivertedStream | undefined;
+  readonly opened: Way;
+  readonly accepted: Way;
+  isAgreed: boolean;
+  /** Both ends have said their last word, which may still wait here. */
+  isOver: boolean;
+}
+
+interface Passing {
+  readonly frame: MemoryFrame;
+  readonly send: Send;
+}
+
+/** How what one end has said goes on: as its last frames of either kind. */
+interface Way {
+  data: Passing | undefined;
+  end: Passing | undefined;
+}
+
+export interface MemoryTapDeps {
+  readonly clock: Clock;
+  /** Name of the node with a peer id. */
+  readonly nameOf: (peerId: string) => string | undefined;
+  readonly names: Names;
+}
+
+export class MemoryTap extends TapRecord implements MemoryRelay {
+  readonly #deps: MemoryTapDeps;
+  readonly #connections = new Map<object, Connection>();
+  #count = 0;
+
+  constructor(deps: MemoryTapDeps) {
+    super();
+    this.#deps = deps;
+  }
+
+  opened(connection: object, dialler: string, dialled: string): void {
+    const { clock } = this.#deps;
+    const opened: Connection = {
+      id: `c${this.#count++}`,
+      from: this.#nameOf(dialler),
+      to: this.#nameOf(dialled),
+      openedAt: clock.now(),
+      streams: new Map(),
+      opened: 0,
+      bytes: 0,
+    };
+    this.#connections.set(connection, opened);
+    this.#tell(opened, 'opened', { name: '', fields: {}, bytes: 0 });
+  }
+
+  closed(connection: object): void {
+    const closed = this.#connections.get(connection);
+    if (closed === undefined) return;
+    this.#connections.delete(connection);
+    for (const { talk, diverted, isOver } of closed.streams.values()) {
+      diverted?.discard();
+      if (!isOver) talk.end(true, 'lost');
+    }
+    const ms = this.#deps.clock.now() - closed.openedAt;
+    this.#tell(closed, 'end', { name: 'closed', fields: { ms }, bytes: closed.bytes });
+  }
+
+  pass(frame: MemoryFrame, send: Send): void {
+    const { conversation } = frame;
+    const connection = conversation && this.#connections.get(conversation.connection);
+    if (connection === undefined) return send(frame);
+    if (frame.kind === 'open') this.#open(connection, frame);
+    const stream = connection.streams.get(conversation as MemoryConversation);
+    if (stream === undefined) return send(frame);
+    this.#take(connection, stream, { frame, send });
+  }
+
+  #open(connection: Connection, { from, to, protocolId, conversation }: MemoryFrame): void {
+    if (conversation === undefined) return;
+    const { clock, names } = this.#deps;
+    const [opener, acceptor] = [this.#nameOf(from), this.#nameOf(to)];
+    const opened: Way = { data: undefined, end: undefined };
+    const accepted: Way = { data: undefined, end: undefined };
+    const diverted = this.rules.concern(opener, acceptor)
+      ? new DivertedStream({
+          opener,
+          acceptor,
+          rules: this.rules,
+          clock,
+          outletOf: (isOpener) => outletOf(isOpener ? opened : accepted),
+          onOver: () => connection.streams.delete(conversation),
+        })
+      : undefined;
+    const talk = new Conversation({
+      stream: `${connection.id}/${++connection.opened}`,
+      opener,
+      acceptor,
+      names,
+      now: () => clock.now(),
+      emit: (event) => this.ring.add(event),
+      diverted,
+    });
+    const stream: Stream = { talk, opener: from, diverted, opened, accepted, isAgreed: false, isOver: false };
+    connection.streams.set(conversation, stream);
+    // Of several the other end chooses one: its answer, and what follows, names it.
+    if (!protocolId.includes(' ')) this.#agreed(stream, protocolId);
+  }
+
+  #agreed(stream: Stream, protocolId: string): void {
+    stream.isAgreed = true;
+    stream.talk.agreed(protocolId);
+  }
+
+  #take(connection: Connection, stream: Stream, passing: Passing): void {
+    const { frame, send } = passing;
+    const { kind, from, protocolId, bytes, conversation } = frame;
+    const { talk, diverted } = stream;
+    if (conversation === undefined || kind === 'open') return send(frame);
+    const isOpener = from === stream.opener;
+    if (!stream.isAgreed) this.#agreed(stream, protocolId);
+    const way = isOpener ? stream.opened : stream.accepted;
+    if (kind === 'data') {
+      way.data = passing;
+      connection.bytes += bytes.length;
+      talk.take(isOpener, asBuffer(bytes));
+      if (diverted === undefined) return send(frame);
+      if (diverted.isDoomed) {
+        this.#lose(connection, conversation, { isOpener, name: 'reset' });
+        conversation.break(new StreamError('STREAM_RESET', 'the other side reset the stream'));
+      }
+    } else if (kind === 'end') {
+      way.end = passing;
+      stream.isOver = talk.ended(isOpener);
+      if (diverted !== undefined) return diverted.ended(isOpener);
+      if (stream.isOver) connection.streams.delete(conversation);
+      send(frame);
+    } else {
+      this.#lose(connection, conversation, { isOpener, name: kind === 'refuse' ? 'refused' : 'reset' });
+      send(frame);
+    }
+  }
+
+  #lose(
+    { streams }: Connection,
+    conversation: MemoryConversation,
+    { isOpener, name }: { readonly isOpener: boolean; readonly name: string },
+  ): void {
+    const stream = streams.get(conversation);
+    stream?.diverted?.discard();
+    stream?.talk.end(isOpener, name);
+    streams.delete(conversation);
+  }
+
+  #nameOf(peerId: string): string {
+    return this.#deps.nameOf(peerId) ?? peerId;
+  }
+
+  #tell(
+    { id: stream, from, to }: Connection,
+    kind: TapEvent['kind'],
+    what: Pick<TapEvent, 'name' | 'fields' | 'bytes'>,
+  ): void {
+    const at = this.#deps.clock.now();
+    this.ring.add({ at, from, to, stream, protocol: 'noise', id: '/noise', kind, ...what });
+  }
+}
+
+/** Writers in memory wait for what has not arrived, so nothing here counts it. */
+function outletOf(way: Way): Outlet {
+  return {
+    window: Infinity,
+    data: (bytes) => way.data?.send({ ...way.data.frame, bytes }),
+    end: () => way.end?.send(way.end.frame),
+    held: () => undefined,
+  };
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}

@@ -1,0 +1,99 @@
+/** A stream that ends here and goes on as its rules will have it: what either end says, message by message. */
+import type { Clock } from '../../../../../formats/clock.ts';
+import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
+import type { MessageRules } from './rules.ts';
+import { type Outlet, Way } from './way.ts';
+
+interface StreamDeps {
+  /** Names of the ends. */
+  readonly opener: string;
+  readonly acceptor: string;
+  readonly rules: MessageRules;
+  readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
+  /** Where what the opener says goes on, or the acceptor. */
+  readonly outletOf: (isOpener: boolean) => Outlet;
+  /** Both ends have ended. */
+  readonly onOver: () => void;
+}
+
+export class DivertedStream {
+  readonly #deps: StreamDeps;
+  readonly #opener: Way;
+  readonly #acceptor: Way;
+  #isDoomed = false;
+
+  constructor(deps: StreamDeps) {
+    this.#deps = deps;
+    this.#opener = this.#way(true);
+    this.#acceptor = this.#way(false);
+  }
+
+  /** Whether a rule will have it reset now. */
+  get isDoomed(): boolean {
+    return this.#isDoomed;
+  }
+
+  /** @param bytes that are no message */
+  raw(isOpener: boolean, bytes: Uint8Array): void {
+    this.#wayOf(isOpener).raw(Buffer.from(bytes));
+  }
+
+  /** @param bytes of a message, without its length @returns what is done to it */
+  message(
+    isOpener: boolean,
+    bytes: Uint8Array,
+    about: { readonly protocol: string; readonly message: string; readonly table: MessageTable },
+  ): readonly string[] {
+    const way = this.#wayOf(isOpener);
+    if (way.isMute) return [];
+    const { opener, acceptor, rules } = this.#deps;
+    const [from, to] = isOpener ? [opener, acceptor] : [acceptor, opener];
+    const verdict = rules.judged({ from, to, bytes, ...about });
+    this.#isDoomed ||= verdict?.drop === 'reset';
+    way.message(withLength(verdict?.bytes ?? bytes), verdict);
+    return verdict?.done ?? [];
+  }
+
+  /** @param bytes of a message that nothing is done to, without its length */
+  untouched(isOpener: boolean, bytes: Uint8Array): void {
+    this.#wayOf(isOpener).message(withLength(bytes));
+  }
+
+  /** The other end takes more of what this one says. @returns how much of it is this one's */
+  credit(isOpener: boolean, bytes: number): number {
+    return this.#wayOf(isOpener).credit(bytes);
+  }
+
+  /** That end says nothing more. */
+  ended(isOpener: boolean): void {
+    this.#wayOf(isOpener).end();
+  }
+
+  /** Nothing of what waits arrives. */
+  discard(): void {
+    this.#isDoomed = false;
+    this.#opener.discard();
+    this.#acceptor.discard();
+  }
+
+  #way(isOpener: boolean): Way {
+    const { clock, outletOf, onOver } = this.#deps;
+    return new Way({
+      clock,
+      outlet: outletOf(isOpener),
+      onOver: () => this.#opener.isOver && this.#acceptor.isOver && onOver(),
+    });
+  }
+
+  #wayOf(isOpener: boolean): Way {
+    return isOpener ? this.#opener : this.#acceptor;
+  }
+}
+
+/** As a frame on a stream. */
+function withLength(bytes: Uint8Array): Buffer {
+  const length: number[] = [];
+  let rest = bytes.length;
+  for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);
+  return Buffer.concat([Uint8Array.from([...length, rest]), bytes]);
+}

@@ -148,6 +148,15 @@ export function entriesOf(folder: string): Dirent[] {
   }
 }
 
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // What keeps it from being made is what matters.
+    return false;
+  }
+}
+
 /**
  * Makes a folder and those above it; one that is there stays. `mkdirSync` with `recursive` never ends where the system
  * lets nobody make a folder, such as below `/proc`.
@@ -158,7 +167,7 @@ export function makeFolder(folder: string, mode?: number): void {
   try {
     mkdirSync(folder, { mode });
   } catch (error) {
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
+    if (!isFolder(folder)) throw error;
   }
 }
 

@@ -5,6 +5,7 @@
 import type { Clock } from '../../../formats/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
+import type { Shape } from '../links/conditions.ts';
 import { Line, type Sent } from '../links/line.ts';
 import {
   type ActiveRule,
@@ -20,6 +21,8 @@ import {
 
 /** Bytes in transit in one direction, as on a connection through the proxy: above this, writers wait. */
 const QUEUE_FULL_BYTES = 4 * 2 ** 20;
+/** The same for all that a node with a limit has not sent yet. Time that it takes to leave. */
+const UNSENT_FULL_MS = 500;
 /**
  * Beyond this there are only streams that are opened and abandoned, which do not wait: then the link breaks.
  * Between processes, the nodes close a link that has been silent for so long.
@@ -77,7 +80,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     const { direction } = link;
     const { shape } = direction;
     const now = this.#deps.clock.monotonic();
-    const leavesAt = this.#leavesAt(now, frame);
+    const leavesAt = this.#leavesAt(now, frame, shape);
     if (leavesAt === now && isFree(direction) && link.queue.length === 0) return arrive();
     direction.countBytes(frame.bytes.length);
     if (frame.kind === 'dial') {
@@ -101,9 +104,10 @@ export class MemoryLinks implements LinkControl, Carrier {
   }
 
   /** When a node has sent a frame: one after the other, over whichever links. */
-  #leavesAt(now: number, { from, bytes }: MemoryFrame): number {
+  #leavesAt(now: number, { from, bytes }: MemoryFrame, { stalls, swallows }: Shape): number {
     const rate = this.#deps.lasting?.bytesPerSecond;
-    if (rate === undefined) return now;
+    // What goes nowhere does not take up the node's line.
+    if (rate === undefined || stalls || swallows) return now;
     const leavesAt = Math.max(now, this.#sentBy.get(from) ?? 0) + (bytes.length / rate) * 1000;
     this.#sentBy.set(from, leavesAt);
     return leavesAt;
@@ -117,9 +121,17 @@ export class MemoryLinks implements LinkControl, Carrier {
 
   room(from: string, to: string): Promise<void> | undefined {
     const link = this.#links.get(keyOf(from, to));
-    if (link === undefined || link.queued <= QUEUE_FULL_BYTES) return undefined;
+    if (link === undefined || link.queued <= QUEUE_FULL_BYTES) return this.#sent(from);
     link.room ??= Promise.withResolvers();
     return link.room.promise;
+  }
+
+  /** Resolves when little of what a node has written waits to leave it. */
+  #sent(from: string): Promise<void> | undefined {
+    const { clock } = this.#deps;
+    const waitMs = (this.#sentBy.get(from) ?? 0) - clock.monotonic() - UNSENT_FULL_MS;
+    if (waitMs <= 0) return undefined;
+    return new Promise((resolve) => void clock.timer(waitMs, resolve));
   }
 
   begin(id: string, rule: LinkRule): Promise<void> {

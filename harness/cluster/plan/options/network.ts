@@ -68,8 +68,11 @@ export const network = z.strictObject(
 );
 
 /** Combinations that mean nothing. @returns a line for each, without the key of the network */
-export function networkMistakes({ latency, regions }: z.output<typeof network>): string[] {
-  if (regions === undefined) return [];
+export function networkMistakes({ latency, jitter, regions }: z.output<typeof network>): string[] {
+  if (regions === undefined) {
+    if (jitter === undefined || latency !== undefined) return [];
+    return [`.jitter: got ${jitter} ms alone, expected latency or regions beside it`];
+  }
   const both =
     latency === undefined ? [] : [`.latency: got ${latency} ms beside regions, expected one of the two`];
   return [...both, ...regionMistakes(regions).map((line) => `.regions${line}`)];

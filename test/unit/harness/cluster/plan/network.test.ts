@@ -21,6 +21,12 @@ test('what nodes send at most is a rate that lets them meet', () => {
   }
 });
 
+test('jitter alone varies nothing', () => {
+  expect(() => parseDefinition({ driver: 'simulated', network: { jitter: '5ms' } }, 'options')).toThrow(
+    'network.jitter: got 5 ms alone, expected latency or regions beside it',
+  );
+});
+
 test('the command line takes what nodes send at most alone, or last', () => {
   expect(networkFlag('10Mbit/s')).toEqual({ bandwidth: '10Mbit/s' });
   expect(networkFlag('internet,1MB/s')).toEqual({ regions: 'internet', bandwidth: '1MB/s' });

@@ -6,6 +6,29 @@ import type { LastingLinks } from '../../../../../harness/places/links/rules.ts'
 import { VirtualTime } from '../../../../../harness/places/simulated/virtual-time.ts';
 import type { MemoryFrame } from '../../../../../node/p2p/memory-link.ts';
 
+/** Nodes that send a byte per millisecond each. */
+function limited() {
+  const time = new VirtualTime();
+  const links = new MemoryLinks({
+    clock: time.clock,
+    nameOf: (peerId) => peerId,
+    lasting: linksOf({ bytesPerSecond: 1000 }, '1'),
+    pairs: () => [],
+  });
+  const carry = (from: string, to: string, bytes: number, arrive: () => void) =>
+    links.carry(
+      { kind: 'data', from, to, protocolId: '', bytes: Buffer.alloc(bytes) },
+      arrive,
+      () => undefined,
+    );
+  return { time, links, carry };
+}
+
+/** A rule about the link of node-0 to one other. */
+function towards(to: string) {
+  return { between: [[['node-0'], [to]]], oneWay: false, share: 1, seed: '1' } as const;
+}
+
 /** Two connected nodes whose peer ids are their names, in virtual time. */
 function pair(lasting?: LastingLinks) {
   const time = new VirtualTime();
@@ -266,6 +289,28 @@ test('what a node sends over all its links takes its turn, faults or not', async
   await links.end('rule');
   await time.advance(200);
   expect(arrived.slice(3)).toEqual(['310 node-0-node-1', '360 node-0-node-2']);
+});
+
+test('what a stalled peer does not get keeps nothing from the others', async () => {
+  const { time, links, carry } = limited();
+  const arrived: string[] = [];
+  await links.begin('rule', { ...towards('node-1'), conditions: { stall: true } });
+  for (let i = 0; i < 20; i++) carry('node-0', 'node-1', 1000, () => void arrived.push('stalled'));
+  carry('node-0', 'node-2', 100, () => void arrived.push(`${time.ms}`));
+  await time.advance(200);
+  expect(arrived).toEqual(['100']);
+});
+
+test('writers wait until little of what their node has written is left to send', async () => {
+  const { time, links, carry } = limited();
+  expect(links.room('node-0', 'node-1')).toBeUndefined();
+  carry('node-0', 'node-1', 1000, () => undefined);
+  let wasRoom = '';
+  void links.room('node-0', 'node-2')?.then(() => (wasRoom = `${time.ms}`));
+  expect(links.room('node-1', 'node-0')).toBeUndefined();
+  await time.advance(1000);
+  expect(wasRoom).toBe('500');
+  expect(links.room('node-0', 'node-2')).toBeUndefined();
 });
 
 test('jitter follows from the seed, and never changes the order', async () => {

@@ -1,8 +1,9 @@
 /** `svcnet export`: a cluster's definition as deployment files for other engines. */
 
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import type { DefinitionInput } from '../cluster/plan/definition-input.ts';
 import { readClusterFile } from '../cluster/plan/document/read.ts';
 import { NODES_DEFAULT } from '../cluster/plan/options/nodes.ts';
@@ -127,7 +128,7 @@ function write(folder: string, files: Exported['files'], force: boolean): void {
   try {
     for (const { path, content, secret = false } of files) {
       const file = join(folder, path);
-      mkdirSync(dirname(file), { recursive: true });
+      makeFolder(dirname(file));
       writeFileSync(file, content, { mode: secret ? 0o600 : 0o644 });
       // Otherwise an existing file keeps its mode.
       if (secret) chmodSync(file, 0o600);

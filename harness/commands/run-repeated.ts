@@ -1,7 +1,8 @@
 /** `svcnet run --repeat`: the same run with several seeds, one after the other. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, EXIT, HarnessError, messageOf } from '../base/errors.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { renderRepeated, renderRun } from '../report/console.ts';
 import { REPEAT_FILE, REPORT_REMEDY } from '../report/folder.ts';
@@ -76,7 +77,7 @@ function keep(runs: readonly (RunResult | FailedStart)[], folder: string): Repea
   const failedSeeds = runs.filter(({ passed }) => !passed).map(({ seed }) => seed);
   const repeated = { passed: failedSeeds.length === 0, failedSeeds, failures: failuresIn(runs), runs };
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     writeFileSync(join(folder, REPEAT_FILE), `${JSON.stringify(repeated, undefined, 2)}\n`);
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);

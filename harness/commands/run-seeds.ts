@@ -1,6 +1,6 @@
 /** `svcnet run --seeds`: the same run with many seeds, each in a process of its own, several at once. */
 import { spawn } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../formats/version.ts';
@@ -10,6 +10,7 @@ import { formatMs, grouped } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { programPath } from '../base/machine/programs.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import { typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { type ConsoleStyle, paint, StepDisplay } from '../report/console.ts';
@@ -158,7 +159,7 @@ function groupedByKind(failures: readonly FailedSeed[]): SeedsRun['kinds'] {
 /** @throws HarnessError `CANNOT_WRITE` */
 function keep(result: SeedsRun, folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     writeFileSync(join(folder, SEEDS_FILE), `${JSON.stringify(result, undefined, 2)}\n`);
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);

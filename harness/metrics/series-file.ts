@@ -8,10 +8,10 @@
  * A series keeps its value until another line changes it, or says that it is gone. So a quiet series costs nothing, and
  * fifty busy nodes write about 25 MB in an hour.
  */
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
-import { expectFile } from '../base/own-folder.ts';
+import { expectFile, makeFolder } from '../base/own-folder.ts';
 import type { Scrape } from './scrape.ts';
 import type { Series, SeriesColumns, SeriesId } from './series.ts';
 
@@ -69,7 +69,7 @@ export class SeriesFile {
     lines.push({ at, values: changed, ...(gone.length === 0 ? {} : { gone }) });
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
     try {
-      if (!this.#begun) await mkdir(dirname(this.#path), { recursive: true });
+      if (!this.#begun) makeFolder(dirname(this.#path));
       await using file = await open(this.#path, 'a');
       if (this.#torn) await file.truncate(this.#size);
       this.#torn = true;

@@ -1,6 +1,6 @@
 /** One operating-system process per part on this machine: needs nothing but this package. */
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -22,6 +22,7 @@ import {
   usageOf,
 } from '../base/machine/processes.ts';
 import { programPath } from '../base/machine/programs.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { flipOnDisk } from '../flavours/tampered/flip.ts';
 import { removeTampered } from '../flavours/tampered/settings.ts';
@@ -132,7 +133,7 @@ export class ProcessDriver implements Driver {
     if (plan.tampered === undefined) removeTampered(plan.dataDir);
     for (const file of await flavour.files(plan)) {
       const path = join(plan.dataDir, file.path);
-      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      makeFolder(dirname(path), 0o700);
       writeFileSync(path, file.content, { mode: 0o600, encoding: file.encoding ?? 'utf8' });
     }
   }

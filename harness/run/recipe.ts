@@ -2,7 +2,7 @@
  * What a run was asked for, as one file of its folder: with the files beside it, enough to run it again
  * elsewhere. Written before anything starts, so that an interrupted run has it too.
  */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { VERSION } from '../../formats/version.ts';
@@ -10,7 +10,7 @@ import { HarnessError } from '../base/errors.ts';
 import { mistakeLines } from '../base/foreign-text.ts';
 import { readJson, writeJson } from '../base/json-file.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
-import { identityOf } from '../base/own-folder.ts';
+import { identityOf, makeFolder } from '../base/own-folder.ts';
 import type { GroupInput } from '../cluster/plan/definition-input.ts';
 import { FLAVOUR_NAMES, type OwnFlavour } from '../flavours/flavour.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -108,7 +108,7 @@ export async function writeRecipe(options: RunOptions, lanes?: number): Promise<
 /** Writes a recipe that was made here, into a folder that there is by now or is made. */
 export function keepRecipe(recipe: Recipe & { readonly schedule?: unknown }, file: string): void {
   const folder = dirname(file);
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   writeJson(file, plain({ ...recipe, madeAs: identityOf(folder) }));
 }
 

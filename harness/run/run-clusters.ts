@@ -2,11 +2,12 @@
  * The clusters that scenarios run on: a running one, or fresh ones, each kept while scenarios ask for its
  * kind. What a fresh one leaves behind is kept with the report of the run.
  */
-import { cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { plannedCapabilities } from '../cluster/lifecycle/drivers.ts';
 import { parseDefinition } from '../cluster/plan/definition.ts';
@@ -242,7 +243,7 @@ async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
 /** Logs and definition go with the report, because stopping a cluster removes its folder. */
 async function keepEvidence(cluster: Cluster, report: string): Promise<void> {
   await cluster.gatherLogs();
-  mkdirSync(report, { recursive: true });
+  makeFolder(report);
   const logs = join(cluster.folder, 'logs');
   if (existsSync(logs)) cpSync(logs, join(report, 'logs'), { recursive: true });
   const { name, seed, profile, driver, timings, batches } = cluster;

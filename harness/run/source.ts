@@ -4,10 +4,11 @@
  * the package is when the copy is loaded.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
+import { makeFolder } from '../base/own-folder.ts';
 
 const PACKAGE = resolve(import.meta.dirname, '../..');
 /** Stands for the package in a copy. */
@@ -16,7 +17,7 @@ const SCRIPT = /\.[cm]?[jt]s$/;
 
 /** @param path of a scenario's file @param folder where it is kept @returns path of the copy, relative to the run's folder */
 export async function keepSource(path: string, folder: string): Promise<string> {
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   const name = basename(path);
   if (!SCRIPT.test(name)) {
     writeFileSync(join(folder, name), readFileSync(path));

@@ -4,10 +4,11 @@
  * parts beside them.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'esbuild';
+import { makeFolder } from '../own-folder.ts';
 import { MACHINE_CLOCK } from './clock.ts';
 import { programPath, programSuffix } from './programs.ts';
 
@@ -86,7 +87,7 @@ function inputsOf(paths: readonly string[], startedAt: number): Inputs {
 /** Another process may write the same bundle at the same time. */
 function writeWhole(folder: string, files: readonly { name: string; contents: Uint8Array }[]): void {
   const temporary = `${folder}.${randomUUID()}`;
-  mkdirSync(temporary, { recursive: true });
+  makeFolder(temporary);
   for (const { name, contents } of files) writeFileSync(join(temporary, name), contents);
   try {
     renameSync(temporary, folder);

@@ -4,8 +4,9 @@
  * a signal also reaches what it started, and Ctrl-C in the terminal reaches neither.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../own-folder.ts';
 import { MACHINE_CLOCK } from './clock.ts';
 
 /** A program to start. `env` is added to what the testbed's own environment passes on, but for what the testbed sets. */
@@ -131,7 +132,7 @@ export function inheritedEnvironment({ prefix }: Pick<Command, 'prefix'>): NodeJ
 
 /** Opens a log for appending; a large one is moved aside first. */
 export function openLog(path: string): number {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   if (size > LOG_ROTATE_BYTES) renameSync(path, `${path}.1`);
   return openSync(path, 'a');

@@ -3,10 +3,11 @@
  * journal with a line for each fault that begins or ends.
  */
 import { randomUUID } from 'node:crypto';
-import { appendFileSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, linkSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { clusterGone } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import type { Handle } from '../../places/driver.ts';
 import type { Fault } from './fault.ts';
 
@@ -38,7 +39,7 @@ export class ActiveFaults {
   /** Takes the next free id. @throws HarnessError `CLUSTER_GONE` */
   claim(fault: Omit<ActiveFault, 'id'>): ActiveFault {
     this.expectCluster();
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    makeFolder(this.#folder, 0o700);
     for (let number = this.#highest() + 1; ; number++) {
       const claimed = { id: `f${number}`, ...fault };
       // Complete from the first moment, for processes that list faults meanwhile.

@@ -1,10 +1,11 @@
 /** Starting a cluster's chain: its options, its place, and its output when it is ready. */
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { PartLog } from '../../base/logs/file-log.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import { until } from '../../base/wait.ts';
 import type { Contracts } from '../../chain/contracts.ts';
 import type { ChainOptions, ChainRecord } from '../../chain/record.ts';
@@ -56,7 +57,7 @@ export interface StartedChain {
 export async function startChain(start: StartChain): Promise<StartedChain> {
   const { driver, options, optionsFile, log, token } = start;
   const folder = dirname(optionsFile);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const document = { ...options, token, stopOnStdinEnd: start.stopWithParent };
   writeFileSync(optionsFile, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
   const part: ChainPart = {

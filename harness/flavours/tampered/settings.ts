@@ -3,9 +3,10 @@
  * rules of its protocols. A folder in its data directory says how. Its behaviours never change; each fault is
  * a file, written by the process that begins and ends it, so that a restarted node finds it.
  */
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import type { BehaviourName } from '../dishonest/names.ts';
 
 const FOLDER = 'tampered';
@@ -121,7 +122,7 @@ export function readControl(dataDir: string): ControlAddress | undefined {
 }
 
 export function writeControl(dataDir: string, address: ControlAddress): void {
-  mkdirSync(join(dataDir, FOLDER), { recursive: true, mode: 0o700 });
+  makeFolder(join(dataDir, FOLDER), 0o700);
   writeJson(join(dataDir, FOLDER, 'control.json'), address);
 }
 

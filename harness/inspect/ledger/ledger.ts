@@ -5,12 +5,13 @@
  * 5.4.
  */
 
-import { appendFile, mkdir } from 'node:fs/promises';
+import { appendFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { atMost } from '../../../node/env/turns/at-most.ts';
 import { cannotWrite } from '../../base/errors.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import { REPORT_REMEDY } from '../../report/folder.ts';
 import type { LedgerResult, Loss } from '../../report/result.ts';
 
@@ -73,7 +74,7 @@ export class Ledger {
     if (this.#path === undefined) return;
     const folder = dirname(this.#path);
     try {
-      await mkdir(folder, { recursive: true });
+      makeFolder(folder);
       await appendFile(this.#path, `${JSON.stringify(entry)}\n`);
     } catch (error) {
       throw cannotWrite(folder, error, REPORT_REMEDY);

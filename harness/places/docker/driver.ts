@@ -4,9 +4,10 @@
  * another machine.
  */
 import type { ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PartLog } from '../../base/logs/file-log.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../../flavours/flavour.ts';
 import {
   type Capabilities,
@@ -196,7 +197,7 @@ export class DockerDriver implements Driver {
     // The cluster has been removed, its containers with it.
     if (!existsSync(folder)) return;
     const logs = join(folder, 'logs');
-    mkdirSync(logs, { recursive: true });
+    makeFolder(logs);
     const parts = (await listContainers(this.#engine, token)).map(({ Labels }) => partOf(Labels));
     await Promise.all(
       parts

@@ -1,9 +1,10 @@
 /** The disks of embedded nodes that are in memory: they outlive the node, and may begin with what a file holds. */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { ADDRESS_BOOK } from '../../../node/p2p/address/address-book.ts';
 import { HarnessError } from '../../base/errors.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import { loadTampering, type Programs } from './programs.ts';
 
 type Disk = InstanceType<Programs['MemoryDisk']>;
@@ -27,7 +28,7 @@ export class MemoryDisks {
   save(name: string, dataDir: string): void {
     const disk = this.#disks.get(name);
     if (disk === undefined) throw new HarnessError('PROCESS_FAILED', `${name} has never run here`);
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(dataDir, 0o700);
     writeFileSync(imageFile(dataDir), disk.image(ADDRESS_BOOK), { mode: 0o600 });
   }
 

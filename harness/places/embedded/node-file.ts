@@ -1,7 +1,8 @@
 /** The file on disk from which an embedded node starts: its options and its keys. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import type { EmbeddedSettings } from '../../flavours/flavour.ts';
 
 export interface EmbeddedNode extends EmbeddedSettings {
@@ -21,7 +22,7 @@ interface Document extends Omit<EmbeddedNode, 'keys'> {
 }
 
 export function writeEmbedded(dataDir: string, { keys, ...rest }: EmbeddedNode): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir, 0o700);
   const { swarm, libp2p, pss } = keys;
   const document: Document = {
     ...rest,

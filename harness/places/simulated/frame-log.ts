@@ -1,6 +1,7 @@
 /** The frames of a simulation as a file with a line each. */
-import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../../base/own-folder.ts';
 
 /** Among the logs of a cluster. */
 export const FRAMES_FILE = 'frames.log';
@@ -16,7 +17,7 @@ export class FrameLog implements Disposable {
 
   /** @throws the system's Error when it cannot be written */
   constructor(path: string) {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path), 0o700);
     this.#file = openSync(path, 'w', 0o600);
   }
 

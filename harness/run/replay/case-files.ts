@@ -1,7 +1,8 @@
 /** A case as files: in the folder of a run, and as the one document that says all of it. */
-import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeJson } from '../../base/json-file.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import { RECIPE_FILE, SCHEDULE_FILE } from '../../report/folder.ts';
 import { keepRecipe } from '../recipe.ts';
 import type { Case } from './case.ts';
@@ -10,7 +11,7 @@ import type { Subject } from './subject.ts';
 /** Writes what a run of the candidate needs. @param from folder of the run that was given */
 export function layCase({ recipe, schedule }: Case, from: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   const inputs = join(from, 'inputs');
   if (existsSync(inputs)) cpSync(inputs, join(folder, 'inputs'), { recursive: true });
   keepRecipe(recipe, join(folder, RECIPE_FILE));

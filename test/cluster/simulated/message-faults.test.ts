@@ -1,0 +1,60 @@
+/** What nodes make of a message that is lost, repeated or changed: nothing is lost with it, and nothing counts twice. */
+import { expect, test } from 'vitest';
+import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
+import type { TapEvent } from '../../../harness/places/links/tap/events.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { bytesOf } from '../node/kit.ts';
+
+const stateDir = temporaryFolder('svcnet-simulated-messages');
+
+function start(options: ClusterOptions = {}): Promise<Cluster> {
+  return Cluster.start({ nodes: 5, seed: 11, driver: 'simulated', tap: true, stateDir, ...options });
+}
+
+async function kept(net: Cluster): Promise<TapEvent[]> {
+  const events: TapEvent[] = [];
+  for await (const event of net.tap({ kept: true })) events.push(event);
+  return events;
+}
+
+test('a chunk whose receipt is lost is pushed again, and counted once', async () => {
+  await using net = await start();
+  await net.faults.message({ protocol: 'pushsync', message: 'receipt', drop: true, first: 1 });
+  const node = net.node(0);
+  const { reference, tag } = await node.bytes.upload(bytesOf('lost receipt', 4000));
+  await net.synced(reference);
+  const said = (await kept(net)).filter(({ protocol, fields }) => {
+    return protocol === 'pushsync' && fields['address'] === reference;
+  });
+  expect(said.filter(({ fields }) => fields['fault'] === 'dropped')).toHaveLength(1);
+  expect(said.filter(({ name, from }) => name === 'delivery' && from === 'node-0').length).toBeGreaterThan(1);
+  expect(await node.tags.get(tag ?? -1)).toMatchObject({ split: 1, synced: 1 });
+});
+
+test('a cheque that arrives twice is credited once', async () => {
+  const options = { 'payment-threshold': 8_000_000, 'refresh-rate': 1_000_000, 'payment-minimum': 100_000 };
+  await using net = await start({ nodes: [{ count: 3, options }], swap: { deposit: 10n ** 15n } });
+  await net.faults.message({ protocol: 'swap', message: 'cheque', duplicate: true });
+  const { reference } = await net.node(0).bytes.upload(bytesOf('cheques', 150 * 4096));
+  await net.synced(reference);
+  await net.settled();
+  const [fault] = await net.faults.heal();
+  expect(fault?.effect['messages duplicated']).toBeGreaterThan(0);
+});
+
+test('a chunk that is changed on its way is refused, and comes from another peer', async () => {
+  await using net = await start({ nodes: [{ count: 5 }, { mode: 'light' }] });
+  const data = bytesOf('changed', 4000);
+  const { reference } = await net.node(0).bytes.upload(data);
+  await net.synced(reference);
+  await net.faults.message({ protocol: 'retrieval', message: 'delivery', corrupt: 'data', first: 1 });
+  expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
+  const delivered = (await kept(net)).filter(({ protocol, name, to }) => {
+    return protocol === 'retrieval' && name === 'delivery' && to === 'node-5';
+  });
+  const changed = delivered.find(({ fields }) => fields['fault'] === 'corrupted');
+  expect(changed).toBeDefined();
+  expect(delivered.some(({ from, fields }) => fields['fault'] === undefined && from !== changed?.from)).toBe(
+    true,
+  );
+});

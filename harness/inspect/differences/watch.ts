@@ -165,6 +165,8 @@ export class ScenarioWatch {
               kind: 'money',
               what: `${name} ${this.#names.in(batchID)}`,
               seen: `amount ${amount}, depth ${depth}, bucket depth ${bucketDepth}, immutable ${immutableFlag}`,
+              // One that was bought a moment ago may not be listed yet; the answer to its purchase tells that it is there.
+              ifBoth: true,
             }),
           ),
       ),

@@ -28,7 +28,12 @@ function watched() {
     return outcome;
   };
   const facts = async () =>
-    Object.fromEntries((await watch.facts()).map(({ what, seen }) => [what.replace('try: ', ''), seen]));
+    Object.fromEntries(
+      (await watch.facts()).map(({ what, seen, ifBoth }) => [
+        what.replace('try: ', ''),
+        ifBoth ? `${seen}, if both` : seen,
+      ]),
+    );
   return { ask, facts };
 }
 
@@ -45,6 +50,7 @@ test('of two equal purchases at once the one that is answered first is the first
   expect(seen['node-0 POST /stamps/1/17 → status']).toBe('429');
   expect(seen['node-0 POST /stamps/1/17 (2) → status']).toBe('201');
   const batches = Object.keys(seen).filter((what) => what.startsWith('node-0 {batch'));
+  for (const batch of batches) expect(seen[batch]).toMatch(/, if both$/);
   expect(batches).toEqual(['node-0 {batch of node-0}', 'node-0 {batch of node-0 POST /stamps/1/17 (2)}']);
 });
 

@@ -8,7 +8,7 @@ everyScenarioPasses();
 
 test('the documentation names the scenarios that cannot be simulated, and no others', () => {
   const [, part = ''] = readFileSync(PAGE, 'utf8').split(
-    'A run skips the scenarios that a simulation cannot carry',
+    'A run skips the scenarios that a simulation cannot run',
   );
   const table = part.trimStart().split(/\n\n/)[1] ?? '';
   const named = Array.from(table.matchAll(/^\| `([a-z-]+)` \|/gm), ([, name]) => name);

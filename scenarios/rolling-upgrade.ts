@@ -57,12 +57,7 @@ export default defineScenario({
     const meant = workingNodes(nodes).filter(
       (node) => to.flavour !== undefined || to.binary === undefined || node.binary !== undefined,
     );
-    if (meant.length === 0) {
-      throw new HarnessError(
-        'USAGE',
-        `binary: got ${to.binary}, but no running node has a program that could be replaced; name the flavour of the program, too`,
-      );
-    }
+    expectTakers(meant, to);
     const before = new Map(meant.map((node) => [node, programOf(node)]));
     const away = new Set<ClusterNode>();
     const present = () => workingNodes(nodes).filter((node) => !away.has(node));
@@ -86,6 +81,21 @@ export default defineScenario({
     await readBack(context);
   },
 });
+
+/** @throws HarnessError `USAGE` when a program is for no node, or for nodes of several flavours */
+function expectTakers(meant: readonly ClusterNode[], { binary, flavour }: UpgradeInput): void {
+  if (binary === undefined || flavour !== undefined) return;
+  const flavours = [...new Set(meant.map((node) => node.flavour))];
+  if (flavours.length === 1) return;
+  const found =
+    flavours.length === 0
+      ? 'no running node has a program that could be replaced'
+      : `the nodes are of ${flavours.join(' and ')}`;
+  throw new HarnessError(
+    'USAGE',
+    `binary: got ${binary}, but ${found}; name the flavour of the program, too`,
+  );
+}
 
 async function wanted({ parameters: { binary, flavour } }: Context): Promise<UpgradeInput> {
   const isFile = /[/.]/.test(flavour);

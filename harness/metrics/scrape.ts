@@ -24,9 +24,15 @@ export class SeriesNumbers {
   read(node: string | undefined, text: string, values: Map<number, number>): void {
     let known = this.#numbers.get(node ?? '');
     if (known === undefined) this.#numbers.set(node ?? '', (known = new Map()));
-    const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'));
     const fresh = lines.filter((line) => !known.has(seriesText(line)));
-    if (fresh.length > 0) this.#learn(node, text, fresh, known);
+    try {
+      if (fresh.length > 0) this.#learn(node, text, fresh, known);
+    } catch (error) {
+      // Names the line of the whole text.
+      parseExposition(text);
+      throw error;
+    }
     for (const line of lines) {
       const series = seriesText(line);
       const number = known.get(series) as number;

@@ -153,12 +153,14 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
       hint: 'Add a dishonest node: svcnet add --dishonest overcharge',
     });
   }
-  const isSame = flavour === was.flavour;
+  const origin = groupsByNumber(before)[index];
+  // Back at a flavour, it has again what it had with it.
+  const kept = [was, origin].find((group) => group?.flavour === flavour);
   const given = {
     flavour,
     mode: to.mode ?? was.mode,
-    binary: to.binary ?? (isSame ? was.binary : undefined),
-    options: to.options ?? (isSame ? was.options : undefined),
+    binary: to.binary ?? kept?.binary,
+    options: to.options ?? kept?.options,
   };
   const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const asked = withGroup(known, input, 'upgrade', index);

@@ -108,6 +108,7 @@ export class ScenarioWatch {
       },
       failed: (kind) => {
         exchange.failure = kind;
+        if (!reads && exchange.answer === undefined) exchange.what = this.#numbered(text);
       },
     };
   }

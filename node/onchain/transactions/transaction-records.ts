@@ -27,7 +27,7 @@ export interface TransactionRecords {
   pending(): TransactionRecord[];
   /** In the same order; all of them have an outcome. */
   recent(): TransactionRecord[];
-  /** Hashes of the pending ones, in the same order; reads no record. */
+  /** Hashes of the pending ones, in the same order; reads those alone that share a nonce. */
   pendingHashes(): string[];
   /** The same of the recent ones. */
   recentHashes(): string[];
@@ -51,7 +51,10 @@ export function createTransactionRecords(state: KeyValueStore): TransactionRecor
   // A copy: entries may be removed while the caller waits.
   const hashes = (mark: string) =>
     Array.from(state.entries(mark), ([key, nonce]) => ({ hash: key.slice(mark.length), nonce }))
-      .sort((a, b) => Buffer.compare(a.nonce, b.nonce) || byFee(find(a.hash), find(b.hash)))
+      .sort(
+        (a, b) =>
+          Buffer.compare(a.nonce, b.nonce) || byFee(find(a.hash), find(b.hash)) || (a.hash < b.hash ? -1 : 1),
+      )
       .map(({ hash }) => hash);
   const marked = (mark: string) =>
     hashes(mark)
@@ -87,7 +90,7 @@ export function createTransactionRecords(state: KeyValueStore): TransactionRecor
 }
 
 function byFee(a: TransactionRecord | undefined, b: TransactionRecord | undefined): number {
-  return (a?.gasFeeCap ?? 0n) < (b?.gasFeeCap ?? 0n) ? -1 : 1;
+  return Number((a?.gasFeeCap ?? 0n) - (b?.gasFeeCap ?? 0n));
 }
 
 /** A record as JSON: amounts are decimal strings. */

@@ -27,7 +27,7 @@ test('5 nodes become 50 and 5 again at radius 1 under load: every acknowledged c
   });
   const incidents: unknown[] = [];
   net.membership.onIncident((incident) => incidents.push(incident));
-  const load = new Load(net);
+  await using load = new Load(net);
   await load.more(20);
   await net.add({ count: MANY - FEW, options: OPTIONS });
   await net.meshed();
@@ -63,7 +63,7 @@ async function whole(net: Cluster, chunks: readonly string[]): Promise<void> {
 }
 
 /** Chunks for one node after the other, at a pace that waits for no answer. */
-class Load {
+class Load implements AsyncDisposable {
   /** Acknowledged. */
   readonly all: string[] = [];
   readonly refused: unknown[] = [];
@@ -77,6 +77,8 @@ class Load {
   constructor(net: Cluster) {
     this.#net = net;
     this.#running = this.#run();
+    // It is awaited at the end.
+    this.#running.catch(() => undefined);
   }
 
   /** Until so many more are acknowledged. */
@@ -100,6 +102,10 @@ class Load {
     const taken = this.all.slice(this.#taken);
     this.#taken = this.all.length;
     return taken;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
   }
 
   async end(): Promise<void> {

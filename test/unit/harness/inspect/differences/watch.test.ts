@@ -62,7 +62,11 @@ test('a transfer that ends early is part of the status, and so is that no answer
   cut.failed('client.short_body');
   ask({ method: 'GET', path: '/bytes/cd' }).failed('client.timeout');
   ask({ method: 'GET', path: '/metrics' });
+  ask({ method: 'POST', path: '/bytes' }).failed('client.timeout');
+  ask({ method: 'POST', path: '/bytes' }).answered(201, {});
   const seen = await facts();
+  expect(seen['node-0 POST /bytes → status']).toBe('no answer, then client.timeout');
+  expect(seen['node-0 POST /bytes (2) → status']).toBe('201');
   expect(Object.keys(seen).filter((what) => what.includes('/metrics'))).toEqual([]);
   expect(seen['node-0 GET /bytes/ab → status']).toBe('200, then client.short_body');
   expect(seen['node-0 GET /bytes/cd → status']).toBe('no answer, then client.timeout');

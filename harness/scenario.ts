@@ -38,7 +38,7 @@ export {
 } from './cluster/books/books.ts';
 export { type AccountedNode, readNodeBooks } from './cluster/books/node-books.ts';
 export { readBooks } from './cluster/books/read-books.ts';
-export { effectText, hadEffect } from './cluster/faults/fault.ts';
+export { effectText, inertAmong } from './cluster/faults/fault.ts';
 export { batchAmount } from './cluster/plan/definition.ts';
 export { readDefinitionFile } from './cluster/plan/document/read.ts';
 export { type BatchRequest, buyBatch } from './cluster/purchase.ts';

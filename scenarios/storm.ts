@@ -2,14 +2,13 @@
  * Everything at once: uploads, downloads, messages and payments on every node, and faults, all drawn from the seed or read
  * from a schedule. Then all faults are healed, and everything that was acknowledged must be there.
  */
-import type { Fault } from 'svcnet';
 import {
   ARRIVAL,
   type Books,
   defineScenario,
   drawFaults,
   effectText,
-  hadEffect,
+  inertAmong,
   LINK_WORDS,
   linkGaps,
   POWER_CUT,
@@ -177,22 +176,13 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
       const seen = { observed: `${begun.length} of ${faults.length}`, expected: 'at least 1' };
       context.expect('faults were injected', begun.length > 0, seen);
     }
-    const lines = withoutEffect(begun).map((fault) => `${fault.text}: ${effectText(fault.effect)}`);
+    const lines = inertAmong(begun).map((fault) => `${fault.text}: ${effectText(fault.effect)}`);
     expectNone(context, 'every fault has an effect', lines, plural(begun.length, 'fault'));
     for (const [name, value] of load.counts) context.figure({ name, value, unit: '' });
     context.figure({ name: 'faults', value: begun.length, unit: `of ${faults.length}` });
     progress.detail(summary(load));
     return load;
   });
-}
-
-/** A reset finds nothing to reset while its node has no connection, between two other faults: not all of them can. */
-function withoutEffect(begun: readonly Fault[]): readonly Fault[] {
-  const idle = begun.filter((fault) => !hadEffect(fault));
-  const isReset = ({ request }: Fault) => request['reset'] === true;
-  return begun.some((fault) => isReset(fault) && hadEffect(fault))
-    ? idle.filter((fault) => !isReset(fault))
-    : idle;
 }
 
 /** If nothing is accepted, nothing can be lost: the conditions after the storm would mean nothing. */

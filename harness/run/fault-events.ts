@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
 import type { Breakage } from '../cluster/faults/broken.ts';
-import { effectText, type Fault, hadEffect } from '../cluster/faults/fault.ts';
+import { effectText, type Fault, inertAmong } from '../cluster/faults/fault.ts';
 import type { Faults } from '../cluster/faults/faults.ts';
 import { FAULTS_FILE } from '../report/folder.ts';
 import type { RunEvent } from '../report/result.ts';
@@ -56,7 +56,7 @@ export async function mend(
     appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, ...line })}\n`);
   }
   // The effect of a fault that something else has ended is not known.
-  const inert = own.filter((fault) => fault.endAt !== undefined && !hadEffect(fault));
+  const inert = inertAmong(own).filter(({ endAt }) => endAt !== undefined);
   wrong.push(...inert.map(({ id, text }) => `fault ${id} (${text}) had no effect`));
   return wrong.length === 0 ? undefined : wrong.join('\n');
 }

@@ -136,6 +136,16 @@ export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
   return Object.values(effect).some((count) => count > 0);
 }
 
+/**
+ * Faults that changed nothing and prove nothing. A reset finds no connection while its node has none, such as between two
+ * other faults: such resets are not among them if another one found some.
+ */
+export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
+  const isReset = ({ request }: Fault) => request['reset'] === true;
+  const resetsWork = faults.some((fault) => isReset(fault) && hadEffect(fault));
+  return faults.filter((fault) => !hadEffect(fault) && !(resetsWork && isReset(fault)));
+}
+
 /** `4,096 bytes delayed, 2 connections cut`; `no effect` */
 export function effectText(effect: Effect): string {
   const counted = Object.entries(effect).filter(([, count]) => count > 0);

@@ -2,12 +2,13 @@
  * Our own nodes and the chain in virtual time, in this process, without sockets: as fast as the processor allows, and the
  * same again for the same seed. The cluster ends with this process, and nothing outside of it can reach its nodes.
  */
+import { mkdirSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { fileLog, type PartLog } from '../../base/logs/file-log.ts';
-import { makeFolder } from '../../base/own-folder.ts';
+
 import type { Flavour, NodePlan } from '../../flavours/flavour.ts';
 import { type Counts, writeTampered } from '../../flavours/tampered/settings.ts';
 import {
@@ -137,7 +138,7 @@ export class SimulatedDriver implements Driver {
       return { handle: { node: part.name, start } };
     }
     if (part.kind !== 'chain') throw new HarnessError('PROCESS_FAILED', 'simulated nodes need no link proxy');
-    makeFolder(dirname(part.log), 0o700);
+    mkdirSync(dirname(part.log), { recursive: true, mode: 0o700 });
     running.chain = await startSimulatedChain(simulation, part);
     return { handle: { chain: 1 } };
   }

@@ -6,7 +6,12 @@ import { HarnessError } from '../../../../../harness/base/errors.ts';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { FAULT_JOURNAL, type FaultLine } from '../../../../../harness/cluster/faults/active.ts';
 import type { FaultContext, FaultKind } from '../../../../../harness/cluster/faults/fault.ts';
-import { effectText, hadEffect } from '../../../../../harness/cluster/faults/fault.ts';
+import {
+  effectText,
+  type Fault,
+  hadEffect,
+  inertAmong,
+} from '../../../../../harness/cluster/faults/fault.ts';
 import { Faults } from '../../../../../harness/cluster/faults/faults.ts';
 import { LINK } from '../../../../../harness/cluster/faults/links/link.ts';
 import { ISOLATE, PARTITION } from '../../../../../harness/cluster/faults/links/partition.ts';
@@ -468,4 +473,12 @@ describe('the effect of a fault', () => {
     expect(hadEffect({ effect: { 'bytes delayed': 1 } })).toBe(true);
     expect(hadEffect({ effect: { 'bytes delayed': 0 } })).toBe(false);
   });
+});
+
+it('resets that find no connection are inert only if none of them found any', () => {
+  const fault = (id: string, reset: boolean, count: number) =>
+    ({ id, request: { kind: 'link', reset }, effect: { 'connections reset': count } }) as unknown as Fault;
+  const idsOf = (faults: readonly Fault[]) => inertAmong(faults).map(({ id }) => id);
+  expect(idsOf([fault('f1', true, 0), fault('f2', false, 0), fault('f3', false, 1)])).toEqual(['f1', 'f2']);
+  expect(idsOf([fault('f1', true, 0), fault('f2', true, 3), fault('f3', false, 0)])).toEqual(['f3']);
 });

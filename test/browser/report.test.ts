@@ -149,7 +149,7 @@ async function opened(
   options: Parameters<typeof openFile>[2] = {},
 ): Promise<OpenPage & AsyncDisposable> {
   const open = await openFile(browser, pages[which], options);
-  await open.page.waitForFunction('document.querySelectorAll("canvas").length > 0');
+  await open.page.locator('canvas').first().waitFor({ state: 'attached' });
   return { ...open, [Symbol.asyncDispose]: () => open.page.context().close() };
 }
 

@@ -136,14 +136,30 @@ export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
   return Object.values(effect).some((count) => count > 0);
 }
 
+/** So long after a fault its nodes may have no connections yet. */
+const REDIAL_MS = 10_000;
+/** What a link fault that does nothing but reset asks for. */
+const RESETTING = new Set(['kind', 'from', 'to', 'oneWay', 'share', 'reset']);
+
 /**
- * Faults that changed nothing and prove nothing. A reset finds no connection while its node has none, such as between two
- * other faults: such resets are not among them if another one found some.
+ * Faults that changed nothing and prove nothing. A reset is not among them if another fault may have left its nodes
+ * without connections.
  */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
-  const isReset = ({ request }: Fault) => request['reset'] === true;
-  const resetsWork = faults.some((fault) => isReset(fault) && hadEffect(fault));
-  return faults.filter((fault) => !hadEffect(fault) && !(resetsWork && isReset(fault)));
+  return faults.filter(
+    (fault) => !hadEffect(fault) && !(isReset(fault) && faults.some((other) => parted(other, fault))),
+  );
+}
+
+function isReset({ kind, request }: Fault): boolean {
+  const asked = Object.keys(request).filter((field) => request[field] !== undefined);
+  return kind === 'link' && request['reset'] === true && asked.every((field) => RESETTING.has(field));
+}
+
+/** Whether the first one may have ended connections that the second one looked for. */
+function parted(other: Fault, { at, targets }: Fault): boolean {
+  const isBefore = other.at < at && (other.endAt ?? at) + REDIAL_MS >= at;
+  return isBefore && other.targets.some((target) => targets.includes(target));
 }
 
 /** `4,096 bytes delayed, 2 connections cut`; `no effect` */

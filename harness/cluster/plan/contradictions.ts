@@ -79,7 +79,7 @@ function tamperingContradictions({ driver, machineFaults, nodes }: Definition): 
     : lines;
 }
 
-/** Elsewhere no proxy of this machine stands between the nodes. */
+/** Elsewhere neither a proxy of this machine nor its memory is between the nodes. */
 function tapContradictions(definition: Definition): string[] {
   const { driver, tap } = definition;
   const { tappable, shared } = DRIVER_FACTS[driver];

@@ -85,8 +85,12 @@ export class ScenarioWatch {
     const { method, path } = request;
     const reads = READING.has(method);
     const exchange: Exchange = { request: { method, path }, what: text };
-    if (method !== 'HEAD' || !path.startsWith('/chunks/'))
-      this.#exchanges.set(reads ? text : exchange, exchange);
+    const isTold = method !== 'HEAD' || !path.startsWith('/chunks/');
+    if (isTold && !reads) this.#exchanges.set(exchange, exchange);
+    // Of several readings the last one that has ended counts.
+    const ended = () => {
+      if (isTold && reads) this.#exchanges.set(text, exchange);
+    };
     const heard = () => {
       const { answer } = exchange;
       if (answer !== undefined)
@@ -95,6 +99,7 @@ export class ScenarioWatch {
     return {
       answered: (status, headers) => {
         exchange.answer = { status, headers };
+        ended();
         if (!reads) exchange.what = this.#numbered(text);
         heard();
       },
@@ -108,6 +113,7 @@ export class ScenarioWatch {
       },
       failed: (kind) => {
         exchange.failure = kind;
+        ended();
         if (!reads && exchange.answer === undefined) exchange.what = this.#numbered(text);
       },
     };
@@ -156,6 +162,7 @@ export class ScenarioWatch {
         }),
       ),
     );
+    const given = new Set(this.#watched.cluster.batches.map(({ id }) => id));
     const batches = await Promise.all(
       nodes.map(async ({ name, client }) =>
         (await client.stamps.list(signal))
@@ -167,7 +174,7 @@ export class ScenarioWatch {
               what: `${name} ${this.#names.in(batchID)}`,
               seen: `amount ${amount}, depth ${depth}, bucket depth ${bucketDepth}, immutable ${immutableFlag}`,
               // One that was bought a moment ago may not be listed yet; the answer to its purchase tells that it is there.
-              ifBoth: true,
+              ...(given.has(batchID) ? {} : { ifBoth: true as const }),
             }),
           ),
       ),

@@ -56,7 +56,7 @@ export class EmbeddedDriver extends ProcessDriver {
   constructor(options: DriverOptions) {
     // A network in memory needs no proxy.
     const isTcp = options.embedded.transport === 'tcp';
-    super({ ...options, linkFaults: options.linkFaults && isTcp, tap: options.tap && isTcp });
+    super({ ...options, linkFaults: options.linkFaults && isTcp, tap: false });
     this.#options = options;
     this.#holding = new Holding(options);
   }

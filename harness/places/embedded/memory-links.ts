@@ -66,6 +66,8 @@ export class MemoryLinks implements LinkControl, Carrier {
   readonly #passed = new Map<ActiveRule, Map<string, number>>();
   /** When what a node has sent so far has left it, by peer id; for nodes with a limit. */
   readonly #sentBy = new Map<string, number>();
+  /** What its writers wait for, by peer id. */
+  readonly #unsent = new Map<string, Promise<void>>();
 
   constructor(deps: MemoryLinksDeps) {
     this.#deps = deps;
@@ -130,8 +132,15 @@ export class MemoryLinks implements LinkControl, Carrier {
   #sent(from: string): Promise<void> | undefined {
     const { clock } = this.#deps;
     const waitMs = (this.#sentBy.get(from) ?? 0) - clock.monotonic() - UNSENT_FULL_MS;
-    if (waitMs <= 0) return undefined;
-    return new Promise((resolve) => void clock.timer(waitMs, resolve));
+    const waiting = this.#unsent.get(from);
+    if (waitMs <= 0 || waiting !== undefined) return waitMs <= 0 ? undefined : waiting;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#unsent.set(from, promise);
+    clock.timer(waitMs, () => {
+      this.#unsent.delete(from);
+      resolve();
+    });
+    return promise;
   }
 
   begin(id: string, rule: LinkRule): Promise<void> {
@@ -200,9 +209,11 @@ export class MemoryLinks implements LinkControl, Carrier {
 
   #follow(): void {
     const others = new Set<string>();
+    const freed = new Set<DirectedLink>();
     for (const link of this.#links.values()) {
       const before = link.direction;
       link.direction = changed(before, this.#rules.of(this.#names(link.from), this.#names(link.to)));
+      if (before.shape.stalls && !link.direction.shape.stalls) freed.add(link);
       // Opening a link takes the way back, too.
       if (link.direction !== before) others.add(keyOf(link.from, link.to)).add(keyOf(link.to, link.from));
     }
@@ -218,6 +229,9 @@ export class MemoryLinks implements LinkControl, Carrier {
       );
       for (const one of link.queue) {
         one.due = Math.min(one.due, Math.max(now, one.sent.dueAt) + this.#extraMs(link, one.frame));
+        // What was held back leaves its node now.
+        if (freed.has(link))
+          one.due = Math.max(one.due, this.#leavesAt(now, one.frame, link.direction.shape));
       }
       if (link.hasGap && !link.direction.shape.swallows) {
         link.hasGap = false;

@@ -173,7 +173,8 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
   ): void {
     const stream = streams.get(conversation);
     stream?.diverted?.discard();
-    stream?.talk.end(isOpener, name);
+    // Its end may wait for what was delayed.
+    if (stream?.isOver === false) stream.talk.end(isOpener, name);
     streams.delete(conversation);
   }
 

@@ -1,8 +1,10 @@
 /** The chain of a simulation: the real contracts on an EVM in this process, whose blocks come in virtual time. */
 import { appendFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { readyLine, startControl } from '../../../chain/control.ts';
 import { startLocalChain } from '../../../chain/local-chain.ts';
 import { parseOptions } from '../../../chain/options.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import type { ChainPart } from '../driver.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -18,6 +20,7 @@ export async function startSimulatedChain(
 ): Promise<SimulatedChain> {
   const { time, listen } = simulation;
   const hostName = simulation.hostName('chain');
+  makeFolder(dirname(file), 0o700);
   const log = (line: string) => appendFileSync(file, `${line}\n`);
   const { chain: given, gate, steady, controlPort } = parseOptions(JSON.stringify(options));
   const at = {

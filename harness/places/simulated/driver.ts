@@ -2,13 +2,11 @@
  * Our own nodes and the chain in virtual time, in this process, without sockets: as fast as the processor allows, and the
  * same again for the same seed. The cluster ends with this process, and nothing outside of it can reach its nodes.
  */
-import { mkdirSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { fileLog, type PartLog } from '../../base/logs/file-log.ts';
-
 import type { Flavour, NodePlan } from '../../flavours/flavour.ts';
 import { type Counts, writeTampered } from '../../flavours/tampered/settings.ts';
 import {
@@ -138,7 +136,6 @@ export class SimulatedDriver implements Driver {
       return { handle: { node: part.name, start } };
     }
     if (part.kind !== 'chain') throw new HarnessError('PROCESS_FAILED', 'simulated nodes need no link proxy');
-    mkdirSync(dirname(part.log), { recursive: true, mode: 0o700 });
     running.chain = await startSimulatedChain(simulation, part);
     return { handle: { chain: 1 } };
   }

@@ -7,7 +7,7 @@ import { drawPair } from './drawn.ts';
 import type { StormContext } from './parameters.ts';
 
 const TEXTS = ['first payload', 'second payload', 'third payload'] as const;
-/** Leading bits that the address shares with the listener's overlay, so that no other node is closer to it. */
+/** Leading bits that the address shares with the listener's overlay, so that other nodes are hardly ever closer to it. */
 const PROXIMITY = 12;
 const HEARD_WITHIN_MS = 60_000;
 

@@ -31,7 +31,7 @@ test('a chunk whose receipt is lost is pushed again, and counted once', async ()
   expect(await node.tags.get(tag ?? -1)).toMatchObject({ split: 1, synced: 1 });
 });
 
-test('a cheque that arrives twice is credited once', async () => {
+test('a copy of a cheque on its own stream is not credited', async () => {
   const options = { 'payment-threshold': 8_000_000, 'refresh-rate': 1_000_000, 'payment-minimum': 100_000 };
   await using net = await start({ nodes: [{ count: 3, options }], swap: { deposit: 10n ** 15n } });
   await net.faults.message({ protocol: 'swap', message: 'cheque', duplicate: true });

@@ -1,7 +1,7 @@
 /**
  * What one end of a diverted stream has said, on its way to the other: what waits is not credited to the sender by the
- * receiver, so a stream holds no more here than its window, if it has one. What is said beyond what the sender said uses the receiver's
- * window, too: the receiver's next credits pay for it before the sender gets any.
+ * receiver, so a stream with a window holds no more here than that. What is said beyond what the sender said uses the
+ * receiver's window, too: the receiver's next credits pay for it before the sender gets any.
  */
 import type { Clock } from '../../../../../formats/clock.ts';
 import type { ActiveMessageRule, Verdict } from './rules.ts';

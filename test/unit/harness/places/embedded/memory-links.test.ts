@@ -299,6 +299,11 @@ test('what a stalled peer does not get keeps nothing from the others', async () 
   carry('node-0', 'node-2', 100, () => void arrived.push(`${time.ms}`));
   await time.advance(200);
   expect(arrived).toEqual(['100']);
+  await links.end('rule');
+  await time.advance(999);
+  expect(arrived).toEqual(['100']);
+  await time.advance(1);
+  expect(arrived).toEqual(['100', 'stalled']);
 });
 
 test('writers wait until little of what their node has written is left to send', async () => {

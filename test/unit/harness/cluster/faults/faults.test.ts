@@ -6,12 +6,7 @@ import { HarnessError } from '../../../../../harness/base/errors.ts';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { FAULT_JOURNAL, type FaultLine } from '../../../../../harness/cluster/faults/active.ts';
 import type { FaultContext, FaultKind } from '../../../../../harness/cluster/faults/fault.ts';
-import {
-  effectText,
-  type Fault,
-  hadEffect,
-  inertAmong,
-} from '../../../../../harness/cluster/faults/fault.ts';
+import { effectText, hadEffect } from '../../../../../harness/cluster/faults/fault.ts';
 import { Faults } from '../../../../../harness/cluster/faults/faults.ts';
 import { LINK } from '../../../../../harness/cluster/faults/links/link.ts';
 import { ISOLATE, PARTITION } from '../../../../../harness/cluster/faults/links/partition.ts';

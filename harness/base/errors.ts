@@ -176,8 +176,7 @@ function writeFailure(folder: string, error: unknown): NodeJS.ErrnoException | u
     const { code = '', syscall = '', path } = cause as NodeJS.ErrnoException;
     const isThere = path === undefined || isBelow(path, folder) || isBelow(folder, path);
     if (code in REASONS && WRITING.has(syscall) && isThere) {
-      // Creating folders on a read-only file system ends with ENOENT.
-      // Where nobody can make one, such as below /proc, too.
+      // Creating folders on a read-only file system ends with ENOENT, and so it does where nobody can make one, as below /proc.
       const nobody = syscall === 'mkdir' ? cause : undefined;
       return code === 'ENOENT' ? (accessFailure(folder) ?? nobody) : cause;
     }

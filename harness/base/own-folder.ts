@@ -163,6 +163,7 @@ function isFolder(path: string): boolean {
  * @param mode of every folder that it makes
  */
 export function makeFolder(folder: string, mode?: number): void {
+  if (isFolder(folder)) return;
   if (!existsSync(dirname(folder))) makeFolder(dirname(folder), mode);
   try {
     mkdirSync(folder, { mode });

@@ -42,7 +42,7 @@ export class SeriesNumbers {
     }
   }
 
-  /** Parses only the lines of the new series, and those that say of which kind they are. */
+  /** Parses only the lines of the new series, and those that name their kind. */
   #learn(node: string | undefined, text: string, fresh: readonly string[], known: Map<string, number>): void {
     const kinds = text.split('\n').filter((line) => line.startsWith('# TYPE'));
     const { families, samples } = parseExposition([...kinds, ...fresh].join('\n'));

@@ -2,7 +2,7 @@
  * `npm run planted [NAME…]`: every planted bug is found, replayed and made smaller; one line each. Exits with 1 when one
  * is not, or not within a minute of processor time, or does not fail each time. `npm run planted -- --storm [NAME…]`: every
  * planted bug is found by the storm that is shipped. `npm run planted -- --blind [NAME…]`: the same for the bugs of a
- * reviewer, of which some may be missed.
+ * reviewer; one may be missed.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -154,7 +154,7 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
     });
   }
   const origin = groupsByNumber(before)[index];
-  // Back at a flavour, it has again what it had with it.
+  // Back at the flavour of its group, it has the options of its group again.
   const kept = [was, origin].find((group) => group?.flavour === flavour);
   const given = {
     flavour,

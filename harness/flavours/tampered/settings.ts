@@ -6,7 +6,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
-import { makeFolder } from '../../base/own-folder.ts';
 import type { BehaviourName } from '../dishonest/names.ts';
 
 const FOLDER = 'tampered';
@@ -122,7 +121,6 @@ export function readControl(dataDir: string): ControlAddress | undefined {
 }
 
 export function writeControl(dataDir: string, address: ControlAddress): void {
-  makeFolder(join(dataDir, FOLDER), 0o700);
   writeJson(join(dataDir, FOLDER, 'control.json'), address);
 }
 

@@ -1,4 +1,4 @@
-/** After a storm: payloads sent one after the other to one single-owner chunk address, each of which is a message. */
+/** After a storm: payloads sent one after the other to one single-owner chunk address. Each is a message. */
 import { fromHex, makeCac, signSoc, socAddress, socParts, toHex } from 'svcnet/scenario';
 import { ownerNear } from '../gsoc-owner.ts';
 import { batchOf, inTime, workingNodes } from '../steps.ts';

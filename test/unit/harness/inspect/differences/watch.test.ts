@@ -5,7 +5,7 @@ import { ScenarioWatch, type Watched } from '../../../../../harness/inspect/diff
 const STAMP = { depth: 17, bucketDepth: 16, amount: 1n, immutableFlag: true };
 const [OWN, BOUGHT, EARLIER] = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
 
-/** One node, of which only its answers are looked at. */
+/** One node that only answers. */
 function watched() {
   let hear: ((node: string, request: RequestOptions) => ExchangeOutcome) | undefined;
   const client = {

@@ -76,6 +76,7 @@ export type { NodeState, NodeWait } from './cluster/nodes/node-run.ts';
 export type { AgainOptions, ClusterOptions } from './cluster/opening.ts';
 export type * from './cluster/plan/definition-input.ts';
 export { readFlavour } from './cluster/plan/document/flavour-file.ts';
+export type { ToSee } from './cluster/seen.ts';
 export type { SnapshotHead, SnapshotRecord } from './cluster/snapshots/snapshot.ts';
 export type { StartProgress, StartStep } from './cluster/start/start-context.ts';
 export type {

@@ -10,6 +10,7 @@ import { HarnessError } from './base/errors.ts';
 import { grouped, plural } from './base/format.ts';
 import { Cluster, type WaitLimits } from './cluster/cluster.ts';
 import { ClusterNode } from './cluster/nodes/cluster-node.ts';
+import { seen, type ToSee, toSeeText } from './cluster/seen.ts';
 import { isHonest } from './flavours/flavour.ts';
 import { survey } from './inspect/trace/content.ts';
 import { type Witness, witnessesOf } from './inspect/trace/witnesses.ts';
@@ -54,6 +55,11 @@ export interface SvcnetMatchers {
   toHaveSettled(limits?: WaitLimits): Promise<void>;
   /** For a cluster: its nodes become connected within the limits; waits as `cluster.meshed` does. */
   toBeMeshed(limits?: WaitLimits): Promise<void>;
+  /**
+   * For a cluster with a tap: its nodes say this to each other, or have said it and the tap still keeps it. A failure
+   * lists what it saw of that protocol instead.
+   */
+  toSee(wanted: ToSee): Promise<void>;
 }
 
 /** A matcher as `expect.extend` takes it. */
@@ -63,7 +69,7 @@ export type Matcher<Parameters extends readonly unknown[]> = (
   ...parameters: Parameters
 ) => Promise<MatcherResult>;
 
-/** For `expect.extend(matchers)`. With `.not`, a state must not be reached within a second, or the given `timeoutMs`. */
+/** For `expect.extend(matchers)`. With `.not`, a state must not be reached within a second, or the given time. */
 export const matchers: {
   readonly [Name in keyof SvcnetMatchers]: Matcher<Parameters<SvcnetMatchers[Name]>>;
 } = {
@@ -96,6 +102,13 @@ export const matchers: {
   async toBeMeshed(received, limits) {
     const cluster = clusterOf('toBeMeshed', received);
     return reaches(this, 'the nodes are meshed', (wait) => cluster.meshed(wait), limits);
+  },
+
+  async toSee(received, wanted) {
+    const cluster = clusterOf('toSee', received);
+    return reaches(this, `${toSeeText(wanted)} is seen`, ({ timeoutMs }) =>
+      seen(cluster, { within: timeoutMs, ...wanted }),
+    );
   },
 };
 

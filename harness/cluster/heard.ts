@@ -14,8 +14,11 @@ export interface TapOptions {
   readonly nodes?: readonly string[] | undefined;
   /** Name, such as `pushsync`, or the whole id of a protocol. Default: all. */
   readonly protocol?: string | undefined;
-  /** What is kept of the past, and then the end, instead of what is said from now on. Default: false. */
-  readonly kept?: boolean | undefined;
+  /**
+   * True: what is kept of the past, and then the end, instead of what is said from now on; `first`: both. Default:
+   * false.
+   */
+  readonly kept?: boolean | 'first' | undefined;
   /** Ends it. */
   readonly signal?: AbortSignal | undefined;
   /** Called with how many events were not kept long enough to be read. */
@@ -86,15 +89,15 @@ async function* heard(
     (protocol === undefined || protocol === event.protocol || protocol === event.id);
   const head = (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
   // Nodes that go on talking do not keep the past from ending.
-  const last = kept ? head : Infinity;
-  for (let at = kept ? 0 : head; at < last && !signal.aborted; ) {
+  const last = kept === true ? head : Infinity;
+  for (let at = kept === false ? head : 0; at < last && !signal.aborted; ) {
     const { events, next, missed } = await tap.tapped(at);
     // Of the past nobody expects more than what is kept.
     if (missed > 0 && at > 0) onMissed?.(missed);
     at = next;
     yield* events.filter(isMeant);
     if (events.length > 0) continue;
-    if (kept) return;
+    if (kept === true) return;
     await pause(clock, PAUSE_MS, signal);
   }
 }

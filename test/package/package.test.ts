@@ -173,6 +173,7 @@ test('the matchers are typed for vitest and for jest', () => {
      const net = await Cluster.start();
      await expect(net).toHold('00', { timeoutMs: 1 });
      await jestExpect(net).not.toHaveSettled();
+     await jestExpect(net).toSee({ protocol: 'pushsync', within: '5s' });
      // @ts-expect-error: a reference is text
      await expect(net).toHold(7);
      // @ts-expect-error: a reference is text

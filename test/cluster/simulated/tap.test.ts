@@ -4,6 +4,7 @@ import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
 import type { TapEvent } from '../../../harness/places/links/tap/events.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { bytesOf } from '../node/kit.ts';
+import '../../../harness/vitest.ts';
 
 const stateDir = temporaryFolder('svcnet-simulated-tap');
 
@@ -74,4 +75,53 @@ test('the same seed has the same messages hit, another one others', async () => 
   const first = await run(11);
   expect(await run(11)).toEqual(first);
   expect((await run(12)).hit).not.toEqual(first.hit);
+});
+
+test('what has been said and what is said later is seen', async () => {
+  await using net = await start();
+  const { reference } = await net.node(0).bytes.upload(bytesOf('seen', 4000));
+  await expect(net).toSee({ protocol: 'pushsync', message: 'delivery', from: 'node-0', within: '5s' });
+  await net.synced(reference);
+  await expect(net).toSee({ protocol: 'pushsync', message: 'receipt', to: 'node-0', within: 0 });
+  // Nodes ask each other for their status later on.
+  await expect(net).not.toSee({ protocol: 'pingpong', within: '10s' });
+  const ping = net.node(0).client.pingpong(net.node(2).overlay);
+  await expect(net).toSee({ protocol: 'pingpong', message: 'pong', from: 'node-2', to: 'node-0' });
+  await ping;
+});
+
+test('what is not seen fails with what was seen of that protocol, or of others', async () => {
+  await using net = await start();
+  const { reference } = await net.node(0).bytes.upload(bytesOf('seen', 4000));
+  await net.synced(reference);
+  const unseen = { protocol: 'pushsync', message: 'receipt', from: 'node-0', within: '2s' };
+  await expect(net).not.toSee(unseen);
+  await expect(expect(net).toSee(unseen)).rejects.toThrow(
+    /^no pushsync receipt from node-0 was seen within 2\.0 s: of pushsync it saw\n( {2}\d+ × (delivery|receipt) node-\d -> node-\d\n?)+$/,
+  );
+  await expect(expect(net).toSee({ protocol: 'pingpong', within: 100 })).rejects.toThrow(
+    /it saw nothing of pingpong, but of\n {2}\d+ × \w+/,
+  );
+  await expect(expect(net).not.toSee({ protocol: 'pushsync', message: 'receipt' })).rejects.toThrow(
+    'expected another state than this: pushsync receipt is seen',
+  );
+});
+
+test('what can never be seen is refused, seen or not', async () => {
+  await using net = await start();
+  for (const [wanted, why] of [
+    [{ protocol: 'pushsnyc' }, "protocol: got 'pushsnyc', expected one of"],
+    [
+      { protocol: 'pushsync', message: 'recipt' },
+      "no message 'recipt' of pushsync (known: delivery, receipt)",
+    ],
+    [{ protocol: 'swap', from: 'node-9' }, "no node 'node-9'"],
+    [{ protocol: 'swap', from: 'node-1', to: 'node-1' }, 'another node than from'],
+    [{ protocol: 'swap', within: 'soon' }, "within: got 'soon', expected a duration"],
+  ] as const) {
+    await expect(expect(net).toSee(wanted)).rejects.toThrow(why);
+    await expect(expect(net).not.toSee(wanted)).rejects.toThrow(why);
+  }
+  await using plain = await start({ tap: false, nodes: 2 });
+  await expect(expect(plain).not.toSee({ protocol: 'swap' })).rejects.toThrow('cannot tap cluster');
 });

@@ -192,6 +192,31 @@ export const PROTOCOLS: readonly ProtocolRow[] = [
   },
 ];
 
+/**
+ * Messages of a protocol with a name, or all of it; of raw bytes there are none.
+ * @throws RangeError naming what is known
+ */
+export function messagesOf(protocol: string, message?: string): readonly MessageRow[] {
+  const rows = rowsOf(protocolNamed(protocol));
+  if (rows.length === 0) {
+    const known = PROTOCOLS.filter((row) => rowsOf(row).length > 0).map(({ name }) => name);
+    throw new RangeError(`${protocol} has no messages (protocols that have: ${known.join(', ')})`);
+  }
+  const meant = message === undefined ? rows : rows.filter(({ name }) => name === message);
+  if (meant.length > 0) return meant;
+  const names = [...new Set(rows.map(({ name }) => name))];
+  throw new RangeError(`no message '${message}' of ${protocol} (known: ${names.join(', ')})`);
+}
+
+/** @param name short one */
+export function protocolNamed(name: string): ProtocolRow | undefined {
+  return PROTOCOLS.find((row) => row.name === name);
+}
+
+function rowsOf(row: ProtocolRow | undefined): readonly MessageRow[] {
+  return [...(row?.opener ?? []), ...(row?.acceptor ?? [])];
+}
+
 const BY_ID = new Map(PROTOCOLS.flatMap((row) => row.ids.map((id) => [id, row])));
 
 export function protocolOf(id: string): ProtocolRow | undefined {

@@ -2,7 +2,7 @@
 import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { uniform } from '../../line.ts';
 import { Register } from '../../rules.ts';
-import { type MessageRow, PROTOCOLS, type ProtocolRow } from '../protocols.ts';
+import { messagesOf } from '../protocols.ts';
 import { corrupted, hasField } from './corrupt.ts';
 import { MESSAGE_COUNTERS, type MessageCounter, type MessageRule } from './rule.ts';
 
@@ -144,25 +144,9 @@ export function expectKnown({ between, share, protocol, message, actions: { corr
   if (!Array.isArray(between) || between.length !== 2 || !between.every(Array.isArray) || !(share >= 0)) {
     throw new RangeError('expected two lists of nodes, and a share of the messages');
   }
-  const rows = rowsOf(PROTOCOLS.find(({ name }) => name === protocol));
-  if (rows.length === 0) {
-    const known = PROTOCOLS.filter((row) => rowsOf(row).length > 0).map(({ name }) => name);
-    throw new RangeError(`${protocol} has no messages (protocols that have: ${known.join(', ')})`);
-  }
-  const meant = message === undefined ? rows : rows.filter(({ name }) => name === message);
-  if (meant.length === 0) {
-    throw new RangeError(`no message '${message}' of ${protocol} (known: ${namesOf(rows).join(', ')})`);
-  }
+  const meant = messagesOf(protocol, message);
   if (corrupt === undefined || meant.some(({ table }) => Object.hasOwn(table, corrupt))) return;
   const fields = meant.flatMap(({ table }) => Object.keys(table));
   const of = message === undefined ? protocol : `${protocol} ${message}`;
   throw new RangeError(`no field '${corrupt}' of ${of} (known: ${[...new Set(fields)].join(', ')})`);
-}
-
-function rowsOf(row: ProtocolRow | undefined): readonly MessageRow[] {
-  return [...(row?.opener ?? []), ...(row?.acceptor ?? [])];
-}
-
-function namesOf(rows: readonly MessageRow[]): string[] {
-  return [...new Set(rows.map(({ name }) => name))];
 }

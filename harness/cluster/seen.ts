@@ -1,0 +1,108 @@
+/** Waits until nodes have said something to each other, and says what they said instead. */
+import { parseWaitMs, WAIT_EXPECTED } from '../../formats/units.ts';
+import { argumentError, expectTimeout } from '../base/arguments.ts';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import { formatMs } from '../base/format.ts';
+import { PROTOCOL_NAMES, type TapEvent } from '../places/links/tap/events.ts';
+import { messagesOf, protocolNamed } from '../places/links/tap/protocols.ts';
+import type { Cluster } from './cluster.ts';
+
+/** What a node of a tapped cluster shall have said. */
+export interface ToSee {
+  /** Name, such as `pushsync`, or the whole id of a protocol. */
+  readonly protocol: string;
+  /** Such as `receipt`; `undecodable` for one that is broken. Default: anything of the protocol. */
+  readonly message?: string | undefined;
+  /** Name of the node that says it. Default: any. */
+  readonly from?: string | undefined;
+  /** Name of the node that hears it. Default: any. */
+  readonly to?: string | undefined;
+  /** How long to wait for it: milliseconds, or text such as `5s`. Default: 10 seconds. */
+  readonly within?: number | string | undefined;
+}
+
+const WITHIN_MS = 10_000;
+/** What the tap calls messages that no table has. */
+const OTHERS = ['undecodable', 'bytes'];
+/** Kinds of messages that a failure names. */
+const SHOWN_MAX = 8;
+
+/**
+ * The first event that is meant: of what the tap keeps of the past, or from now on.
+ * @throws HarnessError `WAIT_TIMEOUT` with what was seen instead, `ARGUMENT_INVALID` for what can never be seen or
+ * without a tap, `NODE_NOT_FOUND`
+ */
+export async function seen(cluster: Cluster, wanted: ToSee): Promise<TapEvent> {
+  expectPossible(cluster, wanted);
+  const { protocol, message, from, to, within = WITHIN_MS } = wanted;
+  const timeoutMs = typeof within === 'number' ? within : parseWaitMs(within);
+  if (timeoutMs === undefined) throw argumentError('within', within, WAIT_EXPECTED);
+  expectTimeout('within', timeoutMs);
+  const counts = new Counts(protocol);
+  using limit = cluster.clock.deadline(timeoutMs);
+  for await (const event of cluster.tap({ kept: 'first', signal: limit.signal })) {
+    const isOfProtocol = protocol === event.protocol || protocol === event.id;
+    const isMeant = isOfProtocol && (message === undefined || message === event.name);
+    if (isMeant && (from ?? event.from) === event.from && (to ?? event.to) === event.to) return event;
+    counts.add(event, isOfProtocol);
+  }
+  throw new HarnessError(
+    'WAIT_TIMEOUT',
+    `no ${toSeeText(wanted)} was seen within ${formatMs(timeoutMs)}: ${counts.text()}`,
+  );
+}
+
+/** `pushsync receipt from node-2 to node-0` */
+export function toSeeText({ protocol, message, from, to }: ToSee): string {
+  const parts = [protocol, message, from && `from ${from}`, to && `to ${to}`];
+  return parts.filter((part) => part !== undefined).join(' ');
+}
+
+function expectPossible(cluster: Cluster, { protocol, message, from, to }: ToSee): void {
+  for (const name of [from, to]) if (name !== undefined) cluster.node(name);
+  if (from !== undefined && from === to) throw argumentError('to', to, 'another node than from');
+  if (protocol.startsWith('/')) return;
+  if (!PROTOCOL_NAMES.some((name) => name === protocol)) {
+    throw argumentError('protocol', protocol, `one of ${PROTOCOL_NAMES.join(', ')}, or a whole id`);
+  }
+  if (message === undefined || OTHERS.includes(message) || protocolNamed(protocol)?.raw === message) return;
+  try {
+    messagesOf(protocol, message);
+  } catch (error) {
+    throw new HarnessError('ARGUMENT_INVALID', `message: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** What was seen that was not meant. */
+class Counts {
+  readonly #protocol: string;
+  /** Of the protocol: its messages with their ends; of the others: their names. */
+  readonly #own = new Map<string, number>();
+  readonly #others = new Map<string, number>();
+
+  constructor(protocol: string) {
+    this.#protocol = protocol;
+  }
+
+  add({ from, to, kind, name, protocol }: TapEvent, isOwn: boolean): void {
+    if (!isOwn) this.#others.set(protocol, (this.#others.get(protocol) ?? 0) + 1);
+    else if (kind === 'message') {
+      const text = `${name} ${from} -> ${to}`;
+      this.#own.set(text, (this.#own.get(text) ?? 0) + 1);
+    }
+  }
+
+  text(): string {
+    if (this.#own.size > 0) return `of ${this.#protocol} it saw\n${listed(this.#own)}`;
+    if (this.#others.size > 0) return `it saw nothing of ${this.#protocol}, but of\n${listed(this.#others)}`;
+    return 'it saw nothing at all';
+  }
+}
+
+/** The most frequent first. */
+function listed(counts: ReadonlyMap<string, number>): string {
+  const all = [...counts].toSorted(([, one], [, other]) => other - one);
+  const lines = all.slice(0, SHOWN_MAX).map(([text, count]) => `  ${count} × ${text}`);
+  const rest = all.length - SHOWN_MAX;
+  return [...lines, ...(rest > 0 ? [`  and ${rest} more`] : [])].join('\n');
+}

@@ -39,6 +39,8 @@ export interface RunFlags extends ClusterFlags {
   readonly jobs?: number;
   /** Run the other seeds after a failure. */
   readonly keepGoing?: boolean;
+  /** Make the first failure of each kind smaller. */
+  readonly minimise?: boolean;
   /** Ms of the machine for one seed. */
   readonly seedLimit?: number;
   /** Clusters at once. */
@@ -120,7 +122,7 @@ const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>>
 };
 
 /** Options that only go with `--seeds`. */
-const OF_SEEDS = ['--vary', '--jobs', '--keep-going', '--seed-limit'];
+const OF_SEEDS = ['--vary', '--jobs', '--keep-going', '--minimise', '--seed-limit'];
 
 /** @throws HarnessError `USAGE` */
 function expectOneWay(flags: RunFlags): void {

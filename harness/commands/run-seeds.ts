@@ -15,10 +15,11 @@ import { typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { type ConsoleStyle, paint, StepDisplay } from '../report/console.ts';
 import { REPORT_REMEDY, SEEDS_FILE } from '../report/folder.ts';
-import type { FailedSeed, RunResult, SeedsRun } from '../report/result.ts';
+import type { FailedSeed, RunResult, SeedsRun, SmallestRun } from '../report/result.ts';
 import { signaturesOf } from '../run/replay/signature.ts';
 import { answer, type CommandContext } from './context.ts';
 import type { FailureDocument } from './failure.ts';
+import { minimiseKinds } from './minimise-seeds.ts';
 import type { SeedRange } from './options/values.ts';
 
 const LIMIT_MS = 30 * 60_000;
@@ -29,6 +30,9 @@ const MINUTE_MS = 60_000;
 export interface ManySeeds extends SeedRange {
   readonly jobs?: number | undefined;
   readonly keepGoing?: boolean | undefined;
+  /** Make the first failure of each kind smaller in the end. */
+  readonly minimise?: boolean | undefined;
+  readonly trust?: boolean | undefined;
   readonly limitMs?: number | undefined;
   /** Of the reports; those of seeds that have passed are removed. */
   readonly folder: string;
@@ -77,7 +81,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   display?.end(failures.length === 0 && !context.signal.aborted);
   const durationMs = MACHINE_CLOCK.monotonic() - startMs;
   const sorted = failures.toSorted((a, b) => (a.seed < b.seed ? -1 : 1)).map(({ failed }) => failed);
-  const result: SeedsRun = {
+  let result: SeedsRun = {
     passed: sorted.length === 0 && ran === of,
     ran,
     of,
@@ -87,6 +91,10 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
     kinds: groupedByKind(sorted),
   };
   keep(result, folder);
+  if (many.minimise === true && !context.signal.aborted) {
+    result = { ...result, minimised: await minimiseKinds(result, many.trust, context) };
+    keep(result, folder);
+  }
   if (context.signal.aborted) {
     if (!context.json) context.out(`${renderSeeds(result, context.style).join('\n')}\n`);
     throw interrupted(context.signal);
@@ -176,13 +184,23 @@ const CLEAR_LINE = '\r\u001b[2K';
 /** The others of a kind are in `seeds.json`. */
 const SEEDS_SHOWN = 8;
 
-function renderSeeds({ ran, of, failures, kinds }: SeedsRun, style: ConsoleStyle): string[] {
+/** `2 of 5 nodes, 1 of 9 faults   svcnet run …/scenario.json` */
+function smallestText({ from = {}, to = {}, scenario, error }: SmallestRun): string {
+  if (scenario === undefined) return `not made smaller: ${inLine(error ?? '', LONG_LINE_MAX)}`;
+  const counts = ['nodes', 'faults', 'operations'].filter((what) => (from[what] ?? 0) > 0);
+  return `${counts.map((what) => `${to[what]} of ${from[what]} ${what}`).join(', ')}   ${typed(`run ${scenario}`)}`;
+}
+
+function renderSeeds({ ran, of, failures, kinds, minimised }: SeedsRun, style: ConsoleStyle): string[] {
   const groups = Object.entries(kinds).flatMap(([kind, seeds]) => {
+    const smallest = minimised?.find((one) => one.kind === kind);
     const more = seeds.length > SEEDS_SHOWN ? ` and ${seeds.length - SEEDS_SHOWN} more` : '';
     const report = failures.find(({ seed }) => seed === seeds[0])?.report ?? '';
     return [
       `  ${paint(style, 'red', '✖')} ${inLine(kind, LONG_LINE_MAX)}: seed ${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`,
-      `      make it smaller   ${typed(`minimise ${report}`)}`,
+      smallest === undefined
+        ? `      make it smaller   ${typed(`minimise ${report}`)}`
+        : `      ${smallestText(smallest)}`,
     ];
   });
   return [

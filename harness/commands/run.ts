@@ -231,10 +231,20 @@ export async function runPlanned(
   if (flags.untilFailure === true && flags.repeat === undefined)
     throw new HarnessError('USAGE', '--until-failure goes with --repeat, which says how many runs at most');
   if (flags.seeds !== undefined && words !== undefined) {
-    const { seeds, jobs, keepGoing, seedLimit } = flags;
+    const { seeds, jobs, keepGoing, minimise, trust, seedLimit } = flags;
     using report = reportFolder(flags.report, () => newFolder(`${startedAt}-${title}-seeds`, context));
     return await runSeeds(
-      { ...seeds, jobs, keepGoing, limitMs: seedLimit, folder: report.folder, words, command },
+      {
+        ...seeds,
+        jobs,
+        keepGoing,
+        minimise,
+        trust,
+        limitMs: seedLimit,
+        folder: report.folder,
+        words,
+        command,
+      },
       context,
     );
   }

@@ -174,6 +174,21 @@ export interface SeedsRun {
   readonly failures: readonly FailedSeed[];
   /** The seeds of each kind of failure, the most frequent one first; a seed counts for the first thing that failed. */
   readonly kinds: Readonly<Record<string, readonly (number | string)[]>>;
+  /** With `--minimise`: of each kind, in their order. */
+  readonly minimised?: readonly SmallestRun[];
+}
+
+/** The smallest run that still fails as the first one of its kind does; or why there is none. */
+export interface SmallestRun {
+  readonly kind: string;
+  readonly seed: number | string;
+  /** Nodes, faults, operations and milliseconds of the run of the seed. */
+  readonly from?: Readonly<Record<string, number>>;
+  /** Those of the smallest run. */
+  readonly to?: Readonly<Record<string, number>>;
+  /** File for `svcnet run`. */
+  readonly scenario?: string;
+  readonly error?: string;
 }
 
 /** The first thing in which two runs of one seed differ, and what each of them has there. */

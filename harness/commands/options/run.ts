@@ -62,6 +62,10 @@ export const run: CommandOptions = {
       help: 'with --seeds: run the other seeds after a failure, and group failures by kind',
       once: true,
     },
+    '--minimise': {
+      help: 'with --seeds: then make the first failure of each kind as small as it can be',
+      once: true,
+    },
     '--seed-limit <duration>': {
       help: 'with --seeds: time on this machine after which a seed counts as hung (default: 30m)',
       parse: limit,

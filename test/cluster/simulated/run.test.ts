@@ -114,6 +114,34 @@ test('every seed is run, failures are grouped by kind, and the line of each repe
   expect(again.stdout).toContain('no seed is divided by 3');
 });
 
+test('the first failure of each kind is made smaller, and what left no run says so', async () => {
+  const large = scenarioFile(
+    'large',
+    `await put(random('data').bytes(5000));
+     if (cluster.seed === 5n) process.exit(9);
+     expect('few', parameters.count < 3, { observed: parameters.count, expected: 'less than 3' });`,
+    `count: { kind: 'integer', default: 40, min: 1, help: 'how many' }`,
+  );
+  const report = join(folder, 'smaller');
+  const args = ['run', large, '--driver', 'simulated', '--nodes', '5', '--seeds', '4..5', '--jobs', '2'];
+  const ended = await svcnet([...args, '--keep-going', '--minimise', '--report', report, '--json']);
+  expect(ended.code, ended.stderr).toBe(1);
+  const { minimised = [] } = JSON.parse(ended.stdout) as SeedsRun;
+  expect(minimised).toEqual([
+    {
+      kind: 'large: not so: few',
+      seed: 4,
+      from: expect.objectContaining({ nodes: 5 }) as object,
+      to: expect.objectContaining({ nodes: 2 }) as object,
+      scenario: expect.stringContaining(join(report, 'seed-4', 'minimised')) as string,
+    },
+    { kind: expect.stringContaining('crashed') as string, seed: 5, error: expect.any(String) as string },
+  ]);
+  expect(JSON.parse(readFileSync(join(report, SEEDS_FILE), 'utf8'))).toMatchObject({ minimised });
+  const again = await svcnet(['run', minimised[0]?.scenario ?? '', '--json']);
+  expect((JSON.parse(again.stdout) as RunResult).scenarios[0]?.parameters).toEqual({ count: 3 });
+});
+
 test('each seed is varied, and its line repeats what was drawn', async () => {
   const varied = scenarioFile(
     'varied',

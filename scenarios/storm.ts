@@ -83,15 +83,18 @@ export default defineScenario({
     await whole(context);
     await messages.conclude();
     await sync(context, load.operations);
+    await load.operations.departures.conclude();
     await payloads(context);
     const count = await countedFromNow(context);
     await readBack(context, load.operations);
     await count();
-    await placed(context);
+    await placed(context, load.operations);
     await balance(context, load, before);
     await refusals(context);
     await growth(context, uses);
     await verifyLedger(context);
+    const { taken } = load.operations.departures;
+    if (taken.size > 0) context.figure({ name: 'chunks that left with a node', value: taken.size, unit: '' });
   },
 });
 

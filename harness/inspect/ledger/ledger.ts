@@ -81,6 +81,11 @@ export class Ledger {
     }
   }
 
+  /** Chunks that nodes can no longer be expected to have; their uploads stay on record. */
+  release(chunks: Iterable<string>): void {
+    for (const chunk of chunks) this.#origins.delete(chunk);
+  }
+
   /** The first upload of a chunk. */
   originOf(chunk: string): LedgerEntry | undefined {
     return this.#origins.get(chunk);

@@ -164,10 +164,11 @@ async function failureOf(
 }
 
 /** Checks some of the acknowledged chunks on every node that should have them. */
-export function placed(context: StormContext): Promise<void> {
+export function placed(context: StormContext, { departures }: Operations): Promise<void> {
   return context.step('places', async (progress) => {
     const { ledger, cluster, signal, parameters } = context;
-    const all = [...new Set(ledger.entries.flatMap(({ chunks }) => chunks))];
+    const promised = ledger.entries.flatMap(({ chunks }) => chunks);
+    const all = [...new Set(promised)].filter((chunk) => !departures.taken.has(chunk));
     const chunks = drawn(context, 'sample', all, parameters.sample);
     const watch = new PlacementWatch(chunks, storers(cluster.nodes));
     const probe = async (aborted: AbortSignal) => {

@@ -24,6 +24,14 @@ const RUSH_PAUSE_MS = 10;
 /** A kill waits for earlier faults of its node to end; the rush does not. */
 const RUSH_UPLOADS_MAX = 100;
 
+/** What is counted, as the report names it. */
+const COUNTED: Readonly<Record<ScheduledOperation['do'], string>> = {
+  upload: 'uploads',
+  download: 'downloads',
+  message: 'messages',
+  cash: 'cashouts',
+};
+
 /** Everything that the load does. */
 export class StormLoad {
   readonly operations: Operations;
@@ -199,7 +207,7 @@ export class StormLoad {
       if (!(error instanceof ClientError) || signal.aborted) throw error;
       outcome = 'failed';
     }
-    const key = `${operation.do}s ${outcome}`;
+    const key = `${COUNTED[operation.do]} ${outcome}`;
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
     return outcome;
   }

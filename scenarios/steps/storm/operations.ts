@@ -10,6 +10,7 @@ import {
 } from 'svcnet/scenario';
 import { heldByNobody } from '../presence.ts';
 import { batchOf, difference, runningNode } from '../steps.ts';
+import { Departures } from './departures.ts';
 import type { Outcome, StormContext } from './parameters.ts';
 
 type Of<D extends ScheduledOperation['do']> = Extract<ScheduledOperation, { do: D }>;
@@ -42,19 +43,25 @@ export class Operations {
   readonly wrong: string[] = [];
   /** Direct uploads whose chunks were looked for at once, and what of them was on no node. */
   readonly present = { checked: 0, missing: [] as string[], lost: [] as string[] };
+  readonly departures: Departures;
   readonly #context: StormContext;
   readonly #isQuiet: () => boolean;
 
   /** @param isQuiet whether no fault is active */
   constructor(context: StormContext, isQuiet: () => boolean) {
+    this.departures = new Departures(context);
     this.#context = context;
     this.#isQuiet = isQuiet;
   }
 
-  /** Uploads that stay, at the end: a node that has left for good took with it what it had not pushed. */
+  /** Uploads that stay, at the end: a node that has left for good took with it what it had not pushed, or alone had. */
   get promised(): readonly Uploaded[] {
     const { nodes } = this.#context.cluster;
-    return [...this.uploaded.values()].filter(({ node, tag }) => tag === undefined || nodes.includes(node));
+    const { taken } = this.departures;
+    return [...this.uploaded.values()].filter(
+      ({ node, tag, chunks }) =>
+        (tag === undefined || nodes.includes(node)) && !chunks.some((chunk) => taken.has(chunk)),
+    );
   }
 
   /** What an upload of the schedule consists of. */
@@ -87,8 +94,9 @@ export class Operations {
     const { cluster, signal } = this.#context;
     const step = node.isTransparent ? 1 : Math.ceil(chunks.length / CHECKED_MAX);
     const some = chunks.filter((_, index) => index % step === 0);
-    const missing = await heldByNobody(some, cluster, signal);
-    if (missing === undefined || !(node.isTransparent || this.#isQuiet())) return;
+    const gone = await heldByNobody(some, cluster, signal);
+    if (gone === undefined || !(node.isTransparent || this.#isQuiet())) return;
+    const missing = await this.departures.unexplained(gone, signal);
     this.present.checked++;
     if (missing.length === 0) return;
     this.present.lost.push(...missing);

@@ -1,15 +1,8 @@
 /** What holds at every moment of a storm, whatever is broken. */
-import {
-  type Books,
-  explainLosses,
-  fromHex,
-  type Loss,
-  lawViolations,
-  rankStorers,
-  readBooks,
-} from 'svcnet/scenario';
+import { type Books, explainLosses, lawViolations, readBooks } from 'svcnet/scenario';
 import { AWAY } from '../money.ts';
-import { heldByNobody, storers } from '../presence.ts';
+import { heldByNobody } from '../presence.ts';
+import { type Departures, lossesOf } from './departures.ts';
 import type { Operations } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
@@ -37,7 +30,7 @@ export function watchSafety(context: StormContext, operations: Operations, befor
     everyMs: FOUND_MS,
     check: async () => (operations.uploaded.size === 0 ? undefined : operations.wrong),
   });
-  held(context);
+  held(context, operations.departures);
   let last = before;
   context.always({
     name: 'money is neither made nor lost',
@@ -51,7 +44,7 @@ export function watchSafety(context: StormContext, operations: Operations, befor
   });
 }
 
-function held(context: StormContext): void {
+function held(context: StormContext, departures: Departures): void {
   const { cluster, ledger } = context;
   const atOnce = cluster.nodes.every(({ isTransparent }) => isTransparent) ? SEEN_AT_ONCE : ASKED_AT_ONCE;
   let lost: readonly string[] = [];
@@ -60,15 +53,18 @@ function held(context: StormContext): void {
     name: 'no acknowledged chunk is lost',
     everyMs: PRESENCE_MS,
     async check(signal) {
+      departures.look();
       const { entries } = ledger;
       const chunks: string[] = [];
       for (let looked = 0; looked < entries.length && chunks.length < atOnce; looked++) {
-        chunks.push(...(entries[next++ % entries.length]?.chunks ?? []));
+        const { chunks: some = [] } = entries[next++ % entries.length] ?? {};
+        chunks.push(...some.filter((chunk) => !departures.taken.has(chunk)));
       }
       const missing = chunks.length === 0 ? undefined : await heldByNobody(chunks, cluster, signal);
-      lost = missing ?? [];
-      return missing?.map(
-        (chunk) => `${chunk} is on no node: ${ledger.originOf(chunk)?.node} had it acknowledged`,
+      lost = await departures.unexplained(missing ?? [], signal);
+      return (
+        missing &&
+        lost.map((chunk) => `${chunk} is on no node: ${ledger.originOf(chunk)?.node} had it acknowledged`)
       );
     },
     explain: (signal) => routesOf(context, lost, signal),
@@ -77,17 +73,10 @@ function held(context: StormContext): void {
 
 /** Where chunks have been, and why they are lost. */
 async function routesOf(
-  { cluster, ledger, folder }: StormContext,
+  context: StormContext,
   chunks: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const nodes = storers(cluster.nodes).map((node) => ({ node, overlay: fromHex(node.overlay), radius: 0 }));
-  const losses = chunks.slice(0, EXPLAINED).flatMap((chunk): Loss[] => {
-    const origin = ledger.originOf(chunk);
-    if (origin === undefined) return [];
-    const { reference, node: uploader, batch } = origin;
-    const closest = rankStorers(fromHex(chunk), nodes)[0]?.storer.node.name ?? 'nobody';
-    return [{ chunk, reference, uploader, batch, closest }];
-  });
-  return explainLosses(losses, cluster.nodes, { folder, signal });
+  const losses = lossesOf(context, chunks.slice(0, EXPLAINED));
+  return explainLosses(losses, context.cluster.nodes, { folder: context.folder, signal });
 }

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { Ledger } from '../../../harness/inspect/ledger/ledger.ts';
+import { Departures } from '../../../scenarios/steps/storm/departures.ts';
+import type { StormContext } from '../../../scenarios/steps/storm/parameters.ts';
+import { VirtualClock } from '../onchain/virtual-clock.ts';
+
+const signal = new AbortController().signal;
+const STAYED = `80${'00'.repeat(31)}`;
+const LEFT = `10${'00'.repeat(31)}`;
+const CHUNK = `11${'00'.repeat(31)}`;
+interface Case {
+  readonly about: string;
+  /** Overlay of the node that gave the receipt. */
+  readonly receipt: string;
+  /** From the receipt to when the other node was last seen, ms. */
+  readonly stayed: number;
+  /** Another node has pulled it, and has lost it since. */
+  readonly pulled?: boolean;
+  readonly taken: boolean;
+}
+
+const CASES: readonly Case[] = [
+  { about: 'leaves at once', receipt: LEFT, stayed: 500, taken: true },
+  { about: 'had stored it long before', receipt: LEFT, stayed: 60_000, taken: false },
+  { about: 'never had it', receipt: STAYED, stayed: 500, taken: false },
+  {
+    about: 'was not the only one',
+    receipt: LEFT,
+    stayed: 500,
+    pulled: true,
+    taken: false,
+  },
+];
+
+test.each(CASES)('a chunk is excused or lost when a node that leaves $about', async (one) => {
+  const clock = new VirtualClock();
+  const event = (kind: string, peer?: string) => ({ kind, address: CHUNK, at: clock.now(), peer });
+  const events = [event('synced', one.receipt), ...(one.pulled === true ? [event('pulled')] : [])];
+  const node = {
+    name: 'node-0',
+    overlay: STAYED,
+    mode: 'full',
+    state: 'running',
+    running: true,
+    client: {
+      clock,
+      status: () => Promise.resolve({ storageRadius: 0 }),
+      chunkEvents: () => Promise.resolve({ capacity: 100, lost: 0, last: 0, events }),
+      stamps: { list: () => Promise.resolve([]) },
+    },
+  };
+  const nodes = [node, { ...node, name: 'node-1', overlay: LEFT }];
+  const ledger = new Ledger();
+  await ledger.add({
+    kind: 'chunk',
+    node: 'node-0',
+    batch: 'aa',
+    reference: CHUNK,
+    size: 1,
+    chunks: [CHUNK],
+    mode: 'direct',
+    level: 'api',
+    requestedAtMs: 0,
+    acknowledgedAtMs: 0,
+  });
+  const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
+  await clock.advance(one.stayed);
+  departures.look();
+  expect(await departures.unexplained([CHUNK], signal), 'while it is there').toEqual([CHUNK]);
+  nodes.pop();
+  expect(await departures.unexplained([CHUNK], signal)).toEqual(one.taken ? [] : [CHUNK]);
+  expect([...departures.taken]).toEqual(one.taken ? [CHUNK] : []);
+  expect(ledger.acknowledgedChunks()).toBe(one.taken ? 0 : 1);
+});

@@ -5,6 +5,7 @@
 
 import { toHex } from '../formats/crypto/hex.ts';
 import { type Api, createApi } from './api/server.ts';
+import { givenCarriers } from './compose/carriers.ts';
 import { type Delivery, openDelivery } from './compose/delivery.ts';
 import { type Foundation, layFoundation, type Start } from './compose/foundation.ts';
 import { givenRecords } from './compose/given-records.ts';
@@ -85,6 +86,7 @@ async function build(options: NodeOptions, start: Start): Promise<{ api: Api; ov
     ...foundation,
     money,
     given: await givenRecords(options, foundation),
+    carriers: await givenCarriers(options, foundation),
     networkRadius: () => neighbourhood.salud.networkRadius(),
   });
   const delivery = openDelivery(options, { ...foundation, money, network });

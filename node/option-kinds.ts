@@ -108,9 +108,10 @@ export const list = (help: string, expected: string, item: RegExp): OptionSpec<r
   },
 });
 
-/** Pairs of a protocol and its value; the transport decides which ones can be dialled. */
-export const MULTIADDRESS = /^(?:\/[^/\s]+\/[^/\s]+)+$/;
-export const MULTIADDRESS_WITH_ID = /^(?:\/[^/\s]+\/[^/\s]+)*\/p2p\/[^/\s]+$/;
+/** Protocols with their values, of which those of WebSockets have none; the transport decides which ones can be dialled. */
+const PROTOCOL = String.raw`(?:\/(?:ws|wss|tls)(?=\/|$)|\/(?!(?:ws|wss|tls)(?:\/|$))[^/\s]+\/[^/\s]+)`;
+export const MULTIADDRESS = new RegExp(`^${PROTOCOL}+$`);
+export const MULTIADDRESS_WITH_ID = new RegExp(String.raw`^${PROTOCOL}*\/p2p\/[^/\s]+$`);
 export const HOST_NAME =
   /^(?:\*|[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*)$/i;
 export const ORIGIN = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/[^/\s]+)$/i;

@@ -4,6 +4,7 @@ import { type NodeOptions, OPTIONS, OptionError } from './options.ts';
 /** @throws OptionError naming options that exclude each other */
 export function checkMode(options: NodeOptions): void {
   checkSwap(options);
+  checkCarriers(options);
   if (options['full-node']) return;
   if (options['bootnode-mode'])
     throw new OptionError('--bootnode-mode needs a full node, got --full-node false');
@@ -19,6 +20,19 @@ function checkSwap(options: NodeOptions): void {
       throw new OptionError(
         `--swap-enable needs --${name}: ${OPTIONS[name].help}, expected ${OPTIONS[name].expected}`,
       );
+  }
+}
+
+function checkCarriers(options: NodeOptions): void {
+  if (options['p2p-wss-enable']) {
+    for (const name of ['p2p-wss-certificate', 'p2p-wss-key'] as const) {
+      if (options[name] === '')
+        throw new OptionError(`--p2p-wss-enable needs --${name}: ${OPTIONS[name].help}`);
+    }
+  } else if (!options['p2p-tcp-enable'] && !options['p2p-ws-enable']) {
+    throw new OptionError(
+      '--p2p-tcp-enable false leaves no way to peers: add --p2p-ws-enable or --p2p-wss-enable',
+    );
   }
 }
 

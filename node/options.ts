@@ -48,6 +48,17 @@ export const OPTIONS = {
   ),
   'p2p-addr': address('address that peers dial', '127.0.0.1:1634'),
   'nat-addr': address('host:port to advertise to peers instead of the listening address', ''),
+  'p2p-tcp-enable': flag('dial, take and announce plain TCP', true),
+  'p2p-ws-enable': flag('dial WebSockets (/ws), and take and announce them on the port of p2p-addr'),
+  'p2p-wss-enable': flag('dial WebSockets over TLS (/tls/ws), and take and announce them on p2p-wss-addr'),
+  'p2p-wss-addr': address('address that peers dial for WebSockets over TLS', '127.0.0.1:1636'),
+  'nat-wss-addr': address('host:port to advertise to peers instead of p2p-wss-addr', ''),
+  'p2p-wss-certificate': text('file of the certificate of p2p-wss-addr and its chain (PEM)', ''),
+  'p2p-wss-key': text('file of the key of this certificate (PEM)', ''),
+  'p2p-wss-authority': text(
+    'file of certificates to trust when dialling WebSockets over TLS, besides those of Node.js (PEM)',
+    '',
+  ),
   'debug-api-enable': flag('serve the debug API'),
   'debug-api-addr': address('address of the debug API', '127.0.0.1:1635'),
   'api-data-only': flag(

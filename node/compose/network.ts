@@ -36,6 +36,8 @@ export interface Network {
 export interface NetworkDeps extends Foundation {
   /** Records of peers to start with, possibly including one of this node. */
   readonly given: GivenRecords;
+  /** What carries its connections. */
+  readonly carriers: Pick<HostOptions, 'carriers' | 'secure' | 'authority'>;
   readonly money: Money;
   /** The storage radius that most peers report; undefined while none has. */
   readonly networkRadius: () => number | undefined;
@@ -118,6 +120,7 @@ function openHost(
       chequebook: () => money.swap?.chequebook?.address,
       givenRecord: deps.given.of(toHex(deps.overlay)),
       listensAt,
+      ...deps.carriers,
       ...(options['nat-addr'] === '' ? {} : { natAddress: options['nat-addr'] }),
     },
     {

@@ -8,6 +8,7 @@ import type { KeyValueStore } from '../store/ports.ts';
 import type { AddressBook, AddressRecord, Generation } from './host.ts';
 import type { DiallingOptions } from './peers/dialling.ts';
 import type { Transport } from './transport.ts';
+import type { Certificate } from './websocket-host.ts';
 
 export interface PeerHostOptions extends DiallingOptions {
   readonly networkId: bigint;
@@ -43,6 +44,10 @@ export interface HostOptions extends PeerHostOptions {
   readonly listen: string;
   /** `host:port` to advertise instead of the listening addresses. */
   readonly natAddress?: string;
+  /** The listener for secure WebSockets; absent: none. */
+  readonly secure?: Certificate & { readonly listen: string; readonly natAddress?: string };
+  /** Certificates to trust besides those of the machine, PEM. */
+  readonly authority?: string;
 }
 
 export interface HostDeps extends Omit<PeerHostDeps, 'transport'> {

@@ -1,6 +1,6 @@
 /**
- * The real network: TCP, noise and yamux, wire-compatible with the public network's nodes (`p2p-protocols.md` 1), over
- * plain TCP. Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
+ * The real network: TCP or WebSockets, noise and yamux, wire-compatible with the public network's nodes
+ * (`p2p-protocols.md` 1). Its own identity is Ed25519; peers may have any. Everything about peers is in `peer-host.ts`, everything
  * about connections in `libp2p/transport.ts`.
  */
 
@@ -8,14 +8,14 @@ import type { Random } from '../../formats/random.ts';
 import { VERSION } from '../../formats/version.ts';
 import type { Power } from '../env/power.ts';
 import { ownIdentity } from './address/identity-key.ts';
-import { underlayOf } from './address/underlay.ts';
+import { type CarrierName, underlayOf } from './address/underlay.ts';
 import type { Host } from './host.ts';
 import type { HostDeps, HostOptions } from './host-options.ts';
 import { createSecure } from './libp2p/channel.ts';
 import { Libp2pTransport, type Stranger } from './libp2p/transport.ts';
 import { StaticKeyProofs } from './noise/noise-stream.ts';
 import { createPeerHost } from './peer-host.ts';
-import { createTcp } from './tcp-host.ts';
+import { createSockets } from './websocket-host.ts';
 
 /**
  * Two words, the first without another program's version: the form that real nodes expect (checklist item
@@ -28,6 +28,7 @@ const SEED_SIZE = 32;
 
 export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readonly power?: Power }): Host {
   const { identity, random, power, ...shared } = deps;
+  const { secure, authority } = options;
   const own = ownIdentity(identity);
   const proofs = new StaticKeyProofs();
   // One for all probes, as in a real node; created only when something is probed.
@@ -37,11 +38,10 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
       localId: own.peerId,
       publicKey: own.publicKey,
       agentVersion: AGENT_VERSION,
-      listen: underlayOf(options.listen),
-      advertised: options.natAddress === undefined ? undefined : underlayOf(options.natAddress),
+      listen: listeners(options),
     },
     {
-      tcp: createTcp(power),
+      tcp: createSockets({ carriers: carriersOf(options), secure, authority }, power),
       secure: createSecure(own, proofs),
       stranger: () => (prober ??= stranger(random, proofs)),
       clock: deps.clock,
@@ -51,6 +51,23 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
     },
   );
   return createPeerHost(options, { ...shared, transport });
+}
+
+function carriersOf({ carriers = ['tcp'] }: HostOptions): readonly CarrierName[] {
+  return carriers;
+}
+
+/** Plain TCP and WebSockets share a port. */
+function listeners(options: HostOptions): { address: string; advertised: string | undefined }[] {
+  const { listen, natAddress, secure } = options;
+  const advertised = (nat: string | undefined) => (nat === undefined ? undefined : underlayOf(nat));
+  const isPlain = carriersOf(options).some((carrier) => carrier !== 'wss');
+  return [
+    ...(isPlain ? [{ address: underlayOf(listen), advertised: advertised(natAddress) }] : []),
+    ...(secure === undefined
+      ? []
+      : [{ address: `${underlayOf(secure.listen)}/tls/ws`, advertised: advertised(secure.natAddress) }]),
+  ];
 }
 
 function stranger(random: Random, proofs: StaticKeyProofs): Stranger {

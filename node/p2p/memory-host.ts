@@ -153,6 +153,10 @@ export interface MemoryHostDeps extends HostDeps {
 
 export function createMemoryHost(options: HostOptions, deps: MemoryHostDeps): Host {
   const { identity } = deps;
+  const other = options.carriers?.find((carrier) => carrier !== 'tcp');
+  if (other !== undefined) {
+    throw new HostError('LISTEN_FAILED', `nodes in memory have no sockets: leave out --p2p-${other}-enable`);
+  }
   const listen = underlayOf(options.listen).replace('/ip4/0.0.0.0/', '/ip4/127.0.0.1/');
   const advertised = options.natAddress === undefined ? undefined : underlayOf(options.natAddress);
   const transport = new MemoryTransport({ localId: ownIdentity(identity).peerId, listen, advertised }, deps);

@@ -1,13 +1,21 @@
 /**
- * TCP sockets: dialling, listening, and the bytes of one connection. The only file of the real network that
- * uses them.
+ * TCP sockets: dialling, listening, and the bytes of one connection, which go over its socket as they are or in
+ * what `websocket-host.ts` puts around them. The only two files of the real network that use sockets.
  */
 import { lookup } from 'node:dns';
 import { once } from 'node:events';
 import { connect, createServer, isIPv4, type LookupFunction, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { abortable } from '../env/abortable.ts';
 import type { Power, PowerState } from '../env/power.ts';
-import { isDialable, isPeerAddress, plainAddress, withoutPeerId } from './address/underlay.ts';
+import {
+  type CarrierName,
+  dialTarget,
+  isDialable,
+  isPeerAddress,
+  plainAddress,
+  withoutPeerId,
+} from './address/underlay.ts';
 import { HostError, StreamError } from './host.ts';
 import { Inbox } from './stream/inbox.ts';
 import type { RawStream } from './transport.ts';
@@ -19,6 +27,8 @@ const SOCKET_OPTIONS = { noDelay: true, keepAlive: true } as const;
 export interface TcpConnection {
   /** Multiaddress of the other end as seen from here, without its identity. */
   readonly remoteAddress: string;
+  /** Resolves when bytes can pass: an accepted connection may begin with a WebSocket's handshake. @throws why they cannot */
+  ready(signal: AbortSignal): Promise<void>;
   /** Its bytes. A reader must always be waiting, so that nothing piles up. */
   readonly raw: RawStream;
   /** Whether the writer must wait until there is room again. */
@@ -63,38 +73,82 @@ export interface Tcp {
  */
 export function createTcp(power?: Power, resolve: LookupFunction = lookup): Tcp {
   return {
-    dial: (underlay, signal) => dial(underlay, signal, { power, resolve: peerAddresses(resolve) }),
-    listen: (address, events) => listen(address, events, power),
+    async dial(underlay, signal) {
+      const socket = await connected(underlay, signal, { carriers: ['tcp'], power, resolve });
+      const connection = new Connection(socket, plainAddress(withoutPeerId(underlay)), power);
+      connection.carry(plainly(socket));
+      return connection;
+    },
+    listen: (address, events) =>
+      listenOn(
+        address,
+        {
+          accepted(connection, socket) {
+            connection.carry(plainly(socket));
+            events.accepted(connection);
+          },
+          failed: (error) => events.failed(error),
+        },
+        power,
+      ),
   };
 }
 
-async function dial(
+/** How bytes go over a socket. */
+export interface Carrier {
+  onBytes(listener: (bytes: Buffer) => void): void;
+  write(bytes: Uint8Array): void;
+  pause(): void;
+  resume(): void;
+  /** Tells the other end that nothing follows. */
+  end(): void;
+}
+
+/** As they are. */
+export function plainly(socket: Socket): Carrier {
+  return {
+    onBytes: (listener) => socket.on('data', listener),
+    write: (bytes) => socket.write(bytes),
+    pause: () => socket.pause(),
+    resume: () => socket.resume(),
+    end: () => undefined,
+  };
+}
+
+/** @throws HostError `UNDERLAY_INVALID`; Error of the system; the signal's reason */
+export async function connected(
   underlay: string,
   signal: AbortSignal,
-  { power, resolve }: { readonly power: Power | undefined; readonly resolve: LookupFunction },
-): Promise<TcpConnection> {
-  if (!isDialable(underlay)) throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
+  how: {
+    readonly carriers: readonly CarrierName[];
+    readonly power: Power | undefined;
+    readonly resolve: LookupFunction;
+  },
+): Promise<Socket> {
+  const target = dialTarget(underlay);
+  if (target === undefined || !isDialable(underlay, how.carriers)) {
+    throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${underlay}`);
+  }
   signal.throwIfAborted();
-  const { host, port, family } = target(underlay);
-  const socket = connect({
-    host,
-    port,
-    lookup: resolve,
-    family,
-    ...SOCKET_OPTIONS,
-  });
-  if (power !== undefined) supply(socket, power);
+  const { host, port, family } = target;
+  const socket = connect({ host, port, lookup: peerAddresses(how.resolve), family, ...SOCKET_OPTIONS });
+  if (how.power !== undefined) supply(socket, how.power);
   try {
     await once(socket, 'connect', { signal });
   } catch (cause) {
     socket.destroy();
     signal.throwIfAborted();
-    const { message, code } = cause as NodeJS.ErrnoException;
-    // For a name with several addresses the system's message is empty.
-    const why = message === '' ? code : message;
-    throw Object.assign(new Error(`connection error ${host}:${port}: ${why}`, { cause }), { code });
+    throw connectionError({ host, port }, cause);
   }
-  return new Connection(socket, plainAddress(withoutPeerId(underlay)), power);
+  return socket;
+}
+
+/** The same with the address, which messages of the system may lack. */
+export function connectionError({ host, port }: { host: string; port: number }, cause: unknown): Error {
+  const { message, code } = cause as NodeJS.ErrnoException;
+  // For a name with several addresses the system's message is empty.
+  const why = message === '' ? code : message;
+  return Object.assign(new Error(`connection error ${host}:${port}: ${why}`, { cause }), { code });
 }
 
 /** Leaves out addresses that no peer can have: the owner of a name may point it anywhere. */
@@ -111,8 +165,17 @@ function peerAddresses(resolve: LookupFunction): LookupFunction {
   };
 }
 
-async function listen(address: string, events: TcpEvents, power?: Power): Promise<TcpListener> {
-  const { host, port, family } = target(address);
+/** @param events.accepted gets connections that nothing has been said on, and carry nothing yet */
+export async function listenOn(
+  address: string,
+  events: {
+    readonly accepted: (connection: Connection, socket: Socket) => void;
+    readonly failed: (error: Error) => void;
+  },
+  power?: Power,
+): Promise<TcpListener> {
+  const [, kind = '', host = '', , given = ''] = address.split('/');
+  const [port, family] = [Number(given), kind.endsWith('6') ? 6 : 4];
   const sockets = new Set<Socket>();
   const server = createServer(SOCKET_OPTIONS, (socket) => {
     const remote = remoteAddressOf(socket);
@@ -121,8 +184,8 @@ async function listen(address: string, events: TcpEvents, power?: Power): Promis
     socket.once('close', () => sockets.delete(socket));
     if (power !== undefined) supply(socket, power);
     const connection = new Connection(socket, remote, power);
-    if (power === undefined) events.accepted(connection);
-    else power.run(() => events.accepted(connection));
+    if (power === undefined) events.accepted(connection, socket);
+    else power.run(() => events.accepted(connection, socket));
   });
   server.listen({ host, port, ipv6Only: family === 6 });
   if (power !== undefined) server.unref();
@@ -146,7 +209,7 @@ async function listen(address: string, events: TcpEvents, power?: Power): Promis
  * A frozen node neither reads nor writes; one that is off has no connections, and gets no events. None keeps the process
  * alive, which is another program's.
  */
-function supply(socket: Socket, power: Power): void {
+export function supply(socket: Socket, power: Power): void {
   socket.unref();
   const follow = (state: PowerState) => {
     if (state === 'off') {
@@ -162,11 +225,6 @@ function supply(socket: Socket, power: Power): void {
   };
   if (power.state === 'frozen') follow('frozen');
   socket.once('close', power.onChange(follow));
-}
-
-function target(address: string): { host: string; port: number; family: 4 | 6 | undefined } {
-  const [, kind = '', host = '', , port = ''] = address.split('/');
-  return { host, port: Number(port), family: kind.endsWith('4') ? 4 : kind.endsWith('6') ? 6 : undefined };
 }
 
 /** undefined: the other end is gone already */
@@ -192,32 +250,59 @@ function addressesOf(server: Server, address: string): string[] {
     .map((own) => `/${kind}/${own.address}/tcp/${bound.port}`);
 }
 
-class Connection implements TcpConnection {
-  readonly remoteAddress: string;
+/** A socket, and once it is known how, the bytes on it. */
+export class Connection implements TcpConnection {
   readonly raw: RawStream;
-  readonly #socket: Socket;
+  #socket: Socket;
+  #address: string;
   /** Runs code of the node. */
   readonly #run: (work: () => void) => void;
   readonly #inbox = new Inbox(() => undefined);
   readonly #closeListeners: ((error?: Error) => void)[] = [];
+  /** With why it will not be, if it has ended. */
+  readonly #carried = Promise.withResolvers<Error | undefined>();
+  #carrier: Carrier | undefined;
   #closed: { readonly error: Error | undefined } | undefined;
 
-  constructor(socket: Socket, remoteAddress: string, power: Power | undefined) {
-    this.remoteAddress = remoteAddress;
+  /** @param address multiaddress of the other end */
+  constructor(socket: Socket, address: string, power: Power | undefined) {
+    this.#address = address;
     this.#run = power === undefined ? (work) => work() : (work) => power.run(work);
     this.#socket = socket;
-    socket.on('data', (bytes: Buffer) => this.#run(() => this.#inbox.push(bytes)));
-    socket.on('error', (error) => this.#run(() => this.#end(error)));
-    socket.once('end', () => this.#run(() => this.#end()));
-    socket.once('close', () => this.#run(() => this.#end()));
+    this.#watch(socket);
     this.raw = {
       write: (bytes) => this.#write(bytes),
       drained: () => (this.isFull() ? this.#drained() : undefined),
       take: () => this.#inbox.take(),
       read: () => this.#inbox.read(),
-      closeWrite: () => socket.destroySoon(),
+      closeWrite: () => this.#finish(),
       reset: (reason) => this.abort(reason),
     };
+  }
+
+  get remoteAddress(): string {
+    return this.#address;
+  }
+
+  /**
+   * From now on its bytes go this way. Called once. @param over.suffix what follows the port in the address
+   * @param over.socket encrypts what goes over the one that it began with
+   */
+  carry(carrier: Carrier, over: { readonly suffix?: string; readonly socket?: Socket } = {}): void {
+    const { suffix = '', socket } = over;
+    this.#carrier = carrier;
+    this.#address += suffix;
+    if (socket !== undefined && socket !== this.#socket) {
+      this.#socket = socket;
+      this.#watch(socket);
+    }
+    carrier.onBytes((bytes) => this.#run(() => this.#inbox.push(bytes)));
+    this.#run(() => this.#carried.resolve(undefined));
+  }
+
+  async ready(signal: AbortSignal): Promise<void> {
+    const failure = await abortable(this.#carried.promise, signal);
+    if (failure !== undefined) throw failure;
   }
 
   isFull(): boolean {
@@ -225,11 +310,11 @@ class Connection implements TcpConnection {
   }
 
   pause(): void {
-    this.#socket.pause();
+    this.#carrier?.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    this.#carrier?.resume();
   }
 
   corked(work: () => void): void {
@@ -253,14 +338,27 @@ class Connection implements TcpConnection {
   async close(signal: AbortSignal): Promise<void> {
     if (this.#socket.closed) return;
     const closed = once(this.#socket, 'close', { signal });
-    this.#socket.destroySoon();
+    this.#finish();
     await closed;
   }
 
   abort(error: Error): void {
     if (this.#socket.writableEnded) this.#socket.destroy();
+    // Of an encrypted one the system knows only what lies below it.
+    else if ('encrypted' in this.#socket) this.#socket.destroy();
     else if (!this.#socket.destroyed) this.#socket.resetAndDestroy();
     this.#end(error);
+  }
+
+  #watch(socket: Socket): void {
+    socket.on('error', (error) => this.#run(() => this.#end(error)));
+    socket.once('end', () => this.#run(() => this.#end()));
+    socket.once('close', () => this.#run(() => this.#end()));
+  }
+
+  #finish(): void {
+    this.#carrier?.end();
+    this.#socket.destroySoon();
   }
 
   #drained(): Promise<void> {
@@ -271,13 +369,16 @@ class Connection implements TcpConnection {
   }
 
   #write(bytes: Uint8Array): void {
-    if (!this.#socket.writable) throw new StreamError('STREAM_RESET', 'the connection is closed');
-    this.#socket.write(bytes);
+    if (!this.#socket.writable || this.#carrier === undefined) {
+      throw new StreamError('STREAM_RESET', 'the connection is closed');
+    }
+    this.#carrier.write(bytes);
   }
 
   #end(error?: Error): void {
     if (this.#closed !== undefined) return;
     this.#closed = { error };
+    this.#carried.resolve(error ?? new StreamError('STREAM_ENDED', 'the other side closed the connection'));
     if (error === undefined) this.#inbox.end();
     else this.#inbox.breakOff(error);
     for (const listener of this.#closeListeners.splice(0)) listener(error);

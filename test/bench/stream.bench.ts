@@ -129,8 +129,7 @@ async function ownHost(n: number, { defer, decorate }: Levers): Promise<Host> {
       localId: peerId,
       publicKey,
       agentVersion: 'bench/1.0.0 node/24',
-      listen: '/ip4/127.0.0.1/tcp/0',
-      advertised: undefined,
+      listen: [{ address: '/ip4/127.0.0.1/tcp/0' }],
     },
     { tcp: createTcp(), secure, stranger: () => ({ publicKey, secure }), clock, log, defer },
   );

@@ -74,8 +74,7 @@ async function ownNode(networkId: bigint) {
         localId: peerId,
         publicKey,
         agentVersion: 'recorder/0.1.0 node/24',
-        listen: '/ip4/127.0.0.1/tcp/0',
-        advertised: undefined,
+        listen: [{ address: '/ip4/127.0.0.1/tcp/0' }],
       },
       {
         tcp: createTcp(),

@@ -104,8 +104,7 @@ function onHandshake(say: Say): Way {
         localId: own.peerId,
         publicKey: own.publicKey,
         agentVersion: 'none/0',
-        listen: '/ip4/127.0.0.1/tcp/0',
-        advertised: undefined,
+        listen: [{ address: '/ip4/127.0.0.1/tcp/0' }],
       },
       {
         tcp: createTcp(),

@@ -85,13 +85,46 @@ export function plainAddress(address: string): string {
   );
 }
 
-/** Whether we can dial it: plain TCP to a name, or to an address that a peer can have; no relay. */
-export function isDialable(underlay: string): boolean {
-  const match = /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/\d+(\/p2p\/[^/]+)?$/.exec(underlay);
-  if (match === null) return false;
-  const [, kind = '', host = ''] = match;
+/** Ways to carry a connection: plain TCP, WebSocket, and WebSocket over TLS. */
+export const CARRIERS = ['tcp', 'ws', 'wss'] as const;
+export type CarrierName = (typeof CARRIERS)[number];
+
+/** Where an underlay leads, and how. */
+export interface DialTarget {
+  readonly carrier: CarrierName;
+  /** IP address or name. */
+  readonly host: string;
+  /** What a name is resolved to; undefined: either. */
+  readonly family: 4 | 6 | undefined;
+  readonly port: number;
+  /** Name that the certificate has to have; undefined: the host. */
+  readonly serverName: string | undefined;
+}
+
+const TARGET =
+  /^\/(ip4|ip6|dns|dns4|dns6)\/([^/]+)\/tcp\/(\d+)(?:(\/ws)|(\/wss|\/tls(?:\/sni\/([^/]+))?\/ws))?(?:\/p2p\/[^/]+)?$/;
+
+/** @returns undefined for an address of another form: a relay, another transport */
+export function dialTarget(underlay: string): DialTarget | undefined {
+  const match = TARGET.exec(underlay);
+  if (match === null) return undefined;
+  const [, kind = '', host = '', port, ws, wss, serverName] = match;
+  return {
+    carrier: wss !== undefined ? 'wss' : ws !== undefined ? 'ws' : 'tcp',
+    host,
+    family: kind.endsWith('4') ? 4 : kind.endsWith('6') ? 6 : undefined,
+    port: Number(port),
+    serverName,
+  };
+}
+
+/** Whether we can dial it: by one of these carriers, to a name or to an address that a peer can have; no relay. */
+export function isDialable(underlay: string, carriers: readonly CarrierName[] = ['tcp']): boolean {
+  const target = dialTarget(underlay);
+  if (target === undefined || !carriers.includes(target.carrier)) return false;
+  const { host } = target;
   // An address in place of a name would be dialled without a lookup.
-  const isName = kind.startsWith('dns') && !/^[\d.]+$|:/.test(host);
+  const isName = underlay.startsWith('/dns') && !/^[\d.]+$|:/.test(host);
   return isName || isPeerAddress(host);
 }
 

@@ -29,10 +29,8 @@ export interface TransportOptions {
   /** Protobuf of the public key. */
   readonly publicKey: Uint8Array;
   readonly agentVersion: string;
-  /** Multiaddress to listen on. */
-  readonly listen: string;
-  /** Advertised instead of the listening addresses. */
-  readonly advertised: string | undefined;
+  /** Multiaddresses to listen on, and what is advertised for each instead of the listening addresses. */
+  readonly listen: readonly { readonly address: string; readonly advertised?: string | undefined }[];
 }
 
 /** A libp2p identity that belongs to no node. */
@@ -60,7 +58,7 @@ const NOTHING_SERVED: LinkEvents = {
   accepted: () => undefined,
 };
 
-/** Links over TCP. */
+/** Links over TCP, plain or with WebSockets on it. */
 export class Libp2pTransport implements Transport {
   readonly localId: string;
   readonly #options: TransportOptions;
@@ -74,7 +72,7 @@ export class Libp2pTransport implements Transport {
   readonly #handshakes: TurnAllowance;
   readonly #frames: TurnAllowance;
   readonly #stopped = new AbortController();
-  #listener: TcpListener | undefined;
+  readonly #listeners: TcpListener[] = [];
   #events: LinkEvents | undefined;
 
   constructor(options: TransportOptions, deps: TransportDeps) {
@@ -87,22 +85,30 @@ export class Libp2pTransport implements Transport {
   }
 
   addresses(): string[] {
-    if (this.#listener === undefined) return [];
-    if (this.#options.advertised !== undefined) return [this.#options.advertised];
-    return this.#listener.addresses();
+    return this.#listeners.flatMap((listener, index) => {
+      const own = listener.addresses();
+      const advertised = this.#options.listen[index]?.advertised;
+      return advertised === undefined
+        ? own
+        : [...new Set(own.map((address) => inPlace(advertised, address)))];
+    });
   }
 
   /** @throws HostError `LISTEN_FAILED` */
   async start(events: LinkEvents): Promise<void> {
     this.#events = events;
     const { tcp, log } = this.#deps;
-    try {
-      this.#listener = await tcp.listen(this.#options.listen, {
-        accepted: (connection) => void this.#upgradeInbound(connection, events),
-        failed: (error) => log.warn({ err: error }, 'connection not accepted'),
-      });
-    } catch (cause) {
-      throw listenFailed(this.#options.listen, cause as NodeJS.ErrnoException);
+    for (const { address } of this.#options.listen) {
+      try {
+        const listener = await tcp.listen(address, {
+          accepted: (connection) => void this.#upgradeInbound(connection, events),
+          failed: (error) => log.warn({ err: error }, 'connection not accepted'),
+        });
+        this.#listeners.push(listener);
+      } catch (cause) {
+        await this.#closeListeners();
+        throw listenFailed(address, cause as NodeJS.ErrnoException);
+      }
     }
     void this.#keepAlive();
   }
@@ -155,9 +161,12 @@ export class Libp2pTransport implements Transport {
     this.#stopped.abort();
     const reason = new StreamError('STREAM_RESET', 'the host is closed');
     await Promise.all(Array.from(this.#links, (link) => link.shutDown(reason)));
-    await this.#listener?.close();
-    this.#listener = undefined;
+    await this.#closeListeners();
     this.#events = undefined;
+  }
+
+  async #closeListeners(): Promise<void> {
+    await Promise.all(this.#listeners.splice(0).map((listener) => listener.close()));
   }
 
   async #upgradeInbound(connection: TcpConnection, events: LinkEvents): Promise<void> {
@@ -175,10 +184,11 @@ export class Libp2pTransport implements Transport {
     this.#upgrading.add(connection, remote)?.abort(tooMany());
     using deadline = clock.deadline(UPGRADE_TIMEOUT_MS, this.#stopped.signal);
     try {
+      await connection.ready(deadline.signal);
       await this.#handshakes.spend(1);
       deadline.signal.throwIfAborted();
       const channel = await secure(connection, 'listener', { signal: deadline.signal });
-      this.#adopt(channel, { remoteAddress: remote, direction: 'inbound' }, events);
+      this.#adopt(channel, { remoteAddress: connection.remoteAddress, direction: 'inbound' }, events);
     } catch (error) {
       log.debug({ err: error, remote }, 'inbound connection not secured');
       connection.abort(error as Error);
@@ -238,6 +248,18 @@ export class Libp2pTransport implements Transport {
 
 function tooMany(): HostError {
   return new HostError('DIAL_FAILED', 'too many connections');
+}
+
+/** @param advertised up to the port @param own what follows the port there is kept */
+function inPlace(advertised: string, own: string): string {
+  return (
+    advertised +
+    own
+      .split('/')
+      .slice(5)
+      .map((word) => `/${word}`)
+      .join('')
+  );
 }
 
 function listenFailed(address: string, cause: NodeJS.ErrnoException): HostError {

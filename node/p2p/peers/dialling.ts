@@ -1,6 +1,6 @@
 /** Decides which addresses are dialled, and how. `p2p-protocols.md` 1.5. */
 import type { Clock } from '../../../formats/clock.ts';
-import { fittingUnderlays, isDialable, isPrivate, peerIdOf } from '../address/underlay.ts';
+import { type CarrierName, fittingUnderlays, isDialable, isPrivate, peerIdOf } from '../address/underlay.ts';
 import { HostError } from '../host.ts';
 import type { Link, Transport } from '../transport.ts';
 import { DialBreaker } from './dial-breaker.ts';
@@ -8,9 +8,17 @@ import { DialBreaker } from './dial-breaker.ts';
 /** Time limit for one underlay, until the link is secured, and for a whole probe. */
 const DIAL_TIMEOUT_MS = 15_000;
 
+const FORMS: Readonly<Record<CarrierName, string>> = {
+  tcp: '/ip4/…/tcp/PORT/p2p/PEER',
+  ws: '/ip4/…/tcp/PORT/ws/p2p/PEER',
+  wss: '/ip4/…/tcp/PORT/tls/sni/NAME/ws/p2p/PEER',
+};
+
 export interface DiallingOptions {
   /** Dial private addresses: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
+  /** What connections are carried by; plain TCP alone when absent. */
+  readonly carriers?: readonly CarrierName[];
 }
 
 export interface DiallingDeps {
@@ -36,7 +44,8 @@ export class Dialling {
     const supported = this.#supported(underlays);
     if (supported.length === 0) {
       const given = underlays.join(', ');
-      const expected = 'a public or allowed private /ip4/…/tcp/PORT/p2p/PEER, also /ip6, /dns4, /dns6';
+      const forms = (this.#options.carriers ?? ['tcp']).map((carrier) => FORMS[carrier]).join(' or ');
+      const expected = `a public or allowed private ${forms}, also /ip6, /dns4, /dns6`;
       throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${given}; expected ${expected}`);
     }
     const foreign = supported.filter((underlay) => peerIdOf(underlay) !== this.#deps.transport.localId);
@@ -77,9 +86,9 @@ export class Dialling {
   }
 
   #supported(underlays: readonly string[]): string[] {
-    const { allowPrivateCidrs } = this.#options;
+    const { allowPrivateCidrs, carriers } = this.#options;
     return underlays.filter(
-      (underlay) => isDialable(underlay) && (allowPrivateCidrs || !isPrivate(underlay)),
+      (underlay) => isDialable(underlay, carriers) && (allowPrivateCidrs || !isPrivate(underlay)),
     );
   }
 }

@@ -94,8 +94,7 @@ export async function startPeer(
       localId: identity.peerId,
       publicKey: shown.publicKey,
       agentVersion: 'wrong-peer/1.0.0 node/24',
-      listen: '/ip4/127.0.0.1/tcp/0',
-      advertised: undefined,
+      listen: [{ address: '/ip4/127.0.0.1/tcp/0' }],
     },
     {
       tcp: createTcp(),

@@ -6,7 +6,8 @@ import { systemRandom } from '../../../formats/random.ts';
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
-import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
+import type { AddressBook, Host } from '../../../node/p2p/host.ts';
+import type { HostOptions } from '../../../node/p2p/host-options.ts';
 import { createLibp2pHost } from '../../../node/p2p/libp2p-host.ts';
 import { memoryRecords, NETWORK_ID, testKey, ZERO_NONCE } from '../../unit/p2p/memory-nodes.ts';
 
@@ -18,20 +19,17 @@ export interface Libp2pNode extends AsyncDisposable {
 }
 
 /** Node `n`, 1..255, listening. */
-export async function libp2pNode(
-  n: number,
-  options: { fullNode?: boolean; generations?: readonly Generation[] } = {},
-): Promise<Libp2pNode> {
+export async function libp2pNode(n: number, options: Partial<HostOptions> = {}): Promise<Libp2pNode> {
   const addressBook = createAddressBook(memoryRecords());
   const host = createLibp2pHost(
     {
       listen: '127.0.0.1:0',
       networkId: NETWORK_ID,
       nonce: ZERO_NONCE,
-      fullNode: options.fullNode ?? true,
+      fullNode: true,
       allowPrivateCidrs: true,
       welcomeMessage: `hello from ${n}`,
-      ...(options.generations === undefined ? {} : { generations: options.generations }),
+      ...options,
     },
     {
       identity: testKey(n),

@@ -155,6 +155,27 @@ test('a flag without a value means true, and a repeatable option collects values
   expect(resolve(['--debug-api-enable', 'false'])['debug-api-enable']).toBe(false);
 });
 
+test.each([
+  [['--p2p-wss-enable'], '--p2p-wss-enable needs --p2p-wss-certificate: file of the certificate'],
+  [['--p2p-wss-enable', '--p2p-wss-certificate', 'a.pem'], '--p2p-wss-enable needs --p2p-wss-key: file of'],
+  [['--p2p-tcp-enable', 'false'], '--p2p-tcp-enable false leaves no way to peers: add --p2p-ws-enable'],
+])('%j is refused', (flags, message) => {
+  expect(failure(flags)).toContain(message);
+});
+
+test('peers may be named by WebSocket addresses', () => {
+  const addresses = [
+    '/ip4/127.0.0.1/tcp/1634/ws/p2p/12D3KooW',
+    '/ip4/127.0.0.1/tcp/1635/tls/sni/node.example/ws/p2p/12D3KooW',
+    '/dns4/node.example/tcp/443/wss/p2p/12D3KooW',
+  ];
+  const options = resolve(['--bootnode', addresses.join(), '--only-peers', addresses.join()]);
+  expect(options.bootnode).toEqual(addresses);
+  expect(options['only-peers']).toEqual(addresses);
+  expect(failure(['--bootnode', '/ip4/127.0.0.1/tcp/1634/ws/p2p'])).toContain('expected a multiaddress');
+  expect(failure(['--bootnode', `/${'ws/'.repeat(1000)}x`])).toContain('expected a multiaddress');
+});
+
 test('user and password of an endpoint may be escaped', () => {
   const url = 'http://m%C3%A9:100%25@127.0.0.1:8545/?key=100%';
   expect(resolve(['--swap-endpoint', url])['swap-endpoint']).toBe(url);

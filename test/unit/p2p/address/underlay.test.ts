@@ -1,8 +1,11 @@
 import { fc, test as property } from '@fast-check/vitest';
 import { expect, test } from 'vitest';
 import { fromHex, toHex } from '../../../../formats/crypto/hex.ts';
+import { decodeMultiaddress, encodeMultiaddress } from '../../../../node/p2p/address/multiaddress.ts';
 import {
+  CARRIERS,
   decodeUnderlays,
+  dialTarget,
   encodeUnderlays,
   fittingUnderlays,
   isDialable,
@@ -154,6 +157,33 @@ test.each([
   ['no address', false],
 ])('%s can be dialled: %s', (underlay, expected) => {
   expect(isDialable(underlay)).toBe(expected);
+});
+
+test.each([
+  ['/ip4/8.8.8.8/tcp/1634', ['tcp', '8.8.8.8', 4, 1634, undefined]],
+  ['/ip6/::1/tcp/1634/ws/p2p/12D3KooW', ['ws', '::1', 6, 1634, undefined]],
+  ['/ip4/8.8.8.8/tcp/1635/tls/ws', ['wss', '8.8.8.8', 4, 1635, undefined]],
+  ['/ip4/8.8.8.8/tcp/1635/tls/sni/x.example/ws/p2p/12D3KooW', ['wss', '8.8.8.8', 4, 1635, 'x.example']],
+  ['/dns/x.example/tcp/443/wss', ['wss', 'x.example', undefined, 443, undefined]],
+  ['/dns6/x.example/tcp/443/tls/ws', ['wss', 'x.example', 6, 443, undefined]],
+] as const)('%s leads to %j, if that way is on', (underlay, [carrier, host, family, port, serverName]) => {
+  expect(dialTarget(underlay)).toEqual({ carrier, host, family, port, serverName });
+  const address = underlay.replace(/\/p2p.*/, '');
+  expect(decodeMultiaddress(encodeMultiaddress(address))).toBe(address);
+  for (const way of CARRIERS) expect(isDialable(underlay, [way]), way).toBe(way === carrier);
+});
+
+test.each([
+  '/ip4/8.8.8.8/tcp/1634/tls',
+  '/ip4/8.8.8.8/tcp/1634/tls/sni/x.example',
+  '/ip4/8.8.8.8/tcp/1634/sni/x.example/ws',
+  '/ip4/8.8.8.8/tcp/1634/ws/ws',
+  '/ip4/8.8.8.8/tcp/1634/wss/ws',
+  '/ip4/8.8.8.8/udp/1634/ws',
+  '/ip4/169.254.169.254/tcp/80/ws',
+  '/ip4/8.8.8.8/tcp/443/tls/ws/p2p/12D3KooW/p2p-circuit',
+])('%s is dialled in no way', (underlay) => {
+  expect(isDialable(underlay, CARRIERS)).toBe(false);
 });
 
 test.each([

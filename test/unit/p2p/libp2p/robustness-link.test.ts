@@ -54,6 +54,7 @@ function linked({ frames, served }: { frames?: TurnAllowance; served?: () => voi
   const aborted: Error[] = [];
   let hungUp: (error?: Error) => void = () => undefined;
   const connection: TcpConnection = {
+    ready: async () => undefined,
     remoteAddress: REMOTE_ADDRESS,
     raw: stream,
     isFull: () => false,

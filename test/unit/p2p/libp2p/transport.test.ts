@@ -11,7 +11,7 @@ test('of connections that arrive together only one starts to be secured per turn
   let events: TcpEvents | undefined;
   let begun = 0;
   const transport = new Libp2pTransport(
-    { localId: 'us', publicKey: new Uint8Array(), agentVersion: '', listen: '', advertised: undefined },
+    { localId: 'us', publicKey: new Uint8Array(), agentVersion: '', listen: [{ address: '' }] },
     {
       clock: systemClock(),
       log: silentLogger(),
@@ -41,7 +41,11 @@ test('of connections that arrive together only one starts to be secured per turn
   });
   for (let n = 0; n < 5; n++) {
     const remoteAddress = `/ip4/127.0.0.1/tcp/${1000 + n}`;
-    events?.accepted({ remoteAddress, onClosed: () => undefined } as unknown as TcpConnection);
+    events?.accepted({
+      remoteAddress,
+      onClosed: () => undefined,
+      ready: async () => undefined,
+    } as unknown as TcpConnection);
   }
   const perTurn: number[] = [];
   for (let turn = 0; turn < 6; turn++) {

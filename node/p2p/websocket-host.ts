@@ -1,0 +1,257 @@
+/**
+ * Libp2p over WebSockets, `p2p-protocols.md` 1.1: the same bytes as over TCP, in binary messages. On a port that also
+ * takes plain TCP the first byte tells which it is. Pages of any origin may connect, as on the public network: what
+ * they say is secured above this.
+ */
+import { X509Certificate } from 'node:crypto';
+import { lookup } from 'node:dns';
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import type { LookupFunction, Socket } from 'node:net';
+import { connect as connectTls, createServer as createTlsServer, rootCertificates } from 'node:tls';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { Power } from '../env/power.ts';
+import { type CarrierName, type DialTarget, dialTarget, withoutPeerId } from './address/underlay.ts';
+import { HostError } from './host.ts';
+import {
+  type Carrier,
+  Connection,
+  connected,
+  connectionError,
+  createTcp,
+  listenOn,
+  plainly,
+  supply,
+  type Tcp,
+  type TcpEvents,
+} from './tcp-host.ts';
+
+/** Bytes of a message: several times what a node sends in one, which is a message of noise. */
+const MESSAGE_SIZE_MAX = 1 << 20;
+/** Pieces in which a message may come. */
+const FRAGMENTS_MAX = 1024;
+/** Bytes of the lines of a request. */
+const REQUEST_SIZE_MAX = 8192;
+/** Begins what a node says over plain TCP: the length of its first line. */
+const MULTISTREAM_START = 0x13;
+
+const WEB_SOCKET_OPTIONS = {
+  maxPayload: MESSAGE_SIZE_MAX,
+  maxFragments: FRAGMENTS_MAX,
+  perMessageDeflate: false,
+} as const;
+
+/** Certificate of this node's listener, with its chain, and its key: PEM. */
+export interface Certificate {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface SocketOptions {
+  /** What is dialled, and what listeners take. */
+  readonly carriers: readonly CarrierName[];
+  readonly secure?: Certificate | undefined;
+  /** Certificates that are trusted when dialling, besides those that the machine trusts: PEM. */
+  readonly authority?: string | undefined;
+}
+
+/**
+ * A listener at `/…/tcp/PORT` takes plain TCP, WebSockets, or both; one at `/…/tcp/PORT/tls/ws` takes WebSockets over
+ * TLS.
+ * @param power of a node that can be frozen and cut from outside @param resolve finds the addresses of a name
+ */
+export function createSockets(options: SocketOptions, power?: Power, resolve: LookupFunction = lookup): Tcp {
+  const plain = createTcp(power, resolve);
+  const { carriers } = options;
+  return {
+    async dial(underlay, signal) {
+      const target = dialTarget(underlay);
+      if (target?.carrier === 'tcp' && carriers.includes('tcp')) return plain.dial(underlay, signal);
+      const socket = await connected(underlay, signal, { carriers, power, resolve });
+      // It can be dialled, so it has a target.
+      return dialWebSocket(socket, { underlay, target: target as DialTarget }, { signal, options, power });
+    },
+    async listen(address, events) {
+      if (address.endsWith('/ws')) return listenSecurely(address, events, options, power);
+      if (!carriers.includes('ws')) return plain.listen(address, events);
+      const upgrade = upgrades('/ws');
+      const listener = await listenOn(
+        address,
+        {
+          accepted(connection, socket) {
+            events.accepted(connection);
+            discern(socket, connection, { takesPlain: carriers.includes('tcp'), upgrade });
+          },
+          failed: (error) => events.failed(error),
+        },
+        power,
+      );
+      return {
+        addresses: () =>
+          listener
+            .addresses()
+            .flatMap((own) => (carriers.includes('tcp') ? [own, `${own}/ws`] : [`${own}/ws`])),
+        close: () => listener.close(),
+      };
+    },
+  };
+}
+
+async function dialWebSocket(
+  bare: Socket,
+  { underlay, target }: { readonly underlay: string; readonly target: DialTarget },
+  { signal, options, power }: { signal: AbortSignal; options: SocketOptions; power: Power | undefined },
+): Promise<Connection> {
+  const { carrier, host, port, serverName = host } = target;
+  let socket = bare;
+  try {
+    if (carrier === 'wss') socket = await secured(bare, target, { signal, options, power });
+    const connection = new Connection(socket, withoutPeerId(underlay), power);
+    // The name that it is reached under is what a server in front of several nodes goes by.
+    const name = serverName.includes(':') ? `[${serverName}]` : serverName;
+    const webSocket = new WebSocket(`ws://${name}:${port}/`, {
+      ...WEB_SOCKET_OPTIONS,
+      createConnection: () => socket,
+    });
+    connection.carry(inMessages(webSocket, connection));
+    await once(webSocket, 'open', { signal });
+    return connection;
+  } catch (cause) {
+    socket.destroy();
+    signal.throwIfAborted();
+    throw connectionError({ host, port }, cause);
+  }
+}
+
+/** @throws Error that names what is wrong with the certificate */
+async function secured(
+  bare: Socket,
+  { host, serverName }: DialTarget,
+  { signal, options, power }: { signal: AbortSignal; options: SocketOptions; power: Power | undefined },
+): Promise<Socket> {
+  const { authority } = options;
+  const socket = connectTls({
+    socket: bare,
+    host,
+    ...(serverName === undefined ? {} : { servername: serverName }),
+    ...(authority === undefined ? {} : { ca: [...rootCertificates, authority] }),
+  });
+  if (power !== undefined) supply(socket, power);
+  try {
+    await once(socket, 'secureConnect', { signal });
+    return socket;
+  } catch (cause) {
+    socket.destroy();
+    throw new Error(`TLS with ${serverName ?? host}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+async function listenSecurely(
+  address: string,
+  events: TcpEvents,
+  { secure }: SocketOptions,
+  power: Power | undefined,
+): ReturnType<Tcp['listen']> {
+  if (secure === undefined) throw new HostError('LISTEN_FAILED', `${address}: no certificate is given`);
+  const { certificate: cert, key } = secure;
+  const upgrade = upgrades('/tls/ws');
+  /** By the other end's port and address. */
+  const waiting = new Map<string, Connection>();
+  const idOf = ({ remoteAddress, remotePort }: Socket) => `${remotePort} ${remoteAddress}`;
+  // The limit of time is the transport's, as for all that is accepted.
+  const tls = createTlsServer({ cert, key }, (socket) => {
+    const connection = waiting.get(idOf(socket));
+    if (connection === undefined) return void socket.destroy();
+    if (power !== undefined) supply(socket, power);
+    upgrade(socket, connection);
+  }).on('tlsClientError', (error, socket) => waiting.get(idOf(socket))?.abort(error));
+  const listener = await listenOn(
+    address,
+    {
+      accepted(connection, socket) {
+        const id = idOf(socket);
+        waiting.set(id, connection);
+        socket.once('close', () => waiting.delete(id));
+        events.accepted(connection);
+        tls.emit('connection', socket);
+      },
+      failed: (error) => events.failed(error),
+    },
+    power,
+  );
+  const name = nameIn(cert);
+  return {
+    addresses: () => listener.addresses().map((own) => secureAddress(own, name)),
+    close: () => listener.close(),
+  };
+}
+
+/** Tells by its first byte how a connection goes on, and carries it. */
+function discern(
+  socket: Socket,
+  connection: Connection,
+  { takesPlain, upgrade }: { readonly takesPlain: boolean; readonly upgrade: Upgrade },
+): void {
+  socket.once('data', (bytes: Buffer) => {
+    socket.pause();
+    socket.unshift(bytes);
+    if (bytes[0] !== MULTISTREAM_START) upgrade(socket, connection);
+    else if (takesPlain) connection.carry(plainly(socket));
+    else
+      connection.abort(new HostError('UNDERLAY_INVALID', 'plain TCP is off here, and this is no WebSocket'));
+    socket.resume();
+  });
+}
+
+type Upgrade = (socket: Socket, connection: Connection) => void;
+
+/** Takes requests for WebSockets; answers others with a status, and ends them. */
+function upgrades(suffix: string): Upgrade {
+  const waiting = new WeakMap<object, Connection>();
+  const webSockets = new WebSocketServer({ ...WEB_SOCKET_OPTIONS, noServer: true, clientTracking: false });
+  const server = createHttpServer({ maxHeaderSize: REQUEST_SIZE_MAX }, (_request, response) => {
+    const headers = { connection: 'close', upgrade: 'websocket', 'content-type': 'text/plain' };
+    response
+      .writeHead(426, headers)
+      .end('expected a WebSocket: a node of the storage network listens here\n');
+  });
+  server.on('upgrade', (request, socket, head) => {
+    webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      const connection = waiting.get(socket);
+      connection?.carry(inMessages(webSocket, connection), { suffix, socket: request.socket });
+    });
+  });
+  return (socket, connection) => {
+    waiting.set(socket, connection);
+    server.emit('connection', socket);
+  };
+}
+
+/** In binary messages: their bounds mean nothing, as those of packets. */
+function inMessages(webSocket: WebSocket, connection: Pick<Connection, 'abort'>): Carrier {
+  webSocket.on('error', (error) => connection.abort(error));
+  return {
+    onBytes(listener) {
+      webSocket.on('message', (data, isBinary) => {
+        if (isBinary) listener(data as Buffer);
+        else connection.abort(new HostError('UNDERLAY_INVALID', 'got a text message, expected binary ones'));
+      });
+    },
+    write: (bytes) => webSocket.send(bytes),
+    pause: () => webSocket.pause(),
+    resume: () => webSocket.resume(),
+    end: () => webSocket.close(),
+  };
+}
+
+/** The first name in a certificate; undefined: it is for addresses. */
+function nameIn(certificate: string): string | undefined {
+  return /(?:^|, )DNS:([^,]+)/.exec(new X509Certificate(certificate).subjectAltName ?? '')?.[1];
+}
+
+/** In place of a `*` in the certificate's name stands the address with dashes, as it does on the public network. */
+function secureAddress(address: string, name: string | undefined): string {
+  if (name === undefined) return `${address}/tls/ws`;
+  const [, , host = ''] = address.split('/');
+  return `${address}/tls/sni/${name.replace('*', host.replace(/[.:]/g, '-'))}/ws`;
+}

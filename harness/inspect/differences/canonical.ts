@@ -23,6 +23,9 @@ const MOVING = new Set(
   ),
 );
 
+/** The same of a batch that all uploads of a node share: addresses of messages and encrypted chunks are drawn. */
+const MOVING_IF_SHARED = new Set(['utilization', 'utilizationRatio']);
+
 /** Of a list whose order says nothing: the field of its elements that sorts them; empty: their text. */
 const UNORDERED: Readonly<Record<string, string>> = {
   references: '',
@@ -105,6 +108,11 @@ export class Names {
 /** The batch that a node got when its cluster started. */
 export function batchName(node: string): string {
   return `{batch of ${node}}`;
+}
+
+/** Whether a name is one of those. */
+function isBatchOfStart(name: string): boolean {
+  return /^\{batch of \S+\}$/.test(name);
 }
 
 /** Length and hash of content that comes in pieces. */
@@ -236,9 +244,9 @@ function bodyParts(body: Answered['body'], names: Names): [place: string, seen: 
   return 'content' in body ? [['body', body.content]] : leaves('body', orText(body.json), names);
 }
 
-function leaves(place: string, value: unknown, names: Names): [string, string][] {
+function leaves(place: string, value: unknown, names: Names, moving = MOVING): [string, string][] {
   const field = place.split('.').at(-1) ?? '';
-  if (MOVING.has(field)) return [[place, `{${field}}: ${shapeOf(value)}`]];
+  if (moving.has(field)) return [[place, `{${field}}: ${shapeOf(value)}`]];
   if (Array.isArray(value)) {
     const list = value as readonly unknown[];
     if (list.length === 0) return [[place, '[]']];
@@ -248,7 +256,10 @@ function leaves(place: string, value: unknown, names: Names): [string, string][]
     return [[place, typeof value === 'string' ? JSON.stringify(names.in(value)) : String(value)]];
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   if (fields.length === 0) return [[place, '{}']];
-  return fields.flatMap(([name, one]) => leaves(`${place}.${name}`, one as unknown, names));
+  const { batchID } = value as Readonly<Record<string, unknown>>;
+  const isShared = typeof batchID === 'string' && isBatchOfStart(names.in(batchID));
+  const ofFields = isShared ? MOVING.union(MOVING_IF_SHARED) : MOVING;
+  return fields.flatMap(([name, one]) => leaves(`${place}.${name}`, one as unknown, names, ofFields));
 }
 
 function inOrder(list: readonly unknown[], by: string | undefined): readonly unknown[] {

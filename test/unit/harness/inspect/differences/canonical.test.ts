@@ -31,6 +31,23 @@ test('what time, ports and chance decide is a placeholder, and references stay',
   });
 });
 
+test('how full a batch is counts where it is a scenario’s own, not where all uploads of a node share it', () => {
+  const names = new Names();
+  names.add(BATCH, '{batch of node-0}');
+  const bought = 'cd'.repeat(32);
+  names.add(bought, '{batch of node-0 POST /stamps/1/17}');
+  const parts = partsOf(
+    { stamps: [BATCH, bought].map((batchID) => ({ batchID, utilization: 2, utilizationRatio: 0.5 })) },
+    names,
+  );
+  expect(parts).toMatchObject({
+    'body.stamps[0].utilization': '{utilization}: number',
+    'body.stamps[0].utilizationRatio': '{utilizationRatio}: number',
+    'body.stamps[1].utilization': '2',
+    'body.stamps[1].utilizationRatio': '0.5',
+  });
+});
+
 test('a tag is named after the upload that made it, in paths and headers of later requests alone', () => {
   const names = new Names();
   const upload = requestText('node-0', { method: 'POST', path: '/bytes', body: 'abc' }, names);

@@ -207,7 +207,8 @@ class PeerHost implements Host {
     const remoteId = peerIdOf(underlay);
     const open = remoteId === undefined ? undefined : this.#sessions.link(remoteId);
     if (open !== undefined) return this.#introduce(open, underlay, signal);
-    const link = await this.#dialling.dial(underlay, signal);
+    const isGiven = remoteId !== undefined && this.#listensAt(remoteId) !== undefined;
+    const link = await this.#dialling.dial(underlay, signal, isGiven);
     const session = this.#sessions.ofRemote(link.remoteId);
     if (session === undefined) return this.#introduce(link, underlay, signal);
     // Only now do we know which node this is: the link that we had is enough.

@@ -53,8 +53,11 @@ export class Dialling {
     return foreign;
   }
 
-  /** @throws HostError `DIAL_FAILED`, `DIAL_PAUSED`, others of the transport */
-  async dial(underlay: string, signal: AbortSignal): Promise<Link> {
+  /**
+   * @param isGiven the node is known from the start, and may still be starting itself: a failure says nothing about others
+   * @throws HostError `DIAL_FAILED`, `DIAL_PAUSED`, others of the transport
+   */
+  async dial(underlay: string, signal: AbortSignal, isGiven = false): Promise<Link> {
     const { transport, clock } = this.#deps;
     this.#breaker.check(clock.monotonic());
     using deadline = clock.deadline(DIAL_TIMEOUT_MS, signal);
@@ -64,7 +67,8 @@ export class Dialling {
       return link;
     } catch (cause) {
       const error = dialError(underlay, cause);
-      if (error.code === 'DIAL_FAILED' && !signal.aborted) this.#breaker.failed(clock.monotonic());
+      if (error.code === 'DIAL_FAILED' && !signal.aborted && !isGiven)
+        this.#breaker.failed(clock.monotonic());
       throw error;
     }
   }

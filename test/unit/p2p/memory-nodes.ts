@@ -67,6 +67,7 @@ export interface MemoryNodeOptions {
   readonly welcomeMessage?: string;
   readonly generations?: readonly Generation[];
   readonly onlyPeers?: readonly string[];
+  readonly listensAt?: (remoteId: string) => readonly string[] | undefined;
 }
 
 export function memoryNode(options: MemoryNodeOptions): MemoryNode {
@@ -82,6 +83,7 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
       listen: `10.0.0.${options.n}:1634`,
       onlyPeers: options.onlyPeers ?? [],
       ...(options.generations === undefined ? {} : { generations: options.generations }),
+      ...(options.listensAt === undefined ? {} : { listensAt: options.listensAt }),
     },
     {
       network: options.network,

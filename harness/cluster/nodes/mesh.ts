@@ -19,6 +19,8 @@ const FULL_MESH_NODES = 9;
  * beyond that, it is free to choose.
  */
 const SATURATION_PEERS = 4;
+/** A node with this many peers in a bin accepts no further one there (p2p-protocols.md 6.4). */
+const OVER_SATURATION_PEERS = 18;
 const BINS = 32;
 /** How many names of a longer list of missing peers are shown. */
 const NAMES_SHOWN = 3;
@@ -40,7 +42,7 @@ export interface Apart {
 /**
  * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to
  * saturation (a light node: to those that tell it about each other), and none of them lacks anything it needs
- * to serve. Clusters of up to nine full nodes are meshed when each is connected to every other. Where a
+ * to serve. A node that joins a large cluster last has fewer peers in a bin whose nodes accept no more. Clusters of up to nine full nodes are meshed when each is connected to every other. Where a
  * topology names the links, exactly these are expected. Dishonest nodes do not count.
  */
 export async function probeMesh(
@@ -54,7 +56,11 @@ export async function probeMesh(
   // Boot nodes fill no bin of others, so nobody counts them.
   const full = nodes.filter(({ mode }) => mode === 'full').length;
   const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
-  const counts = await Promise.all(running.map((node) => linksOf(node, { running, wanted }, signal)));
+  const answers = await Promise.all(
+    running.map(async (node) => [node.overlay, await peersOf(node, signal)] as const),
+  );
+  const seen = new Map(answers);
+  const counts = running.map((node) => linksOf(node, { running, wanted, seen }));
   const mesh = {
     links: counts.reduce((sum, count) => sum + count.links, 0),
     expected: counts.reduce((sum, count) => sum + count.expected, 0),
@@ -113,33 +119,67 @@ async function firstLacking(
   return undefined;
 }
 
-async function linksOf(
+/** Overlays of the peers that nodes name, by overlay of the node. */
+type SeenPeers = ReadonlyMap<string, ProbeResult<ReadonlySet<string>>>;
+
+function peersOf(node: ClusterNode, signal: AbortSignal): Promise<ProbeResult<ReadonlySet<string>>> {
+  return orMissing(node.name, async () => ({
+    done: new Set((await node.client.peers(signal)).map(({ address }) => address)),
+  }));
+}
+
+interface Links extends Mesh {
+  readonly missing?: string;
+  readonly apart?: Apart;
+}
+
+function linksOf(
   node: ClusterNode,
-  { running, wanted }: { readonly running: readonly ClusterNode[]; readonly wanted: number },
-  signal: AbortSignal,
-): Promise<{ links: number; expected: number; missing?: string; apart?: Apart }> {
-  const seen = await orMissing(node.name, async () => ({ done: await node.client.peers(signal) }));
-  const peers = new Set('missing' in seen ? [] : seen.done.map((peer) => peer.address));
+  {
+    running,
+    wanted,
+    seen,
+  }: { readonly running: readonly ClusterNode[]; readonly wanted: number; readonly seen: SeenPeers },
+): Links {
+  const answer = seen.get(node.overlay) ?? { missing: `${node.name} was not asked` };
+  const failed = 'missing' in answer ? { missing: answer.missing } : undefined;
+  const peers = 'missing' in answer ? new Set<string>() : answer.done;
   if (node.peers !== undefined) {
-    return 'missing' in seen
-      ? { links: 0, expected: namedPeers(node, running).length, missing: seen.missing }
-      : namedLinks(node, running, peers);
+    return failed === undefined
+      ? namedLinks(node, running, peers)
+      : { links: 0, expected: namedPeers(node, running).length, ...failed };
   }
-  const bins = byBin(node, expectedPeers(node, running, peers));
-  const expected = bins.reduce((sum, bin) => sum + Math.min(bin.length, wanted), 0);
-  if ('missing' in seen) return { links: 0, expected, missing: seen.missing };
-  const links = bins.reduce(
-    (sum, bin) => sum + Math.min(bin.filter((other) => peers.has(other.overlay)).length, wanted),
-    0,
-  );
-  const lacking = bins.flatMap((bin) => {
-    const absent = bin.filter((other) => !peers.has(other.overlay));
-    return bin.length - absent.length < Math.min(bin.length, wanted) ? absent : [];
+  const bins = byBin(node, expectedPeers(node, running, peers)).map((bin) => {
+    const absent = bin.filter(({ overlay }) => !peers.has(overlay));
+    const links = Math.min(bin.length - absent.length, wanted);
+    const lacking = absent.filter((other) => links < wanted && accepts(other, node, { running, seen }));
+    return { links, expected: Math.min(links + lacking.length, wanted), lacking };
   });
+  const links = bins.reduce((sum, bin) => sum + bin.links, 0);
+  const expected = bins.reduce((sum, bin) => sum + bin.expected, 0);
+  if (failed !== undefined) return { links: 0, expected, ...failed };
+  const lacking = bins.flatMap((bin) => bin.lacking);
   const [other] = lacking;
   if (other === undefined) return { links, expected };
   const missing = `${node.name} is not connected to ${someNames(lacking)}`;
   return { links, expected, missing, apart: { node, other } };
+}
+
+/** Whether its bin has room for a node that is not among its peers. */
+function accepts(
+  other: ClusterNode,
+  node: ClusterNode,
+  { running, seen }: { readonly running: readonly ClusterNode[]; readonly seen: SeenPeers },
+): boolean {
+  const answer = seen.get(other.overlay);
+  if (answer === undefined || 'missing' in answer) return true;
+  const own = fromHex(other.overlay);
+  const bin = proximityOrder(own, fromHex(node.overlay));
+  const there = running.filter(
+    ({ mode, overlay }) =>
+      mode === 'full' && answer.done.has(overlay) && proximityOrder(own, fromHex(overlay)) === bin,
+  );
+  return there.length < OVER_SATURATION_PEERS;
 }
 
 /**
@@ -171,7 +211,7 @@ function namedLinks(
   node: ClusterNode,
   running: readonly ClusterNode[],
   connected: ReadonlySet<string>,
-): { links: number; expected: number; missing?: string } {
+): Links {
   const expected = namedPeers(node, running);
   const absent = expected.filter(({ overlay }) => !connected.has(overlay));
   const counts = { links: expected.length - absent.length, expected: expected.length };

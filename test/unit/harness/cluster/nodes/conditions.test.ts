@@ -146,6 +146,30 @@ test('in a cluster of more than nine nodes any four of a bin suffice, in a small
   });
 });
 
+test('a node is not expected to link to those that accept no more peers of its bin', async () => {
+  const near = Array.from({ length: 19 }, (_, i) => overlay(0x00, i));
+  const far = Array.from({ length: 5 }, (_, i) => overlay(0x80, i));
+  const others = (all: readonly string[], own: string) => all.filter((one) => one !== own);
+  const [late = '', ...early] = near;
+  const nodes = (ofFirst: readonly string[]) => [
+    node({ name: 'late', overlay: late, peers: early }),
+    ...early.map((own, i) =>
+      node({ name: `early-${i}`, overlay: own, peers: [...others(near, own), ...far] }),
+    ),
+    ...far.map((own, i) =>
+      node({
+        name: `far-${i}`,
+        overlay: own,
+        peers: [...others(far, own), ...(i === 0 ? ofFirst : early)],
+      }),
+    ),
+  ];
+  expect(await probeMesh(nodes(early), SIGNAL)).toHaveProperty('done');
+  expect(await probeMesh(nodes(early.slice(1)), SIGNAL)).toMatchObject({
+    missing: expect.stringContaining('late is not connected to far-0') as string,
+  });
+});
+
 test('boot nodes count neither towards a bin nor towards the nodes of the cluster', async () => {
   const far = Array.from({ length: 8 }, (_, i) => overlay(0x80, i));
   const boot = overlay(0xff);

@@ -19,6 +19,7 @@ import { errorsPage } from './errors.ts';
 import { faultsPage } from './faults.ts';
 import { flavourFilePage } from './flavour-file.ts';
 import { code, page, table } from './markdown.ts';
+import { messagesPage } from './messages.ts';
 
 /** @returns file name → text */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
@@ -29,6 +30,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['errors.md', errorsPage()],
     ['faults.md', faultsPage()],
     ['flavour-file.md', flavourFilePage()],
+    ['messages.md', messagesPage()],
     ['metrics.md', await metricsPage()],
     ['node-options.md', nodeOptionsPage()],
     ['scenarios.md', await scenariosPage()],

@@ -58,3 +58,44 @@ test('a chunk that is changed on its way is refused, and comes from another peer
     true,
   );
 });
+
+test('the receipt of one chunk is lost, and of no other', async () => {
+  await using net = await start();
+  const [lost, other] = [bytesOf('lost', 3000), bytesOf('not lost', 3000)];
+  const { reference } = await net.node(0).bytes.upload(lost);
+  await net.synced(reference);
+  const condition = `address is ${reference}`;
+  await net.faults.message({
+    protocol: 'pushsync',
+    message: 'receipt',
+    where: condition,
+    drop: true,
+    first: 1,
+  });
+  await net.faults.message({
+    protocol: 'pushsync',
+    message: 'delivery',
+    where: 'address starts 1',
+    delay: '1s',
+  });
+  for (const data of [other, lost]) {
+    const uploaded = await net.node(1).bytes.upload(data);
+    await net.synced(uploaded.reference);
+  }
+  const done = (await kept(net)).filter(({ fields }) => fields['fault'] !== undefined);
+  const isFar = (address: unknown) => /^[89a-f]/.test(String(address));
+  const dropped = done.filter(({ name }) => name === 'receipt').map(({ fields }) => fields['address']);
+  expect(dropped).toEqual([reference]);
+  expect(done.filter(({ name }) => name === 'delivery').every(({ fields }) => isFar(fields['address']))).toBe(
+    true,
+  );
+  expect([...new Set(net.faults.active.map(({ text }) => text))]).toContain(
+    `drops the first 1 of pushsync receipt where ${condition}`,
+  );
+  await expect(
+    net.faults.message({ protocol: 'pushsync', message: 'receipt', where: 'stamp starts 1', drop: true }),
+  ).rejects.toMatchObject({ code: 'FAULT_REFUSED', message: expect.stringContaining("no field 'stamp'") });
+  await expect(
+    net.faults.begin({ kind: 'message', protocol: 'hive', where: 'peers', drop: true }),
+  ).rejects.toThrow("where: got 'peers', expected a field, then 'starts' and bits");
+});

@@ -5,6 +5,7 @@ import { HarnessError } from '../../../base/errors.ts';
 import { formatMs, percentText } from '../../../base/format.ts';
 import { PROTOCOL_NAMES, type TapControl } from '../../../places/links/tap/events.ts';
 import type { MessageActions } from '../../../places/links/tap/faults/rule.ts';
+import { parseWhere, WHERE_EXPECTED } from '../../../places/links/tap/faults/where.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
 import { duration, nodeName, parseNames, share } from '../fields.ts';
 import { whole } from '../machines/fields.ts';
@@ -33,6 +34,10 @@ const fields = z.strictObject({
   oneWay: yes.optional(),
   protocol: z.enum(PROTOCOL_NAMES, { error: `one of ${PROTOCOL_NAMES.join(', ')}` }),
   message: text('the name of a message').optional(),
+  where: z
+    .string({ error: WHERE_EXPECTED })
+    .refine((value) => parseWhere(value) !== undefined, { error: WHERE_EXPECTED })
+    .optional(),
   every: whole(1, COUNT_MAX, 'messages').optional(),
   first: whole(1, COUNT_MAX, 'messages').optional(),
   share: share.default(1),
@@ -73,6 +78,11 @@ export interface MessageInput {
   readonly protocol: string;
   /** Such as `receipt`. Default: every message of the protocol. */
   readonly message?: string | undefined;
+  /**
+   * Only messages of which a field says this: `address starts 0110` (bits), `storageRadius above 3`, `err is text`.
+   * `address` is that of the chunk, also where the message itself does not name it.
+   */
+  readonly where?: string | undefined;
   /** Every how-many-th of them. */
   readonly every?: number | undefined;
   /** How many at most. */
@@ -113,6 +123,11 @@ export const MESSAGE: FaultKind<MessageRequest> = {
       flag: '--message <name>',
       about: 'name of the messages, such as receipt (default: all)',
     },
+    {
+      field: 'where',
+      flag: '--where <condition>',
+      about: "only messages of which a field says this, such as 'address starts 0110'",
+    },
     { field: 'every', flag: '--every <count>', about: 'every how-many-th of these messages' },
     { field: 'first', flag: '--first <count>', about: 'how many of them at most' },
     {
@@ -138,12 +153,13 @@ export const MESSAGE: FaultKind<MessageRequest> = {
     const rule = randomUUID();
     // The rule may be in force even if no answer comes in time.
     hold({ rule });
-    const { from, to, oneWay, protocol, message, every, first, drop } = request;
+    const { from, to, oneWay, protocol, message, where, every, first, drop } = request;
     await tapOf(context).beginMessages(rule, {
       between: [named(from, context), named(to, context)],
       oneWay: oneWay === true,
       protocol,
       message,
+      where,
       every,
       first,
       share: typeof drop === 'number' ? drop : request.share,
@@ -169,7 +185,7 @@ function actionsOf({ drop, reset, delay: delayMs, duplicate, reorder, corrupt }:
 }
 
 function requestText(request: MessageRequest): string {
-  const { from, to, oneWay, protocol, message, every, first, drop } = request;
+  const { from, to, oneWay, protocol, message, where: condition, every, first, drop } = request;
   const { drop: how, delayMs, duplicate, reorder, corrupt } = actionsOf(request);
   const [shortest, longest] = delayMs ?? [0, 0];
   const late = shortest === longest ? formatMs(shortest) : `${formatMs(shortest)} to ${formatMs(longest)}`;
@@ -194,7 +210,7 @@ function requestText(request: MessageRequest): string {
       : oneWay === true
         ? ` from ${one} to ${other}`
         : ` between ${one} and ${other}`;
-  return `${done} ${which === '' ? '' : `${which} of `}${what}${where}`;
+  return `${done} ${which === '' ? '' : `${which} of `}${what}${condition === undefined ? '' : ` where ${condition}`}${where}`;
 }
 
 function tapOf(context: FaultContext): TapControl {

@@ -3,6 +3,7 @@
  * cannot decode is shown as bytes. It only reads along, unless the stream is diverted: then it hands on all that is
  * said, message by message.
  */
+import { toHex } from '../../../../formats/crypto/hex.ts';
 import { decodeMessage } from '../../../../node/p2p/codec/codec.ts';
 import { FrameReader } from '../../../../node/p2p/stream/framing.ts';
 import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
@@ -52,7 +53,7 @@ export class Conversation {
   #isAgreed = false;
   #row: ProtocolRow | undefined;
   /** Address of the chunk that it is about. */
-  #address: TapValue | undefined;
+  #address: Uint8Array | undefined;
   #bytes = 0;
   #openedAt: number | undefined;
 
@@ -184,11 +185,13 @@ export class Conversation {
   }
 
   #message(side: Side, { name, table, show = {} }: MessageRow, bytes: Uint8Array): void {
-    const fields: Fields = shown(decodeMessage(table, bytes), this.#deps.names, show);
-    this.#address ??= fields['addr'];
+    const decoded: Readonly<Record<string, unknown>> = decodeMessage(table, bytes);
+    const fields: Fields = shown(decoded, this.#deps.names, show);
+    if (decoded['addr'] instanceof Uint8Array) this.#address ??= decoded['addr'];
+    const address = this.#address;
     const isNamed = fields['data'] === undefined || fields['address'] !== undefined;
-    const about: Fields = isNamed || this.#address === undefined ? {} : { address: this.#address };
-    const what = { protocol: this.#row?.name ?? this.#id, message: name, table };
+    const about: Fields = isNamed || address === undefined ? {} : { address: toHex(address) };
+    const what = { protocol: this.#row?.name ?? this.#id, message: name, table, decoded, address };
     const done = this.#deps.diverted?.message(side.isOpener, bytes, what) ?? [];
     const fault: Fields = done.length === 0 ? {} : { fault: done.join(', ') };
     this.#tell(side, 'message', { name, fields: { ...about, ...fields, ...fault }, bytes: bytes.length });

@@ -1,7 +1,6 @@
 /** A stream that ends here and goes on as its rules will have it: what either end says, message by message. */
 import type { Clock } from '../../../../../formats/clock.ts';
-import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
-import type { MessageRules } from './rules.ts';
+import type { MessageRules, Passing } from './rules.ts';
 import { type Outlet, Way } from './way.ts';
 
 interface StreamDeps {
@@ -42,7 +41,7 @@ export class DivertedStream {
   message(
     isOpener: boolean,
     bytes: Uint8Array,
-    about: { readonly protocol: string; readonly message: string; readonly table: MessageTable },
+    about: Omit<Passing, 'from' | 'to' | 'bytes'>,
   ): readonly string[] {
     const way = this.#wayOf(isOpener);
     if (way.isMute) return [];

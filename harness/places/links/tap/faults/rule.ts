@@ -10,6 +10,8 @@ export interface MessageRule {
   readonly protocol: string;
   /** Default: every one of the protocol. */
   readonly message?: string | undefined;
+  /** Only those with such a field, `address starts 0110`. */
+  readonly where?: string | undefined;
   /** Every how-many-th of these; default: each. */
   readonly every?: number | undefined;
   /** Share of these, 0 to 1; the seed determines which. */

@@ -1,19 +1,18 @@
 /** Which messages the rules in force mean, and what is done to each: drawn from the seed, the same for the same messages. */
-import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { uniform } from '../../line.ts';
 import { Register } from '../../rules.ts';
 import { messagesOf } from '../protocols.ts';
 import { corrupted, hasField } from './corrupt.ts';
 import { MESSAGE_COUNTERS, type MessageCounter, type MessageRule } from './rule.ts';
+import { selectorOf, type Told } from './where.ts';
 
 /** A message that passes. */
-export interface Passing {
+export interface Passing extends Told {
   /** Names of its ends. */
   readonly from: string;
   readonly to: string;
   readonly protocol: string;
   readonly message: string;
-  readonly table: MessageTable;
   /** Without its length. */
   readonly bytes: Uint8Array;
 }
@@ -40,6 +39,7 @@ export class ActiveMessageRule {
     number
   >;
   readonly #text: string;
+  readonly #selects: (told: Told) => boolean;
   /** Messages that it could mean, by their ends and name, and altogether. */
   readonly #numbers = new Map<string, number>();
   #seen = 0;
@@ -48,6 +48,8 @@ export class ActiveMessageRule {
   constructor(rule: MessageRule) {
     this.rule = rule;
     this.#text = JSON.stringify(rule);
+    const { where, protocol, message } = rule;
+    this.#selects = where === undefined ? () => true : selectorOf(where, protocol, message);
   }
 
   meets(from: string, to: string): boolean {
@@ -59,13 +61,15 @@ export class ActiveMessageRule {
   }
 
   /** @returns draws for what is done to it; undefined: it is spared */
-  meant({ from, to, protocol, message, table, bytes }: Passing): (() => number) | undefined {
+  meant(passing: Passing): (() => number) | undefined {
+    const { from, to, protocol, message, table, bytes } = passing;
     const { rule } = this;
     if (protocol !== rule.protocol || (rule.message ?? message) !== message || !this.meets(from, to)) {
       return undefined;
     }
     const { corrupt } = rule.actions;
     if (corrupt !== undefined && !hasField(bytes, table, corrupt)) return undefined;
+    if (!this.#selects(passing)) return undefined;
     const way = `${from} ${to} ${message}`;
     const number = (this.#numbers.get(way) ?? 0) + 1;
     this.#numbers.set(way, number);
@@ -78,7 +82,7 @@ export class ActiveMessageRule {
   }
 
   /** Does its part. */
-  apply(verdict: Verdict, table: MessageTable, random: () => number): void {
+  apply(verdict: Verdict, table: Told['table'], random: () => number): void {
     const { drop, delayMs, duplicate, reorder, corrupt } = this.rule.actions;
     const count = (what: 'dropped' | 'delayed' | 'duplicated' | 'corrupted') => {
       this.counts[`messages ${what}`]++;
@@ -140,11 +144,14 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
 }
 
 /** @throws RangeError naming what is known, for a rule that no message can ever match */
-export function expectKnown({ between, share, protocol, message, actions: { corrupt } }: MessageRule): void {
+export function expectKnown(rule: MessageRule): void {
+  const { between, share, protocol, message, where, actions } = rule;
+  const { corrupt } = actions;
   if (!Array.isArray(between) || between.length !== 2 || !between.every(Array.isArray) || !(share >= 0)) {
     throw new RangeError('expected two lists of nodes, and a share of the messages');
   }
   const meant = messagesOf(protocol, message);
+  if (where !== undefined) selectorOf(where, protocol, message);
   if (corrupt === undefined || meant.some(({ table }) => Object.hasOwn(table, corrupt))) return;
   const fields = meant.flatMap(({ table }) => Object.keys(table));
   const of = message === undefined ? protocol : `${protocol} ${message}`;

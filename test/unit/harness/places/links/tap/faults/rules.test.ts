@@ -5,6 +5,10 @@ import type { MessageRule } from '../../../../../../../harness/places/links/tap/
 import { expectKnown, MessageRules } from '../../../../../../../harness/places/links/tap/faults/rules.ts';
 import { decodeMessage, encodeMessage } from '../../../../../../../node/p2p/codec/codec.ts';
 import { Delivery, Receipt } from '../../../../../../../node/protocols/pushsync/wire.ts';
+import {
+  Request,
+  Delivery as RetrievalDelivery,
+} from '../../../../../../../node/protocols/retrieval/wire.ts';
 
 const NODES = ['a', 'b', 'c'];
 const RULE: MessageRule = {
@@ -16,7 +20,11 @@ const RULE: MessageRule = {
   seed: '7',
   actions: { drop: 'hang' },
 };
-const receipt = encodeMessage(Receipt, { signature: Buffer.alloc(65, 3), storageRadius: 300 });
+const receipt = encodeMessage(Receipt, {
+  address: Buffer.alloc(32, 0x6f),
+  signature: Buffer.alloc(65, 3),
+  storageRadius: 300,
+});
 const RECEIPT = {
   from: 'a',
   to: 'b',
@@ -24,6 +32,8 @@ const RECEIPT = {
   message: 'receipt',
   table: Receipt,
   bytes: receipt,
+  decoded: decodeMessage(Receipt, receipt),
+  address: undefined,
 };
 
 /** Numbers of the messages that are hit, of this many. */
@@ -107,6 +117,78 @@ test('a message without the field is spared, and is none of those that are count
   expect(rules.judged({ ...RECEIPT, bytes: refusal })?.bytes).not.toEqual(refusal);
   expect(rules.judged({ ...RECEIPT, bytes: refusal })).toBeUndefined();
   expect(rules.effect('r')).toMatchObject({ 'messages corrupted': 1 });
+});
+
+test.each([
+  ['address starts 0110', true],
+  ['address starts 01101111 01', undefined],
+  ['address starts 0111', false],
+  [`address is ${'6f'.repeat(32)}`, true],
+  [`address is 0x${'6F'.repeat(32)}`, true],
+  [`address is ${'60'.repeat(32)}`, false],
+  ['storageRadius is 300', true],
+  ['storageRadius above 299', true],
+  ['storageRadius above 300', false],
+  ['storageRadius below 301', true],
+  ['err is no room', false],
+  ['nonce starts 0', false],
+])('%s: %s', (where, isMeant) => {
+  const judged = () => {
+    const rules = new MessageRules();
+    rules.begin('r', { ...RULE, where });
+    return rules.judged(RECEIPT) !== undefined;
+  };
+  if (isMeant === undefined) expect(judged).toThrow(RangeError);
+  else expect(judged()).toBe(isMeant);
+});
+
+test('of messages that are meant the first is hit, whatever came before', () => {
+  const rules = new MessageRules();
+  rules.begin('r', { ...RULE, where: 'storageRadius is 300', first: 1, every: 2 });
+  const other = { ...RECEIPT, decoded: { storageRadius: 3 } };
+  const judged = [other, RECEIPT, other, RECEIPT, RECEIPT, RECEIPT].map((message) => rules.judged(message));
+  expect(judged.map((verdict) => verdict !== undefined)).toEqual([false, false, false, true, false, false]);
+});
+
+test('a chunk is selected by the address that was asked for', () => {
+  const rules = new MessageRules();
+  rules.begin('r', { ...RULE, protocol: 'retrieval', message: undefined, where: 'address starts 1' });
+  const passing = (asked: number) => {
+    const request = { addr: Buffer.alloc(32, asked) };
+    const delivery = { data: Buffer.alloc(8) };
+    const of = { ...RECEIPT, protocol: 'retrieval', bytes: new Uint8Array(0) };
+    return [
+      { ...of, message: 'request', table: Request, decoded: request },
+      { ...of, message: 'delivery', table: RetrievalDelivery, decoded: delivery, address: request.addr },
+    ].map((message) => rules.judged(message) !== undefined);
+  };
+  expect(passing(0x80)).toEqual([true, true]);
+  expect(passing(0x7f)).toEqual([false, false]);
+});
+
+test.each([
+  ['address', "expected a field, then 'starts' and bits"],
+  ['address contains 01', "expected a field, then 'starts' and bits"],
+  ['stamp starts 01', "where: no field 'stamp' (known: address, signature, nonce, err, storageRadius)"],
+  ['address starts 0x3f', 'expected address starts with bits (0 and 1, at most 256 of them)'],
+  [`address starts ${'0'.repeat(257)}`, 'at most 256 of them'],
+  ['address is 3f', 'the 64 hex digits of an address'],
+  ['signature above 3', 'expected signature starts with bits'],
+  [
+    'storageRadius starts 01',
+    'expected storageRadius is, above or below a whole number from 0 to 4294967295',
+  ],
+  ['storageRadius below 0', 'can be a whole number from 0 to 4294967295'],
+  ['storageRadius above 4294967295', 'can be a whole number'],
+  ['storageRadius is -1', 'can be a whole number'],
+  ['err above 3', 'expected err starts or is a text'],
+])('%s can never be met, and is refused', (where, why) => {
+  expect(() => expectKnown({ ...RULE, where })).toThrow(why);
+});
+
+test('a field that holds several values selects nothing', () => {
+  const rule = { ...RULE, protocol: 'pullsync', message: 'offer', where: 'chunks is 3' };
+  expect(() => expectKnown(rule)).toThrow("field 'chunks' holds several values");
 });
 
 test('a rule that no message can match is refused with what is known', () => {

@@ -1,0 +1,45 @@
+/** What the tap decodes: names of protocols, messages and fields, by which faults select. */
+import { PROTOCOLS } from '../../harness/places/links/tap/protocols.ts';
+import { code, page, table } from './markdown.ts';
+
+export function messagesPage(): string {
+  const rows = PROTOCOLS.flatMap(({ name, opener, acceptor }) =>
+    [
+      ...opener.map((message) => ({ message, end: 'opener' })),
+      ...acceptor.map((message) => ({ message, end: 'acceptor' })),
+    ].map(({ message, end }) => [
+      code(name),
+      code(message.name),
+      end,
+      Object.keys(message.table).map(code).join(', '),
+    ]),
+  );
+  return page(
+    'Messages between nodes',
+    'the tables of the tap',
+    '[What nodes say to each other](../tap.md) explains how to read and change them.',
+    '## Names',
+    'An end of a stream says its messages in this order; it repeats the last one as long as it goes on. A stream of `ping` has bytes without messages (`echo`), and `noise` is a connection as a whole.',
+    table(['Protocol', 'Message', 'Said by', 'Fields'], rows),
+    '## Selection by a field',
+    'A fault with `where` affects the messages of which a field holds. `every`, `first` and `share` then count and choose among these. svcnet refuses a condition that no message can meet. A field that a message leaves out is zero or empty.',
+    table(
+      ['Condition', 'For', 'Example'],
+      [
+        ['`FIELD starts BITS`', 'bytes: their first bits, each 0 or 1', '`address starts 0110`'],
+        ['`FIELD starts TEXT`', 'text', '`err starts context`'],
+        ['`FIELD is VALUE`', 'bytes in hex, text, a number, `true` or `false`', '`storageRadius is 3`'],
+        ['`FIELD above NUMBER`', 'a number', '`storageRadius above 3`'],
+        ['`FIELD below NUMBER`', 'a number', '`storageRadius below 3`'],
+      ],
+    ),
+    '`address` is the address of the chunk: that of a `retrieval request` (`addr`), and of its `delivery`, which does not name it.',
+    '## Limits',
+    [
+      '- Drivers are `process`, on Linux alone, and `embedded` and `simulated` for svc nodes, which need no proxy. svcnet lacks the keys of networks that it did not start.',
+      "- The folder of a tapped cluster also holds the nodes' libp2p keys (`.svcnet/clusters/NAME`, readable by its owner alone).",
+      '- Connections from programs outside the cluster pass through undecoded.',
+      '- [Link faults](../faults.md#links) work as well. A cluster of processes with a tap takes no new nodes.',
+    ].join('\n'),
+  );
+}

@@ -25,7 +25,10 @@ import { type ActiveFault, expectElastic, expectNoFault, expectSameKind, refusal
 
 /** What a node becomes. What is left out stays as it is. */
 export interface UpgradeInput {
-  /** Implementation: one that the cluster knows, or what `readFlavour` returns. Another one comes with options of its own. */
+  /**
+   * Implementation: one that the cluster knows, or what `readFlavour` returns. Another one comes with options of its own,
+   * one that the node had before with those that it had then.
+   */
   readonly flavour?: FlavourName | FlavourInput | undefined;
   /** Path of the program, for flavours that need one. */
   readonly binary?: string | undefined;
@@ -145,7 +148,7 @@ interface Wanted {
 
 /** @throws HarnessError `DEFINITION_INVALID`, `GROWTH_REFUSED` */
 function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeInput): Wanted {
-  const was = before.upgraded?.[index] ?? groupsByNumber(before)[index];
+  const was = groupOf(before, index);
   if (was === undefined) throw new RangeError(`no group has ${name}`);
   const { definition: known, flavour = was.flavour } = withFlavour(before, to.flavour, 'upgrade');
   if (flavour === 'dishonest' || was.flavour === 'dishonest') {
@@ -153,9 +156,7 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
       hint: 'Add a dishonest node: svcnet add --dishonest overcharge',
     });
   }
-  const origin = groupsByNumber(before)[index];
-  // Back at the flavour of its group, it has the options of its group again.
-  const kept = [was, origin].find((group) => group?.flavour === flavour);
+  const kept = [was, ...(before.formerly?.[index] ?? [])].find((group) => group.flavour === flavour);
   const given = {
     flavour,
     mode: to.mode ?? was.mode,
@@ -183,9 +184,23 @@ function expectStillServed(record: ClusterRecord, name: string, { mode }: Pick<N
   }
 }
 
+/** What a node is now, without what its number says. */
+function groupOf(definition: Definition, index: number): NodeGroup | undefined {
+  return definition.upgraded?.[index] ?? groupsByNumber(definition)[index];
+}
+
 function withUpgrade(definition: Definition, index: number, { group, flavour }: Wanted): Definition {
   const { definition: known } = withFlavour(definition, flavour, 'upgrade');
-  return { ...known, upgraded: { ...known.upgraded, [index]: group } };
+  const was = groupOf(known, index);
+  const others = [was, ...(known.formerly?.[index] ?? [])].filter((one) => one !== undefined);
+  const formerly = others.filter(
+    (one, at) => one.flavour !== group.flavour && others.findIndex((f) => f.flavour === one.flavour) === at,
+  );
+  return {
+    ...known,
+    upgraded: { ...known.upgraded, [index]: group },
+    formerly: { ...known.formerly, [index]: formerly },
+  };
 }
 
 /** Writes its key files and configuration, on the ports that it had if they are still free. */

@@ -33,6 +33,8 @@ export type Definition = Omit<Written, 'nodes'> & {
   readonly grown?: Growth | undefined;
   /** What nodes are now that got another program or mode since their start, by number. */
   readonly upgraded?: Readonly<Record<number, NodeGroup>> | undefined;
+  /** What such nodes were under other flavours, one for each, the latest first: back there, they have its options again. */
+  readonly formerly?: Readonly<Record<number, readonly NodeGroup[]>> | undefined;
 };
 export type NodeGroup = Written['nodes'][number] & {
   /** What the definition's flavours say of its flavour; absent: this package knows it. */

@@ -82,7 +82,11 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
       seed,
       driver: record.driver,
       // What describes programs that no node runs any more is not taken along.
-      definition: writtenDefinition({ ...readDefinition(record.definition), flavours: [] }),
+      definition: writtenDefinition({
+        ...readDefinition(record.definition),
+        flavours: [],
+        formerly: undefined,
+      }),
       // Another process may have bought one since.
       batches: (readRecord(stateDir, record.name) ?? record).batches,
       prepared,

@@ -91,6 +91,12 @@ test('a node goes on under another program and back again, with all that it had'
   await net.meshed();
   expect(await node.bytes.download(more.reference)).toEqual(data.subarray(1));
   await net.settled();
+
+  // What it was told on the way counts as well, whatever it was in between.
+  await net.upgrade(1, { options: { 'cache-capacity': 78 } });
+  await net.upgrade(1, { flavour: 'later' });
+  await net.upgrade(1, { flavour: 'svc' });
+  expect(readFileSync(join(node.dataDir, 'config.yaml'), 'utf8')).toContain('"cache-capacity": 78');
 });
 
 test('all of them, one after the other, while uploads go on; a later node knows the new ones', async () => {

@@ -73,6 +73,18 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
       },
     },
     {
+      id: 'PATCH /stamps/dilute same',
+      about: 'a batch is not diluted to the depth that it has',
+      steps: async (session) => {
+        const id = await ownBatch(session);
+        const { text } = await session.ask({ path: `/stamps/${id}` }, { status: 200, json: '{depth:int}' });
+        await session.ask(
+          { method: 'PATCH', path: `/stamps/dilute/${id}/${text('depth')}` },
+          { status: 400, message: 'invalid depth' },
+        );
+      },
+    },
+    {
       id: 'POST /chequebook/deposit one',
       about: `one unit is deposited, which is answered ${paid}`,
       ask: { method: 'POST', path: '/chequebook/deposit?amount=1' },

@@ -11,6 +11,7 @@ import {
   type Transaction,
 } from './backend.ts';
 import { isStored } from './chunk-table.ts';
+import { Slabs } from './disk/slabs.ts';
 import { SLOT_SIZE } from './disk/slot.ts';
 import { StoreError } from './errors.ts';
 import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './local-store.ts';
@@ -39,6 +40,8 @@ export class MemoryDisk {
   /** Free bytes, as set by the owner; undefined: unlimited. */
   availableBytes: number | undefined;
   readonly #slabs: Uint8Array[];
+  /** The same slots without a copy, for those who only look. */
+  readonly #seen: Slots;
   #inUse = false;
 
   /** @param image of a disk; default: empty */
@@ -66,6 +69,10 @@ export class MemoryDisk {
     this.transactions = saved?.transactions ?? 0;
     this.#slabs = saved?.slabs ?? [];
     this.slots = memorySlots(this.#slabs);
+    this.#seen = {
+      ...this.slots,
+      read: (slot, { offset, length }) => slotIn(this.#slabs, slot)?.subarray(offset, offset + length),
+    };
   }
 
   /**
@@ -91,7 +98,7 @@ export class MemoryDisk {
 
   /** Whether a chunk is on it, with its own bytes; its node need not run. */
   holds(address: Uint8Array): boolean {
-    return isStored(this, address);
+    return isStored({ reader: this.reader, slots: this.#seen }, address);
   }
 
   /** The next transaction. */
@@ -129,18 +136,26 @@ interface DiskImage {
 }
 
 function memorySlots(slabs: Uint8Array[]): Slots {
-  const place = (slot: number) => (slot % SLAB_SLOTS) * SLOT_SIZE;
+  const copies = new Slabs();
   return {
     write(slot, bytes) {
-      const index = Math.floor(slot / SLAB_SLOTS);
-      slabs[index] ??= new Uint8Array(SLAB_SLOTS * SLOT_SIZE);
-      slabs[index].set(bytes, place(slot));
+      slabs[Math.floor(slot / SLAB_SLOTS)] ??= new Uint8Array(SLAB_SLOTS * SLOT_SIZE);
+      slotIn(slabs, slot)?.set(bytes);
     },
     read(slot, { offset, length }) {
-      const at = place(slot) + offset;
-      return slabs[Math.floor(slot / SLAB_SLOTS)]?.slice(at, at + length);
+      const bytes = slotIn(slabs, slot)?.subarray(offset, offset + length);
+      if (bytes === undefined) return undefined;
+      const copy = copies.take(bytes.length);
+      copy.set(bytes);
+      return copy;
     },
   };
+}
+
+/** Its bytes, not copied; undefined when none of its slab was ever written. */
+function slotIn(slabs: readonly Uint8Array[], slot: number): Uint8Array | undefined {
+  const at = (slot % SLAB_SLOTS) * SLOT_SIZE;
+  return slabs[Math.floor(slot / SLAB_SLOTS)]?.subarray(at, at + SLOT_SIZE);
 }
 
 interface MemoryStoreDeps extends LocalStoreDeps {

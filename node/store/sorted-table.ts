@@ -111,11 +111,22 @@ function position(keys: readonly string[], text: string): number {
   return low;
 }
 
+/** What a buffer does, for any array of bytes: a buffer for each key would cost as much as the text. */
+const { latin1Slice } = Buffer.prototype as unknown as {
+  readonly latin1Slice: (this: Uint8Array, start: number, end: number) => string;
+};
+/** Longer arrays have their memory outside of the heap, which costs more than their bytes: these share some. */
+const OWN_MAX = 64;
+
 function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  return latin1Slice.call(bytes, 0, bytes.length);
 }
 
 function bytesOf(text: string): Uint8Array {
+  if (text.length > OWN_MAX) {
+    const { buffer, byteOffset, length } = Buffer.from(text, 'latin1');
+    return new Uint8Array(buffer, byteOffset, length);
+  }
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
   return bytes;

@@ -15,6 +15,9 @@ export function systemRandom(): Random {
   };
 }
 
+/** Bytes that are drawn in one call: a call costs more than they do. */
+const AHEAD = 256;
+
 /**
  * Deterministic bytes and choices: AES in counter mode, keyed by the parts; fast enough for gigabytes, the same on every
  * machine.
@@ -22,14 +25,23 @@ export function systemRandom(): Random {
 export function seededRandom(...parts: readonly string[]): Random {
   const key = createHash('sha256').update(parts.join('\u0000')).digest();
   const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
-  const bytes = (length: number) => new Uint8Array(stream.update(Buffer.alloc(length)));
+  /** Drawn but not given out. */
+  let ahead = Buffer.alloc(0);
+  const take = (length: number): Buffer => {
+    if (length > ahead.length) {
+      const more = stream.update(Buffer.alloc(Math.max(AHEAD, length - ahead.length)));
+      ahead = ahead.length === 0 ? more : Buffer.concat([ahead, more]);
+    }
+    const taken = ahead.subarray(0, length);
+    ahead = ahead.subarray(length);
+    return taken;
+  };
   return {
-    bytes,
+    bytes: (length) => new Uint8Array(take(length)),
     below(bound) {
       if (!Number.isSafeInteger(bound) || bound < 1)
         throw new RangeError(`bound ${bound} is not a positive whole number`);
-      const number = Buffer.from(bytes(8)).readBigUInt64LE();
-      return Number(number % BigInt(bound));
+      return Number(take(8).readBigUInt64LE() % BigInt(bound));
     },
   };
 }

@@ -1,5 +1,5 @@
 /** A cluster in virtual time: its nodes, its chain and their addresses, all in this process. */
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import type { Gate } from '../../../chain/gate/gate.ts';
@@ -11,6 +11,7 @@ import { memoryHost, refusedBy, serveInMemory } from '../../base/memory/servers.
 import { serveHere } from '../../flavours/tampered/control.ts';
 import { EmbeddedHost } from '../embedded/host.ts';
 import { linksOf, type NetworkShape } from '../links/regions.ts';
+import { FrameDigest } from './frame-digest.ts';
 import { FrameLog } from './frame-log.ts';
 import { VirtualTime } from './virtual-time.ts';
 
@@ -51,7 +52,7 @@ export class Simulation implements AsyncDisposable {
   readonly #starts = new Map<string, number>();
   readonly #serving = new Set<Disposable>();
   readonly #gates = new Map<string, Gate>();
-  readonly #frames = createHash('sha256');
+  readonly #frames = new FrameDigest();
   readonly #frameLog: FrameLog | undefined;
   /** The last ones, in turn, and how many there were. */
   readonly #last: Noted[] = [];
@@ -85,7 +86,7 @@ export class Simulation implements AsyncDisposable {
 
   /** Of all frames that its nodes have sent so far, with their times: equal runs have equal ones. */
   get digest(): string {
-    return this.#frames.copy().digest('hex');
+    return this.#frames.hex();
   }
 
   /** Oldest first. */
@@ -161,8 +162,7 @@ export class Simulation implements AsyncDisposable {
   #note(frame: MemoryFrame): void {
     const { ms } = this.time;
     const { kind, from, to, protocolId, bytes } = frame;
-    this.#frames.update(`${ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `);
-    if (bytes.length > 0) this.#frames.update(bytes);
+    this.#frames.add(`${ms} ${kind} ${from} ${to} ${protocolId} ${bytes.length} `, bytes);
     this.#last[this.#noted++ % LAST_FRAMES] = { ms, frame };
     this.#frameLog?.write(this.#lineOf({ ms, frame }));
   }

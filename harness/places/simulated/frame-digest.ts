@@ -1,0 +1,34 @@
+/** A hash of all frames in their order. */
+import { createHash } from 'node:crypto';
+
+/** Hashed in one call: calls cost more than the bytes of most frames. */
+const BLOCK = 65_536;
+
+export class FrameDigest {
+  readonly #hash = createHash('sha256');
+  readonly #block = Buffer.allocUnsafeSlow(BLOCK);
+  #used = 0;
+
+  /** @param head latin1, shorter than a block */
+  add(head: string, bytes: Uint8Array): void {
+    if (this.#used + head.length > BLOCK) this.#flush();
+    this.#used += this.#block.write(head, this.#used, 'latin1');
+    if (this.#used + bytes.length > BLOCK) this.#flush();
+    if (bytes.length > BLOCK) this.#hash.update(bytes);
+    else {
+      this.#block.set(bytes, this.#used);
+      this.#used += bytes.length;
+    }
+  }
+
+  /** Of what was added so far; more may follow. */
+  hex(): string {
+    this.#flush();
+    return this.#hash.copy().digest('hex');
+  }
+
+  #flush(): void {
+    this.#hash.update(this.#block.subarray(0, this.#used));
+    this.#used = 0;
+  }
+}

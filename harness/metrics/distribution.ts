@@ -54,10 +54,9 @@ export class Distribution {
 
   /** @throws Error when the histogram is invalid */
   static of(summary: LatencySummary): Distribution {
-    const all = Distribution.empty();
-    if (summary.histogram === '') return all;
+    if (summary.histogram === '') return Distribution.empty();
     const histogram = decodeFromCompressedBase64(summary.histogram);
-    all.#histogram.add(histogram);
+    const all = new Distribution(histogram);
     all.#count = histogram.totalCount;
     all.#sumMs = (summary.meanMs ?? 0) * histogram.totalCount;
     all.#minMs = summary.minMs ?? Number.POSITIVE_INFINITY;

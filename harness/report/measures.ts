@@ -18,7 +18,16 @@ export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
   readonly mibPerSecond: number | null;
 }
 
-export function operationTotals({ metrics, timelines }: ScenarioResult): OperationTotal[] {
+/** Each page of a report shows them, and merging distributions takes a moment. */
+const known = new WeakMap<ScenarioResult, readonly OperationTotal[]>();
+
+export function operationTotals(scenario: ScenarioResult): readonly OperationTotal[] {
+  const totals = known.get(scenario) ?? totalsOf(scenario);
+  known.set(scenario, totals);
+  return totals;
+}
+
+function totalsOf({ metrics, timelines }: ScenarioResult): OperationTotal[] {
   const byOperation = Map.groupBy(metrics, ({ operation }) => operation);
   return Array.from(byOperation, ([operation, rows]) => {
     const { histogram: _histogram, ...latencies } = Distribution.merged(

@@ -5,7 +5,7 @@
  * 5.4.
  */
 
-import { appendFile } from 'node:fs/promises';
+import { appendFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -68,6 +68,7 @@ export class Ledger {
     this.#path = path;
   }
 
+  /** In this turn: virtual time would stand still while a file is written in others, and they cost more than it. */
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
     for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);
@@ -75,7 +76,7 @@ export class Ledger {
     const folder = dirname(this.#path);
     try {
       makeFolder(folder);
-      await appendFile(this.#path, `${JSON.stringify(entry)}\n`);
+      appendFileSync(this.#path, `${JSON.stringify(entry)}\n`);
     } catch (error) {
       throw cannotWrite(folder, error, REPORT_REMEDY);
     }

@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** They take more than half a minute of a processor: begun last they would be waited for alone. */
 export const LONG = [
   'test/cluster/scenarios/mutations.test.ts',
+  'test/storm/storm.test.ts',
   'test/cluster/growth/upgrade.test.ts',
   'test/cluster/scenarios/catalogue-process.test.ts',
   'test/cluster/harness/snapshots.test.ts',

@@ -7,9 +7,14 @@ export function docker(...args: string[]): string {
   return execFileSync('docker', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }
 
+/** Its usual name goes to what `docker compose build` makes; an image without a name is removed with the last one derived. */
+const NAME = 'svcnet-test-base';
+
 /** The image that clusters of these sources use. */
 async function built(): Promise<string> {
-  return (await ownImage(new Engine(), { onProgress: () => undefined })).id;
+  const { id } = await ownImage(new Engine(), { onProgress: () => undefined });
+  docker('tag', id, NAME);
+  return id;
 }
 
 /** @returns name of an image like it that no other test uses, so that its containers can be told from those of others */

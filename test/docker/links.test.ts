@@ -36,12 +36,20 @@ afterAll(async () => {
 
 const ping = (from: number, to: number, withinMs?: number) => pingMs(net, { from, to, withinMs });
 
-/** The fastest of some: other programs of this machine make single ones slower. */
-async function fastest(from: number, to: number): Promise<number> {
-  const all: number[] = [];
-  for (let i = 0; i < 5; i++) all.push((await ping(from, to)) ?? Number.POSITIVE_INFINITY);
-  return Math.min(...all);
+/** Pings until one is faster than `belowMs`: other programs of this machine make single ones slower. @returns the fastest, ms */
+async function fastest(from: number, to: number, belowMs: number): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  await eventually(`no ping from node-${from} to node-${to} takes less than ${belowMs} ms`, async () => {
+    best = Math.min(best, (await ping(from, to)) ?? best);
+    return best < belowMs ? undefined : `the fastest took ${best} ms`;
+  });
+  return best;
 }
+/** Over a link that a fault has slowed by 200 ms. */
+async function expectSlow(from: number, to: number): Promise<void> {
+  expect(await fastest(from, to, ROUND_TRIPS * 220)).toBeGreaterThanOrEqual(ROUND_TRIPS * 199);
+}
+const expectFast = (from: number, to: number) => fastest(from, to, ROUND_TRIPS * 100);
 
 async function addresses(): Promise<string[]> {
   const looks = net.nodes.map(({ container = '' }) => docker.getContainer(container).inspect());
@@ -53,11 +61,9 @@ async function addresses(): Promise<string[]> {
 test('a link of 200 ms takes 200 ms for each round trip, and the others are unchanged', async () => {
   const fault = await net.faults.link('node-0', 'node-1', { latency: '200ms' });
   expect(fault.note).toBeUndefined();
-  for (const rtt of [await fastest(0, 1), await fastest(1, 0)]) {
-    expect(rtt / ROUND_TRIPS).toBeGreaterThanOrEqual(199);
-    expect(rtt / ROUND_TRIPS).toBeLessThan(220);
-  }
-  expect(await fastest(0, 2)).toBeLessThan(ROUND_TRIPS * 100);
+  await expectSlow(0, 1);
+  await expectSlow(1, 0);
+  await expectFast(0, 2);
   // Another process sees it and ends it.
   const elsewhere = await Cluster.attach(name, { stateDir });
   const [seen] = await elsewhere.faults.list();
@@ -65,7 +71,7 @@ test('a link of 200 ms takes 200 ms for each round trip, and the others are unch
   expect(seen?.effect['connections delayed']).toBeGreaterThanOrEqual(1);
   await elsewhere.faults.heal();
   await elsewhere.detach();
-  expect(await fastest(0, 1)).toBeLessThan(ROUND_TRIPS * 100);
+  await expectFast(0, 1);
 });
 
 test('a node is known by its address, also when it has another one since it was started again', async () => {
@@ -79,9 +85,8 @@ test('a node is known by its address, also when it has another one since it was 
   expect((await addresses())[0]).not.toBe(before[0]);
   await net.meshed();
   const fault = await net.faults.link('node-0', 'node-2', { latency: '200ms' });
-  const [slow, other] = [await fastest(2, 0), await fastest(2, 1)];
-  expect(slow / ROUND_TRIPS).toBeGreaterThanOrEqual(199);
-  expect(other).toBeLessThan(ROUND_TRIPS * 100);
+  await expectSlow(2, 0);
+  await expectFast(2, 1);
   await net.faults.heal(fault.id);
 });
 

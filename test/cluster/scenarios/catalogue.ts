@@ -2,7 +2,7 @@
  * Every scenario of the package passes in virtual time, with little data: new ones are added to the table automatically.
  * Some pass on other drivers as well. Each driver has a file, so that they run side by side.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -15,6 +15,8 @@ import type { Scenario } from '../../../harness/run/scenario.ts';
 /** Parameters of a run instead of the defaults. */
 interface Small {
   readonly set?: Readonly<Record<string, string>>;
+  /** In the machine's time: shorter waits, and longer limits, because it may be slow. */
+  readonly onMachine?: Readonly<Record<string, string>>;
   /** Options of the nodes, instead of those that the scenario asks for. */
   readonly options?: Readonly<Record<string, number>>;
   /** Conditions that it checks at least. */
@@ -30,6 +32,7 @@ const SMALL: Readonly<Record<string, Small>> = {
   'chain-reorg': { set: { depths: '1,6' }, conditions: 4 },
   'chain-stall': { set: { stall: '2s' }, conditions: 7 },
   'clock-skew': { set: { tolerated: '1s', refused: '-5m', hold: '1s', debt: '1' }, conditions: 6 },
+  cheques: { onMachine: { 'first-within': '60000' } },
   churn: { set: { rounds: '1', 'file-size': '50000' }, conditions: 4 },
   'chunk-retrieval-loop': { set: { rounds: '3' }, conditions: 4 },
   'data-durability': { set: { size: '100000' }, conditions: 2 },
@@ -52,7 +55,12 @@ const SMALL: Readonly<Record<string, Small>> = {
     set: { every: '1s', 'down-for': '500ms', duration: '2s', 'min-reads': '0.8' },
     conditions: 3,
   },
-  'partition-and-heal': { set: { hold: '2s', baseline: '1s' }, conditions: 8 },
+  'partition-and-heal': {
+    // Longer than a request that cannot be served may take.
+    set: { hold: '40s', baseline: '1s' },
+    onMachine: { hold: '2s' },
+    conditions: 8,
+  },
   pause: { set: { hold: '2s' }, conditions: 5 },
   pullsync: { set: { 'chunks-per-node': '3' }, conditions: 6 },
   pushsync: { set: { mode: 'chunks', 'chunks-per-node': '3' }, conditions: 6 },
@@ -103,11 +111,11 @@ export function everyScenarioPasses(): void {
   scenariosPass('simulated', scenarios, NOT_SIMULATED);
 }
 
-/** Only these. @param skipped with what they need, by name */
+/** Only these. @param skipped with what they need, by name @param logs what the report has, at the least */
 export function someScenariosPass(
   driver: StartingDriver,
   names: readonly string[],
-  skipped: Readonly<Record<string, string>> = {},
+  { skipped = {}, logs = [] }: { skipped?: Readonly<Record<string, string>>; logs?: readonly string[] } = {},
 ): void {
   scenariosPass(
     driver,
@@ -117,6 +125,7 @@ export function someScenariosPass(
       return named;
     }),
     skipped,
+    logs,
   );
 }
 
@@ -124,6 +133,7 @@ function scenariosPass(
   driver: StartingDriver,
   there: readonly Scenario[],
   skipped: Readonly<Record<string, string>>,
+  logs: readonly string[] = [],
 ): void {
   /** Those of a group want the same kind of cluster. */
   const groups = Map.groupBy(there, ({ cluster: { light, credit, options, with: others } }) =>
@@ -135,7 +145,8 @@ function scenariosPass(
   );
 
   test.each(rows)('%s', async (_names, group) => {
-    const results = await run(driver, group);
+    const { report, scenarios: results } = await run(driver, group);
+    if (logs.length > 0) expect(readdirSync(join(report, 'logs'))).toEqual(expect.arrayContaining([...logs]));
     const expected = group.map(({ name }) =>
       skipped[name] === undefined
         ? { name, result: 'passed', failed: [], missing: 0 }
@@ -158,16 +169,14 @@ function seen({ name, result, assertions, ledger, error, skipReason }: ScenarioR
   return { name, result, failed, missing: ledger.missing, ...why };
 }
 
-async function run(driver: StartingDriver, group: readonly Scenario[]): Promise<readonly ScenarioResult[]> {
+async function run(driver: StartingDriver, group: readonly Scenario[]) {
   const name = `${driver}-${group[0]?.name}`;
   const options = Object.assign(
     {},
     ...group.map((scenario) => SMALL[scenario.name]?.options ?? {}),
   ) as NonNullable<Small['options']>;
   const result = await runScenarios({
-    planned: group.flatMap((scenario) =>
-      planScenarios([scenario], new Map(Object.entries(SMALL[scenario.name]?.set ?? {}))),
-    ),
+    planned: group.flatMap((scenario) => planScenarios([scenario], parametersOf(scenario, driver))),
     seed: 7n,
     nodes: [{ count: Math.min(NODES_MAX, Math.max(...group.map(({ cluster }) => cluster.nodes))), options }],
     definition: { driver },
@@ -178,5 +187,10 @@ async function run(driver: StartingDriver, group: readonly Scenario[]): Promise<
     signal: new AbortController().signal,
   });
   expect(result.driver).toBe(driver);
-  return result.scenarios;
+  return result;
+}
+
+function parametersOf({ name }: Scenario, driver: StartingDriver): Map<string, string> {
+  const { set, onMachine } = SMALL[name] ?? {};
+  return new Map(Object.entries({ ...set, ...(driver === 'simulated' ? {} : onMachine) }));
 }

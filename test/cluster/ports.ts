@@ -8,11 +8,12 @@ const PICKED_FROM = 12_000;
 const TRIES = 20;
 
 /**
- * @param ports that are needed @returns what to add to each of them: 0 where they are free, which is what machines of
- * continuous integration have; anything else is said, with what is in the way
+ * @param ports that are needed @param reserved why the usual ones are left to others, if they are
+ * @returns what to add to each of them: 0 where they are free, which is what machines of continuous integration have;
+ * anything else is said, with what is in the way
  */
-export async function portShift(ports: readonly number[]): Promise<number> {
-  const why = await busy(ports, 0);
+export async function portShift(ports: readonly number[], reserved?: string): Promise<number> {
+  const why = reserved ?? (await busy(ports, 0));
   if (why === undefined) return 0;
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const shift = randomInt(1, PICKED_FROM - Math.max(...ports));

@@ -3,10 +3,11 @@
  * engine becomes a swarm for the test where it is not one, and is reverted afterwards.
  */
 
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NodeClient } from '../../harness/client/node-client.ts';
 import { deriveNode } from '../../harness/cluster/plan/seed.ts';
@@ -35,16 +36,19 @@ const folder = temporaryFolder('svcnet-stack');
 const state = join(folder, 'state');
 const output = join(folder, 'stack');
 
-function run(program: string, ...args: readonly string[]): string {
-  return execFileSync(program, args, {
+const docker = (...args: string[]) =>
+  execFileSync('docker', args, {
     cwd: ROOT,
-    env: { ...process.env, DOCKER_BUILDKIT: '0', SVCNET_STATE: state },
+    env: { ...process.env, DOCKER_BUILDKIT: '0' },
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+/** Not synchronously: clients must notice in the meantime that nodes close connections that nobody uses. */
+async function svcnet(...args: string[]): Promise<string> {
+  const env = { ...process.env, SVCNET_STATE: state };
+  const options = { cwd: ROOT, env, encoding: 'utf8' } as const;
+  return (await promisify(execFile)(process.execPath, ['harness/cli.ts', ...args], options)).stdout;
 }
-const docker = (...args: string[]) => run('docker', ...args);
-const svcnet = (...args: string[]) => run(process.execPath, 'harness/cli.ts', ...args);
 const lines = (text: string) => text.split('\n').filter((line) => line !== '');
 const ofStack = ['--filter', `label=com.docker.stack.namespace=${STACK}`];
 
@@ -75,7 +79,7 @@ beforeAll(async () => {
   const file = join(folder, 'cluster.yaml');
   writeFileSync(file, JSON.stringify(definition));
   const flags = ['--file', file, '--seed', String(SEED), '--image', image, '--output', output];
-  svcnet('export', 'stack', ...flags, '--machine', machines.trim());
+  await svcnet('export', 'stack', ...flags, '--machine', machines.trim());
   deploy();
   await meshed();
 });
@@ -156,14 +160,14 @@ test('deploying the same export again replaces no container', () => {
 });
 
 test('attached by its network file, the stack passes smoke, and keeps running when it is forgotten', async () => {
-  svcnet('attach', '-f', join(output, 'network.yaml'));
-  const variables = JSON.parse(svcnet('env', '--name', STACK, '--json')) as Record<string, string>;
+  await svcnet('attach', '-f', join(output, 'network.yaml'));
+  const variables = JSON.parse(await svcnet('env', '--name', STACK, '--json')) as Record<string, string>;
   const { batchID } = (await (clients[2] as NodeClient).stamps.list())[0] as { batchID: string };
   expect(variables['SVCNET_BATCH_2']).toBe(batchID);
   const small = ['--set', 'size=1048576', '--set', `dir=${join(ROOT, 'harness/base')}`];
   const report = ['--report', join(folder, 'report')];
-  expect(svcnet('run', 'smoke', '--name', STACK, ...small, ...report)).toMatch(/smoke passed/);
-  svcnet('down', '--name', STACK);
+  expect(await svcnet('run', 'smoke', '--name', STACK, ...small, ...report)).toMatch(/smoke passed/);
+  await svcnet('down', '--name', STACK);
   expect(await (clients[0] as NodeClient).peers()).toHaveLength(NODES - 1);
 });
 

@@ -25,6 +25,8 @@ export interface MemoryConversation {
   readonly connection: object;
   /** Both ends see it reset. */
   break(reason: Error): void;
+  /** Another one of its opener, in the same protocol. @throws StreamError when the connection has ended */
+  again(): RawStream;
 }
 
 type Sent = Pick<MemoryFrame, 'kind'> & Partial<Pick<MemoryFrame, 'protocolId' | 'bytes' | 'conversation'>>;
@@ -136,6 +138,7 @@ export class MemoryLink implements Link {
         here.break(reason);
         there.break(reason);
       },
+      again: () => this.open(here.protocolId),
     };
     here.conversation = conversation;
     there.conversation = conversation;

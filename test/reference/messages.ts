@@ -34,6 +34,8 @@ export function messagesPage(): string {
       ],
     ),
     '`address` is the address of the chunk: that of a `retrieval request` (`addr`), and of its `delivery`, which does not name it.',
+    '## Replay',
+    'With `replay`, the proxy keeps all that the opener of a stream has said up to the message. After the given time it says the same in a new stream, as the same node, if both are still connected. The node itself hears nothing of that stream. `messages replayed` counts what was said again. At most 256 KiB of a stream and 1000 messages of a connection wait.',
     '## Limits',
     [
       '- Drivers are `process`, on Linux alone, and `embedded` and `simulated` for svc nodes, which need no proxy. svcnet lacks the keys of networks that it did not start.',

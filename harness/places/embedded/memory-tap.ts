@@ -6,6 +6,7 @@ import type { MemoryConversation, MemoryFrame } from '../../../node/p2p/memory-l
 import { Conversation } from '../links/tap/conversation.ts';
 import type { TapEvent } from '../links/tap/events.ts';
 import { DivertedStream } from '../links/tap/faults/diverted-stream.ts';
+import { Replays } from '../links/tap/faults/replays.ts';
 import type { Outlet } from '../links/tap/faults/way.ts';
 import { TapRecord } from '../links/tap/record.ts';
 import type { Names } from '../links/tap/values.ts';
@@ -20,6 +21,7 @@ interface Connection {
   readonly to: string;
   readonly openedAt: number;
   readonly streams: Map<MemoryConversation, Stream>;
+  readonly replays: Replays;
   opened: number;
   bytes: number;
 }
@@ -58,6 +60,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
   readonly #deps: MemoryTapDeps;
   readonly #connections = new Map<object, Connection>();
   #count = 0;
+  #isReplaying = false;
 
   constructor(deps: MemoryTapDeps) {
     super();
@@ -72,6 +75,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
       to: this.#nameOf(dialled),
       openedAt: clock.now(),
       streams: new Map(),
+      replays: new Replays(clock),
       opened: 0,
       bytes: 0,
     };
@@ -83,6 +87,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
     const closed = this.#connections.get(connection);
     if (closed === undefined) return;
     this.#connections.delete(connection);
+    closed.replays.close();
     for (const { talk, diverted, isOver } of closed.streams.values()) {
       diverted?.discard();
       if (!isOver) talk.end(true, 'lost');
@@ -107,16 +112,23 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
     const [opener, acceptor] = [this.#nameOf(from), this.#nameOf(to)];
     const opened: Way = { data: undefined, end: undefined };
     const accepted: Way = { data: undefined, end: undefined };
-    const diverted = this.rules.concern(opener, acceptor)
-      ? new DivertedStream({
-          opener,
-          acceptor,
-          rules: this.rules,
-          clock,
-          outletOf: (isOpener) => outletOf(isOpener ? opened : accepted),
-          onOver: () => connection.streams.delete(conversation),
-        })
-      : undefined;
+    const isReplay = this.#isReplaying;
+    const diverted =
+      !isReplay && this.rules.concern(opener, acceptor)
+        ? new DivertedStream({
+            opener,
+            acceptor,
+            rules: this.rules,
+            clock,
+            outletOf: (isOpener) => outletOf(isOpener ? opened : accepted),
+            replay: (said, afterMs, onSaid) =>
+              connection.replays.later(afterMs, () => {
+                this.#replay(conversation, said);
+                onSaid();
+              }),
+            onOver: () => connection.streams.delete(conversation),
+          })
+        : undefined;
     const talk = new Conversation({
       stream: `${connection.id}/${++connection.opened}`,
       opener,
@@ -125,11 +137,23 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
       now: () => clock.now(),
       emit: (event) => this.ring.add(event),
       diverted,
+      isReplay,
     });
     const stream: Stream = { talk, opener: from, diverted, opened, accepted, isAgreed: false, isOver: false };
     connection.streams.set(conversation, stream);
     // Of several the other end chooses one: its answer, and what follows, names it.
     if (!protocolId.includes(' ')) this.#agreed(stream, protocolId);
+  }
+
+  #replay(conversation: MemoryConversation, said: Buffer): void {
+    this.#isReplaying = true;
+    try {
+      const stream = conversation.again();
+      stream.write(said);
+      stream.closeWrite();
+    } finally {
+      this.#isReplaying = false;
+    }
   }
 
   #agreed(stream: Stream, protocolId: string): void {

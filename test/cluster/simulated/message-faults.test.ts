@@ -31,15 +31,27 @@ test('a chunk whose receipt is lost is pushed again, and counted once', async ()
   expect(await node.tags.get(tag ?? -1)).toMatchObject({ split: 1, synced: 1 });
 });
 
-test('a copy of a cheque on its own stream is not credited', async () => {
+test.each([
+  ['on its own stream', { duplicate: true }, 'messages duplicated'],
+  ['on a stream of its own, later', { replay: '2s' }, 'messages replayed'],
+] as const)('a repeated cheque, %s, is credited once', async (_, action, counter) => {
   const options = { 'payment-threshold': 8_000_000, 'refresh-rate': 1_000_000, 'payment-minimum': 100_000 };
   await using net = await start({ nodes: [{ count: 3, options }], swap: { deposit: 10n ** 15n } });
-  await net.faults.message({ protocol: 'swap', message: 'cheque', duplicate: true });
+  await net.faults.message({ protocol: 'swap', message: 'cheque', ...action });
   const { reference } = await net.node(0).bytes.upload(bytesOf('cheques', 150 * 4096));
   await net.synced(reference);
   await net.settled();
+  const said = (await kept(net)).filter(({ protocol, name }) => protocol === 'swap' && name === 'cheque');
+  const first = said.filter(({ fields }) => fields['fault'] !== 'replayed');
+  if (counter === 'messages replayed') await net.clock.sleep(2000);
+  await net.settled();
   const [fault] = await net.faults.heal();
-  expect(fault?.effect['messages duplicated']).toBeGreaterThan(0);
+  expect(fault?.effect[counter]).toBe(first.length);
+  expect(first.length).toBeGreaterThan(0);
+  const replayed = (await kept(net)).filter(({ fields }) => fields['fault'] === 'replayed');
+  const cheques = (events: readonly TapEvent[]) =>
+    events.map(({ from, to, fields }) => JSON.stringify([from, to, fields['cheque']])).sort();
+  if (counter === 'messages replayed') expect(cheques(replayed)).toEqual(cheques(first));
 });
 
 test('a chunk that is changed on its way is refused, and comes from another peer', async () => {

@@ -7,7 +7,7 @@ import { PROTOCOL_NAMES, type TapControl } from '../../../places/links/tap/event
 import type { MessageActions } from '../../../places/links/tap/faults/rule.ts';
 import { parseWhere, WHERE_EXPECTED } from '../../../places/links/tap/faults/where.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
-import { duration, nodeName, parseNames, share } from '../fields.ts';
+import { delay, duration, nodeName, parseNames, share } from '../fields.ts';
 import { whole } from '../machines/fields.ts';
 import { ALL, named } from './rule-fault.ts';
 
@@ -26,7 +26,7 @@ const delayRange = z.unknown().transform((value, { issues }) => {
   return z.NEVER;
 });
 
-const ACTIONS_EXPECTED = 'at least one action: drop, delay, duplicate, reorder or corrupt';
+const ACTIONS_EXPECTED = 'at least one action: drop, delay, duplicate, reorder, replay or corrupt';
 const fields = z.strictObject({
   /** Names of nodes, or `all`. */
   from: names.default([ALL]),
@@ -46,6 +46,7 @@ const fields = z.strictObject({
   delay: delayRange.optional(),
   duplicate: yes.optional(),
   reorder: yes.optional(),
+  replay: delay.optional(),
   corrupt: text('the name of a field').optional(),
 });
 export type MessageRequest = z.output<typeof fields>;
@@ -99,6 +100,11 @@ export interface MessageInput {
   readonly duplicate?: true | undefined;
   /** It arrives after the next one of its end of the stream. */
   readonly reorder?: true | undefined;
+  /**
+   * How much later its sender says it again, with all that it said before on the stream: in a new stream, as the
+   * same node, if they are still connected then. Only of messages from the end that opens the stream.
+   */
+  readonly replay?: number | string | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
 }
@@ -144,6 +150,11 @@ export const MESSAGE: FaultKind<MessageRequest> = {
     { field: 'delay', flag: '--delay <duration>', about: 'delay them, by 2s or by 2s..5s' },
     { field: 'duplicate', flag: '--duplicate', about: 'let them arrive twice' },
     { field: 'reorder', flag: '--reorder', about: 'let them arrive after the next message of their stream' },
+    {
+      field: 'replay',
+      flag: '--replay <duration>',
+      about: 'say them again so much later, in a new stream of the same node',
+    },
     { field: 'corrupt', flag: '--corrupt <field>', about: 'flip a bit of that field' },
     { field: 'oneWay', flag: '--one-way', about: 'only messages from the first nodes to the second' },
   ],
@@ -172,21 +183,26 @@ export const MESSAGE: FaultKind<MessageRequest> = {
   end: (context, { rule }) => tapOf(context).endMessages(String(rule)),
 };
 
-type Asked = Pick<MessageRequest, 'drop' | 'reset' | 'delay' | 'duplicate' | 'reorder' | 'corrupt'>;
+type Asked = Pick<
+  MessageRequest,
+  'drop' | 'reset' | 'delay' | 'duplicate' | 'reorder' | 'replay' | 'corrupt'
+>;
 
-function actionsOf({ drop, reset, delay: delayMs, duplicate, reorder, corrupt }: Asked): MessageActions {
+function actionsOf(asked: Asked): MessageActions {
+  const { drop, reset, delay: delayMs, duplicate, reorder, replay: replayMs, corrupt } = asked;
   return {
     ...(drop === undefined ? {} : { drop: reset === true ? ('reset' as const) : ('hang' as const) }),
     ...(delayMs === undefined ? {} : { delayMs }),
     ...(duplicate === undefined ? {} : { duplicate }),
     ...(reorder === undefined ? {} : { reorder }),
+    ...(replayMs === undefined ? {} : { replayMs }),
     ...(corrupt === undefined ? {} : { corrupt }),
   };
 }
 
 function requestText(request: MessageRequest): string {
   const { from, to, oneWay, protocol, message, where: condition, every, first, drop } = request;
-  const { drop: how, delayMs, duplicate, reorder, corrupt } = actionsOf(request);
+  const { drop: how, delayMs, duplicate, reorder, replayMs, corrupt } = actionsOf(request);
   const [shortest, longest] = delayMs ?? [0, 0];
   const late = shortest === longest ? formatMs(shortest) : `${formatMs(shortest)} to ${formatMs(longest)}`;
   const done = [
@@ -194,6 +210,7 @@ function requestText(request: MessageRequest): string {
     ...(delayMs === undefined ? [] : [`delays by ${late}`]),
     ...(duplicate === undefined ? [] : ['duplicates']),
     ...(reorder === undefined ? [] : ['reorders']),
+    ...(replayMs === undefined ? [] : [`replays after ${formatMs(replayMs)}`]),
     ...(corrupt === undefined ? [] : [`corrupts ${corrupt} of`]),
   ].join(', ');
   const part = typeof drop === 'number' ? drop : request.share;

@@ -4,6 +4,7 @@ import { YAMUX_ID } from '../../../../node/p2p/libp2p/yamux.ts';
 import { Conversation } from './conversation.ts';
 import type { TapEvent } from './events.ts';
 import { type Direction, Diversion, type DiversionDeps } from './faults/diversion.ts';
+import type { DivertedStream } from './faults/diverted-stream.ts';
 import { Arrived, NO_LINE, PENDING } from './lines.ts';
 import type { RelayView } from './relay.ts';
 import { beginning, type Names } from './values.ts';
@@ -25,7 +26,7 @@ export interface ConnectionViewDeps {
   /** The dialled node has another identity than the one that is known of it. */
   readonly onMistaken: () => void;
   /** What may be done to messages. */
-  readonly diversion: DiversionDeps;
+  readonly diversion: Omit<DiversionDeps, 'replayed'>;
 }
 
 /** What one end has sent. */
@@ -53,7 +54,14 @@ export class ConnectionView implements RelayView {
 
   constructor(deps: ConnectionViewDeps) {
     this.#deps = deps;
-    this.#diversion = new Diversion(deps.diversion);
+    this.#diversion = new Diversion({
+      ...deps.diversion,
+      replayed: (direction, id, said) => {
+        const talk = this.#talk(direction === 'up', id, undefined);
+        talk.take(true, said);
+        talk.ended(true);
+      },
+    });
   }
 
   secured(dialler: string): void {
@@ -165,13 +173,36 @@ export class ConnectionView implements RelayView {
   #open({ isDialler, direction }: Sent, frame: YamuxFrame): void {
     const { id } = frame;
     if (this.#conversations.size >= STREAMS_MAX || this.#conversations.has(id)) return;
-    const { id: connection, target, names, now, emit } = this.#deps;
-    const ends = isDialler ? ([this.#from, target] as const) : ([target, this.#from] as const);
-    const [opener, acceptor] = ends;
-    const diverted = this.#diversion.open(direction, frame, ends);
+    const diverted = this.#diversion.open(direction, frame, this.#endsOf(isDialler));
+    this.#talk(isDialler, id, { diverted });
+  }
+
+  /** @param opened undefined: in the opener's name, to repeat what it said */
+  #talk(
+    byDialler: boolean,
+    id: number,
+    opened: { readonly diverted: DivertedStream | undefined } | undefined,
+  ): Conversation {
+    const { id: connection, names, now, emit } = this.#deps;
+    const [opener, acceptor] = this.#endsOf(byDialler);
     const stream = `${connection}/${id}`;
-    const talk = new Conversation({ stream, opener, acceptor, names, now, emit, diverted });
-    this.#conversations.set(id, { talk, byDialler: isDialler });
+    const talk = new Conversation({
+      stream,
+      opener,
+      acceptor,
+      names,
+      now,
+      emit,
+      diverted: opened?.diverted,
+      isReplay: opened === undefined,
+    });
+    this.#conversations.set(id, { talk, byDialler });
+    return talk;
+  }
+
+  #endsOf(byDialler: boolean): readonly [opener: string, acceptor: string] {
+    const { target } = this.#deps;
+    return byDialler ? [this.#from, target] : [target, this.#from];
   }
 
   #ended(isDialler: boolean, { id, flags }: YamuxFrame): void {

@@ -23,6 +23,8 @@ export interface ConversationDeps {
   readonly emit: (event: TapEvent) => void;
   /** Receives all that is said; absent: it passes by itself. */
   readonly diverted?: DivertedStream | undefined;
+  /** What its opener says was said before, on another stream. */
+  readonly isReplay?: boolean | undefined;
 }
 
 /** What one end says. */
@@ -192,7 +194,8 @@ export class Conversation {
     const isNamed = fields['data'] === undefined || fields['address'] !== undefined;
     const about: Fields = isNamed || address === undefined ? {} : { address: toHex(address) };
     const what = { protocol: this.#row?.name ?? this.#id, message: name, table, decoded, address };
-    const done = this.#deps.diverted?.message(side.isOpener, bytes, what) ?? [];
+    const replayed = this.#deps.isReplay === true && side.isOpener ? ['replayed'] : [];
+    const done = this.#deps.diverted?.message(side.isOpener, bytes, what) ?? replayed;
     const fault: Fields = done.length === 0 ? {} : { fault: done.join(', ') };
     this.#tell(side, 'message', { name, fields: { ...about, ...fields, ...fault }, bytes: bytes.length });
   }

@@ -48,6 +48,7 @@ test('of receipts that are dropped the chunks are pushed again, and arrive', asy
     'messages duplicated': 0,
     'messages reordered': 0,
     'messages corrupted': 0,
+    'messages replayed': 0,
   });
   expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
   expect((await kept()).filter(({ fields }) => fields['fault'] === 'dropped')).toHaveLength(3);
@@ -105,9 +106,9 @@ test('what no message can match is refused with what is known, and leaves no fau
   await expect(
     net.faults.message({ from: 'node-1', to: 'node-1', protocol: 'hive', drop: true }),
   ).rejects.toThrow('two different nodes');
-  await expect(net.faults.begin({ kind: 'message', protocol: 'swap', replay: '30s' })).rejects.toThrow(
-    'replay',
-  );
+  await expect(
+    net.faults.message({ protocol: 'pushsync', message: 'receipt', replay: '30s' }),
+  ).rejects.toThrow('pushsync receipt cannot be replayed');
   await expect(net.faults.begin({ kind: 'message', protocol: 'pushsnyc', drop: true })).rejects.toThrow(
     "protocol: got 'pushsnyc', expected one of",
   );
@@ -118,7 +119,7 @@ test('what no message can match is refused with what is known, and leaves no fau
     net.faults.begin({ kind: 'message', protocol: 'hive', drop: true, duplicate: true }),
   ).rejects.toThrow('drop alone');
   await expect(net.faults.begin({ kind: 'message', protocol: 'hive' })).rejects.toThrow(
-    'at least one action: drop, delay, duplicate, reorder or corrupt',
+    'at least one action: drop, delay, duplicate, reorder, replay or corrupt',
   );
   expect(net.faults.active).toEqual([]);
 });

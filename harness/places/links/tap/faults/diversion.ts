@@ -6,6 +6,7 @@
 import type { Clock } from '../../../../../formats/clock.ts';
 import { YAMUX_FLAG, YAMUX_TYPE, type YamuxFrame, type YamuxFrames, yamuxHeader } from '../yamux-frames.ts';
 import { DivertedStream } from './diverted-stream.ts';
+import { Replays } from './replays.ts';
 import type { MessageRules } from './rules.ts';
 import type { Outlet } from './way.ts';
 
@@ -14,18 +15,31 @@ export type Direction = 'up' | 'down';
 const OTHER = { up: 'down', down: 'up' } as const;
 /** What either end of a new stream takes without credit. */
 const WINDOW = 262_144;
+/** Streams that are opened in an end's name are numbered downwards from here, where no end gets to. */
+const LAST_ID = { up: 0xffff_ffff, down: 0xffff_fffe } as const;
+/** What is said to an end that does not know of its stream. */
+const NOBODY: Outlet = {
+  window: Infinity,
+  data: () => undefined,
+  end: () => undefined,
+  held: () => undefined,
+};
 
 export interface DiversionDeps {
   readonly rules: MessageRules;
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   /** What is said at another time than when something has come from that end; nothing: it may be read again. */
   readonly inject: (direction: Direction, bytes: Buffer) => void;
+  /** A stream has been opened in an end's name, and this was said on it. */
+  readonly replayed: (direction: Direction, id: number, said: Buffer) => void;
 }
 
 /** A stream whose frames end here. */
 interface Diverted {
   readonly stream: DivertedStream;
   readonly opened: Direction;
+  /** The end that has opened it does not know of it. */
+  readonly isReplay: boolean;
 }
 
 interface Side {
@@ -50,11 +64,14 @@ export class Diversion {
   readonly #deps: DiversionDeps;
   readonly #sides: Readonly<Record<Direction, Side>> = { up: newSide(), down: newSide() };
   readonly #streams = new Map<number, Diverted>();
+  readonly #replays: Replays;
+  #replayed = 0;
   /** Names of the ends, once they are known. */
   #ends: readonly [dialler: string, node: string] | undefined;
 
   constructor(deps: DiversionDeps) {
     this.#deps = deps;
+    this.#replays = new Replays(deps.clock);
   }
 
   between(dialler: string, node: string): void {
@@ -105,10 +122,34 @@ export class Diversion {
       rules,
       clock,
       outletOf: (isOpener) => this.#outlet(id, isOpener ? direction : OTHER[direction]),
+      replay: (said, afterMs, onSaid) =>
+        this.#replays.later(afterMs, () => {
+          this.#replay(direction, said, [opener, acceptor]);
+          onSaid();
+        }),
       onOver: () => this.#streams.delete(id),
     });
-    this.#streams.set(id, { stream, opened: direction });
+    this.#streams.set(id, { stream, opened: direction, isReplay: false });
     return stream;
+  }
+
+  #replay(direction: Direction, said: Buffer, [opener, acceptor]: readonly [string, string]): void {
+    const id = LAST_ID[direction] - 2 * this.#replayed++;
+    const { rules, clock, replayed } = this.#deps;
+    const stream = new DivertedStream({
+      opener,
+      acceptor,
+      rules,
+      clock,
+      outletOf: (isOpener) => (isOpener ? this.#outlet(id, direction) : NOBODY),
+      replay: () => undefined,
+      onOver: () => this.#streams.delete(id),
+    });
+    this.#streams.set(id, { stream, opened: direction, isReplay: true });
+    this.#emit(direction, updateOf({ id, flags: YAMUX_FLAG.syn, length: 0 }));
+    stream.raw(true, said);
+    stream.ended(true);
+    replayed(direction, id, said);
   }
 
   begun(direction: Direction, frame: YamuxFrame, header: Buffer): void {
@@ -144,25 +185,30 @@ export class Diversion {
   }
 
   close(): void {
+    this.#replays.close();
     for (const { stream } of this.#streams.values()) stream.discard();
     this.#streams.clear();
   }
 
   /** Opens and credits a stream as the frame does, as far as the credit is the sender's. */
-  #answer({ stream, opened }: Diverted, direction: Direction, { type, flags, id, length }: YamuxFrame): void {
+  #answer(
+    { stream, opened, isReplay }: Diverted,
+    direction: Direction,
+    { type, flags, id, length }: YamuxFrame,
+  ): void {
     const opening = flags & (YAMUX_FLAG.syn | YAMUX_FLAG.ack);
     const credit = type === YAMUX_TYPE.windowUpdate ? stream.credit(direction !== opened, length) : 0;
-    if (opening === 0 && credit === 0) return;
+    if (isReplay || (opening === 0 && credit === 0)) return;
     this.#emit(direction, updateOf({ id, flags: opening, length: credit }));
   }
 
   /** @returns whether a rule resets it */
   #ended(
-    { stream, opened }: Diverted,
+    { stream, opened, isReplay }: Diverted,
     direction: Direction,
     { id, flags }: Pick<YamuxFrame, 'id' | 'flags'>,
   ): boolean {
-    if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, direction);
+    if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, ...(isReplay ? [] : [direction]));
     else if ((flags & YAMUX_FLAG.fin) !== 0) stream.ended(direction === opened);
     if (!stream.isDoomed) return false;
     this.#reset(id, stream, 'up', 'down');

@@ -1,5 +1,6 @@
 /** A stream that ends here and goes on as its rules will have it: what either end says, message by message. */
 import type { Clock } from '../../../../../formats/clock.ts';
+import { REPLAYED_MAX } from './replays.ts';
 import type { MessageRules, Passing } from './rules.ts';
 import { type Outlet, Way } from './way.ts';
 
@@ -11,6 +12,8 @@ interface StreamDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   /** Where what the opener says goes on, or the acceptor. */
   readonly outletOf: (isOpener: boolean) => Outlet;
+  /** Says this as the opener of a new stream, later, and calls back then. */
+  readonly replay: (said: Buffer, afterMs: number, onSaid: () => void) => void;
   /** Both ends have ended. */
   readonly onOver: () => void;
 }
@@ -20,9 +23,12 @@ export class DivertedStream {
   readonly #opener: Way;
   readonly #acceptor: Way;
   #isDoomed = false;
+  /** What the opener has said; undefined: nobody asks for it, or it is too much. */
+  #said: Buffer | undefined;
 
   constructor(deps: StreamDeps) {
     this.#deps = deps;
+    if (deps.rules.replay) this.#said = Buffer.alloc(0);
     this.#opener = this.#way(true);
     this.#acceptor = this.#way(false);
   }
@@ -34,6 +40,7 @@ export class DivertedStream {
 
   /** @param bytes that are no message */
   raw(isOpener: boolean, bytes: Uint8Array): void {
+    this.#record(isOpener, Buffer.from(bytes));
     this.#wayOf(isOpener).raw(Buffer.from(bytes));
   }
 
@@ -41,13 +48,20 @@ export class DivertedStream {
   message(
     isOpener: boolean,
     bytes: Uint8Array,
-    about: Omit<Passing, 'from' | 'to' | 'bytes'>,
+    about: Omit<Passing, 'from' | 'to' | 'byOpener' | 'bytes'>,
   ): readonly string[] {
     const way = this.#wayOf(isOpener);
     if (way.isMute) return [];
-    const { opener, acceptor, rules } = this.#deps;
+    const { opener, acceptor, rules, replay } = this.#deps;
     const [from, to] = isOpener ? [opener, acceptor] : [acceptor, opener];
-    const verdict = rules.judged({ from, to, bytes, ...about });
+    const verdict = rules.judged({ from, to, byOpener: isOpener, bytes, ...about });
+    this.#record(isOpener, withLength(bytes));
+    const said = this.#said;
+    if (said !== undefined) {
+      for (const { afterMs, rule } of verdict?.replays ?? []) {
+        replay(said, afterMs, () => void rule.counts['messages replayed']++);
+      }
+    }
     this.#isDoomed ||= verdict?.drop === 'reset';
     way.message(withLength(verdict?.bytes ?? bytes), verdict);
     return verdict?.done ?? [];
@@ -55,6 +69,7 @@ export class DivertedStream {
 
   /** @param bytes of a message that nothing is done to, without its length */
   untouched(isOpener: boolean, bytes: Uint8Array): void {
+    this.#record(isOpener, withLength(bytes));
     this.#wayOf(isOpener).message(withLength(bytes));
   }
 
@@ -73,6 +88,12 @@ export class DivertedStream {
     this.#isDoomed = false;
     this.#opener.discard();
     this.#acceptor.discard();
+  }
+
+  #record(isOpener: boolean, bytes: Buffer): void {
+    if (!isOpener || this.#said === undefined) return;
+    const said = Buffer.concat([this.#said, bytes]);
+    this.#said = said.length > REPLAYED_MAX ? undefined : said;
   }
 
   #way(isOpener: boolean): Way {

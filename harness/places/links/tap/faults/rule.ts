@@ -31,6 +31,8 @@ export interface MessageActions {
   readonly duplicate?: true | undefined;
   /** It arrives after the next one of its end of the stream. */
   readonly reorder?: true | undefined;
+  /** How much later what its end has said up to it is said again, in a new stream in its name. */
+  readonly replayMs?: number | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
 }
@@ -41,6 +43,7 @@ export const MESSAGE_COUNTERS = [
   'messages duplicated',
   'messages reordered',
   'messages corrupted',
+  'messages replayed',
 ] as const;
 export type MessageCounter = (typeof MESSAGE_COUNTERS)[number];
 export type MessageEffect = Readonly<Record<MessageCounter, number>>;

@@ -1,7 +1,7 @@
 /** Which messages the rules in force mean, and what is done to each: drawn from the seed, the same for the same messages. */
 import { uniform } from '../../line.ts';
 import { Register } from '../../rules.ts';
-import { messagesOf } from '../protocols.ts';
+import { messagesOf, protocolNamed } from '../protocols.ts';
 import { corrupted, hasField } from './corrupt.ts';
 import { MESSAGE_COUNTERS, type MessageCounter, type MessageRule } from './rule.ts';
 import { selectorOf, type Told } from './where.ts';
@@ -13,6 +13,8 @@ export interface Passing extends Told {
   readonly to: string;
   readonly protocol: string;
   readonly message: string;
+  /** Said by the end that has opened its stream. */
+  readonly byOpener: boolean;
   /** Without its length. */
   readonly bytes: Uint8Array;
 }
@@ -27,6 +29,8 @@ export interface Verdict {
   copies: number;
   /** It waits for the next one, which this one then counts. */
   swaps: ActiveMessageRule | undefined;
+  /** When it is said again, and who counts that. */
+  readonly replays: { readonly afterMs: number; readonly rule: ActiveMessageRule }[];
   /** For those who look on. */
   readonly done: string[];
 }
@@ -62,12 +66,13 @@ export class ActiveMessageRule {
 
   /** @returns draws for what is done to it; undefined: it is spared */
   meant(passing: Passing): (() => number) | undefined {
-    const { from, to, protocol, message, table, bytes } = passing;
+    const { from, to, protocol, message, table, bytes, byOpener } = passing;
     const { rule } = this;
     if (protocol !== rule.protocol || (rule.message ?? message) !== message || !this.meets(from, to)) {
       return undefined;
     }
-    const { corrupt } = rule.actions;
+    const { corrupt, replayMs } = rule.actions;
+    if (replayMs !== undefined && !byOpener) return undefined;
     if (corrupt !== undefined && !hasField(bytes, table, corrupt)) return undefined;
     if (!this.#selects(passing)) return undefined;
     const way = `${from} ${to} ${message}`;
@@ -83,7 +88,7 @@ export class ActiveMessageRule {
 
   /** Does its part. */
   apply(verdict: Verdict, table: Told['table'], random: () => number): void {
-    const { drop, delayMs, duplicate, reorder, corrupt } = this.rule.actions;
+    const { drop, delayMs, duplicate, reorder, replayMs, corrupt } = this.rule.actions;
     const count = (what: 'dropped' | 'delayed' | 'duplicated' | 'corrupted') => {
       this.counts[`messages ${what}`]++;
       verdict.done.push(what);
@@ -105,6 +110,10 @@ export class ActiveMessageRule {
       verdict.swaps = this;
       verdict.done.push('kept for the next one');
     }
+    if (replayMs !== undefined) {
+      verdict.replays.push({ afterMs: replayMs, rule: this });
+      verdict.done.push('kept for a replay');
+    }
     if (drop !== undefined) {
       verdict.drop = drop;
       count('dropped');
@@ -123,6 +132,11 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
     return this.active.some((rule) => rule.meets(one, other) || rule.meets(other, one));
   }
 
+  /** Whether any of them says messages again. */
+  get replay(): boolean {
+    return this.active.some(({ rule }) => rule.actions.replayMs !== undefined);
+  }
+
   /** @returns undefined: it goes on as it is */
   judged(message: Passing): Verdict | undefined {
     let verdict: Verdict | undefined;
@@ -135,6 +149,7 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
         delayMs: 0,
         copies: 0,
         swaps: undefined,
+        replays: [],
         done: [],
       };
       rule.apply(verdict, message.table, random);
@@ -146,12 +161,19 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
 /** @throws RangeError naming what is known, for a rule that no message can ever match */
 export function expectKnown(rule: MessageRule): void {
   const { between, share, protocol, message, where, actions } = rule;
-  const { corrupt } = actions;
+  const { corrupt, replayMs } = actions;
   if (!Array.isArray(between) || between.length !== 2 || !between.every(Array.isArray) || !(share >= 0)) {
     throw new RangeError('expected two lists of nodes, and a share of the messages');
   }
   const meant = messagesOf(protocol, message);
   if (where !== undefined) selectorOf(where, protocol, message);
+  const opening = protocolNamed(protocol)?.opener ?? [];
+  if (replayMs !== undefined && !meant.some((row) => opening.includes(row))) {
+    const names = opening.map(({ name }) => name).join(', ') || 'none';
+    throw new RangeError(
+      `${protocol} ${message ?? 'messages'} cannot be replayed: an answer has no stream of its own (messages that have: ${names})`,
+    );
+  }
   if (corrupt === undefined || meant.some(({ table }) => Object.hasOwn(table, corrupt))) return;
   const fields = meant.flatMap(({ table }) => Object.keys(table));
   const of = message === undefined ? protocol : `${protocol} ${message}`;

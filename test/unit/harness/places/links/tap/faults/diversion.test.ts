@@ -24,7 +24,12 @@ const RULE: MessageRule = {
 
 test('a fault that begins within a frame, after an earlier one, loses nothing of the frame', () => {
   const rules = new MessageRules();
-  const diversion = new Diversion({ rules, clock: MACHINE_CLOCK, inject: () => undefined });
+  const diversion = new Diversion({
+    rules,
+    clock: MACHINE_CLOCK,
+    inject: () => undefined,
+    replayed: () => undefined,
+  });
   diversion.between(...ENDS);
   const frames = new YamuxFrames({
     begun(frame, header) {

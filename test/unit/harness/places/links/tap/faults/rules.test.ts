@@ -31,6 +31,7 @@ const RECEIPT = {
   protocol: 'pushsync',
   message: 'receipt',
   table: Receipt,
+  byOpener: false,
   bytes: receipt,
   decoded: decodeMessage(Receipt, receipt),
   address: undefined,
@@ -184,6 +185,19 @@ test.each([
   ['err above 3', 'expected err starts or is a text'],
 ])('%s can never be met, and is refused', (where, why) => {
   expect(() => expectKnown({ ...RULE, where })).toThrow(why);
+});
+
+test('what opens a conversation can be replayed, and what answers cannot', () => {
+  const replay = { ...RULE, actions: { replayMs: 1000 } };
+  expect(() => expectKnown(replay)).toThrow(
+    'pushsync receipt cannot be replayed: an answer has no stream of its own (messages that have: delivery)',
+  );
+  expect(() => expectKnown({ ...replay, message: undefined })).not.toThrow();
+  expect(() => expectKnown({ ...replay, message: 'delivery' })).not.toThrow();
+  const rules = new MessageRules();
+  rules.begin('r', { ...replay, message: undefined });
+  expect(rules.judged(RECEIPT)).toBeUndefined();
+  expect(rules.judged({ ...RECEIPT, byOpener: true })?.replays).toMatchObject([{ afterMs: 1000 }]);
 });
 
 test('a field that holds several values selects nothing', () => {

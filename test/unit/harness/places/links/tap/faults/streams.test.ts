@@ -1,7 +1,7 @@
 /** What is done to messages on their way between two multiplexers. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type {
   MessageActions,
   MessageRule,
@@ -192,6 +192,54 @@ test('a message waits only so long for the next one', async () => {
   expect(Buffer.from((await other.read()) ?? [])).toEqual(Buffer.from(peers(10)));
   expect(performance.now() - startedAt).toBeGreaterThan(SWAP_MAX_MS - 50);
 }, 20_000);
+
+test('a message is said again later in a stream of its own, of which its sender hears nothing', async () => {
+  const { tap, opened, effect, dialler, node, link } = await connected({ replayMs: 50 }, { first: 1 });
+  const [stream, other] = await opened();
+  for (const size of [10, 11]) stream.write(peers(size));
+  stream.closeWrite();
+  expect((await all(other)).equals(Buffer.concat([peers(10), peers(11)]))).toBe(true);
+  other.closeWrite();
+  await vi.waitFor(() => expect(node.accepted).toHaveLength(2));
+  const again = node.accepted[1] as YamuxStream;
+  // All that came before it is said again, and nothing that came after it.
+  expect((await all(again)).equals(Buffer.concat([opening, peers(10)]))).toBe(true);
+  again.write(opening);
+  again.closeWrite();
+  await rest();
+  expect([dialler.session.streams, node.session.streams, dialler.accepted.length]).toEqual([0, 0, 0]);
+  expect(await effect()).toMatchObject({ 'messages replayed': 1 });
+  const told = (await eventsOf(tap)).filter(({ protocol }) => protocol === 'hive');
+  expect(told.filter(({ fields }) => fields['fault'] === 'replayed')).toMatchObject([
+    { name: 'peers', from: 'node-0', to: 'node-1', stream: expect.not.stringMatching(told[0]?.stream ?? '') },
+  ]);
+  expect(told.filter(({ kind }) => kind === 'end').map(({ name }) => name)).toEqual(['closed', 'closed']);
+  // The connection goes on, either way.
+  for (const ends of [[dialler, node] as const, [node, dialler] as const]) {
+    const [second, another] = await opened(...ends);
+    second.write(peers(12));
+    second.closeWrite();
+    expect((await all(another)).equals(peers(12))).toBe(true);
+  }
+  expect(link.broken).toEqual([]);
+});
+
+test('a reset of a replayed stream does not reach the end in whose name it was opened', async () => {
+  const { opened, node, dialler, effect } = await connected(
+    { replayMs: 20 },
+    { between: [['node-1'], ['node-0']] },
+  );
+  const [stream, other] = await opened(node, dialler);
+  stream.write(peers(10));
+  stream.closeWrite();
+  expect((await all(other)).equals(peers(10))).toBe(true);
+  other.closeWrite();
+  await vi.waitFor(() => expect(dialler.accepted).toHaveLength(2));
+  dialler.accepted[1]?.reset(new Error('said before'));
+  await rest();
+  expect(await effect()).toMatchObject({ 'messages replayed': 1 });
+  expect([dialler.session.streams, node.session.streams, node.accepted.length]).toEqual([0, 0, 0]);
+});
 
 test('a corrupted message has its length, and one bit that is different', async () => {
   const { opened, effect } = await connected({ corrupt: 'peers' });

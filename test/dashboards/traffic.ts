@@ -12,6 +12,8 @@ const LOAD_MS = 40_000;
 const SIZES = [4096, 65_536, 400_000];
 const REORGANISED_BLOCKS = 3;
 const PAUSE_MS = 2000;
+/** After each operation: without it the load would take all processors, and the boards need no more. */
+const REST_MS = 200;
 
 export const traffic = defineScenario({
   name: 'traffic',
@@ -78,6 +80,7 @@ async function keepBusy(
       await ledger.add({ ...how, ...when, node: node.name, batch, reference, chunks });
       const download = () => reader.bytes.download(reference, { cache: false, signal });
       await context.measure({ operation: 'download', node: reader.name }, download, ({ length }) => length);
+      await sleep(REST_MS);
     } catch (error) {
       if (!(error instanceof ClientError) || signal.aborted) throw error;
       await sleep(PAUSE_MS / 4);

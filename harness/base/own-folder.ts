@@ -23,14 +23,18 @@ export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 /** File that says on which machine, and as which folder, its folder was made. */
 const MARK = '.made-here';
 
-/** @throws HarnessError `STATE_INVALID` when another user owns the folder; there may be none yet */
+/** @param remedy how to choose another @throws HarnessError `STATE_INVALID` when it is no folder, or another user owns it; there may be none yet; `CANNOT_READ` */
 export function expectOwn(folder: string, remedy: string): void {
   const own = process.getuid?.();
   // Without it there is nothing to follow.
-  const info = statusOf(folder) === undefined ? undefined : statSync(folder, { throwIfNoEntry: false });
-  if (info === undefined || own === undefined || info.uid === own) return;
+  const info = statusOf(folder) === undefined ? undefined : followed(folder);
+  if (info === undefined) return;
+  if (!info.isDirectory()) {
+    throw new HarnessError('STATE_INVALID', `${folder} is not a folder`, { hint: `${remedy}.` });
+  }
+  if (own === undefined || info.uid === own) return;
   throw new HarnessError('STATE_INVALID', `${folder} belongs to user ${info.uid}, expected user ${own}`, {
-    hint: remedy,
+    hint: `${remedy}, or give this one to yourself with chown.`,
   });
 }
 
@@ -100,6 +104,14 @@ export function statusOf(path: string): Stats | undefined {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined;
+    throw cannotRead(path, error);
+  }
+}
+
+function followed(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
     throw cannotRead(path, error);
   }
 }
@@ -181,7 +193,7 @@ export function markMadeHere(folder: string): void {
 /** Whether the folder has the mark, and got it here. */
 export function isMadeHere(folder: string): boolean {
   const mark = join(folder, MARK);
-  const isMarked = lstatSync(mark, { throwIfNoEntry: false })?.isFile() === true;
+  const isMarked = statusOf(mark)?.isFile() === true;
   return isMarked && readFileSync(mark, 'utf8') === identityOf(folder);
 }
 

@@ -1,6 +1,6 @@
 /** `svcnet dashboards`: Prometheus and Grafana for a running cluster, until interrupted. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { checkPortsFree, pickFreePorts } from '../base/machine/ports.ts';
@@ -17,6 +17,7 @@ import {
   type RunningDashboards,
   type RunningServer,
   readRunning,
+  writeDashboards,
   writeRunning,
 } from '../metrics/dashboards/running.ts';
 import {
@@ -165,17 +166,7 @@ function writeFiles(
 ): void {
   const url = `http://${HOST}:${prometheus?.port}`;
   try {
-    // The previous endpoints are gone; the data stays.
-    rmSync(join(folder, dirname(NODE_TARGETS)), { recursive: true, force: true });
-    for (const { path, content } of dashboardFiles({
-      nodes: cluster.nodes,
-      intervalMs,
-      prometheus: url,
-      folder,
-    })) {
-      mkdirSync(dirname(join(folder, path)), { recursive: true });
-      writeFileSync(join(folder, path), content);
-    }
+    writeDashboards(folder, dashboardFiles({ nodes: cluster.nodes, intervalMs, prometheus: url, folder }));
   } catch (error) {
     throw cannotWrite(folder, error);
   }

@@ -10,6 +10,10 @@
  *   node-0/config.yaml      options of `node/main.ts`, with its key files beside it
  *   dashboards              what Prometheus and Grafana read
  */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { HarnessError, messageOf } from '../base/errors.ts';
+import { makeFolder } from '../base/own-folder.ts';
 import { CHAIN } from './container-programs.ts';
 
 export const CHAIN_FILE = 'chain.json';
@@ -19,4 +23,20 @@ export const DASHBOARDS = 'dashboards';
 /** @param nodes names @returns names of all volumes */
 export function volumesOf(nodes: readonly { readonly name: string }[]): string[] {
   return [CHAIN, DASHBOARDS, ...nodes.map(({ name }) => name)];
+}
+
+/** Makes the folder if there is none. @throws HarnessError `USAGE` */
+export function emptyVolume(folder: string): void {
+  try {
+    makeFolder(folder);
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
+  } catch (error) {
+    throw new HarnessError('USAGE', `cannot write to ${folder}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Makes the folders above it. */
+export function writeIn(path: string, content: string, mode = 0o600): void {
+  makeFolder(dirname(path));
+  writeFileSync(path, content, { mode });
 }

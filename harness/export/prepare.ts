@@ -5,17 +5,17 @@
  *
  * Volumes prepared for the same network are left unchanged: the network continues. All others are emptied first.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { VERSION } from '../../formats/version.ts';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { HarnessError } from '../base/errors.ts';
 import { runProgram } from '../base/machine/processes.ts';
 import { plainYaml } from '../cluster/plan/document/plain-yaml.ts';
 import { parseSeed } from '../cluster/plan/seed.ts';
 import { NODE_PORTS, VOLUMES_FOLDER } from '../flavours/inside-image.ts';
 import { svcFlavour } from '../flavours/svc.ts';
 import { dashboardFiles } from '../metrics/dashboards/files.ts';
-import { CHAIN_FILE, CONFIG_FILE, DASHBOARDS, volumesOf } from './compose-volumes.ts';
+import { CHAIN_FILE, CONFIG_FILE, DASHBOARDS, emptyVolume, volumesOf, writeIn } from './compose-volumes.ts';
 import { type ContainerNetwork, containerNetwork } from './container-network.ts';
 import { CHAIN, DASHBOARDS_FOLDER, PROMETHEUS_PORT } from './container-programs.ts';
 import { DEFAULT_SEED, parseExported } from './export-request.ts';
@@ -45,24 +45,24 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   const described = [VERSION, network.chain, ...network.nodes.map(({ config }) => config)].join('\n');
   const preparedFile = join(ofChain, 'prepared');
   const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;
-  if (!known) for (const name of volumesOf(network.nodes)) clear(join(folder, name));
+  if (!known) for (const name of volumesOf(network.nodes)) emptyVolume(join(folder, name));
   // Written every time: published ports are not among what the containers read.
-  write(join(ofChain, 'network.yaml'), networkFile(network, localDoors(definition)).content);
+  writeIn(join(ofChain, 'network.yaml'), networkFile(network, localDoors(definition)).content);
   writeDashboards(folder, network);
   // A volume may have been removed by hand: its node begins anew, with its keys.
   const empty = network.nodes.filter(({ name }) => !existsSync(join(folder, name, CONFIG_FILE)));
   for (const { name, config, keys } of empty) {
-    write(join(folder, name, CONFIG_FILE), config);
-    for (const { path, content } of keys) write(join(folder, name, path), content);
+    writeIn(join(folder, name, CONFIG_FILE), config);
+    for (const { path, content } of keys) writeIn(join(folder, name, path), content);
   }
   if (known) {
     await forgetPeers(network.nodes.map(({ name }) => join(folder, name)));
     return `continues with ${summary}`;
   }
-  write(join(ofChain, CHAIN_FILE), network.chain);
-  write(join(ofChain, 'env'), envText(network));
+  writeIn(join(ofChain, CHAIN_FILE), network.chain);
+  writeIn(join(ofChain, 'env'), envText(network));
   // Written last: an interrupted preparation is redone.
-  write(preparedFile, described);
+  writeIn(preparedFile, described);
   return `prepared ${summary}`;
 }
 
@@ -79,7 +79,7 @@ function writeDashboards(folder: string, { nodes }: ContainerNetwork): void {
     prometheus: `http://prometheus:${PROMETHEUS_PORT}`,
     folder: DASHBOARDS_FOLDER,
   });
-  for (const { path, content } of files) write(join(folder, DASHBOARDS, path), content, 0o644);
+  for (const { path, content } of files) writeIn(join(folder, DASHBOARDS, path), content, 0o644);
 }
 
 /** Recreated containers have new addresses. */
@@ -98,18 +98,4 @@ function envText({ nodes }: ContainerNetwork): string {
     `SVCNET_OVERLAY_${index}=${overlay}`,
   ]);
   return `${lines.join('\n')}\n`;
-}
-
-function clear(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true });
-    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
-  } catch (error) {
-    throw new HarnessError('USAGE', `cannot write to ${folder}: ${messageOf(error)}`, { cause: error });
-  }
-}
-
-function write(path: string, content: string, mode = 0o600): void {
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, content, { mode });
 }

@@ -224,7 +224,7 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
   const { acknowledged, found } = scenario.ledger;
   if (acknowledged > 0) {
     lines.push(
-      `  ${'ledger'.padEnd(NAME_WIDTH)} ${grouped(acknowledged)} chunks acknowledged, ${grouped(found)} found on the network`,
+      `  ${'ledger'.padEnd(NAME_WIDTH)} ${grouped(acknowledged)} ${acknowledged === 1 ? 'chunk' : 'chunks'} acknowledged, ${grouped(found)} found on the network`,
     );
   }
   for (const text of scenario.unchecked ?? [])

@@ -149,6 +149,12 @@ test('one protocol does not import another', () => {
   expect(wrong).toEqual([]);
 });
 
+test('the testbed makes folders by makeFolder: with `recursive`, mkdir never ends below /proc', () => {
+  const recursive = /\bmkdir(?:Sync)?\([^)]*recursive/;
+  const wrong = files.filter(({ path, text }) => path.startsWith('harness/') && recursive.test(text));
+  expect(wrong.map(({ path }) => path)).toEqual([]);
+});
+
 test('js-libp2p serves only as a reference in tests: nothing that runs imports it', () => {
   const wrong = files.filter(({ text }) => /from '(@?libp2p|@chainsafe\/libp2p|@?multiformats)/.test(text));
   expect(wrong.map(({ path }) => path)).toEqual([]);

@@ -4,7 +4,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { entriesOf, expectInside, expectOwn, statusOf } from '../../base/own-folder.ts';
 
 const DEFAULT = '.svcnet';
-const NOT_OURS = 'Choose another folder with SVCNET_STATE, or give this one to yourself with chown.';
+const REMEDY = 'Choose another folder with SVCNET_STATE';
 
 /** Default folder of all state: in the current directory, unless `SVCNET_STATE` names another. */
 export function defaultStateDir(): string {
@@ -21,7 +21,7 @@ export type StatePart = 'clusters' | 'snapshots' | 'failed' | 'runs' | 'cache';
 
 /**
  * @returns its path; there may be nothing yet
- * @throws HarnessError `STATE_INVALID` when the folder is another user's, or a link leads out of it; `CANNOT_READ`
+ * @throws HarnessError `STATE_INVALID` when it is no folder, another user's, or a link leads out of it; `CANNOT_READ`
  */
 export function statePath(stateDir: string, part: StatePart): string {
   const isLink = statusOf(stateDir)?.isSymbolicLink() === true;
@@ -31,7 +31,7 @@ export function statePath(stateDir: string, part: StatePart): string {
       hint: 'If it leads where you want the state to be, name that folder with SVCNET_STATE; otherwise remove the link.',
     });
   }
-  expectOwn(stateDir, NOT_OURS);
+  expectOwn(stateDir, REMEDY);
   const path = join(stateDir, part);
   expectInside(stateDir, path);
   return path;

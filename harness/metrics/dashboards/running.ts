@@ -6,6 +6,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { endProcess, isAlive, type ProcessId } from '../../base/machine/processes.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import { stopContainer } from '../../places/docker/containers.ts';
 import { Engine } from '../../places/docker/engine/engine.ts';
 import { NODE_TARGETS, testbedTargets } from './files.ts';
@@ -27,6 +28,18 @@ export interface RunningDashboards {
   /** The command that keeps their targets up to date. */
   readonly owner: ProcessId;
   readonly servers: readonly RunningServer[];
+}
+
+/** Files of the servers; the endpoints of an earlier start go, its data stays. @throws Error of the file system */
+export function writeDashboards(
+  folder: string,
+  files: readonly { readonly path: string; readonly content: string }[],
+): void {
+  rmSync(join(folder, dirname(NODE_TARGETS)), { recursive: true, force: true });
+  for (const { path, content } of files) {
+    makeFolder(dirname(join(folder, path)));
+    writeFileSync(join(folder, path), content);
+  }
 }
 
 /** @param folder of the cluster */

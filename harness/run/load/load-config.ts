@@ -1,5 +1,8 @@
 /** What a script of a load is told: the plan as k6 and our module for it read it, and where their files lie. */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { cannotWrite } from '../../base/errors.ts';
+import { makeFolder } from '../../base/own-folder.ts';
 import type { LoadConfig, TargetNode } from './k6/config.ts';
 import { scenariosOf } from './k6/executors.ts';
 import { ALWAYS, DROPPED, ITERATIONS } from './load-book.ts';
@@ -21,15 +24,23 @@ interface Paths {
   readonly samples: string;
 }
 
-export function pathsIn(folder: string): Paths {
+/** Makes the folder, where a summary of an earlier load would be taken for the next one's. @throws HarnessError `CANNOT_WRITE` */
+export function emptyPaths(folder: string): Paths {
   const at = (name: string) => join(folder, name);
-  return {
+  const paths = {
     script: at('script.js'),
     config: at('config.json'),
     data: at('data.json'),
     summary: at('summary.json'),
     samples: at('samples.json'),
   };
+  try {
+    makeFolder(folder);
+    rmSync(paths.summary, { force: true });
+  } catch (error) {
+    throw cannotWrite(folder, error);
+  }
+  return paths;
 }
 
 export function configOf(

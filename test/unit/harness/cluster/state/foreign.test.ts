@@ -142,6 +142,23 @@ test('the default folder may not be a link, a named one may', () => {
   vi.unstubAllEnvs();
 });
 
+test('a file in the place of the folder, or links that lead in a circle, are named', () => {
+  vi.stubEnv('NODE_COMPILE_CACHE', undefined);
+  const file = join(precious, 'work.txt');
+  expect(() => listClusters(file)).toThrow(
+    expect.objectContaining({ code: 'STATE_INVALID', message: `${file} is not a folder` }) as Error,
+  );
+  expect(() => compileCacheDir(file, 'tools')).toThrow(`${file} is not a folder`);
+  const loop = join(project, 'loop');
+  symlinkSync(loop, loop);
+  expect(() => listClusters(loop)).toThrow(
+    expect.objectContaining({
+      code: 'CANNOT_READ',
+      message: expect.stringContaining('lead in a circle') as string,
+    }) as Error,
+  );
+});
+
 test('the folder of another user is refused, and the hint says what to do', async () => {
   await claim('one');
   const own = process.getuid?.() ?? 0;

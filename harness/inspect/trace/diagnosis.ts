@@ -56,6 +56,7 @@ export type LossCause =
   | 'displaced'
   | 'untold';
 
+/** A chunk that is not there, what became of it, and the evidence. */
 export interface Diagnosis {
   /** 64 hex digits. */
   readonly chunk: string;

@@ -34,7 +34,7 @@ export function remove(node: string, flags: RemoveFlags, context: CommandContext
   });
 }
 
-/** Counts the nodes that run. Removed nodes with their data come back before new ones are added. */
+/** Counts the nodes that run. New ones are added only if too few with their data can come back. */
 export function scale(
   count: number,
   flags: RemoveFlags & ChangeFlags,
@@ -45,9 +45,10 @@ export function scale(
     if (count < running.length) return { removed: await shrink(cluster, running.length - count, flags) };
     const missing = count - running.length;
     const back = cluster.nodes.filter(({ state }) => state === 'stopped').slice(0, missing);
-    await Promise.all(back.map((node) => node.start({ signal: context.signal })));
     const group = { count: missing - back.length };
+    // A cluster that takes no new nodes refuses before anything changes.
     const added = group.count === 0 ? [] : await cluster.add(group, options);
+    await Promise.all(back.map((node) => node.start({ signal: context.signal })));
     return { started: back.map(({ name }) => name), added: added.map(({ name }) => name) };
   });
 }

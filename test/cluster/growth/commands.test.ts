@@ -1,4 +1,6 @@
 /** `svcnet add`, `remove` and `scale`, as a person types them. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../../temporary-folder.ts';
 import { svcnetHere } from '../svcnet.ts';
@@ -56,4 +58,22 @@ test('what cannot be done is refused with what was expected', async () => {
   expect(await svcnet('add --flavour bee --bee-binary /nowhere/bee')).toMatchObject({ code: 2 });
   expect(await svcnet('scale 0')).toMatchObject({ code: 2 });
   expect(namesOf(await answerOf('ps'))).toEqual(['node-0', 'node-1', 'node-2']);
+});
+
+test('a cluster that takes no new nodes is as it was when scale asks for more than can come back', async () => {
+  const named = '--name ring';
+  const file = join(stateDir, 'ring.yaml');
+  writeFileSync(file, 'driver: embedded\nnodes: [{ count: 3 }]\ntopology: ring\n');
+  await answerOf(`up -f ${file} ${named}`);
+  try {
+    await answerOf(`remove node-2 ${named}`);
+    expect(await svcnet(`scale 4 ${named}`)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('its topology names the links of all nodes') as string,
+    });
+    expect((await svcnet(`ps ${named}`)).stdout).toMatch(/node-2 +stopped/);
+    expect(await answerOf(`scale 3 ${named}`)).toMatchObject({ started: ['node-2'], added: [] });
+  } finally {
+    await svcnet(`down ${named}`);
+  }
 });

@@ -11,17 +11,26 @@ const PREFIX_BITS = 32;
  * Every acknowledged chunk has a slot of its batch to itself, which is a condition of the rest of the scenario: where a
  * slot is given twice, the network keeps only the chunk that was stamped last.
  */
-export function watchSlots<T extends ParameterTable>(context: ScenarioContext<T>): void {
+export function watchSlots<T extends ParameterTable>(
+  context: Pick<ScenarioContext<T>, 'always' | 'cluster' | 'ledger' | 'unchecked'>,
+): void {
+  const right = new Map<string, string>();
   context.always({
     name: 'every acknowledged chunk has a slot of its batch to itself',
     everyMs: LOOK_MS,
-    check: (signal) => missingSlots(context, signal),
+    check: (signal) => missingSlots(context, right, signal),
   });
 }
 
-/** @returns a line for each bucket of an own batch that has given fewer slots than it has acknowledged chunks */
+/**
+ * Counts only fall when their node starts again, so a batch that was right is looked at again only after that or when it
+ * has more chunks.
+ * @param right what each batch was last found right for
+ * @returns a line for each bucket of an own batch that has given fewer slots than it has acknowledged chunks
+ */
 async function missingSlots<T extends ParameterTable>(
-  context: ScenarioContext<T>,
+  context: Parameters<typeof watchSlots<T>>[0],
+  right: Map<string, string>,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { cluster, ledger } = context;
@@ -33,6 +42,8 @@ async function missingSlots<T extends ParameterTable>(
       context.unchecked(`slots of batch ${batch.slice(0, 8)}…: ${name} has left, and its counts with it`);
       continue;
     }
+    const now = `${entries.length} uploads, ${owner.changes} changes`;
+    if (right.get(batch) === now) continue;
     const { immutableFlag } = await owner.stamps.get(batch, signal);
     // The count of a full bucket begins again.
     if (!immutableFlag) {
@@ -41,7 +52,9 @@ async function missingSlots<T extends ParameterTable>(
     }
     const counted = await owner.stamps.buckets(batch, signal);
     const chunks = new Set(entries.flatMap((entry) => entry.chunks));
-    lines.push(...shortBuckets(counted, chunks).map((line) => `${owner.name}, ${line}`));
+    const short = shortBuckets(counted, chunks);
+    if (short.length === 0) right.set(batch, now);
+    lines.push(...short.map((line) => `${owner.name}, ${line}`));
   }
   return lines;
 }

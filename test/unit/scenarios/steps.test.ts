@@ -5,7 +5,7 @@ import type { ClusterNode } from '../../../harness/cluster/nodes/cluster-node.ts
 import type { ScenarioContext } from '../../../harness/run/scenario.ts';
 import { countsOnceActed } from '../../../scenarios/steps/behaviours.ts';
 import { heldByNobody } from '../../../scenarios/steps/presence.ts';
-import { shortBuckets } from '../../../scenarios/steps/stamps.ts';
+import { shortBuckets, watchSlots } from '../../../scenarios/steps/stamps.ts';
 import {
   chosenNode,
   errorAsText,
@@ -47,6 +47,36 @@ test('neither the acting node nor the reading nodes are ever boot nodes', () => 
   expect(otherNode(context, '', one)).toBe(light);
   const alone = { cluster: { nodes: [boot] } } as unknown as ScenarioContext;
   expect(() => chosenNode(alone, '')).toThrow('no full or light node of the cluster runs');
+});
+
+test('the buckets of a batch are asked for again after more uploads and after a start of its node', async () => {
+  const chunk = '00ff'.padEnd(64, '0');
+  const entries = [{ batch: 'b', node: 'node-0', chunks: [chunk] }];
+  const asked = vi.fn(async () => ({
+    depth: 20,
+    bucketDepth: 16,
+    bucketUpperBound: 16,
+    buckets: [{ bucketID: 0xff, collisions: entries.length }],
+  }));
+  const owner = {
+    name: 'node-0',
+    changes: 1,
+    stamps: { get: async () => ({ immutableFlag: true }), buckets: asked },
+  };
+  const always = vi.fn<ScenarioContext['always']>();
+  watchSlots({ cluster: { nodes: [owner] }, ledger: { entries }, always } as unknown as ScenarioContext);
+  const look = () => always.mock.calls[0]?.[0].check(new AbortController().signal);
+  expect(await look()).toEqual([]);
+  expect(await look()).toEqual([]);
+  expect(asked).toHaveBeenCalledTimes(1);
+  entries.push({ batch: 'b', node: 'node-0', chunks: [`${chunk.slice(0, -1)}1`] });
+  expect(await look()).toEqual([]);
+  expect(asked).toHaveBeenCalledTimes(2);
+  owner.changes++;
+  asked.mockResolvedValue({ depth: 20, bucketDepth: 16, bucketUpperBound: 16, buckets: [] });
+  expect(await look()).toEqual(['node-0, bucket 255: 0 slots for 2 chunks']);
+  expect(await look()).toHaveLength(1);
+  expect(asked).toHaveBeenCalledTimes(4);
 });
 
 test('a bucket that has given fewer slots than it has chunks is named', () => {

@@ -19,4 +19,6 @@ for (const page of PAGES) {
   for (const kind of ['script', 'style'] as const)
     writeFileSync(join(dist, 'harness', 'web', 'pages', bundledFile(page, kind)), bundle[kind]);
 }
+const DISSECTOR = join('harness', 'places', 'links', 'tap', 'svcnet.lua');
+copyFileSync(join(root, DISSECTOR), join(dist, DISSECTOR));
 cpSync(join(root, 'dashboards', 'generated'), join(dist, 'dashboards', 'generated'), { recursive: true });

@@ -1,17 +1,24 @@
-/** `svcnet tap`: what nodes say to each other, a line for each message, as it passes. */
-
+/** `svcnet tap`: what nodes say to each other, a line or a packet of a capture for each message, as it passes. */
+import { open } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { HarnessError, messageOf } from '../base/errors.ts';
 import { inLine } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
 import { clip } from '../base/terminal/table.ts';
 import type { TapEvent, TapValue } from '../places/links/tap/events.ts';
+import { capturedPacket, captureHeader } from '../places/links/tap/pcapng.ts';
 import { paint } from '../report/console.ts';
-import type { ClusterFlags, CommandContext } from './context.ts';
+import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
 interface TapFlags extends ClusterFlags {
   readonly protocol?: string;
   readonly kept?: boolean;
+  readonly write?: string;
+  readonly force?: boolean;
 }
+
+const DISSECTOR = fileURLToPath(new URL('../places/links/tap/svcnet.lua', import.meta.url));
 
 /** Digits of a hash in text. */
 const HASH_SHOWN = 8;
@@ -20,17 +27,53 @@ const WIDTH = { nodes: 18, protocol: 12, name: 10 } as const;
 
 export async function tap(
   nodes: readonly string[],
-  { protocol, kept, ...flags }: TapFlags,
+  { protocol, kept, write, force, ...flags }: TapFlags,
   context: CommandContext,
 ): Promise<void> {
   const { json, signal } = context;
   await onCluster(flags, context, async (cluster) => {
     const onMissed = (count: number) =>
       context.note(`  ${plural(count, 'message')} passed too fast to be shown\n`);
-    for await (const event of cluster.tap({ nodes, protocol, kept, signal, onMissed })) {
+    const events = cluster.tap({ nodes, protocol, kept, signal, onMissed });
+    if (write !== undefined) return await capture(events, { file: write, force }, context);
+    for await (const event of events) {
       context.out(`${json ? JSON.stringify(event) : line(event, context)}\n`);
     }
   });
+}
+
+/**
+ * Each packet is in the file as a whole as soon as its message is known.
+ * @throws HarnessError `USAGE` when the file exists or cannot be written
+ */
+async function capture(
+  events: AsyncIterable<TapEvent>,
+  { file, force = false }: { readonly file: string; readonly force: boolean | undefined },
+  context: CommandContext,
+): Promise<void> {
+  let count = 0;
+  try {
+    await using handle = await open(file, force ? 'w' : 'wx');
+    await handle.writeFile(captureHeader());
+    for await (const event of events) {
+      await handle.writeFile(capturedPacket(event));
+      count++;
+    }
+  } catch (error) {
+    if (error instanceof HarnessError) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new HarnessError('USAGE', `${file} already exists`, {
+        hint: 'Choose another path, or overwrite the file with --force.',
+      });
+    }
+    throw new HarnessError('USAGE', `cannot write ${file}: ${messageOf(error)}`, { cause: error });
+  }
+  answer(context, { file, events: count, dissector: DISSECTOR }, [
+    `  wrote ${plural(count, 'packet')} to ${file}`,
+    '',
+    '  try next',
+    `    tshark -X lua_script:${DISSECTOR} -r ${file}`,
+  ]);
 }
 
 /** `12:00:01.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */

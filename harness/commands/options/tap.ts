@@ -20,6 +20,9 @@ export const tap: CommandOptions = {
       help: `one protocol: ${PROTOCOL_NAMES.join(', ')}, or the whole id of another`,
       parse: (text: string) => (text.startsWith('/') ? text : oneOf(PROTOCOL_NAMES)(text)),
     },
+    '--write <file>':
+      'write a capture for Wireshark and tshark (pcapng) instead of lines, until Ctrl-C; the answer names the dissector',
+    '--force': 'overwrite the file of --write',
     '--kept': 'print what is kept of the past and end, instead of what is said from now on',
   },
   note: `
@@ -27,6 +30,7 @@ The cluster needs a tap: it ends the encryption between the nodes, with their ke
   svcnet up -n 5 --tap
   svcnet tap
   svcnet tap node-0 node-3 --protocol pushsync --json
+  svcnet tap --write out.pcapng
 Chunks have their address and size, 64 hex digits are shortened in text and whole with --json.`,
 };
 

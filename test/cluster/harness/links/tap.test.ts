@@ -1,10 +1,13 @@
 /** What the nodes of a cluster say to each other, seen from between them. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import type { TapOptions } from '../../../../harness/cluster/heard.ts';
 import type { TapEvent } from '../../../../harness/places/links/tap/events.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { bytesOf, eventually } from '../../node/kit.ts';
+import { startSvcnet, svcnetHere } from '../../svcnet.ts';
 import { pingMs } from './ping.ts';
 
 const stateDir = temporaryFolder('svcnet-tap');
@@ -118,6 +121,43 @@ test('a node that is killed and started again joins again, and is seen again', a
   expect(namesOf(after)).toContain('handshake ack');
   expect([...namesOf(await kept())].filter((name) => name.endsWith(' undecodable'))).toEqual([]);
 });
+
+test('what is kept, and what is said until Ctrl-C, is written as a capture', async () => {
+  const file = join(stateDir, 'kept.pcapng');
+  const done = await svcnetHere(['tap', '--kept', '--write', file], { stateDir });
+  expect(done).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/wrote [\d,]+ packets to .*kept\.pcapng/),
+  });
+  expect(packetsOf(file)).toBeGreaterThan(100);
+  const again = await svcnetHere(['tap', '--kept', '--write', file], { stateDir });
+  expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('kept.pcapng already exists') });
+  const forced = await svcnetHere(['tap', '--kept', '--protocol', 'handshake', '--write', file, '--force'], {
+    stateDir,
+  });
+  expect(forced.code).toBe(0);
+  const live = join(stateDir, 'live.pcapng');
+  const { child, finished } = startSvcnet(['tap', '--protocol', 'pingpong', '--write', live], { stateDir });
+  await eventually('no ping has been written', async () => {
+    await pingMs(net, { from: 0, to: 2 });
+    return existsSync(live) && packetsOf(live) >= 4 ? undefined : 'fewer than four packets';
+  });
+  child.kill('SIGINT');
+  const { stdout } = await finished;
+  expect(stdout).toContain(`wrote ${packetsOf(live)} packets to ${live}`);
+});
+
+/** Counts whole blocks after those that a capture begins with. */
+function packetsOf(file: string): number {
+  const bytes = readFileSync(file);
+  let blocks = 0;
+  for (let at = 0; at < bytes.length; blocks++) {
+    const size = bytes.readUInt32LE(at + 4);
+    expect(bytes.readUInt32LE(at + size - 4)).toBe(size);
+    at += size;
+  }
+  return blocks - 2;
+}
 
 test('a network that svcnet did not start has no tap, and says why', async () => {
   const nodes = net.nodes.map(({ api, debug }) => ({ api, debug }));

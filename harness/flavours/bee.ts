@@ -3,6 +3,7 @@
  * program knows. Its keys follow from the seed like all others, so its overlay and peer id are known before
  * it runs. Sources: contracts.md 2.1 and 12, node-behaviour.md 1 and 14.
  */
+import { existsSync } from 'node:fs';
 import { encryptKey } from '../../formats/crypto/keystore.ts';
 import { systemRandom } from '../../formats/random.ts';
 import { HarnessError } from '../base/errors.ts';
@@ -12,7 +13,7 @@ import { beeOptions, imageOptions, knownOptions } from './bee-binary.ts';
 import { p256Identity } from './bee-keys.ts';
 import { loopbackNamed } from './declared/values.ts';
 import type { Flavour, NodePlan, PlannedFile } from './flavour.ts';
-import { multiaddress } from './multiaddress.ts';
+import { AUTHORITY_FILE, beeCarrierFiles, beeCarrierOptions, multiaddress } from './underlays.ts';
 
 /** The keys follow from the seed, so the password protects nothing. */
 const PASSWORD = 'svcnet';
@@ -69,7 +70,19 @@ export const beeFlavour: Flavour = {
   name: 'bee',
   dialect: 'swarm',
   modes: ['full', 'light', 'boot'],
-  reserved: [...OWN_OPTIONS, 'config', 'password-file', 'static-nodes'],
+  reserved: [
+    ...OWN_OPTIONS,
+    'p2p-ws-enable',
+    'p2p-wss-enable',
+    'p2p-wss-addr',
+    'nat-wss-addr',
+    'autotls-domain',
+    'autotls-ca-endpoint',
+    'autotls-registration-endpoint',
+    'config',
+    'password-file',
+    'static-nodes',
+  ],
   binaryVariable: 'SVCNET_BEE_BINARY',
   public: true,
   debugApi: false,
@@ -100,13 +113,18 @@ export const beeFlavour: Flavour = {
   },
 
   async files(plan) {
-    return [...keyFiles(plan), { path: CONFIG_FILE, content: await configFile(plan) }];
+    return [
+      ...keyFiles(plan),
+      ...beeCarrierFiles(plan),
+      { path: CONFIG_FILE, content: await configFile(plan) },
+    ];
   },
 
   command: ({ dataDir, binary }) => ({
     file: programOf({ binary }),
     args: ['start', '--config', `${dataDir}/${CONFIG_FILE}`],
-    env: {},
+    // Whom a program in Go trusts.
+    env: existsSync(`${dataDir}/${AUTHORITY_FILE}`) ? { SSL_CERT_FILE: `${dataDir}/${AUTHORITY_FILE}` } : {},
   }),
 
   // Its image defines the program and the health check.
@@ -197,6 +215,7 @@ async function configFile(plan: NodePlan): Promise<string> {
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...tracingOptions(plan, known),
     ...plan.options,
+    ...beeCarrierOptions(plan),
     ...ownOptions(plan),
   };
   const lines = Object.entries(options)

@@ -1,5 +1,6 @@
 /** A flavour is one implementation of the node: how it is configured, started and probed, and how it names things. */
 
+import type { CarrierName } from '../../node/p2p/address/underlay.ts';
 import type { Command } from '../base/machine/processes.ts';
 import type { Contracts } from '../chain/contracts.ts';
 import type { DialectName } from '../client/dialect.ts';
@@ -37,6 +38,10 @@ export type NodeMode = (typeof NODE_MODES)[number];
 /** What a node has to know about its network. */
 interface NetworkFacts {
   readonly networkId: number;
+  /** Of the cluster. */
+  readonly seed: bigint;
+  /** What carries connections between the nodes. */
+  readonly underlays: readonly CarrierName[];
   readonly rpc: string;
   readonly contracts: Contracts;
   readonly startBlock: number;
@@ -201,7 +206,12 @@ export interface Flavour {
   /** Private key of its libp2p identity: PKCS #8 in PEM. */
   linkKey(identity: NodeKeys): string;
   /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
-  underlay(plan: { identity: NodeKeys; port: number; host: string }): string;
+  underlay(plan: {
+    identity: NodeKeys;
+    port: number;
+    host: string;
+    underlays: readonly CarrierName[];
+  }): string;
   /** What a connected node still lacks before it can serve; undefined when nothing. */
   lacking?(client: NodeClient, signal: AbortSignal): Promise<string | undefined>;
 }

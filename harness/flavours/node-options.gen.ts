@@ -7,22 +7,6 @@
 export interface NodeOptionsInput {
   /** Time limit for a client that neither sends its request body nor reads the response; the connection is then closed. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 120000 ms. */
   readonly 'api-idle-timeout'?: string;
-  /** Dial, take and announce plain TCP. True or false; default: true. */
-  readonly 'p2p-tcp-enable'?: boolean;
-  /** Dial WebSockets (/ws), and take and announce them on the port of p2p-addr. True or false; default: false. */
-  readonly 'p2p-ws-enable'?: boolean;
-  /** Dial WebSockets over TLS (/tls/ws), and take and announce them on p2p-wss-addr. True or false; default: false. */
-  readonly 'p2p-wss-enable'?: boolean;
-  /** Address that peers dial for WebSockets over TLS. Host:port, for example 127.0.0.1:1633; default: 127.0.0.1:1636. */
-  readonly 'p2p-wss-addr'?: string;
-  /** Host:port to advertise to peers instead of p2p-wss-addr. Host:port, for example 127.0.0.1:1633. */
-  readonly 'nat-wss-addr'?: string;
-  /** File of the certificate of p2p-wss-addr and its chain (PEM). Text. */
-  readonly 'p2p-wss-certificate'?: string;
-  /** File of the key of this certificate (PEM). Text. */
-  readonly 'p2p-wss-key'?: string;
-  /** File of certificates to trust when dialling WebSockets over TLS, besides those of Node.js (PEM). Text. */
-  readonly 'p2p-wss-authority'?: string;
   /** Serve the operations of the debug API only there, and on the API only those for data; needs debug-api-enable. True or false; default: false. */
   readonly 'api-data-only'?: boolean;
   /** Host names that the APIs answer to, in addition to IP addresses and localhost (repeatable, * for all). A host name without a port, for example storage.example.org, or *. */

@@ -38,6 +38,15 @@ export const OWN_OPTIONS = [
 ] as const satisfies readonly OptionName[];
 export const RESERVED_OPTIONS = [
   ...OWN_OPTIONS,
+  // What carries connections is the cluster's choice.
+  'p2p-tcp-enable',
+  'p2p-ws-enable',
+  'p2p-wss-enable',
+  'p2p-wss-addr',
+  'p2p-wss-certificate',
+  'p2p-wss-key',
+  'p2p-wss-authority',
+  'nat-wss-addr',
   'config',
   'password-file',
   // Only the testbed's own requests would need them: see `tokenFile` of attached networks.

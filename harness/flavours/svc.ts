@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { encryptKey } from '../../formats/crypto/keystore.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
 import { NODE_READINESS_PATH, probe } from './inside-image.ts';
-import { multiaddress } from './multiaddress.ts';
 import { ed25519Identity } from './svc-keys.ts';
 import { type OWN_OPTIONS, optionMistakes, RESERVED_OPTIONS } from './svc-options.ts';
 import { svcContainer, svcProgram, tamperedProgram } from './svc-program.ts';
 import { isTampered, TAMPERED_FILE } from './tampered/settings.ts';
+import { carrierFiles, carrierOptions, multiaddress, ownSuffix } from './underlays.ts';
 
 /** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
 const PASSWORD = 'svcnet';
@@ -67,6 +67,7 @@ export const svcFlavour = {
   stopGraceMs: STOP_GRACE_MS,
   files: (plan: NodePlan) => [
     ...keyFiles(plan.identity),
+    ...carrierFiles(plan),
     { path: CONFIG_FILE, content: configFile(plan) },
     ...(plan.tampered === undefined ? [] : [{ path: TAMPERED_FILE, content: JSON.stringify(plan.tampered) }]),
   ],
@@ -82,8 +83,8 @@ export const svcFlavour = {
     health: probe(apiPort, NODE_READINESS_PATH),
   }),
   linkKey: ({ keys }: NodeKeys) => ed25519Identity(keys.libp2p).pem,
-  underlay: ({ identity, port, host }: { identity: NodeKeys; port: number; host: string }) =>
-    multiaddress({ host, port, peerId: identity.peerId }),
+  underlay: ({ identity: { peerId }, port, host, underlays }: Parameters<Flavour['underlay']>[0]) =>
+    multiaddress({ host, port, peerId, suffix: ownSuffix(underlays, peerId, host) }),
 } satisfies Flavour;
 
 function keyFiles(identity: NodeKeys): PlannedFile[] {
@@ -156,6 +157,7 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
     ...(plan.otlp === undefined ? {} : { 'tracing-enable': true, 'tracing-endpoint': plan.otlp }),
     ...plan.options,
     ...allowedHosts(plan),
+    ...carrierOptions(plan),
     ...ownOptions(plan),
   };
 }

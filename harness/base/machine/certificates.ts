@@ -2,7 +2,14 @@
  * Certificates of a local authority, for nodes that speak TLS to each other: X.509 version 3, P-256 with SHA-256.
  * Everything about them but the keys follows from their names.
  */
-import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from 'node:crypto';
 import { isIP } from 'node:net';
 
 /** PEM. */
@@ -36,9 +43,14 @@ const VALIDITY = { from: '200101000000Z', until: '20991231235959Z' } as const;
 const KEY_USAGE = { authority: '030202 04', server: '030207 80' } as const;
 const LINE_LENGTH = 64;
 
-/** @param name shown where a certificate is refused */
-export function createAuthority(name: string): Authority {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+/**
+ * Authorities of one name and one key stand for each other.
+ * @param name shown where a certificate is refused @param key of P-256, PEM; absent: a new one
+ */
+export function createAuthority(name: string, key?: string): Authority {
+  const privateKey =
+    key === undefined ? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey : createPrivateKey(key);
+  const publicKey = createPublicKey(privateKey);
   const issuer = { name, key: privateKey };
   return {
     certificate: certificate({ subject: name, key: publicKey, isAuthority: true, names: [] }, issuer),

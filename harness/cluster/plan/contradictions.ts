@@ -41,6 +41,7 @@ export function contradictions(definition: Definition): string[] {
     ...engineContradictions(definition),
     ...tamperingContradictions(definition),
     ...tapContradictions(definition),
+    ...underlayContradictions(definition),
     ...simulationContradictions(definition),
     ...networkContradictions(definition),
     ...portContradictions(definition),
@@ -94,6 +95,28 @@ function tapContradictions(definition: Definition): string[] {
         `tap: got true with driver ${driver} and nodes that it cannot embed, expected driver process: a tap has to know which node opened a connection`,
       ]
     : [];
+}
+
+/** Nodes in memory have no sockets, containers no files of this machine; a proxy stands before one port, and a tap reads plain TCP. */
+function underlayContradictions({ driver, nodes, underlays, tap, linkFaults }: Definition): string[] {
+  const other = underlays.find((name) => name !== 'tcp');
+  if (other === undefined) return [];
+  const got = `underlays: got ${underlays.join(', ')}`;
+  const { images, shared, simulated } = DRIVER_FACTS[driver];
+  const lines: string[] = [];
+  if (images || shared || simulated)
+    lines.push(`${got} with driver ${driver}, expected driver process, or tcp`);
+  if (tap) lines.push(`${got} with tap, expected tcp: a tap reads plain TCP alone`);
+  if (linkFaults && underlays.includes('wss')) {
+    lines.push(`${got} with linkFaults, expected tcp and ws: the proxy does not stand before wss`);
+  }
+  const stranger = nodes.find((group) => !isOurs(group) && group.flavour !== 'bee');
+  if (stranger !== undefined) {
+    lines.push(
+      `${got} with flavour ${stranger.flavour}, expected tcp: a flavour file cannot say how to turn on others`,
+    );
+  }
+  return lines;
 }
 
 /** It has our own nodes, in memory, at addresses that nothing of the machine can have taken. */

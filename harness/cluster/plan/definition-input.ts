@@ -206,6 +206,8 @@ export interface DefinitionInput {
   readonly linkFaults?: boolean | undefined;
   /** What nodes say to each other can be read, by a proxy between them that also lets links fail. Only for driver `process`. Default: false. */
   readonly tap?: boolean | undefined;
+  /** What carries connections. Bees always have `tcp` too. Only for driver `process`. Default: `tcp` alone. */
+  readonly underlays?: readonly ('tcp' | 'ws' | 'wss')[] | undefined;
   /** Links of a simulated cluster; no other driver takes it. Default: all arrives at once. */
   readonly network?: NetworkShapeInput | undefined;
   /** Free ports, the first one of a fixed range, or such a range. Default: `free`. */

@@ -23,6 +23,7 @@ const BOOTNODES_MAX = 3;
 
 export interface ClusterPlan {
   readonly definition: Definition;
+  readonly seed: bigint;
   readonly nodes: readonly PlannedNode[];
   /** Accounts, batches and chequebooks are part of it: of all nodes of the start, or of those that are added. */
   readonly chain: ChainOptions;
@@ -73,6 +74,7 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
   const now = allMembers(definition);
   return {
     definition,
+    seed,
     nodes: asStarted.filter(isMeant).map((node) => ({ ...node, ...now[node.index] })),
     chain: chainOptions(definition, seed, asStarted.filter(isOnChain)),
   };
@@ -154,7 +156,7 @@ export interface PlacedNode {
  * @param facts.peerRecords path of a file with the address records that nodes start with
  */
 export function placeNodes(
-  { definition, nodes, chain, joined = [] }: ClusterPlan,
+  { definition, seed, nodes, chain, joined = [] }: ClusterPlan,
   places: readonly NodePlace[],
   facts: ChainFacts & { readonly peerRecords?: string | undefined },
 ): PlacedNode[] {
@@ -162,7 +164,11 @@ export function placeNodes(
     const place = places[index];
     if (place === undefined) throw new RangeError(`no place for ${node.name}: ${places.length} are given`);
     const { identity } = node;
-    const underlay = flavourOf(node).underlay({ identity, ...place.reached });
+    const underlay = flavourOf(node).underlay({
+      identity,
+      ...place.reached,
+      underlays: definition.underlays,
+    });
     return { node, place, underlay };
   });
   const all: readonly JoinedNode[] = [
@@ -194,6 +200,8 @@ export function placeNodes(
       chequebook: facts.chequebookOf(node),
       network: {
         networkId: chain.networkId,
+        seed,
+        underlays: definition.underlays,
         rpc: facts.rpcOf(node.name),
         contracts: facts.contracts,
         startBlock: facts.startBlock,

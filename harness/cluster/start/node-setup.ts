@@ -40,6 +40,7 @@ export async function createNodes(
   plan: ClusterPlan,
 ): Promise<CreatedNodes> {
   const folder = clusterFolder(stateDir, record.name);
+  const { underlays } = plan.definition;
   const proxied = driver.proxied === true;
   const { ports, behind } = await choosePorts(plan.definition, {
     numbers: plan.nodes.map(({ index }) => index),
@@ -79,7 +80,7 @@ export async function createNodes(
       const { flavour, declared, identity, peers } = planned;
       const { api, debug, p2p, container, here } = at(places, index);
       await driver.create(node, flavourOf(planned), here);
-      const multiaddress = flavourOf(planned).underlay({ identity, ...p2p });
+      const multiaddress = flavourOf(planned).underlay({ identity, ...p2p, underlays });
       return {
         name: node.name,
         flavour,

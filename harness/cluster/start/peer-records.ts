@@ -18,10 +18,14 @@ import type { Definition } from '../plan/schema.ts';
 import { OVERLAY_NONCE } from '../plan/seed.ts';
 
 /** Whether nodes get them: only where all find each other by gossip and can read files on this machine. */
-export function sharesRecords({ coldGossip, topology, nodes }: Definition, driver: DriverName): boolean {
+export function sharesRecords(
+  { coldGossip, topology, nodes, underlays }: Definition,
+  driver: DriverName,
+): boolean {
   const introduces = nodes.some(({ mode }) => mode === 'boot');
   const { owned, images } = DRIVER_FACTS[driver];
-  return !coldGossip && topology === 'mesh' && !introduces && owned && !images;
+  // Of several addresses of a node only one is known before it starts.
+  return !coldGossip && underlays.length === 1 && topology === 'mesh' && !introduces && owned && !images;
 }
 
 /**

@@ -24,7 +24,16 @@ export const run: CommandOptions = {
       [
         ...(['nodes', 'light', 'with', 'flavour', 'dishonest', 'machineFaults', 'beeBinary'] as const),
         ...(['file', 'trust', 'driver'] as const),
-        ...(['profile', 'credit', 'dialect', 'coldGossip', 'linkFaults', 'tap', 'network'] as const),
+        ...([
+          'profile',
+          'credit',
+          'dialect',
+          'coldGossip',
+          'linkFaults',
+          'tap',
+          'underlays',
+          'network',
+        ] as const),
         ...(['seed'] as const),
       ],
       {

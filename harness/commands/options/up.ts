@@ -23,7 +23,7 @@ export const up: CommandOptions = {
     '--snapshot <name>':
       'start from a saved snapshot; only --name, --port and --timeout may be given with it',
     ...clusterOptions(['name', 'seed', 'driver', 'profile', 'credit', 'dialect', 'coldGossip']),
-    ...clusterOptions(['linkFaults', 'tap', 'ports', 'cors', 'otlp']),
+    ...clusterOptions(['linkFaults', 'tap', 'underlays', 'ports', 'cors', 'otlp']),
     '--timeout <duration>': {
       help: 'time limit for the whole start (default: grows with the nodes)',
       parse: limit,

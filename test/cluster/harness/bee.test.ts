@@ -59,6 +59,8 @@ function planOf(binary: string, more: Partial<NodePlan> = {}): NodePlan {
     dataDir: '/data',
     network: {
       networkId: 4020,
+      seed: 1n,
+      underlays: ['tcp'],
       rpc: 'http://127.0.0.1:8545',
       contracts: CONTRACTS,
       startBlock: 1,
@@ -163,9 +165,9 @@ test('key files hold the keys of the seed', async () => {
     expect(decryptKey(content, 'svcnet')).toEqual(new Uint8Array(secret));
     expect(JSON.parse(content)).toMatchObject({ address });
   }
-  expect(beeFlavour.underlay({ identity: plan.identity, port: 1634, host: '127.0.0.1' })).toBe(
-    `/ip4/127.0.0.1/tcp/1634/p2p/${libp2p.peerId}`,
-  );
+  expect(
+    beeFlavour.underlay({ identity: plan.identity, port: 1634, host: '127.0.0.1', underlays: ['tcp'] }),
+  ).toBe(`/ip4/127.0.0.1/tcp/1634/p2p/${libp2p.peerId}`);
 });
 
 test.each([

@@ -5,6 +5,7 @@
  * of the library; each command lists which of the flags it takes.
  */
 import type { z } from 'zod';
+import { CARRIERS } from '../../../../node/p2p/address/underlay.ts';
 import { DIALECT_NAMES } from '../../../client/dialect.ts';
 import { FLAVOUR_NAME } from '../../../flavours/declared/file.ts';
 import { BEHAVIOUR_NAMES } from '../../../flavours/dishonest/names.ts';
@@ -255,6 +256,20 @@ export const CLUSTER_OPTIONS = {
     flag: {
       flag: '--tap',
       help: 'read what the nodes say to each other, for svcnet tap',
+    },
+  },
+  underlays: {
+    schema: field
+      .list(field.oneOf(CARRIERS), `a list of ${CARRIERS.join(', ')}`, CARRIERS.length)
+      .min(1, { error: `at least one of ${CARRIERS.join(', ')}` })
+      .default(['tcp'])
+      .describe(
+        'What carries connections: tcp, ws (WebSockets) and wss (over TLS, with certificates of an authority of the cluster). Bees always have tcp too.',
+      ),
+    flag: {
+      flag: '--underlays <ways>',
+      help: `comma-separated ways to carry connections between nodes: ${CARRIERS.join(', ')}`,
+      parse: someOf(CARRIERS),
     },
   },
   network: {

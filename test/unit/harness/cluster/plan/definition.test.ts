@@ -20,6 +20,7 @@ test('an empty definition gives five nodes of our own flavour in the fast profil
   expect(parseDefinition(undefined, 'cluster.yaml')).toEqual({
     machineFaults: false,
     tap: false,
+    underlays: ['tcp'],
     flavours: [],
     nodes: [{ flavour: 'svc', mode: 'full', count: 5, options: {} }],
     chain: {

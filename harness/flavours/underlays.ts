@@ -1,0 +1,125 @@
+/** What carries the connections of a cluster's nodes, and what a node needs for it. `p2p-protocols.md` 1.6. */
+import { createHash } from 'node:crypto';
+import { isIPv4 } from 'node:net';
+import { fromBase58 } from '../../formats/crypto/base58.ts';
+import type { CarrierName } from '../../node/p2p/address/underlay.ts';
+import { type Authority, createAuthority } from '../base/machine/certificates.ts';
+import { p256Identity } from './bee-keys.ts';
+import type { NodePlan, PlannedFile } from './flavour.ts';
+
+/** Of all names in certificates; reserved for tests (RFC 2606). */
+const DOMAIN = 'nodes.test';
+/** A certificate authority that no one asks: its name is part of a path. */
+const NO_AUTHORITY = 'https://127.0.0.1:1/directory';
+/** Of a data directory. */
+const FILES = {
+  certificate: 'tls/certificate.pem',
+  key: 'tls/key.pem',
+  authority: 'tls/authority.pem',
+} as const;
+export const AUTHORITY_FILE = FILES.authority;
+
+/** @param of.host IPv4 address or name @param of.suffix what follows the port */
+export function multiaddress(of: { host: string; port: number; peerId: string; suffix?: string }): string {
+  return `/${isIPv4(of.host) ? 'ip4' : 'dns4'}/${of.host}/tcp/${of.port}${of.suffix ?? ''}/p2p/${of.peerId}`;
+}
+
+/** The same for all nodes of a seed, also for those that join later. */
+export function authorityOf(seed: bigint): Authority {
+  const secret = createHash('sha256').update(`certificate authority ${seed}`).digest();
+  return createAuthority(`svcnet authority of seed ${seed}`, p256Identity(secret).pem);
+}
+
+type Planned = Pick<NodePlan, 'dataDir' | 'identity' | 'listen' | 'ports' | 'network' | 'advertised'>;
+
+/** Follows the port in the underlay of a node of ours that has one way alone; of several, plain TCP is the first. */
+export function ownSuffix(underlays: readonly CarrierName[], peerId: string, host: string): string {
+  if (underlays.includes('tcp')) return '';
+  if (underlays.includes('ws')) return '/ws';
+  return `/tls/sni/${host.replace(/[.:]/g, '-')}.${domainOf(peerId)}/ws`;
+}
+
+/** Lower case, as names are. */
+function domainOf(peerId: string): string {
+  return `${peerId.toLowerCase()}.${DOMAIN}`;
+}
+
+/** Options of a node of ours; none for plain TCP. */
+export function carrierOptions({
+  dataDir,
+  listen,
+  ports,
+  network,
+  advertised,
+}: Planned): Record<string, unknown> {
+  const { underlays } = network;
+  const file = (name: keyof typeof FILES) => `${dataDir}/${FILES[name]}`;
+  const isAlone = underlays.length === 1;
+  return {
+    ...(underlays.includes('tcp') ? {} : { 'p2p-tcp-enable': false }),
+    ...(underlays.includes('ws') ? { 'p2p-ws-enable': true } : {}),
+    ...(underlays.includes('wss')
+      ? {
+          'p2p-wss-enable': true,
+          // Its port is the node's only one if there is no other.
+          'p2p-wss-addr': `${listen}:${isAlone ? ports.p2p : 0}`,
+          'nat-wss-addr': isAlone ? (advertised ?? '') : '',
+          'p2p-wss-certificate': file('certificate'),
+          'p2p-wss-key': file('key'),
+          'p2p-wss-authority': file('authority'),
+        }
+      : {}),
+  };
+}
+
+/** Certificates of a node of ours. */
+export function carrierFiles({ identity, network: { underlays, seed } }: Planned): PlannedFile[] {
+  if (!underlays.includes('wss')) return [];
+  const authority = authorityOf(seed);
+  const issued = authority.issue([`*.${domainOf(identity.peerId)}`]);
+  return [
+    { path: FILES.certificate, content: issued.certificate },
+    { path: FILES.key, content: issued.key },
+    { path: FILES.authority, content: authority.certificate },
+  ];
+}
+
+/** Options of a Bee, which cannot turn plain TCP off. */
+export function beeCarrierOptions({ listen, network: { underlays } }: Planned): Record<string, unknown> {
+  return {
+    ...(underlays.includes('ws') ? { 'p2p-ws-enable': true } : {}),
+    ...(underlays.includes('wss')
+      ? {
+          'p2p-wss-enable': true,
+          'p2p-wss-addr': `${listen}:0`,
+          'autotls-domain': DOMAIN,
+          'autotls-ca-endpoint': NO_AUTHORITY,
+          'autotls-registration-endpoint': NO_AUTHORITY,
+        }
+      : {}),
+  };
+}
+
+/** A certificate where a Bee looks for the one that it got earlier, so that it asks for none. */
+export function beeCarrierFiles({ identity, network: { underlays, seed } }: Planned): PlannedFile[] {
+  if (!underlays.includes('wss')) return [];
+  const authority = authorityOf(seed);
+  const { peerId } = p256Identity(identity.keys.libp2p);
+  const name = `${base36(peerId)}.${DOMAIN}`;
+  const { certificate, key } = authority.issue([`*.${name}`]);
+  const { host, pathname } = new URL(NO_AUTHORITY);
+  const issuer = `${host}${pathname}`.replace(/[:/]/g, '-');
+  const path = `autotls/${DOMAIN}/certificates/${issuer}/wildcard_.${name}/wildcard_.${name}`;
+  return [
+    { path: `${path}.crt`, content: certificate },
+    { path: `${path}.key`, content: key },
+    { path: `${path}.json`, content: JSON.stringify({ sans: [`*.${name}`], issuer_data: null }) },
+    { path: FILES.authority, content: authority.certificate },
+  ];
+}
+
+/** The peer id as a CID of version 1, codec libp2p-key, in the multibase of base 36. */
+function base36(peerId: string): string {
+  const cid = Buffer.concat([Buffer.of(0x01, 0x72), fromBase58(peerId)]);
+  return `k${BigInt(`0x${cid.toString('hex')}`).toString(36)}`;
+}

@@ -1,0 +1,75 @@
+/** Our nodes, which have WebSockets alone, and real Bees, which have plain TCP among themselves. */
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Cluster } from '../../harness/cluster/cluster.ts';
+import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
+import mixed from '../../scenarios/mixed.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { BEES, of, startMixed } from './kit.ts';
+
+const WAYS = BEES.flatMap((bee) => (['ws', 'wss'] as const).map((way) => ({ ...bee, way })));
+
+async function underlaysOf({ api }: Cluster['nodes'][number]): Promise<string[]> {
+  return ((await (await fetch(`${api}/addresses`)).json()) as { underlay: string[] }).underlay;
+}
+
+describe.each(WAYS)('$name over $way', ({ binary, way }) => {
+  const folder = temporaryFolder('svcnet-interop');
+
+  test('the scenario mixed passes', async () => {
+    const result = await runScenarios({
+      planned: planScenarios([mixed], new Map([['sizes', '1,4096,1MiB']])),
+      definition: { underlays: [way] },
+      nodes: [
+        { flavour: 'svc', count: 2 },
+        { flavour: 'bee', count: 2, binary },
+      ],
+      seed: 29n,
+      stateDir: join(folder, 'state'),
+      report: join(folder, 'report'),
+      name: 'interop',
+      command: 'npm run test:interop',
+      signal: new AbortController().signal,
+    });
+    const [scenario] = result.scenarios;
+    expect(scenario?.error).toBeUndefined();
+    expect(scenario?.assertions.filter(({ passed }) => !passed)).toEqual([]);
+    expect(result.passed).toBe(true);
+    expect(scenario?.ledger.missing).toBe(0);
+  });
+
+  test('only WebSockets are between ours and theirs, and each dials what the other announces', async () => {
+    const net = await startMixed({
+      binary,
+      own: 2,
+      bees: 2,
+      underlays: [way],
+      seed: 30,
+      batches: false,
+      stateDir: join(folder, 'state'),
+    });
+    try {
+      const [ours] = of('svc', net);
+      const [bee] = of('bee', net);
+      if (ours === undefined || bee === undefined) throw new Error('a mixed cluster has both');
+      const own = await underlaysOf(ours);
+      expect(own).toEqual([
+        expect.stringMatching(way === 'ws' ? /\/tcp\/\d+\/ws\/p2p\// : /\/tls\/sni\/.*\/ws\/p2p\//),
+      ]);
+      const theirs = await underlaysOf(bee);
+      const reconnect = async (from: typeof ours, overlay: string, underlay: string) => {
+        await fetch(`${from.api}/peers/${overlay}`, { method: 'DELETE' });
+        return (await fetch(`${from.api}/connect${underlay}`, { method: 'POST' })).status;
+      };
+      expect(await reconnect(bee, ours.overlay, own[0] as string)).toBe(200);
+      const announced = theirs.filter((underlay) => underlay.includes('/ws/'));
+      // A Bee with /ws only dials it: its own listener would need the port that plain TCP has.
+      expect(announced).toHaveLength(way === 'ws' ? 0 : 1);
+      for (const underlay of announced) expect(await reconnect(ours, bee.overlay, underlay)).toBe(200);
+      // A node without plain TCP does not dial theirs.
+      expect(await reconnect(ours, bee.overlay, theirs[0] as string)).toBe(400);
+    } finally {
+      await net.stop();
+    }
+  });
+});

@@ -42,7 +42,7 @@ export const VARIED: { readonly [Name in keyof Drawn]-?: Varied<NonNullable<Draw
   },
   light: { bounds: `0 to ${LIGHT_MOST}`, draw: (random) => between(0, LIGHT_MOST, random) },
   network: {
-    bounds: `none, ${INTERNET}, or a round trip of 1 to ${ROUND_TRIP_MOST_MS}ms that varies by up to half, perhaps at ${RATE_LEAST_MBIT} to ${RATE_MOST_MBIT}Mbit/s (only with --driver simulated)`,
+    bounds: `none, ${INTERNET}, or a round trip of 1 to ${ROUND_TRIP_MOST_MS}ms that varies by up to half, sometimes at ${RATE_LEAST_MBIT} to ${RATE_MOST_MBIT}Mbit/s (only with --driver simulated)`,
     draw: (random) => {
       const kind = random.below(3);
       if (kind === 0) return undefined;

@@ -19,6 +19,12 @@ const UPLOAD_TIMEOUT_MS = 600_000;
 
 /** For scenarios that do this. */
 export const SILENT_PARAMETERS = {
+  by: parameter(
+    'text',
+    'pause',
+    'how the node is silent: it is paused, or no delivery of pushsync reaches it, which needs --tap',
+    { oneOf: ['pause', 'message'] },
+  ),
   chunks: parameter('integer', 6, 'chunks to upload, all at once', { min: 1 }),
   synced: parameter('integer', 60, 'seconds that deferred uploads have while the node does not answer', {
     min: 1,
@@ -59,7 +65,19 @@ export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'd
   await expectAccepted(context, uploader, silent, mode);
   const chunks = chunksNear(context, silent, 'chunks');
   const { faults } = context.cluster;
-  const { id } = await faults.begin({ kind: 'pause', node: silent.name }, { signal: context.signal });
+  const { id } = await faults.begin(
+    context.parameters.by === 'pause'
+      ? { kind: 'pause', node: silent.name }
+      : {
+          kind: 'message',
+          to: [silent.name],
+          oneWay: true,
+          protocol: 'pushsync',
+          message: 'delivery',
+          drop: true,
+        },
+    { signal: context.signal },
+  );
   const acknowledged = await upload(context, uploader, { chunks, mode });
   await faults.heal(id);
   await expectArrival(context, silent, acknowledged);

@@ -57,7 +57,8 @@ export interface SvcnetMatchers {
   toBeMeshed(limits?: WaitLimits): Promise<void>;
   /**
    * For a cluster with a tap: its nodes say this to each other, or have said it and the tap still keeps it. A failure
-   * lists what it saw of that protocol instead.
+   * lists what it saw of that protocol instead. With `.not` it fails as well when the tap no longer keeps all that
+   * they have said.
    */
   toSee(wanted: ToSee): Promise<void>;
 }
@@ -106,9 +107,11 @@ export const matchers: {
 
   async toSee(received, wanted) {
     const cluster = clusterOf('toSee', received);
-    return reaches(this, `${toSeeText(wanted)} is seen`, ({ timeoutMs }) =>
-      seen(cluster, { within: timeoutMs, ...wanted }),
+    let hasMissed = false;
+    const result = await reaches(this, `${toSeeText(wanted)} is seen`, ({ timeoutMs }) =>
+      seen(cluster, { ...wanted, within: wanted.within ?? timeoutMs }, () => void (hasMissed = true)),
     );
+    return hasMissed && !result.pass ? undecided(result.message(), this.isNot === true) : result;
   },
 };
 

@@ -19,7 +19,7 @@ export interface TapOptions {
    * false.
    */
   readonly kept?: boolean | 'first' | undefined;
-  /** Ends it. */
+  /** Ends it, with `kept` true at once, otherwise after all that was said before. */
   readonly signal?: AbortSignal | undefined;
   /** Called with how many events were not kept long enough to be read. */
   readonly onMissed?: ((count: number) => void) | undefined;
@@ -87,17 +87,19 @@ async function* heard(
   const isMeant = (event: TapEvent) =>
     nodes.every((name) => name === event.from || name === event.to) &&
     (protocol === undefined || protocol === event.protocol || protocol === event.id);
-  const head = (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
+  const head = async () => (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
   // Nodes that go on talking do not keep the past from ending.
-  const last = kept === true ? head : Infinity;
-  for (let at = kept === false ? head : 0; at < last && !signal.aborted; ) {
+  let last = kept === true ? await head() : Infinity;
+  for (let at = kept === false ? await head() : 0; at < last; ) {
+    if (signal.aborted && kept === true) return;
+    if (signal.aborted && last === Infinity) last = await head();
     const { events, next, missed } = await tap.tapped(at);
-    // Of the past nobody expects more than what is kept.
-    if (missed > 0 && at > 0) onMissed?.(missed);
+    // Of the past alone nobody expects more than what is kept.
+    if (missed > 0 && (at > 0 || kept !== true)) onMissed?.(missed);
     at = next;
     yield* events.filter(isMeant);
     if (events.length > 0) continue;
-    if (kept === true) return;
+    if (last !== Infinity) return;
     await pause(clock, PAUSE_MS, signal);
   }
 }

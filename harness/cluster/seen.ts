@@ -7,7 +7,7 @@ import { PROTOCOL_NAMES, type TapEvent } from '../places/links/tap/events.ts';
 import { messagesOf, protocolNamed } from '../places/links/tap/protocols.ts';
 import type { Cluster } from './cluster.ts';
 
-/** What a node of a tapped cluster shall have said. */
+/** A message to wait for. */
 export interface ToSee {
   /** Name, such as `pushsync`, or the whole id of a protocol. */
   readonly protocol: string;
@@ -29,26 +29,37 @@ const SHOWN_MAX = 8;
 
 /**
  * The first event that is meant: of what the tap keeps of the past, or from now on.
+ * @param onMissed called with how many events were not kept long enough to be looked at
  * @throws HarnessError `WAIT_TIMEOUT` with what was seen instead, `ARGUMENT_INVALID` for what can never be seen or
  * without a tap, `NODE_NOT_FOUND`
  */
-export async function seen(cluster: Cluster, wanted: ToSee): Promise<TapEvent> {
+export async function seen(
+  cluster: Cluster,
+  wanted: ToSee,
+  onMissed: (count: number) => void,
+): Promise<TapEvent> {
   expectPossible(cluster, wanted);
   const { protocol, message, from, to, within = WITHIN_MS } = wanted;
   const timeoutMs = typeof within === 'number' ? within : parseWaitMs(within);
   if (timeoutMs === undefined) throw argumentError('within', within, WAIT_EXPECTED);
   expectTimeout('within', timeoutMs);
   const counts = new Counts(protocol);
+  let lost = 0;
+  const missed = (count: number) => {
+    lost += count;
+    onMissed(count);
+  };
   using limit = cluster.clock.deadline(timeoutMs);
-  for await (const event of cluster.tap({ kept: 'first', signal: limit.signal })) {
+  for await (const event of cluster.tap({ kept: 'first', signal: limit.signal, onMissed: missed })) {
     const isOfProtocol = protocol === event.protocol || protocol === event.id;
     const isMeant = isOfProtocol && (message === undefined || message === event.name);
     if (isMeant && (from ?? event.from) === event.from && (to ?? event.to) === event.to) return event;
     counts.add(event, isOfProtocol);
   }
+  const lostText = lost === 0 ? '' : `\nevents that were not kept long enough to be looked at: ${lost}`;
   throw new HarnessError(
     'WAIT_TIMEOUT',
-    `no ${toSeeText(wanted)} was seen within ${formatMs(timeoutMs)}: ${counts.text()}`,
+    `no ${toSeeText(wanted)} was seen within ${formatMs(timeoutMs)}: ${counts.text()}${lostText}`,
   );
 }
 

@@ -9,6 +9,7 @@ import { temporaryFolder } from '../../../temporary-folder.ts';
 import { bytesOf, eventually } from '../../node/kit.ts';
 import { startSvcnet, svcnetHere } from '../../svcnet.ts';
 import { pingMs } from './ping.ts';
+import '../../../../harness/vitest.ts';
 
 const stateDir = temporaryFolder('svcnet-tap');
 const FULL = 5;
@@ -158,6 +159,12 @@ function packetsOf(file: string): number {
   }
   return blocks - 2;
 }
+
+test('what is kept is seen without waiting', async () => {
+  const shaken = { protocol: 'handshake', message: 'ack', within: 0 };
+  await expect(net).toSee(shaken);
+  await expect(expect(net).not.toSee(shaken)).rejects.toThrow('expected another state than this');
+});
 
 test('a network that svcnet did not start has no tap, and says why', async () => {
   const nodes = net.nodes.map(({ api, debug }) => ({ api, debug }));

@@ -1,8 +1,11 @@
-/** What is heard of nodes that never stop talking. */
+/** What is heard of nodes that never stop talking, and of a tap that answers late or has forgotten. */
 import { expect, test } from 'vitest';
-import { tapped } from '../../../../harness/cluster/heard.ts';
+import { Cluster } from '../../../../harness/cluster/cluster.ts';
+import { type TapOptions, tapped } from '../../../../harness/cluster/heard.ts';
+import type { ToSee } from '../../../../harness/cluster/seen.ts';
 import { type TapEvent, TapRing } from '../../../../harness/places/links/tap/events.ts';
 import { ManualClock } from '../../protocols/manual-clock.ts';
+import '../../../../harness/vitest.ts';
 
 const event = (stream: string): TapEvent => ({
   at: 0,
@@ -17,32 +20,91 @@ const event = (stream: string): TapEvent => ({
   bytes: 1,
 });
 
-/** Of a cluster whose nodes say something whenever they are asked for. */
-function heard(ring: TapRing, kept: boolean) {
-  const tap = {
-    tapped: async (after: number) => {
-      const batch = await ring.tapped(after);
-      ring.add(event('later'));
-      return batch;
-    },
-  };
+/** @param read how the tap answers */
+function heard(read: TapRing['tapped'], options: TapOptions, clock = new ManualClock()) {
   const cluster = {
-    clock: new ManualClock(),
+    clock,
     stateDir: '/nowhere',
     record: { name: 'net' },
-    driver: { name: 'process', can: { tap: { tap: () => tap } } },
+    driver: { name: 'process', can: { tap: { tap: () => ({ tapped: read }) } } },
   };
-  return tapped(cluster as unknown as Parameters<typeof tapped>[0], { kept });
+  return tapped(cluster as unknown as Parameters<typeof tapped>[0], options);
 }
+
+/** A cluster whose tap takes a second for each answer, and the clock of both. */
+function slow(ring: TapRing): { readonly net: Cluster; readonly clock: ManualClock } {
+  const clock = new ManualClock();
+  const read = async (after: number) => {
+    await clock.sleep(1000);
+    return ring.tapped(after);
+  };
+  const net = Object.create(Cluster.prototype, {
+    clock: { value: clock },
+    tap: { value: (options: TapOptions) => heard(read, options, clock) },
+  }) as Cluster;
+  return { net, clock };
+}
+
+/** @returns what the work ends with, while time passes */
+async function timed<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
+  const state = { isOver: false };
+  const over = () => void (state.isOver = true);
+  work.then(over, over);
+  while (!state.isOver) await clock.advance(1000);
+  return work;
+}
+
+const PING: ToSee = { protocol: 'pingpong', message: 'ping' };
+const PONG: ToSee = { protocol: 'pingpong', message: 'pong' };
 
 test('what is kept ends, though they go on', async () => {
   const ring = new TapRing();
   for (let n = 0; n < 2500; n++) ring.add(event(`s${n}`));
   const streams: string[] = [];
-  for await (const { stream } of heard(ring, true)) {
+  const read = async (after: number) => {
+    const batch = await ring.tapped(after);
+    ring.add(event('later'));
+    return batch;
+  };
+  for await (const { stream } of heard(read, { kept: true })) {
     streams.push(stream);
     if (streams.length > 5000) break;
   }
   expect(streams.slice(0, 2500)).toEqual(Array.from({ length: 2500 }, (_, n) => `s${n}`));
   expect(streams.length).toBeLessThan(2600);
+});
+
+test.each([
+  ['is kept', undefined],
+  ['is said before the time is over', 500],
+])('what %s is seen, however late the tap answers', async (_when, saidAfterMs) => {
+  for (const isNot of [false, true]) {
+    const ring = new TapRing();
+    const { net, clock } = slow(ring);
+    const say = () => ring.add(event('s1'));
+    if (saidAfterMs === undefined) say();
+    else clock.timer(saidAfterMs, say);
+    const wanted = { ...PING, within: saidAfterMs ?? 0 };
+    if (!isNot) await timed(clock, expect(net).toSee(wanted));
+    else
+      await expect(timed(clock, expect(net).not.toSee(wanted))).rejects.toThrow(
+        'expected another state than this: pingpong ping is seen',
+      );
+  }
+});
+
+test('a time that is left undefined is the default', async () => {
+  const { net, clock } = slow(new TapRing());
+  await timed(clock, expect(net).not.toSee({ ...PING, within: undefined }));
+  expect(clock.monotonic()).toBeLessThan(9000);
+});
+
+test('what was not kept is neither seen nor unseen', async () => {
+  const ring = new TapRing();
+  for (let n = 0; n < 20_007; n++) ring.add(event(`s${n}`));
+  const missed = 'events that were not kept long enough to be looked at: 7';
+  const { net, clock } = slow(ring);
+  await expect(timed(clock, expect(net).toSee({ ...PONG, within: 0 }))).rejects.toThrow(missed);
+  await expect(timed(clock, expect(net).not.toSee({ ...PONG, within: 0 }))).rejects.toThrow(missed);
+  await timed(clock, expect(net).toSee({ ...PING, within: 0 }));
 });

@@ -1,51 +1,44 @@
-/** `svcnet run --seeds --minimise`: the first failure of each kind, made as small as it can be. */
-import { join } from 'node:path';
-import { HarnessError } from '../base/errors.ts';
+/** `svcnet run --seeds --minimise`: the first failure of each kind, made smaller by `svcnet minimise` in a process of its own. */
 import type { FailedSeed, SeedsRun, SmallestRun } from '../report/result.ts';
-import { minimise, type Progress, progressText } from '../run/replay/minimise.ts';
+import type { MinimiseDocument } from '../run/replay/minimise.ts';
 import type { CommandContext } from './context.ts';
-import { ATTEMPTS, BUDGET } from './options/replay.ts';
+import type { FailureDocument } from './failure.ts';
+import { documentOf } from './job.ts';
+import { BUDGET } from './options/replay.ts';
 
-/**
- * @param trust also of a run whose scenarios are not from here
- * @returns one for each kind, in their order; fewer when it was interrupted
- */
+/** @returns one for each kind, in their order; fewer when it was interrupted */
 export async function minimiseKinds(
   { failures, kinds }: Pick<SeedsRun, 'failures' | 'kinds'>,
-  trust: boolean | undefined,
+  {
+    trust,
+    limitMs = BUDGET.defaultMs,
+  }: { readonly trust?: boolean | undefined; readonly limitMs?: number | undefined },
   context: CommandContext,
 ): Promise<readonly SmallestRun[]> {
   const smallest: SmallestRun[] = [];
   for (const [kind, [seed]] of Object.entries(kinds)) {
     const failed = failures.find((one) => one.seed === seed);
     if (failed === undefined || context.signal.aborted) continue;
-    smallest.push({ kind, seed: failed.seed, ...(await smallestOf(failed, trust, context)) });
+    context.note(`  seed ${failed.seed} is made smaller: ${kind}\n`);
+    // The budget is looked at between two runs.
+    const limits = { limitMs: BUDGET.defaultMs + limitMs, context, signal: context.signal };
+    const result = await smallestOf(failed, trust, limits);
+    if (result !== undefined) smallest.push({ kind, seed: failed.seed, ...result });
   }
   return smallest;
 }
 
 async function smallestOf(
-  { report, seed }: FailedSeed,
+  { report }: FailedSeed,
   trust: boolean | undefined,
-  { stateDir, signal, note }: CommandContext,
-): Promise<Omit<SmallestRun, 'kind' | 'seed'>> {
-  const onProgress = (progress: Progress) => note(`  seed ${seed}: ${progressText(progress)}\n`);
-  const out = join(report, 'minimised');
-  try {
-    const { from, to, scenario } = await minimise({
-      folder: report,
-      out,
-      trust,
-      attempts: ATTEMPTS.default,
-      budgetMs: BUDGET.defaultMs,
-      stateDir,
-      signal,
-      onProgress,
-    });
-    return { from: { ...from }, to: { ...to }, scenario };
-  } catch (error) {
-    // A seed that hung or crashed leaves no run that could be repeated: that is said, and the other kinds are tried.
-    if (!(error instanceof HarnessError)) throw error;
-    return { error: error.message };
-  }
+  limits: Parameters<typeof documentOf>[1],
+): Promise<Omit<SmallestRun, 'kind' | 'seed'> | undefined> {
+  const words = ['minimise', report, '--json', ...(trust === true ? ['--trust'] : [])];
+  const answered = await documentOf(words, limits);
+  if (answered === undefined) return undefined;
+  if ('failed' in answered) return { error: answered.failed };
+  const document = answered.document as MinimiseDocument | FailureDocument;
+  if ('error' in document) return { error: document.error.message };
+  const { from, to, scenario, stopped } = document;
+  return { from: { ...from }, to: { ...to }, scenario, stopped };
 }

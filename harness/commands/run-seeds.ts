@@ -1,14 +1,12 @@
 /** `svcnet run --seeds`: the same run with many seeds, each in a process of its own, several at once. */
-import { spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../formats/version.ts';
-import { cannotWrite, EXIT, interrupted, messageOf } from '../base/errors.ts';
+import { cannotWrite, EXIT, interrupted } from '../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
-import { formatMs, grouped } from '../base/format.ts';
+import { grouped } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
-import { programPath } from '../base/machine/programs.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
 import { makeFolder } from '../base/own-folder.ts';
 import { typed } from '../base/typed.ts';
@@ -19,12 +17,11 @@ import type { FailedSeed, RunResult, SeedsRun, SmallestRun } from '../report/res
 import { signaturesOf } from '../run/replay/signature.ts';
 import { answer, type CommandContext } from './context.ts';
 import type { FailureDocument } from './failure.ts';
+import { documentOf } from './job.ts';
 import { minimiseKinds } from './minimise-seeds.ts';
 import type { SeedRange } from './options/values.ts';
 
 const LIMIT_MS = 30 * 60_000;
-/** A job that has been asked to end and computes without end hears nothing. */
-const END_WITHIN_MS = 12_000;
 const MINUTE_MS = 60_000;
 
 export interface ManySeeds extends SeedRange {
@@ -92,7 +89,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
   };
   keep(result, folder);
   if (many.minimise === true && !context.signal.aborted) {
-    result = { ...result, minimised: await minimiseKinds(result, many.trust, context) };
+    result = { ...result, minimised: await minimiseKinds(result, many, context) };
     keep(result, folder);
   }
   if (context.signal.aborted) {
@@ -110,50 +107,14 @@ type Job = Pick<ManySeeds, 'limitMs' | 'program'> & {
 
 /** @returns what failed with the seed: nothing, or several things; undefined: it was ended before it had a result */
 async function kindsOf(
-  { limitMs = LIMIT_MS, program = programPath('harness/cli'), words, report }: Job,
-  { context, signal }: { readonly context: CommandContext; readonly signal: AbortSignal },
+  { limitMs = LIMIT_MS, program, words, report }: Job,
+  doing: { readonly context: CommandContext; readonly signal: AbortSignal },
 ): Promise<readonly string[] | undefined> {
-  const args = [...process.execArgv, program, ...words(), '--report', report, '--json'];
-  const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'pipe', 'ignore'],
-    env: { ...process.env, SVCNET_STATE: context.stateDir },
-  });
-  let printed = '';
-  let isLate = false;
-  let kill: Disposable | undefined;
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (printed += piece));
-  const { promise: closed, resolve, reject } = Promise.withResolvers<NodeJS.Signals | number | null>();
-  child.once('error', reject).once('close', (code, ended) => resolve(ended ?? code));
-  using _limit = MACHINE_CLOCK.timer(limitMs, () => {
-    isLate = true;
-    child.kill('SIGKILL');
-  });
-  const end = () => {
-    child.kill('SIGTERM');
-    kill = MACHINE_CLOCK.timer(END_WITHIN_MS, () => child.kill('SIGKILL'));
-  };
-  if (signal.aborted) end();
-  signal.addEventListener('abort', end, { once: true });
-  try {
-    const ended = await closed;
-    if (isLate) return [`hung: no result within ${formatMs(limitMs)}`];
-    if (signal.aborted) return undefined;
-    return verdictOf(printed, ended);
-  } catch (error) {
-    return [`its process could not be started: ${messageOf(error)}`];
-  } finally {
-    signal.removeEventListener('abort', end);
-    kill?.[Symbol.dispose]();
-  }
-}
-
-function verdictOf(printed: string, ended: NodeJS.Signals | number | null): readonly string[] {
-  let document: RunResult | FailureDocument;
-  try {
-    document = JSON.parse(printed) as RunResult | FailureDocument;
-  } catch {
-    return [`crashed: its process ended with ${ended} and without a result`];
-  }
+  const args = [...words(), '--report', report, '--json'];
+  const answered = await documentOf(args, { limitMs, program, ...doing });
+  if (answered === undefined) return undefined;
+  if ('failed' in answered) return [answered.failed];
+  const document = answered.document as RunResult | FailureDocument;
   if ('error' in document) return [`error: ${document.error.code}: ${document.error.message}`];
   return document.passed ? [] : signaturesOf(document);
 }
@@ -185,10 +146,12 @@ const CLEAR_LINE = '\r\u001b[2K';
 const SEEDS_SHOWN = 8;
 
 /** `2 of 5 nodes, 1 of 9 faults   svcnet run …/scenario.json` */
-function smallestText({ from = {}, to = {}, scenario, error }: SmallestRun): string {
+function smallestText({ from = {}, to = {}, scenario, stopped, error }: SmallestRun): string {
   if (scenario === undefined) return `not made smaller: ${inLine(error ?? '', LONG_LINE_MAX)}`;
   const counts = ['nodes', 'faults', 'operations'].filter((what) => (from[what] ?? 0) > 0);
-  return `${counts.map((what) => `${to[what]} of ${from[what]} ${what}`).join(', ')}   ${typed(`run ${scenario}`)}`;
+  const sizes = counts.map((what) => `${to[what]} of ${from[what]} ${what}`).join(', ');
+  const why = stopped === null ? '' : ` (stopped by its limit of ${stopped}: more may go)`;
+  return `${sizes}${why}   ${typed(`run ${scenario}`)}`;
 }
 
 function renderSeeds({ ran, of, failures, kinds, minimised }: SeedsRun, style: ConsoleStyle): string[] {

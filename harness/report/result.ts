@@ -188,6 +188,8 @@ export interface SmallestRun {
   readonly to?: Readonly<Record<string, number>>;
   /** File for `svcnet run`. */
   readonly scenario?: string;
+  /** What ended the search before nothing more could be left out; null: nothing did. */
+  readonly stopped?: 'attempts' | 'budget' | 'interrupted' | null;
   readonly error?: string;
 }
 

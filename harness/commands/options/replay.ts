@@ -5,8 +5,8 @@ import type { CommandOptions } from './spec.ts';
 import { JSON_OPTION, limit } from './values.ts';
 
 const TIMES_MAX = 10_000;
+const ATTEMPTS = { default: 60, max: 10_000 } as const;
 /** Of one run that is minimised. */
-export const ATTEMPTS = { default: 60, max: 10_000 } as const;
 export const BUDGET = { defaultMs: 1_800_000, text: '30m' } as const;
 
 export const replay: CommandOptions = {

@@ -72,7 +72,7 @@ export const run: CommandOptions = {
       once: true,
     },
     '--minimise': {
-      help: 'with --seeds: then make the first failure of each kind as small as it can be',
+      help: 'with --seeds: then run minimise on the first failure of each kind',
       once: true,
     },
     '--seed-limit <duration>': {

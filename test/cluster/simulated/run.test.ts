@@ -134,6 +134,7 @@ test('the first failure of each kind is made smaller, and what left no run says 
       from: expect.objectContaining({ nodes: 5 }) as object,
       to: expect.objectContaining({ nodes: 2 }) as object,
       scenario: expect.stringContaining(join(report, 'seed-4', 'minimised')) as string,
+      stopped: null,
     },
     { kind: expect.stringContaining('crashed') as string, seed: 5, error: expect.any(String) as string },
   ]);

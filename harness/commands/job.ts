@@ -1,0 +1,69 @@
+/** A command of this program in a process of its own, which may hang or crash without taking this one with it. */
+import { spawn } from 'node:child_process';
+import { messageOf } from '../base/errors.ts';
+import { formatMs } from '../base/format.ts';
+import { MACHINE_CLOCK } from '../base/machine/clock.ts';
+import { programPath } from '../base/machine/programs.ts';
+import type { CommandContext } from './context.ts';
+
+/** A job that has been asked to end and computes without end hears nothing. */
+const END_WITHIN_MS = 12_000;
+
+/** The document that the command printed, or why there is none. */
+type Answered = { readonly document: unknown } | { readonly failed: string };
+
+/** @param words of the command, with `--json` @returns what it printed, or why it printed nothing; undefined: it was ended */
+export async function documentOf(
+  words: readonly string[],
+  {
+    limitMs,
+    program = programPath('harness/cli'),
+    context,
+    signal,
+  }: {
+    readonly limitMs: number;
+    /** Default: this program. */
+    readonly program?: string | undefined;
+    readonly context: CommandContext;
+    readonly signal: AbortSignal;
+  },
+): Promise<Answered | undefined> {
+  const child = spawn(process.execPath, [...process.execArgv, program, ...words], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, SVCNET_STATE: context.stateDir },
+  });
+  let printed = '';
+  let isLate = false;
+  let kill: Disposable | undefined;
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (printed += piece));
+  const { promise: closed, resolve, reject } = Promise.withResolvers<NodeJS.Signals | number | null>();
+  child.once('error', reject).once('close', (code, ended) => resolve(ended ?? code));
+  using _limit = MACHINE_CLOCK.timer(limitMs, () => {
+    isLate = true;
+    child.kill('SIGKILL');
+  });
+  const end = () => {
+    child.kill('SIGTERM');
+    kill = MACHINE_CLOCK.timer(END_WITHIN_MS, () => child.kill('SIGKILL'));
+  };
+  if (signal.aborted) end();
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    const ended = await closed;
+    if (isLate) return { failed: `hung: no result within ${formatMs(limitMs)}` };
+    return signal.aborted ? undefined : parsed(printed, ended);
+  } catch (error) {
+    return { failed: `its process could not be started: ${messageOf(error)}` };
+  } finally {
+    signal.removeEventListener('abort', end);
+    kill?.[Symbol.dispose]();
+  }
+}
+
+function parsed(printed: string, ended: NodeJS.Signals | number | null): Answered {
+  try {
+    return { document: JSON.parse(printed) as unknown };
+  } catch {
+    return { failed: `crashed: its process ended with ${ended} and without a result` };
+  }
+}

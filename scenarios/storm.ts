@@ -80,6 +80,7 @@ export default defineScenario({
     const uses = await usesOf(context);
     const load = await rage(context, given, before);
     using messages = load.messages;
+    using _departures = load.operations.departures;
     await whole(context);
     await messages.conclude();
     await sync(context, load.operations);
@@ -136,6 +137,7 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
     const over = limit.signal;
     const load = new StormLoad(context, { durationMs, signal: over });
     watchSafety(context, load.operations, before);
+    load.operations.departures.watch();
     watchSlots(context);
     const show = async () => {
       for (; !over.aborted; await pause(SHOWN_EVERY_MS, over, cluster.clock)) progress.detail(summary(load));
@@ -167,6 +169,7 @@ function rage(context: StormContext, given: Schedule | undefined, before: Books)
       if (first !== undefined) throw first.reason;
     } catch (error) {
       load.messages[Symbol.dispose]();
+      load.operations.departures[Symbol.dispose]();
       throw error;
     } finally {
       ended.abort();

@@ -71,6 +71,8 @@ export interface Diagnosis {
   readonly closest: { readonly node: string; readonly proximityOrder: number } | null;
   /** Storers whose receipts ended a push. */
   readonly receipts: readonly string[];
+  /** When the last of these receipts came, ms since the epoch; null: none is known. */
+  readonly receiptAt: number | null;
   /** Nodes that had it in their reserve. */
   readonly had: readonly string[];
   readonly left: readonly { readonly node: string; readonly at: number; readonly why: string }[];
@@ -140,6 +142,7 @@ export function diagnosisOf(
         kind === 'synced' && peer !== undefined ? [names.get(peer) ?? peer.slice(0, 8)] : [],
       ),
     ),
+    receiptAt: having(['synced']).at(-1)?.event.at ?? null,
     had: unique(having(ARRIVALS).map(({ node }) => node)),
     left,
     silent: witnesses.flatMap(({ node, silence }) =>

@@ -8,33 +8,60 @@ import type { StormContext } from './parameters.ts';
 
 /** Healthy neighbours take a second or two; what they have not pulled within this time is lost by their fault. */
 const PULLED_WITHIN_MS = 5000;
+/** Shorter than any node stays. */
+const LOOKED_MS = 250;
+/** Chunks that nodes are asked for at once. */
+const SEEN_AT_ONCE = 400;
 /** Digits that name a node which the cluster does not know any more. */
 const PREFIX_DIGITS = 8;
 
-export class Departures {
+interface Departure {
+  readonly name: string;
+  readonly prefix: string;
+  /** When the node was last seen in the cluster, ms of its clock. */
+  readonly at: number;
+}
+
+export class Departures implements Disposable {
   /** Chunks that left with the only nodes that had them: they are no longer promised. */
   readonly taken = new Set<string>();
   readonly #context: StormContext;
-  /** When each node was last seen in the cluster, ms of its clock, by the first digits of its overlay. */
-  readonly #seen = new Map<string, number>();
+  #timer: Disposable | undefined;
+  /** By the first digits of the overlay. */
+  readonly #seen = new Map<string, Departure>();
 
   constructor(context: StormContext) {
     this.#context = context;
   }
 
-  /** Call it at least every second. */
+  /** Notes which nodes are there, until it is disposed of. */
+  watch(): void {
+    this.look();
+    this.#timer = this.#context.cluster.clock.timer(LOOKED_MS, () => this.watch());
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+  }
+
   look(): void {
     const { nodes, clock } = this.#context.cluster;
-    for (const { overlay } of nodes) this.#seen.set(overlay.slice(0, PREFIX_DIGITS), clock.now());
+    for (const { name, overlay } of nodes) {
+      const prefix = overlay.slice(0, PREFIX_DIGITS);
+      this.#seen.set(prefix, { name, prefix, at: clock.now() });
+    }
   }
 
   /** @param missing chunks that no node has @returns those that no departure explains @throws ClientError */
   async unexplained(missing: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     const { cluster, ledger } = this.#context;
-    if (missing.length === 0 || this.#left().size === 0) return missing;
+    if (missing.length === 0 || this.#left().length === 0) return missing;
     const diagnoses = await diagnose(lossesOf(this.#context, missing), cluster.nodes, signal);
     const left = this.#left();
-    for (const diagnosis of diagnoses) if (isTaken(diagnosis, left)) this.taken.add(diagnosis.chunk);
+    for (const diagnosis of diagnoses) {
+      const { acknowledgedAtMs = 0 } = ledger.originOf(diagnosis.chunk) ?? {};
+      if (isTaken(diagnosis, acknowledgedAtMs, left)) this.taken.add(diagnosis.chunk);
+    }
     ledger.release(this.taken);
     return missing.filter((chunk) => !this.taken.has(chunk));
   }
@@ -42,24 +69,40 @@ export class Departures {
   /** Looks for every acknowledged chunk, if any node has left: what is read afterwards is there. */
   async conclude(): Promise<void> {
     const { cluster, ledger, signal } = this.#context;
-    if (this.#left().size === 0) return;
-    const chunks = ledger.entries.flatMap((entry) => entry.chunks);
-    await this.unexplained((await heldByNobody([...new Set(chunks)], cluster, signal)) ?? [], signal);
+    if (this.#left().length === 0) return;
+    const chunks = [...new Set(ledger.entries.flatMap((entry) => entry.chunks))];
+    for (let from = 0; from < chunks.length; from += SEEN_AT_ONCE) {
+      const missing = await heldByNobody(chunks.slice(from, from + SEEN_AT_ONCE), cluster, signal);
+      if (missing !== undefined) await this.unexplained(missing, signal);
+      else
+        this.#context.unchecked('which chunks left with a node: a node that may have them does not answer');
+    }
   }
 
-  #left(): ReadonlyMap<string, number> {
+  #left(): readonly Departure[] {
     const here = new Set(this.#context.cluster.nodes.map(({ overlay }) => overlay.slice(0, PREFIX_DIGITS)));
-    return new Map([...this.#seen].filter(([prefix]) => !here.has(prefix)));
+    return [...this.#seen.values()].filter(({ prefix }) => !here.has(prefix));
   }
 }
 
-function isTaken({ receipts, had, end }: Diagnosis, left: ReadonlyMap<string, number>): boolean {
-  const seen = receipts.map((receipt) => left.get(receipt));
-  return (
-    end !== null &&
-    had.length === 0 &&
-    seen.length > 0 &&
-    seen.every((at) => at !== undefined && at - end.at <= PULLED_WITHIN_MS)
+/** A node that keeps its own upload gives no receipt: the answer to its client counts. */
+function isTaken(
+  { receipts, receiptAt, had, uploader }: Diagnosis,
+  acknowledgedAt: number,
+  left: readonly Departure[],
+): boolean {
+  if (had.length > 0) return false;
+  const soon = (gone: Departure | undefined, at: number) =>
+    gone !== undefined && gone.at >= at - LOOKED_MS && gone.at - at <= PULLED_WITHIN_MS;
+  if (receiptAt === null) {
+    const gone = left.find(({ name }) => name === uploader);
+    return soon(gone, acknowledgedAt);
+  }
+  return receipts.every((receipt) =>
+    soon(
+      left.find(({ prefix }) => prefix === receipt),
+      receiptAt,
+    ),
   );
 }
 

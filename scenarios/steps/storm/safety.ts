@@ -53,7 +53,6 @@ function held(context: StormContext, departures: Departures): void {
     name: 'no acknowledged chunk is lost',
     everyMs: PRESENCE_MS,
     async check(signal) {
-      departures.look();
       const { entries } = ledger;
       const chunks: string[] = [];
       for (let looked = 0; looked < entries.length && chunks.length < atOnce; looked++) {

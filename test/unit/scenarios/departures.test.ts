@@ -10,12 +10,14 @@ const LEFT = `10${'00'.repeat(31)}`;
 const CHUNK = `11${'00'.repeat(31)}`;
 interface Case {
   readonly about: string;
-  /** Overlay of the node that gave the receipt. */
-  readonly receipt: string;
+  /** Overlay of the node that gave the receipt; absent: the uploader keeps it, and has left. */
+  readonly receipt?: string;
   /** From the receipt to when the other node was last seen, ms. */
   readonly stayed: number;
   /** Another node has pulled it, and has lost it since. */
   readonly pulled?: boolean;
+  /** It is pushed again, in vain, so much later, ms. */
+  readonly refused?: number;
   readonly taken: boolean;
 }
 
@@ -23,6 +25,10 @@ const CASES: readonly Case[] = [
   { about: 'leaves at once', receipt: LEFT, stayed: 500, taken: true },
   { about: 'had stored it long before', receipt: LEFT, stayed: 60_000, taken: false },
   { about: 'never had it', receipt: STAYED, stayed: 500, taken: false },
+  { about: 'is named again later', receipt: LEFT, stayed: 60_000, refused: 58_000, taken: false },
+  { about: 'is named again after it has left', receipt: LEFT, stayed: 60_000, refused: 90_000, taken: false },
+  { about: 'had just kept its own upload', stayed: 500, taken: true },
+  { about: 'had kept its own upload for long', stayed: 60_000, taken: false },
   {
     about: 'was not the only one',
     receipt: LEFT,
@@ -35,7 +41,11 @@ const CASES: readonly Case[] = [
 test.each(CASES)('a chunk is excused or lost when a node that leaves $about', async (one) => {
   const clock = new VirtualClock();
   const event = (kind: string, peer?: string) => ({ kind, address: CHUNK, at: clock.now(), peer });
-  const events = [event('synced', one.receipt), ...(one.pulled === true ? [event('pulled')] : [])];
+  const events = [
+    ...(one.receipt === undefined ? [] : [event('synced', one.receipt)]),
+    ...(one.refused === undefined ? [] : [{ ...event('refused'), at: clock.now() + one.refused }]),
+    ...(one.pulled === true ? [event('pulled')] : []),
+  ];
   const node = {
     name: 'node-0',
     overlay: STAYED,
@@ -53,7 +63,7 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
   const ledger = new Ledger();
   await ledger.add({
     kind: 'chunk',
-    node: 'node-0',
+    node: one.receipt === undefined ? 'node-1' : 'node-0',
     batch: 'aa',
     reference: CHUNK,
     size: 1,
@@ -61,7 +71,7 @@ test.each(CASES)('a chunk is excused or lost when a node that leaves $about', as
     mode: 'direct',
     level: 'api',
     requestedAtMs: 0,
-    acknowledgedAtMs: 0,
+    acknowledgedAtMs: clock.now(),
   });
   const departures = new Departures({ cluster: { nodes, clock }, ledger, signal } as unknown as StormContext);
   await clock.advance(one.stayed);

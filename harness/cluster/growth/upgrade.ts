@@ -156,7 +156,7 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
       hint: 'Add a dishonest node: svcnet add --dishonest overcharge',
     });
   }
-  const kept = [was, ...(before.formerly?.[index] ?? [])].find((group) => group.flavour === flavour);
+  const kept = lastOf(before, index, flavour);
   const given = {
     flavour,
     mode: to.mode ?? was.mode,
@@ -187,6 +187,20 @@ function expectStillServed(record: ClusterRecord, name: string, { mode }: Pick<N
 /** What a node is now, without what its number says. */
 function groupOf(definition: Definition, index: number): NodeGroup | undefined {
   return definition.upgraded?.[index] ?? groupsByNumber(definition)[index];
+}
+
+/** What a node was when it last had the flavour. A snapshot keeps only what it is now, and the group that it began with. */
+export function lastOf(
+  definition: Definition,
+  index: number,
+  flavour: NodeGroup['flavour'],
+): NodeGroup | undefined {
+  const groups = [
+    groupOf(definition, index),
+    ...(definition.formerly?.[index] ?? []),
+    groupsByNumber(definition)[index],
+  ];
+  return groups.find((group) => group?.flavour === flavour);
 }
 
 function withUpgrade(definition: Definition, index: number, { group, flavour }: Wanted): Definition {

@@ -17,6 +17,7 @@ export function systemRandom(): Random {
 
 /** Bytes that are drawn in one call: a call costs more than they do. */
 const AHEAD = 256;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Deterministic bytes and choices: AES in counter mode, keyed by the parts; fast enough for gigabytes, the same on every
@@ -26,14 +27,16 @@ export function seededRandom(...parts: readonly string[]): Random {
   const key = createHash('sha256').update(parts.join('\u0000')).digest();
   const stream = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
   /** Drawn but not given out. */
-  let ahead = Buffer.alloc(0);
+  let ahead = NOTHING;
   const take = (length: number): Buffer => {
-    if (length > ahead.length) {
-      const more = stream.update(Buffer.alloc(Math.max(AHEAD, length - ahead.length)));
+    const missing = length - ahead.length;
+    if (missing > 0) {
+      const more = stream.update(Buffer.alloc(Math.max(AHEAD, missing)));
       ahead = ahead.length === 0 ? more : Buffer.concat([ahead, more]);
     }
     const taken = ahead.subarray(0, length);
-    ahead = ahead.subarray(length);
+    // What is left of a large draw would keep all of it in memory.
+    ahead = length === ahead.length ? NOTHING : ahead.subarray(length);
     return taken;
   };
   return {

@@ -6,6 +6,8 @@ import { checkPortsFree } from '../../harness/base/machine/ports.ts';
 /** Clusters pick their ports from here on. */
 const PICKED_FROM = 12_000;
 const TRIES = 20;
+/** Further than the ports of one test are apart. */
+const SHIFT_MIN = 100;
 
 /**
  * @param ports that are needed @param reserved why the usual ones are left to others, if they are
@@ -16,7 +18,7 @@ export async function portShift(ports: readonly number[], reserved?: string): Pr
   const why = reserved ?? (await busy(ports, 0));
   if (why === undefined) return 0;
   for (let attempt = 0; attempt < TRIES; attempt++) {
-    const shift = randomInt(1, PICKED_FROM - Math.max(...ports));
+    const shift = randomInt(SHIFT_MIN, PICKED_FROM - Math.max(...ports));
     if ((await busy(ports, shift)) !== undefined) continue;
     process.stderr.write(`not run at the usual ports, but ${shift} above them: ${why}\n`);
     return shift;

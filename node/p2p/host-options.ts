@@ -46,7 +46,7 @@ export interface HostOptions extends PeerHostOptions {
   readonly natAddress?: string;
   /** The listener for secure WebSockets; absent: none. */
   readonly secure?: Certificate & { readonly listen: string; readonly natAddress?: string };
-  /** Certificates to trust besides those of the machine, PEM. */
+  /** Certificates to trust when dialling, besides those of Node.js: PEM. */
   readonly authority?: string;
 }
 

@@ -214,7 +214,7 @@ export function supply(socket: Socket, power: Power): void {
   const follow = (state: PowerState) => {
     if (state === 'off') {
       socket.removeAllListeners().on('error', () => undefined);
-      socket.resetAndDestroy();
+      reset(socket);
     } else if (state === 'frozen') {
       socket.pause();
       socket.cork();
@@ -225,6 +225,13 @@ export function supply(socket: Socket, power: Power): void {
   };
   if (power.state === 'frozen') follow('frozen');
   socket.once('close', power.onChange(follow));
+}
+
+/** Drops what is queued and, where the system knows the socket, lets the other end know. */
+function reset(socket: Socket): void {
+  // Of an encrypted one the system knows only what lies below it.
+  if (socket.writableEnded || 'encrypted' in socket) socket.destroy();
+  else if (!socket.destroyed) socket.resetAndDestroy();
 }
 
 /** undefined: the other end is gone already */
@@ -343,10 +350,7 @@ export class Connection implements TcpConnection {
   }
 
   abort(error: Error): void {
-    if (this.#socket.writableEnded) this.#socket.destroy();
-    // Of an encrypted one the system knows only what lies below it.
-    else if ('encrypted' in this.#socket) this.#socket.destroy();
-    else if (!this.#socket.destroyed) this.#socket.resetAndDestroy();
+    reset(this.#socket);
     this.#end(error);
   }
 

@@ -7,12 +7,18 @@ import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import type { LookupFunction, Socket } from 'node:net';
-import { connect as connectTls, createServer as createTlsServer, rootCertificates } from 'node:tls';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import {
+  connect as connectTls,
+  createSecureContext,
+  createServer as createTlsServer,
+  getCACertificates,
+  type SecureContext,
+} from 'node:tls';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Power } from '../env/power.ts';
 import { type CarrierName, type DialTarget, dialTarget, withoutPeerId } from './address/underlay.ts';
-import { HostError } from './host.ts';
+import { HostError, StreamError } from './host.ts';
 import {
   type Carrier,
   Connection,
@@ -28,8 +34,12 @@ import {
 
 /** Bytes of a message: several times what a node sends in one, which is a message of noise. */
 const MESSAGE_SIZE_MAX = 1 << 20;
-/** Pieces in which a message may come. */
-const FRAGMENTS_MAX = 1024;
+/** Pieces in which a message may come: each keeps all that was read with it, up to 64 KiB. */
+const FRAGMENTS_MAX = 16;
+/** Reads that one piece may take: each has a cost of its own, whatever its size. */
+const READS_MAX = 1024;
+/** Time for the other end to close its side once the WebSocket is over. */
+const CLOSE_TIMEOUT_MS = 1000;
 /** Bytes of the lines of a request. */
 const REQUEST_SIZE_MAX = 8192;
 /** Begins what a node says over plain TCP: the length of its first line. */
@@ -38,6 +48,10 @@ const MULTISTREAM_START = 0x13;
 const WEB_SOCKET_OPTIONS = {
   maxPayload: MESSAGE_SIZE_MAX,
   maxFragments: FRAGMENTS_MAX,
+  maxBufferedChunks: READS_MAX,
+  closeTimeout: CLOSE_TIMEOUT_MS,
+  // Answered by hand: the library queues an answer to each, though nobody may read them.
+  autoPong: false,
   perMessageDeflate: false,
 } as const;
 
@@ -51,7 +65,7 @@ export interface SocketOptions {
   /** What is dialled, and what listeners take. */
   readonly carriers: readonly CarrierName[];
   readonly secure?: Certificate | undefined;
-  /** Certificates that are trusted when dialling, besides those that the machine trusts: PEM. */
+  /** Certificates to trust when dialling, besides those of Node.js: PEM. */
   readonly authority?: string | undefined;
 }
 
@@ -62,14 +76,16 @@ export interface SocketOptions {
  */
 export function createSockets(options: SocketOptions, power?: Power, resolve: LookupFunction = lookup): Tcp {
   const plain = createTcp(power, resolve);
-  const { carriers } = options;
+  const { carriers, authority } = options;
+  let trust: SecureContext | undefined;
   return {
     async dial(underlay, signal) {
       const target = dialTarget(underlay);
       if (target?.carrier === 'tcp' && carriers.includes('tcp')) return plain.dial(underlay, signal);
       const socket = await connected(underlay, signal, { carriers, power, resolve });
       // It can be dialled, so it has a target.
-      return dialWebSocket(socket, { underlay, target: target as DialTarget }, { signal, options, power });
+      const found = { underlay, target: target as DialTarget };
+      return dialWebSocket(socket, found, { signal, trust: () => (trust ??= trusting(authority)), power });
     },
     async listen(address, events) {
       if (address.endsWith('/ws')) return listenSecurely(address, events, options, power);
@@ -100,12 +116,13 @@ export function createSockets(options: SocketOptions, power?: Power, resolve: Lo
 async function dialWebSocket(
   bare: Socket,
   { underlay, target }: { readonly underlay: string; readonly target: DialTarget },
-  { signal, options, power }: { signal: AbortSignal; options: SocketOptions; power: Power | undefined },
+  how: { signal: AbortSignal; trust: () => SecureContext; power: Power | undefined },
 ): Promise<Connection> {
+  const { signal, power } = how;
   const { carrier, host, port, serverName = host } = target;
   let socket = bare;
   try {
-    if (carrier === 'wss') socket = await secured(bare, target, { signal, options, power });
+    if (carrier === 'wss') socket = await secured(bare, target, how);
     const connection = new Connection(socket, withoutPeerId(underlay), power);
     // The name that it is reached under is what a server in front of several nodes goes by.
     const name = serverName.includes(':') ? `[${serverName}]` : serverName;
@@ -126,15 +143,15 @@ async function dialWebSocket(
 /** @throws Error that names what is wrong with the certificate */
 async function secured(
   bare: Socket,
-  { host, serverName }: DialTarget,
-  { signal, options, power }: { signal: AbortSignal; options: SocketOptions; power: Power | undefined },
+  { host, serverName: name = host }: DialTarget,
+  { signal, trust, power }: { signal: AbortSignal; trust: () => SecureContext; power: Power | undefined },
 ): Promise<Socket> {
-  const { authority } = options;
   const socket = connectTls({
     socket: bare,
-    host,
-    ...(serverName === undefined ? {} : { servername: serverName }),
-    ...(authority === undefined ? {} : { ca: [...rootCertificates, authority] }),
+    host: name,
+    // An address is no server name (RFC 6066, 3).
+    ...(isIP(name) === 0 ? { servername: name } : {}),
+    secureContext: trust(),
   });
   if (power !== undefined) supply(socket, power);
   try {
@@ -142,8 +159,15 @@ async function secured(
     return socket;
   } catch (cause) {
     socket.destroy();
-    throw new Error(`TLS with ${serverName ?? host}: ${(cause as Error).message}`, { cause });
+    throw new Error(`TLS with ${name}: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** Made once: reading the certificates takes milliseconds. @param authority PEM */
+function trusting(authority: string | undefined): SecureContext {
+  return createSecureContext(
+    authority === undefined ? {} : { ca: [...getCACertificates('default'), authority] },
+  );
 }
 
 async function listenSecurely(
@@ -155,9 +179,10 @@ async function listenSecurely(
   if (secure === undefined) throw new HostError('LISTEN_FAILED', `${address}: no certificate is given`);
   const { certificate: cert, key } = secure;
   const upgrade = upgrades('/tls/ws');
-  /** By the other end's port and address. */
+  /** By the addresses and ports of both ends. */
   const waiting = new Map<string, Connection>();
-  const idOf = ({ remoteAddress, remotePort }: Socket) => `${remotePort} ${remoteAddress}`;
+  const idOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket) =>
+    `${remotePort} ${remoteAddress} ${localPort} ${localAddress}`;
   // The limit of time is the transport's, as for all that is accepted.
   const tls = createTlsServer({ cert, key }, (socket) => {
     const connection = waiting.get(idOf(socket));
@@ -171,7 +196,9 @@ async function listenSecurely(
       accepted(connection, socket) {
         const id = idOf(socket);
         waiting.set(id, connection);
-        socket.once('close', () => waiting.delete(id));
+        socket.once('close', () => {
+          if (waiting.get(id) === connection) waiting.delete(id);
+        });
         events.accepted(connection);
         tls.emit('connection', socket);
       },
@@ -227,9 +254,13 @@ function upgrades(suffix: string): Upgrade {
   };
 }
 
-/** In binary messages: their bounds mean nothing, as those of packets. */
-function inMessages(webSocket: WebSocket, connection: Pick<Connection, 'abort'>): Carrier {
-  webSocket.on('error', (error) => connection.abort(error));
+/** In binary messages: their boundaries carry no meaning, as those of packets. */
+function inMessages(webSocket: WebSocket, connection: Pick<Connection, 'abort' | 'isFull'>): Carrier {
+  webSocket
+    .on('error', (error) => connection.abort(error))
+    .on('ping', (data) => {
+      if (!connection.isFull()) webSocket.pong(data);
+    });
   return {
     onBytes(listener) {
       webSocket.on('message', (data, isBinary) => {
@@ -237,7 +268,12 @@ function inMessages(webSocket: WebSocket, connection: Pick<Connection, 'abort'>)
         else connection.abort(new HostError('UNDERLAY_INVALID', 'got a text message, expected binary ones'));
       });
     },
-    write: (bytes) => webSocket.send(bytes),
+    write(bytes) {
+      if (webSocket.readyState !== WebSocket.OPEN) {
+        throw new StreamError('STREAM_RESET', 'the connection is closed');
+      }
+      webSocket.send(bytes);
+    },
     pause: () => webSocket.pause(),
     resume: () => webSocket.resume(),
     end: () => webSocket.close(),

@@ -1,9 +1,17 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  connect as connectTls,
+  createServer as createTlsServer,
+  getCACertificates,
+  setDefaultCACertificates,
+} from 'node:tls';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Authority, createAuthority } from '../../../harness/base/machine/certificates.ts';
+import { Power } from '../../../node/env/power.ts';
 import type { HostOptions } from '../../../node/p2p/host-options.ts';
 import type { TcpConnection, TcpListener } from '../../../node/p2p/tcp-host.ts';
 import { createSockets, type SocketOptions } from '../../../node/p2p/websocket-host.ts';
@@ -16,15 +24,26 @@ function secure(names: readonly string[], issuer: Authority = authority): HostOp
   return { ...issuer.issue(names), listen: '127.0.0.1:0' };
 }
 
+/** Sockets of a node that takes and dials secure WebSockets at 127.0.0.1. */
+function secureSockets(issuer: Authority = authority): SocketOptions {
+  return { carriers: ['wss'], secure: issuer.issue(['127.0.0.1']), authority: authority.certificate };
+}
+
+const SECURE = '/ip4/127.0.0.1/tcp/0/tls/ws';
+
 interface Listening extends AsyncDisposable {
   readonly listener: TcpListener;
   readonly port: number;
   readonly arrived: TcpConnection[];
 }
 
-async function listening(options: SocketOptions, address = '/ip4/127.0.0.1/tcp/0'): Promise<Listening> {
+async function listening(
+  options: SocketOptions,
+  address = '/ip4/127.0.0.1/tcp/0',
+  power?: Power,
+): Promise<Listening> {
   const arrived: TcpConnection[] = [];
-  const listener = await createSockets(options).listen(address, {
+  const listener = await createSockets(options, power).listen(address, {
     accepted: (connection) => arrived.push(connection),
     failed: (error) => {
       throw error;
@@ -104,19 +123,159 @@ test('what is no WebSocket is refused in words, and ends', async () => {
   expect(await refused('\u0013/multistream/1.0.0\n')).toMatch(/^(ECONNRESET)?$/);
 });
 
-test.each([
-  ['a text message', (socket: WebSocket) => socket.send('text'), 1006],
-  ['a message above the limit', (socket: WebSocket) => socket.send(Buffer.alloc(2_000_000)), 1009],
-])('%s ends the connection', async (_what, send, code) => {
-  await using there = await listening({ carriers: ['ws'] });
+/** A client of the port, once its WebSocket is open, and the connection that it is there. */
+async function webSocketAt(there: Listening): Promise<{ socket: WebSocket; connection: TcpConnection }> {
   const socket = new WebSocket(`ws://127.0.0.1:${there.port}/`, { origin: 'https://page.example' });
   await once(socket, 'open');
   const connection = there.arrived[0] as TcpConnection;
-  const ended = new Promise<Error | undefined>((resolve) => connection.onClosed(resolve));
-  const closed = new Promise<number>((resolve) => socket.on('close', resolve).on('error', () => undefined));
+  await connection.ready(never);
+  return { socket, connection };
+}
+
+const closedBy = (connection: TcpConnection) =>
+  new Promise<Error | undefined>((resolve) => connection.onClosed(resolve));
+
+test.each([
+  ['a text message', (socket: WebSocket) => socket.send('text'), 'got a text message, expected binary ones'],
+  [
+    'a message above the limit',
+    (socket: WebSocket) => socket.send(Buffer.alloc(2_000_000)),
+    'Max payload size exceeded',
+  ],
+  [
+    'a message in many pieces',
+    (socket: WebSocket) => {
+      for (let piece = 0; piece <= 16; piece++) socket.send('x', { binary: true, fin: false });
+    },
+    'Too many message fragments',
+  ],
+])('%s ends the connection', async (_what, send, reason) => {
+  await using there = await listening({ carriers: ['ws'] });
+  const { socket, connection } = await webSocketAt(there);
+  const ended = closedBy(connection);
+  const closed = new Promise((resolve) => socket.on('close', resolve).on('error', () => undefined));
   send(socket);
-  expect(await ended).toBeInstanceOf(Error);
-  expect([code, 1006]).toContain(await closed);
+  expect((await ended)?.message).toBe(reason);
+  await closed;
+});
+
+test('pings are answered, but not those of a client that reads no answers', async () => {
+  await using there = await listening({ carriers: ['ws'] });
+  const { socket, connection } = await webSocketAt(there);
+  const heard: string[] = [];
+  let left = 64 << 20;
+  socket.on('pong', (data: Buffer) => heard.push(data.toString()));
+  socket.on('message', (data: Buffer) => (left -= data.length));
+  socket.pause();
+  for (let sent = 0; sent < 64; sent++) connection.raw.write(Buffer.alloc(1 << 20));
+  expect(connection.isFull()).toBe(true);
+  socket.ping('while full');
+  socket.send('x', { binary: true });
+  expect((await read(connection, 1)).toString()).toBe('x');
+  expect(connection.isFull()).toBe(true);
+  socket.resume();
+  await expect.poll(() => left).toBe(0);
+  socket.ping('with room');
+  await expect.poll(() => heard).toEqual(['with room']);
+  socket.terminate();
+});
+
+test('a connection ends with its WebSocket, and takes nothing after that', async () => {
+  await using there = await listening({ carriers: ['ws'] });
+  // It says that the WebSocket is over, and leaves its side of the connection open.
+  const socket = connect({ port: there.port, host: '127.0.0.1', allowHalfOpen: true });
+  const key = Buffer.alloc(16).toString('base64');
+  socket.write(
+    `GET / HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
+      `Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n\r\n`,
+  );
+  await expect.poll(() => there.arrived.length).toBe(1);
+  const connection = there.arrived[0] as TcpConnection;
+  await connection.ready(never);
+  const ended = closedBy(connection);
+  socket.write(Buffer.from('888000000000', 'hex'));
+  socket.resume();
+  await once(socket, 'end');
+  expect(() => connection.raw.write(Buffer.from('late'))).toThrow('the connection is closed');
+  // The library would wait for 30 s.
+  expect(await Promise.race([ended, sleep(29_000, 'later', { ref: false })])).toBeUndefined();
+  socket.destroy();
+});
+
+test('connections from one port to several addresses are told apart', async () => {
+  await using there = await listening(secureSockets(), '/ip4/0.0.0.0/tcp/0/tls/ws');
+  const first = connect({ port: there.port, host: '127.0.0.1', localAddress: '127.0.0.1' });
+  await once(first, 'connect');
+  await expect.poll(() => there.arrived.length).toBe(1);
+  const second = connect({
+    port: there.port,
+    host: '127.0.0.2',
+    localAddress: '127.0.0.1',
+    localPort: first.localPort as number,
+  });
+  await once(second, 'connect');
+  await expect.poll(() => there.arrived.length).toBe(2);
+  const socket = new WebSocket(`ws://127.0.0.1:${there.port}/`, {
+    createConnection: () => connectTls({ socket: first, host: '127.0.0.1', ca: authority.certificate }),
+  });
+  await once(socket, 'open');
+  await there.arrived[0]?.ready(never);
+  socket.terminate();
+  second.destroy();
+});
+
+test.each([
+  ['takes', (power: Power) => [power, undefined]],
+  ['has dialled', (power: Power) => [undefined, power]],
+] as const)('a node that is cut drops the secure WebSockets that it %s', async (_side, powers) => {
+  const power = new Power((error) => {
+    throw error;
+  });
+  const [takes, dials] = powers(power);
+  await using there = await listening(secureSockets(), SECURE, takes);
+  const [address = ''] = there.listener.addresses();
+  const out = await createSockets(secureSockets(), dials).dial(address, never);
+  const back = there.arrived[0] as TcpConnection;
+  await back.ready(never);
+  const ended = closedBy(takes === undefined ? back : out);
+  await power.cut();
+  await ended;
+});
+
+test.each([
+  ['the name after /sni/', (port: number) => `/ip4/127.0.0.1/tcp/${port}/tls/sni/localhost/ws`, 'localhost'],
+  ['the DNS name before /wss', (port: number) => `/dns4/localhost/tcp/${port}/wss`, 'localhost'],
+  ['the DNS name before /tls/ws', (port: number) => `/dns4/localhost/tcp/${port}/tls/ws`, 'localhost'],
+  ['no address', (port: number) => `/ip4/127.0.0.1/tcp/${port}/tls/ws`, false],
+  ['no address after /sni/', (port: number) => `/ip4/127.0.0.1/tcp/${port}/tls/sni/127.0.0.1/ws`, false],
+])('a dialler names to the server %s', async (_what, address, expected) => {
+  const { certificate: cert, key } = authority.issue(['localhost', '127.0.0.1']);
+  const named: (string | false | null | undefined)[] = [];
+  const server = createTlsServer({ cert, key }, (socket) => {
+    named.push(socket.servername);
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const options = { carriers: ['wss'], authority: authority.certificate } as const;
+  await expect(createSockets(options).dial(address(port), never)).rejects.toThrow('connection error');
+  expect(named).toEqual([expected]);
+  server.close();
+});
+
+test('what Node.js trusts is trusted beside the authority that is given', async () => {
+  const other = createAuthority('another authority');
+  await using there = await listening(secureSockets(other), SECURE);
+  const [address = ''] = there.listener.addresses();
+  await expect(createSockets(secureSockets()).dial(address, never)).rejects.toThrow('unable to verify');
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, other.certificate]);
+  try {
+    const connection = await createSockets(secureSockets()).dial(address, never);
+    connection.abort(new Error('the test is over'));
+  } finally {
+    setDefaultCACertificates(before);
+  }
 });
 
 test('a dialler of WebSockets says what answered instead of one', async () => {

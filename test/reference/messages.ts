@@ -35,7 +35,7 @@ export function messagesPage(): string {
     ),
     '`address` is the address of the chunk: that of a `retrieval request` (`addr`), and of its `delivery`, which does not name it.',
     '## Replay',
-    'With `replay`, the proxy keeps all that the opener of a stream has said up to the message. After the given time it says the same in a new stream, as the same node, if both are still connected. The node itself hears nothing of that stream. `messages replayed` counts what was said again. At most 256 KiB of a stream and 1000 messages of a connection wait.',
+    'With `replay`, the proxy keeps what the opener of a stream has sent so far, up to and including the message. After the given time it sends that again in a new stream in the name of the opener, if both nodes are still connected. The opener hears nothing of that stream. `messages replayed` counts the messages sent again. The proxy keeps at most 256 KiB of a stream, and 1000 messages and 16 MiB of a connection. The fault spares messages beyond that, and those of streams that were open before it. They do not count for `every` and `first`.',
     '## Captures',
     '`svcnet tap --write out.pcapng` writes each message as a packet until Ctrl-C, and then names the dissector, a Lua script for Wireshark and tshark. A packet holds what a line of `svcnet tap --json` holds: decoded fields, no contents of chunks. `svcnet.protocol`, `svcnet.message`, `svcnet.from`, `svcnet.to`, `svcnet.stream`, `svcnet.kind`, `svcnet.id`, `svcnet.bytes` and `svcnet.fields` work in filters.',
     '```\ntshark -X lua_script:svcnet.lua -r out.pcapng -Y \'svcnet.message == "receipt"\'\n```',

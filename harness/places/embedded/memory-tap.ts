@@ -121,11 +121,8 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
             rules: this.rules,
             clock,
             outletOf: (isOpener) => outletOf(isOpener ? opened : accepted),
-            replay: (said, afterMs, onSaid) =>
-              connection.replays.later(afterMs, () => {
-                this.#replay(conversation, said);
-                onSaid();
-              }),
+            replays: connection.replays,
+            replay: (said) => this.#replay(conversation, said),
             onOver: () => connection.streams.delete(conversation),
           })
         : undefined;

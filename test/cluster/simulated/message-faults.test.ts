@@ -98,9 +98,9 @@ test('the receipt of one chunk is lost, and of no other', async () => {
   const isFar = (address: unknown) => /^[89a-f]/.test(String(address));
   const dropped = done.filter(({ name }) => name === 'receipt').map(({ fields }) => fields['address']);
   expect(dropped).toEqual([reference]);
-  expect(done.filter(({ name }) => name === 'delivery').every(({ fields }) => isFar(fields['address']))).toBe(
-    true,
-  );
+  const delayed = done.filter(({ name }) => name === 'delivery').map(({ fields }) => fields['address']);
+  expect(delayed.length).toBeGreaterThan(0);
+  expect(delayed.filter((address) => !isFar(address))).toEqual([]);
   expect([...new Set(net.faults.active.map(({ text }) => text))]).toContain(
     `drops the first 1 of pushsync receipt where ${condition}`,
   );

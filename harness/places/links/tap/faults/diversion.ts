@@ -122,11 +122,8 @@ export class Diversion {
       rules,
       clock,
       outletOf: (isOpener) => this.#outlet(id, isOpener ? direction : OTHER[direction]),
-      replay: (said, afterMs, onSaid) =>
-        this.#replays.later(afterMs, () => {
-          this.#replay(direction, said, [opener, acceptor]);
-          onSaid();
-        }),
+      replays: this.#replays,
+      replay: (said) => this.#replay(direction, said, [opener, acceptor]),
       onOver: () => this.#streams.delete(id),
     });
     this.#streams.set(id, { stream, opened: direction, isReplay: false });
@@ -142,6 +139,7 @@ export class Diversion {
       rules,
       clock,
       outletOf: (isOpener) => (isOpener ? this.#outlet(id, direction) : NOBODY),
+      replays: undefined,
       replay: () => undefined,
       onOver: () => this.#streams.delete(id),
     });

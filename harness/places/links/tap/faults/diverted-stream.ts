@@ -1,6 +1,6 @@
 /** A stream that ends here and goes on as its rules will have it: what either end says, message by message. */
 import type { Clock } from '../../../../../formats/clock.ts';
-import { REPLAYED_MAX } from './replays.ts';
+import { type Replays, Said } from './replays.ts';
 import type { MessageRules, Passing } from './rules.ts';
 import { type Outlet, Way } from './way.ts';
 
@@ -12,8 +12,10 @@ interface StreamDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer'>;
   /** Where what the opener says goes on, or the acceptor. */
   readonly outletOf: (isOpener: boolean) => Outlet;
-  /** Says this as the opener of a new stream, later, and calls back then. */
-  readonly replay: (said: Buffer, afterMs: number, onSaid: () => void) => void;
+  /** Of its connection; undefined: nothing of it is said again. */
+  readonly replays: Replays | undefined;
+  /** Says this as the opener of a new stream. */
+  readonly replay: (said: Buffer) => void;
   /** Both ends have ended. */
   readonly onOver: () => void;
 }
@@ -23,12 +25,12 @@ export class DivertedStream {
   readonly #opener: Way;
   readonly #acceptor: Way;
   #isDoomed = false;
-  /** What the opener has said; undefined: nobody asks for it, or it is too much. */
-  #said: Buffer | undefined;
+  /** Undefined: nobody has asked for it from the beginning. */
+  readonly #said: Said | undefined;
 
   constructor(deps: StreamDeps) {
     this.#deps = deps;
-    if (deps.rules.replay) this.#said = Buffer.alloc(0);
+    if (deps.replays !== undefined && deps.rules.replay) this.#said = new Said();
     this.#opener = this.#way(true);
     this.#acceptor = this.#way(false);
   }
@@ -48,20 +50,15 @@ export class DivertedStream {
   message(
     isOpener: boolean,
     bytes: Uint8Array,
-    about: Omit<Passing, 'from' | 'to' | 'byOpener' | 'bytes'>,
+    about: Omit<Passing, 'from' | 'to' | 'bytes' | 'again'>,
   ): readonly string[] {
     const way = this.#wayOf(isOpener);
     if (way.isMute) return [];
-    const { opener, acceptor, rules, replay } = this.#deps;
+    const { opener, acceptor, rules } = this.#deps;
     const [from, to] = isOpener ? [opener, acceptor] : [acceptor, opener];
-    const verdict = rules.judged({ from, to, byOpener: isOpener, bytes, ...about });
     this.#record(isOpener, withLength(bytes));
-    const said = this.#said;
-    if (said !== undefined) {
-      for (const { afterMs, rule } of verdict?.replays ?? []) {
-        replay(said, afterMs, () => void rule.counts['messages replayed']++);
-      }
-    }
+    const again = isOpener ? this.#again() : undefined;
+    const verdict = rules.judged({ from, to, bytes, again, ...about });
     this.#isDoomed ||= verdict?.drop === 'reset';
     way.message(withLength(verdict?.bytes ?? bytes), verdict);
     return verdict?.done ?? [];
@@ -91,9 +88,21 @@ export class DivertedStream {
   }
 
   #record(isOpener: boolean, bytes: Buffer): void {
-    if (!isOpener || this.#said === undefined) return;
-    const said = Buffer.concat([this.#said, bytes]);
-    this.#said = said.length > REPLAYED_MAX ? undefined : said;
+    if (isOpener) this.#said?.add(bytes);
+  }
+
+  #again(): Passing['again'] {
+    const said = this.#said;
+    const { replays, replay } = this.#deps;
+    if (said === undefined || replays === undefined) return undefined;
+    return {
+      isPossible: () => replays.canTake(said),
+      later: (afterMs, onSaid) =>
+        replays.later(afterMs, said, (joined) => {
+          replay(joined);
+          onSaid();
+        }),
+    };
   }
 
   #way(isOpener: boolean): Way {

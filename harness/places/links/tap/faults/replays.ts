@@ -2,25 +2,60 @@
 import type { Clock } from '../../../../../formats/clock.ts';
 
 /** Bytes of a conversation that are kept for that: a new stream takes them without credit. */
-export const REPLAYED_MAX = 262_144;
+const REPLAYED_MAX = 262_144;
 /** That wait at once. */
 const WAITING_MAX = 1000;
+const WAITING_BYTES_MAX = 16 * 2 ** 20;
+
+/** What the opener of a stream has said from its beginning on, for those that may say it again. */
+export class Said {
+  #parts: Buffer[] = [];
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(bytes: Buffer): void {
+    this.#bytes += bytes.length;
+    if (this.#bytes <= REPLAYED_MAX) this.#parts.push(bytes);
+    else this.#parts = [];
+  }
+
+  /** @returns what has been said up to now, when it is called */
+  upToNow(): () => Buffer {
+    const parts = this.#parts;
+    const count = parts.length;
+    return () => Buffer.concat(parts.slice(0, count));
+  }
+}
 
 export class Replays {
   readonly #clock: Pick<Clock, 'timer'>;
   readonly #waiting = new Set<Disposable>();
+  #bytes = 0;
 
   constructor(clock: Pick<Clock, 'timer'>) {
     this.#clock = clock;
   }
 
-  later(ms: number, say: () => void): void {
-    if (this.#waiting.size >= WAITING_MAX) return;
+  /** Whether this can be said again. */
+  canTake({ bytes }: Said): boolean {
+    return (
+      bytes <= REPLAYED_MAX && this.#waiting.size < WAITING_MAX && this.#bytes + bytes <= WAITING_BYTES_MAX
+    );
+  }
+
+  later(ms: number, said: Said, say: (said: Buffer) => void): void {
+    const { bytes } = said;
+    const joined = said.upToNow();
     const timer = this.#clock.timer(ms, () => {
       this.#waiting.delete(timer);
-      say();
+      this.#bytes -= bytes;
+      say(joined());
     });
     this.#waiting.add(timer);
+    this.#bytes += bytes;
   }
 
   close(): void {

@@ -13,10 +13,16 @@ export interface Passing extends Told {
   readonly to: string;
   readonly protocol: string;
   readonly message: string;
-  /** Said by the end that has opened its stream. */
-  readonly byOpener: boolean;
+  /** Says it again with all that came before it; undefined: an answer, or its beginning is not known. */
+  readonly again: Again | undefined;
   /** Without its length. */
   readonly bytes: Uint8Array;
+}
+
+interface Again {
+  /** Whether there is room for that. */
+  isPossible(): boolean;
+  later(afterMs: number, onSaid: () => void): void;
 }
 
 /** What is done to it by all rules together. */
@@ -29,8 +35,6 @@ export interface Verdict {
   copies: number;
   /** It waits for the next one, which this one then counts. */
   swaps: ActiveMessageRule | undefined;
-  /** When it is said again, and who counts that. */
-  readonly replays: { readonly afterMs: number; readonly rule: ActiveMessageRule }[];
   /** For those who look on. */
   readonly done: string[];
 }
@@ -66,15 +70,15 @@ export class ActiveMessageRule {
 
   /** @returns draws for what is done to it; undefined: it is spared */
   meant(passing: Passing): (() => number) | undefined {
-    const { from, to, protocol, message, table, bytes, byOpener } = passing;
+    const { from, to, protocol, message, table, bytes, again } = passing;
     const { rule } = this;
     if (protocol !== rule.protocol || (rule.message ?? message) !== message || !this.meets(from, to)) {
       return undefined;
     }
     const { corrupt, replayMs } = rule.actions;
-    if (replayMs !== undefined && !byOpener) return undefined;
     if (corrupt !== undefined && !hasField(bytes, table, corrupt)) return undefined;
     if (!this.#selects(passing)) return undefined;
+    if (replayMs !== undefined && again?.isPossible() !== true) return undefined;
     const way = `${from} ${to} ${message}`;
     const number = (this.#numbers.get(way) ?? 0) + 1;
     this.#numbers.set(way, number);
@@ -87,7 +91,7 @@ export class ActiveMessageRule {
   }
 
   /** Does its part. */
-  apply(verdict: Verdict, table: Told['table'], random: () => number): void {
+  apply(verdict: Verdict, { table, again }: Passing, random: () => number): void {
     const { drop, delayMs, duplicate, reorder, replayMs, corrupt } = this.rule.actions;
     const count = (what: 'dropped' | 'delayed' | 'duplicated' | 'corrupted') => {
       this.counts[`messages ${what}`]++;
@@ -111,7 +115,7 @@ export class ActiveMessageRule {
       verdict.done.push('kept for the next one');
     }
     if (replayMs !== undefined) {
-      verdict.replays.push({ afterMs: replayMs, rule: this });
+      again?.later(replayMs, () => void this.counts['messages replayed']++);
       verdict.done.push('kept for a replay');
     }
     if (drop !== undefined) {
@@ -149,10 +153,9 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
         delayMs: 0,
         copies: 0,
         swaps: undefined,
-        replays: [],
         done: [],
       };
-      rule.apply(verdict, message.table, random);
+      rule.apply(verdict, message, random);
     }
     return verdict;
   }

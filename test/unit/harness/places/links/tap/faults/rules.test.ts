@@ -31,7 +31,7 @@ const RECEIPT = {
   protocol: 'pushsync',
   message: 'receipt',
   table: Receipt,
-  byOpener: false,
+  again: undefined,
   bytes: receipt,
   decoded: decodeMessage(Receipt, receipt),
   address: undefined,
@@ -197,7 +197,19 @@ test('what opens a conversation can be replayed, and what answers cannot', () =>
   const rules = new MessageRules();
   rules.begin('r', { ...replay, message: undefined });
   expect(rules.judged(RECEIPT)).toBeUndefined();
-  expect(rules.judged({ ...RECEIPT, byOpener: true })?.replays).toMatchObject([{ afterMs: 1000 }]);
+  const later: number[] = [];
+  const again = { isPossible: () => true, later: (afterMs: number) => void later.push(afterMs) };
+  expect(rules.judged({ ...RECEIPT, again })).toMatchObject({ done: ['kept for a replay'] });
+  expect(later).toEqual([1000]);
+});
+
+test('a message for whose replay there is no room is spared, and is not one of the first', () => {
+  const rules = new MessageRules();
+  rules.begin('r', { ...RULE, message: undefined, first: 1, actions: { replayMs: 1000 } });
+  const later = () => undefined;
+  expect(rules.judged({ ...RECEIPT, again: { isPossible: () => false, later } })).toBeUndefined();
+  expect(rules.judged({ ...RECEIPT, again: { isPossible: () => true, later } })).toBeDefined();
+  expect(rules.judged({ ...RECEIPT, again: { isPossible: () => true, later } })).toBeUndefined();
 });
 
 test('a field that holds several values selects nothing', () => {

@@ -1,13 +1,14 @@
 /** What is done to messages on their way between two multiplexers. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type {
   MessageActions,
   MessageRule,
 } from '../../../../../../../harness/places/links/tap/faults/rule.ts';
 import { SWAP_MAX_MS } from '../../../../../../../harness/places/links/tap/faults/way.ts';
 import { encodeLine } from '../../../../../../../harness/places/links/tap/lines.ts';
+import type { Tap } from '../../../../../../../harness/places/links/tap/tap.ts';
 import { encodeFrame } from '../../../../../../../node/p2p/codec/codec.ts';
 import type { YamuxStream } from '../../../../../../../node/p2p/libp2p/yamux.ts';
 import { HeadersMessage } from '../../../../../../../node/p2p/stream/headers.ts';
@@ -200,7 +201,7 @@ test('a message is said again later in a stream of its own, of which its sender 
   stream.closeWrite();
   expect((await all(other)).equals(Buffer.concat([peers(10), peers(11)]))).toBe(true);
   other.closeWrite();
-  await vi.waitFor(() => expect(node.accepted).toHaveLength(2));
+  await expect.poll(() => node.accepted.length).toBe(2);
   const again = node.accepted[1] as YamuxStream;
   // All that came before it is said again, and nothing that came after it.
   expect((await all(again)).equals(Buffer.concat([opening, peers(10)]))).toBe(true);
@@ -224,6 +225,43 @@ test('a message is said again later in a stream of its own, of which its sender 
   expect(link.broken).toEqual([]);
 });
 
+/** How many messages are shown as kept for a replay. */
+async function keptOf(tap: Tap): Promise<number> {
+  return (await eventsOf(tap)).filter(({ fields }) => fields['fault'] === 'kept for a replay').length;
+}
+
+test('a stream whose beginning was not kept is not replayed, and uses nothing up', async () => {
+  const { tap, opened, node } = await connected({ delayMs: [0, 0] }, { message: undefined });
+  const [stream, other] = await opened();
+  await tap.beginMessages('again', { ...RULE, first: 1, actions: { replayMs: 20 } });
+  stream.write(peers(10));
+  stream.closeWrite();
+  expect((await all(other)).equals(peers(10))).toBe(true);
+  expect(await keptOf(tap)).toBe(0);
+  const [second, another] = await opened();
+  second.write(peers(11));
+  second.closeWrite();
+  expect((await all(another)).equals(peers(11))).toBe(true);
+  await expect.poll(() => node.accepted.length).toBe(3);
+  expect((await all(node.accepted[2] as YamuxStream)).equals(Buffer.concat([opening, peers(11)]))).toBe(true);
+  expect(await tap.messageEffect('again')).toMatchObject({ 'messages replayed': 1 });
+});
+
+test('what is too much to be said again is not replayed, and uses nothing up', async () => {
+  const { tap, opened } = await connected({ replayMs: 60_000 }, { first: 6 });
+  const [stream, other] = await opened();
+  for (let count = 0; count < 6; count++) stream.write(peers(50_000));
+  stream.closeWrite();
+  await Promise.all([all(other), rest()]);
+  // The sixth is beyond 256 KiB.
+  expect(await keptOf(tap)).toBe(5);
+  const [second, another] = await opened();
+  for (const size of [10, 11]) second.write(peers(size));
+  second.closeWrite();
+  await all(another);
+  expect(await keptOf(tap)).toBe(6);
+});
+
 test('a reset of a replayed stream does not reach the end in whose name it was opened', async () => {
   const { opened, node, dialler, effect } = await connected(
     { replayMs: 20 },
@@ -234,7 +272,7 @@ test('a reset of a replayed stream does not reach the end in whose name it was o
   stream.closeWrite();
   expect((await all(other)).equals(peers(10))).toBe(true);
   other.closeWrite();
-  await vi.waitFor(() => expect(dialler.accepted).toHaveLength(2));
+  await expect.poll(() => dialler.accepted.length).toBe(2);
   dialler.accepted[1]?.reset(new Error('said before'));
   await rest();
   expect(await effect()).toMatchObject({ 'messages replayed': 1 });

@@ -19,10 +19,10 @@ export function messagesPage(): string {
     'the tables of the tap',
     '[What nodes say to each other](../tap.md) explains how to read and change them.',
     '## Names',
-    'An end of a stream says its messages in this order; it repeats the last one as long as it goes on. A stream of `ping` has bytes without messages (`echo`), and `noise` is a connection as a whole.',
+    'Each side of a stream sends its messages in this order and may repeat the last one. `ping` streams carry plain bytes, shown as `echo`. Events of a whole connection have the protocol `noise`.',
     table(['Protocol', 'Message', 'Said by', 'Fields'], rows),
     '## Selection by a field',
-    'A fault with `where` affects the messages of which a field holds. `every`, `first` and `share` then count and choose among these. svcnet refuses a condition that no message can meet. A field that a message leaves out is zero or empty.',
+    'A fault with `where` affects only messages whose field meets the condition. `every`, `first` and `share` then count and choose among these. svcnet refuses a condition that no message can meet. A field that a message leaves out is zero or empty.',
     table(
       ['Condition', 'For', 'Example'],
       [

@@ -80,7 +80,7 @@ export interface MessageInput {
   /** Such as `receipt`. Default: every message of the protocol. */
   readonly message?: string | undefined;
   /**
-   * Only messages of which a field says this: `address starts 0110` (bits), `storageRadius above 3`, `err is text`.
+   * Only messages whose field matches: `address starts 0110` (bits), `storageRadius above 3`, `err is text`.
    * `address` is that of the chunk, also where the message itself does not name it.
    */
   readonly where?: string | undefined;
@@ -132,7 +132,7 @@ export const MESSAGE: FaultKind<MessageRequest> = {
     {
       field: 'where',
       flag: '--where <condition>',
-      about: "only messages of which a field says this, such as 'address starts 0110'",
+      about: "only messages whose field matches, such as 'address starts 0110'",
     },
     { field: 'every', flag: '--every <count>', about: 'every how-many-th of these messages' },
     { field: 'first', flag: '--first <count>', about: 'how many of them at most' },
@@ -153,7 +153,7 @@ export const MESSAGE: FaultKind<MessageRequest> = {
     {
       field: 'replay',
       flag: '--replay <duration>',
-      about: 'say them again so much later, in a new stream of the same node',
+      about: 'send them again after this time, in a new stream from the same node',
     },
     { field: 'corrupt', flag: '--corrupt <field>', about: 'flip a bit of that field' },
     { field: 'oneWay', flag: '--one-way', about: 'only messages from the first nodes to the second' },

@@ -114,7 +114,7 @@ function testOf(kind: FieldKind, { field, operator, value }: Condition): Holds {
     throw refused('is true or false');
   }
   if (typeof kind !== 'string' || kind === 'map') {
-    throw new RangeError(`where: field '${field}' holds several values, of which none can be selected`);
+    throw new RangeError(`where: field '${field}' holds several values and cannot be used`);
   }
   return numberTest(kind, { operator, value }, refused);
 }

@@ -1,5 +1,6 @@
 /** What is heard of nodes that never stop talking, and of a tap that answers late or has forgotten. */
 import { expect, test } from 'vitest';
+import { HarnessError } from '../../../../harness/base/errors.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import { type TapOptions, tapped } from '../../../../harness/cluster/heard.ts';
 import type { ToSee } from '../../../../harness/cluster/seen.ts';
@@ -107,4 +108,14 @@ test('what was not kept is neither seen nor unseen', async () => {
   await expect(timed(clock, expect(net).toSee({ ...PONG, within: 0 }))).rejects.toThrow(missed);
   await expect(timed(clock, expect(net).not.toSee({ ...PONG, within: 0 }))).rejects.toThrow(missed);
   await timed(clock, expect(net).toSee({ ...PING, within: 0 }));
+});
+
+test('a tap that stops answering is an error, not something unseen', async () => {
+  const ring = new TapRing();
+  const { net, clock } = slow(ring);
+  clock.timer(2500, () => {
+    ring.tapped = () => Promise.reject(new HarnessError('FAULT_REFUSED', 'the link proxy does not answer'));
+  });
+  const wanted = { ...PING, within: 3000 };
+  await expect(timed(clock, expect(net).not.toSee(wanted))).rejects.toThrow('the link proxy does not answer');
 });

@@ -8,7 +8,7 @@ import type { Random } from '../../formats/random.ts';
 import { VERSION } from '../../formats/version.ts';
 import type { Power } from '../env/power.ts';
 import { ownIdentity } from './address/identity-key.ts';
-import { type CarrierName, underlayOf } from './address/underlay.ts';
+import { DEFAULT_CARRIERS, underlayOf } from './address/underlay.ts';
 import type { Host } from './host.ts';
 import type { HostDeps, HostOptions } from './host-options.ts';
 import { createSecure } from './libp2p/channel.ts';
@@ -28,7 +28,7 @@ const SEED_SIZE = 32;
 
 export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readonly power?: Power }): Host {
   const { identity, random, power, ...shared } = deps;
-  const { secure, authority } = options;
+  const { carriers = DEFAULT_CARRIERS, secure, authority } = options;
   const own = ownIdentity(identity);
   const proofs = new StaticKeyProofs();
   // One for all probes, as in a real node; created only when something is probed.
@@ -41,7 +41,7 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
       listen: listeners(options),
     },
     {
-      tcp: createSockets({ carriers: carriersOf(options), secure, authority }, power),
+      tcp: createSockets({ carriers, secure, authority }, power),
       secure: createSecure(own, proofs),
       stranger: () => (prober ??= stranger(random, proofs)),
       clock: deps.clock,
@@ -53,15 +53,11 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
   return createPeerHost(options, { ...shared, transport });
 }
 
-function carriersOf({ carriers = ['tcp'] }: HostOptions): readonly CarrierName[] {
-  return carriers;
-}
-
 /** Plain TCP and WebSockets share a port. */
 function listeners(options: HostOptions): { address: string; advertised: string | undefined }[] {
-  const { listen, natAddress, secure } = options;
+  const { listen, natAddress, secure, carriers = DEFAULT_CARRIERS } = options;
   const advertised = (nat: string | undefined) => (nat === undefined ? undefined : underlayOf(nat));
-  const isPlain = carriersOf(options).some((carrier) => carrier !== 'wss');
+  const isPlain = carriers.some((carrier) => carrier !== 'wss');
   return [
     ...(isPlain ? [{ address: underlayOf(listen), advertised: advertised(natAddress) }] : []),
     ...(secure === undefined

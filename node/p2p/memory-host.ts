@@ -6,7 +6,7 @@
 import type { Clock } from '../../formats/clock.ts';
 import type { Power } from '../env/power.ts';
 import { ownIdentity } from './address/identity-key.ts';
-import { peerIdOf, underlayOf, withoutPeerId } from './address/underlay.ts';
+import { DEFAULT_CARRIERS, peerIdOf, underlayOf, withoutPeerId } from './address/underlay.ts';
 import { type Host, HostError, StreamError } from './host.ts';
 import type { HostDeps, HostOptions } from './host-options.ts';
 import { type MemoryFrame, MemoryLink } from './memory-link.ts';
@@ -153,9 +153,13 @@ export interface MemoryHostDeps extends HostDeps {
 
 export function createMemoryHost(options: HostOptions, deps: MemoryHostDeps): Host {
   const { identity } = deps;
-  const other = options.carriers?.find((carrier) => carrier !== 'tcp');
-  if (other !== undefined) {
-    throw new HostError('LISTEN_FAILED', `nodes in memory have no sockets: leave out --p2p-${other}-enable`);
+  const { carriers = DEFAULT_CARRIERS } = options;
+  const given = [
+    ...(carriers.includes('tcp') ? [] : ['--p2p-tcp-enable false']),
+    ...carriers.filter((carrier) => carrier !== 'tcp').map((carrier) => `--p2p-${carrier}-enable`),
+  ];
+  if (given.length > 0) {
+    throw new HostError('LISTEN_FAILED', `nodes in memory have no sockets: leave out ${given.join(' and ')}`);
   }
   const listen = underlayOf(options.listen).replace('/ip4/0.0.0.0/', '/ip4/127.0.0.1/');
   const advertised = options.natAddress === undefined ? undefined : underlayOf(options.natAddress);

@@ -48,8 +48,11 @@ export interface TcpConnection {
 }
 
 export interface TcpListener {
-  /** Multiaddresses; a wildcard stands for those of all interfaces. */
-  addresses(): string[];
+  /**
+   * Multiaddresses; a wildcard stands for those of all interfaces.
+   * @param advertised up to the port: stands in place of them all
+   */
+  addresses(advertised?: string): string[];
   /** Also closes the accepted connections. */
   close(): Promise<void>;
 }
@@ -195,7 +198,7 @@ export async function listenOn(
   await once(server, 'listening');
   server.on('error', (error) => events.failed(error));
   return {
-    addresses: () => addressesOf(server, address),
+    addresses: (advertised) => (advertised === undefined ? addressesOf(server, address) : [advertised]),
     async close() {
       const closed = once(server, 'close');
       server.close();

@@ -103,9 +103,9 @@ export function createSockets(options: SocketOptions, power?: Power, resolve: Lo
         power,
       );
       return {
-        addresses: () =>
+        addresses: (advertised) =>
           listener
-            .addresses()
+            .addresses(advertised)
             .flatMap((own) => (carriers.includes('tcp') ? [own, `${own}/ws`] : [`${own}/ws`])),
         close: () => listener.close(),
       };
@@ -208,7 +208,7 @@ async function listenSecurely(
   );
   const name = nameIn(cert);
   return {
-    addresses: () => listener.addresses().map((own) => secureAddress(own, name)),
+    addresses: (advertised) => listener.addresses(advertised).map((own) => secureAddress(own, name)),
     close: () => listener.close(),
   };
 }

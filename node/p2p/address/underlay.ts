@@ -88,6 +88,8 @@ export function plainAddress(address: string): string {
 /** Ways to carry a connection: plain TCP, WebSocket, and WebSocket over TLS. */
 export const CARRIERS = ['tcp', 'ws', 'wss'] as const;
 export type CarrierName = (typeof CARRIERS)[number];
+/** What connections are carried by where nothing else is said. */
+export const DEFAULT_CARRIERS: readonly CarrierName[] = ['tcp'];
 
 /** Where an underlay leads, and how. */
 export interface DialTarget {
@@ -119,7 +121,7 @@ export function dialTarget(underlay: string): DialTarget | undefined {
 }
 
 /** Whether we can dial it: by one of these carriers, to a name or to an address that a peer can have; no relay. */
-export function isDialable(underlay: string, carriers: readonly CarrierName[] = ['tcp']): boolean {
+export function isDialable(underlay: string, carriers = DEFAULT_CARRIERS): boolean {
   const target = dialTarget(underlay);
   if (target === undefined || !carriers.includes(target.carrier)) return false;
   const { host } = target;

@@ -29,7 +29,7 @@ export interface TransportOptions {
   /** Protobuf of the public key. */
   readonly publicKey: Uint8Array;
   readonly agentVersion: string;
-  /** Multiaddresses to listen on, and what is advertised for each instead of the listening addresses. */
+  /** Multiaddresses to listen on, and what is advertised for each, up to the port, instead of the listening addresses. */
   readonly listen: readonly { readonly address: string; readonly advertised?: string | undefined }[];
 }
 
@@ -85,13 +85,9 @@ export class Libp2pTransport implements Transport {
   }
 
   addresses(): string[] {
-    return this.#listeners.flatMap((listener, index) => {
-      const own = listener.addresses();
-      const advertised = this.#options.listen[index]?.advertised;
-      return advertised === undefined
-        ? own
-        : [...new Set(own.map((address) => inPlace(advertised, address)))];
-    });
+    return this.#listeners.flatMap((listener, index) =>
+      listener.addresses(this.#options.listen[index]?.advertised),
+    );
   }
 
   /** @throws HostError `LISTEN_FAILED` */
@@ -248,18 +244,6 @@ export class Libp2pTransport implements Transport {
 
 function tooMany(): HostError {
   return new HostError('DIAL_FAILED', 'too many connections');
-}
-
-/** @param advertised up to the port @param own what follows the port there is kept */
-function inPlace(advertised: string, own: string): string {
-  return (
-    advertised +
-    own
-      .split('/')
-      .slice(5)
-      .map((word) => `/${word}`)
-      .join('')
-  );
 }
 
 function listenFailed(address: string, cause: NodeJS.ErrnoException): HostError {

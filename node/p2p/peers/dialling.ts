@@ -1,6 +1,13 @@
 /** Decides which addresses are dialled, and how. `p2p-protocols.md` 1.5. */
 import type { Clock } from '../../../formats/clock.ts';
-import { type CarrierName, fittingUnderlays, isDialable, isPrivate, peerIdOf } from '../address/underlay.ts';
+import {
+  type CarrierName,
+  DEFAULT_CARRIERS,
+  fittingUnderlays,
+  isDialable,
+  isPrivate,
+  peerIdOf,
+} from '../address/underlay.ts';
 import { HostError } from '../host.ts';
 import type { Link, Transport } from '../transport.ts';
 import { DialBreaker } from './dial-breaker.ts';
@@ -17,7 +24,7 @@ const FORMS: Readonly<Record<CarrierName, string>> = {
 export interface DiallingOptions {
   /** Dial private addresses: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** What connections are carried by; plain TCP alone when absent. */
+  /** What connections are carried by; `DEFAULT_CARRIERS` when absent. */
   readonly carriers?: readonly CarrierName[];
 }
 
@@ -44,7 +51,9 @@ export class Dialling {
     const supported = this.#supported(underlays);
     if (supported.length === 0) {
       const given = underlays.join(', ');
-      const forms = (this.#options.carriers ?? ['tcp']).map((carrier) => FORMS[carrier]).join(' or ');
+      const forms = (this.#options.carriers ?? DEFAULT_CARRIERS)
+        .map((carrier) => FORMS[carrier])
+        .join(' or ');
       const expected = `a public or allowed private ${forms}, also /ip6, /dns4, /dns6`;
       throw new HostError('UNDERLAY_INVALID', `no supported addresses: ${given}; expected ${expected}`);
     }

@@ -331,6 +331,29 @@ test.each([
   },
 );
 
+test('a node announces the addresses that it is given, once, with what the port takes', async () => {
+  await using node = await libp2pNode(1, {
+    carriers: ['tcp', 'ws', 'wss'],
+    listen: '0.0.0.0:0',
+    natAddress: 'node.example:1634',
+    secure: { ...authority.issue(['*.nodes.example']), listen: '0.0.0.0:0', natAddress: '203.0.113.7:443' },
+  });
+  const plain = '/dns/node.example/tcp/1634';
+  expect(node.host.underlays().map((underlay) => underlay.replace(/\/p2p\/.*/, ''))).toEqual([
+    plain,
+    `${plain}/ws`,
+    '/ip4/203.0.113.7/tcp/443/tls/sni/203-0-113-7.nodes.example/ws',
+  ]);
+});
+
+test('a node that listens at no address announces those that it is given', async () => {
+  const there = await listening({ carriers: ['tcp', 'ws'] });
+  await there.listener.close();
+  expect(there.listener.addresses()).toEqual([]);
+  const given = '/ip4/203.0.113.7/tcp/1634';
+  expect(there.listener.addresses(given)).toEqual([given, `${given}/ws`]);
+});
+
 test('a certificate is refused that has another name, or an authority that nobody has named', async () => {
   const other = createAuthority('another authority');
   await using named = await libp2pNode(1, {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { toHex } from '../../../formats/crypto/hex.ts';
-import type { Peer, ProtocolSpec } from '../../../node/p2p/host.ts';
+import { HostError, type Peer, type ProtocolSpec } from '../../../node/p2p/host.ts';
 import { MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import { MemoryLink } from '../../../node/p2p/memory-link.ts';
 import { HeadersMessage } from '../../../node/p2p/stream/headers.ts';
@@ -28,6 +28,15 @@ test('the dialled peer and the dialler know each other by overlay', async () => 
   expect(b.host.peers().map(({ direction }) => direction)).toEqual(['inbound']);
   expect(a.addressBook.overlays()).toEqual([toHex(b.host.overlay)]);
   expect(b.addressBook.overlays()).toEqual([toHex(a.host.overlay)]);
+});
+
+test.each([
+  [['tcp', 'ws'], '--p2p-ws-enable'],
+  [['ws', 'wss'], '--p2p-tcp-enable false and --p2p-ws-enable and --p2p-wss-enable'],
+] as const)('nodes in memory refuse %j, naming what to leave out', (carriers, options) => {
+  expect(() => memoryNode({ network: new MemoryNetwork(), n: 1, carriers })).toThrow(
+    new HostError('LISTEN_FAILED', `nodes in memory have no sockets: leave out ${options}`),
+  );
 });
 
 test('a stream carries headers, messages and a full close', async () => {

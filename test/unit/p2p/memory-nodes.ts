@@ -8,6 +8,7 @@ import { memoryRecords } from '../../../harness/flavours/dishonest/memory-record
 import { silentLogger } from '../../../node/env/logger.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
+import type { CarrierName } from '../../../node/p2p/address/underlay.ts';
 import type { AddressBook, Generation, Host } from '../../../node/p2p/host.ts';
 import { createMemoryHost, MemoryNetwork } from '../../../node/p2p/memory-host.ts';
 import type { KeyValueStore } from '../../../node/store/ports.ts';
@@ -67,6 +68,7 @@ export interface MemoryNodeOptions {
   readonly welcomeMessage?: string;
   readonly generations?: readonly Generation[];
   readonly onlyPeers?: readonly string[];
+  readonly carriers?: readonly CarrierName[];
   readonly listensAt?: (remoteId: string) => readonly string[] | undefined;
 }
 
@@ -83,6 +85,7 @@ export function memoryNode(options: MemoryNodeOptions): MemoryNode {
       listen: `10.0.0.${options.n}:1634`,
       onlyPeers: options.onlyPeers ?? [],
       ...(options.generations === undefined ? {} : { generations: options.generations }),
+      ...(options.carriers === undefined ? {} : { carriers: options.carriers }),
       ...(options.listensAt === undefined ? {} : { listensAt: options.listensAt }),
     },
     {

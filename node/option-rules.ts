@@ -29,12 +29,26 @@ function checkCarriers(options: NodeOptions): void {
       if (options[name] === '')
         throw new OptionError(`--p2p-wss-enable needs --${name}: ${OPTIONS[name].help}`);
     }
-  } else if (!options['p2p-tcp-enable'] && !options['p2p-ws-enable']) {
+    return;
+  }
+  if (!options['p2p-tcp-enable'] && !options['p2p-ws-enable']) {
     throw new OptionError(
       '--p2p-tcp-enable false leaves no way to peers: add --p2p-ws-enable or --p2p-wss-enable',
     );
   }
+  for (const name of OF_SECURE_WEB_SOCKETS) {
+    if (options[name] !== OPTIONS[name].default)
+      throw new OptionError(`--${name} has no effect without --p2p-wss-enable`);
+  }
 }
+
+const OF_SECURE_WEB_SOCKETS = [
+  'p2p-wss-addr',
+  'nat-wss-addr',
+  'p2p-wss-certificate',
+  'p2p-wss-key',
+  'p2p-wss-authority',
+] as const;
 
 /** Options that set a listener's token. */
 const API_TOKENS = ['api-token', 'api-token-file', 'api-read-token', 'api-read-token-file'] as const;

@@ -159,6 +159,11 @@ test.each([
   [['--p2p-wss-enable'], '--p2p-wss-enable needs --p2p-wss-certificate: file of the certificate'],
   [['--p2p-wss-enable', '--p2p-wss-certificate', 'a.pem'], '--p2p-wss-enable needs --p2p-wss-key: file of'],
   [['--p2p-tcp-enable', 'false'], '--p2p-tcp-enable false leaves no way to peers: add --p2p-ws-enable'],
+  [['--p2p-wss-certificate', 'a.pem'], '--p2p-wss-certificate has no effect without --p2p-wss-enable'],
+  [['--p2p-wss-key', 'a.pem'], '--p2p-wss-key has no effect without --p2p-wss-enable'],
+  [['--p2p-wss-authority', 'a.pem'], '--p2p-wss-authority has no effect without --p2p-wss-enable'],
+  [['--p2p-wss-addr', '127.0.0.1:1'], '--p2p-wss-addr has no effect without --p2p-wss-enable'],
+  [['--nat-wss-addr', 'a:1', '--p2p-ws-enable'], '--nat-wss-addr has no effect without --p2p-wss-enable'],
 ])('%j is refused', (flags, message) => {
   expect(failure(flags)).toContain(message);
 });

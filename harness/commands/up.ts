@@ -151,7 +151,7 @@ export function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
   if (first.batch !== undefined) {
     const header = `${first.client.dialect.headerPrefix}postage-batch-id: ${first.batch}`;
     lines.push(
-      `reference=$(curl -s --data-binary @package.json -H '${header}' ${first.api}/bytes | grep -oE '[0-9a-f]{64}')`,
+      `reference=$(curl -s --data-binary hello -H '${header}' ${first.api}/bytes | grep -oE '[0-9a-f]{64}')`,
       `curl -s ${other.api}/bytes/$reference`,
     );
   }

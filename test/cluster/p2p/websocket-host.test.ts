@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import {
   connect as connectTls,
   createServer as createTlsServer,
@@ -180,10 +180,9 @@ test('pings are answered, but not those of a client that reads no answers', asyn
   socket.terminate();
 });
 
-test('a connection ends with its WebSocket, and takes nothing after that', async () => {
-  await using there = await listening({ carriers: ['ws'] });
-  // It says that the WebSocket is over, and leaves its side of the connection open.
-  const socket = connect({ port: there.port, host: '127.0.0.1', allowHalfOpen: true });
+/** A client that speaks for itself once its WebSocket is open, and keeps its side of the connection. */
+async function bareClientOf(there: Listening): Promise<{ socket: Socket; connection: TcpConnection }> {
+  const socket = connect({ port: there.port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
   const key = Buffer.alloc(16).toString('base64');
   socket.write(
     `GET / HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n` +
@@ -192,14 +191,37 @@ test('a connection ends with its WebSocket, and takes nothing after that', async
   await expect.poll(() => there.arrived.length).toBe(1);
   const connection = there.arrived[0] as TcpConnection;
   await connection.ready(never);
+  return { socket: socket.resume(), connection };
+}
+
+test('a connection ends with its WebSocket, and takes nothing after that', async () => {
+  await using there = await listening({ carriers: ['ws'] });
+  const { socket, connection } = await bareClientOf(there);
   const ended = closedBy(connection);
+  // That the WebSocket is over.
   socket.write(Buffer.from('888000000000', 'hex'));
-  socket.resume();
   await once(socket, 'end');
   expect(() => connection.raw.write(Buffer.from('late'))).toThrow('the connection is closed');
   // The library would wait for 30 s.
   expect(await Promise.race([ended, sleep(29_000, 'later', { ref: false })])).toBeUndefined();
   socket.destroy();
+});
+
+test('a message that comes byte by byte ends the connection', async () => {
+  await using there = await listening({ carriers: ['ws'] });
+  const { socket, connection } = await bareClientOf(there);
+  const ended = closedBy(connection);
+  socket.on('error', () => undefined);
+  const size = 1_000_000;
+  const header = Buffer.from('82ff000000000000000000000000', 'hex');
+  header.writeUInt32BE(size, 6);
+  socket.write(header);
+  // One per turn, so that each is read by itself, or few with it.
+  for (let sent = 0; sent < size && socket.writable; sent++) {
+    socket.write('x');
+    await turn();
+  }
+  expect((await ended)?.message).toBe('Too many buffered chunks');
 });
 
 test('connections from one port to several addresses are told apart', async () => {

@@ -142,17 +142,22 @@ export function headline(cluster: Cluster, { style }: CommandContext): string[] 
   ];
 }
 
+const CURL_PROXIES = ['http_proxy', 'all_proxy', 'ALL_PROXY'] as const;
+
 /** Three commands to copy: upload to one node, download from another, remove the cluster. */
 export function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
   const working = workingNodes(cluster);
   const first = working[0] ?? cluster.node(0);
   const other = working.at(-1) ?? first;
   const lines: string[] = [];
+  // A proxy elsewhere reaches no node of this machine.
+  const isProxied = CURL_PROXIES.some((name) => (process.env[name] ?? '') !== '');
+  const curl = isProxied ? "curl -s --noproxy '*'" : 'curl -s';
   if (first.batch !== undefined) {
     const header = `${first.client.dialect.headerPrefix}postage-batch-id: ${first.batch}`;
     lines.push(
-      `reference=$(curl -s --data-binary hello -H '${header}' ${first.api}/bytes | grep -oE '[0-9a-f]{64}')`,
-      `curl -s ${other.api}/bytes/$reference`,
+      `reference=$(${curl} --data-binary hello -H '${header}' ${first.api}/bytes | grep -oE '[0-9a-f]{64}')`,
+      `${curl} ${other.api}/bytes/$reference`,
     );
   }
   lines.push(typed(`down --name ${cluster.name}`));

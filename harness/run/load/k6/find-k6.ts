@@ -1,5 +1,6 @@
 /** Where k6 is: a program of this machine, or its container image when an engine answers. */
 import { execFile } from 'node:child_process';
+import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { HarnessError } from '../../../base/errors.ts';
 
@@ -49,8 +50,9 @@ function program(path: string, outcome: string | Error, source: string): K6 {
       hint: HINT,
     });
   }
-  const [, version, major] = /^k6(?:\.exe)? v((\d+)\.\d+\.\d+\S*)/.exec(outcome) ?? [];
-  if (version === undefined) {
+  const [, name, version, major] = /^(\S+) v((\d+)\.\d+\.\d+\S*)/.exec(outcome) ?? [];
+  // It calls itself what its file is called.
+  if (version === undefined || !['k6', 'k6.exe', basename(path)].includes(name ?? '')) {
     const shown = outcome.trim().split('\n')[0] ?? '';
     throw new HarnessError(
       'BINARY_INVALID',

@@ -35,7 +35,7 @@ export function isResponsible(overlay: Uint8Array, address: Uint8Array, storageR
   return proximityOrder(overlay, address) >= storageRadius;
 }
 
-/** The first bits of an address. @param length bits, 0 to 32 @returns text of `0` and `1` */
+/** The first bits of an address. @param length bits, at most those of the address @returns text of `0` and `1` */
 export function addressPrefix(address: Uint8Array, length: number): string {
   let bits = '';
   for (let i = 0; i < length; i++) bits += (address[i >> 3]! >> (7 - (i & 7))) & 1;

@@ -1,4 +1,5 @@
 /** Which messages are meant by what a field of them says, such as `address starts 0110`. */
+import { addressPrefix } from '../../../../../formats/chunk/address.ts';
 import { fromHex } from '../../../../../formats/crypto/hex.ts';
 import type { FieldKind, MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { messagesOf } from '../protocols.ts';
@@ -97,7 +98,9 @@ function testOf(kind: FieldKind, { field, operator, value }: Condition): Holds {
     const size = isAddress ? ', the 64 hex digits of an address' : ' hex digits of all its bytes';
     const most = isAddress ? `, at most ${ADDRESS_BITS} of them` : '';
     if (operator === 'starts' && /^[01]+$/.test(value) && (!isAddress || value.length <= ADDRESS_BITS)) {
-      return (bytes) => startsWith(bytes as Uint8Array, value);
+      return (bytes) =>
+        (bytes as Uint8Array).length * 8 >= value.length &&
+        addressPrefix(bytes as Uint8Array, value.length) === value;
     }
     const isHex = /^(0x)?([0-9a-f]{2})+$/i.test(value) && (!isAddress || fromHex(value).length === 32);
     if (operator === 'is' && isHex)
@@ -143,12 +146,4 @@ function numberTest(
     below: (actual: number | bigint) => actual < limit,
   };
   return (actual) => tests[operator](actual as number | bigint);
-}
-
-/** @param bits of which the first is the highest of the first byte */
-function startsWith(bytes: Uint8Array, bits: string): boolean {
-  if (bytes.length * 8 < bits.length) return false;
-  return Array.from(bits).every(
-    (bit, at) => (((bytes[at >> 3] as number) >> (7 - (at & 7))) & 1) === Number(bit),
-  );
 }

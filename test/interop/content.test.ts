@@ -1,7 +1,6 @@
 /** Chunks and files that travel between our nodes and real Bees. */
 
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../formats/chunk/cac.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -10,12 +9,10 @@ import type { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { expectBytes } from '../../harness/inspect/ledger/content.ts';
 import { PlacementWatch } from '../../harness/inspect/ledger/placement.ts';
-import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { until } from '../../harness/scenario.ts';
 import { atMost } from '../../node/env/turns/at-most.ts';
-import mixed from '../../scenarios/mixed.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES, errorsInLogs, eventually, forget, of, startMixed } from './kit.ts';
+import { BEES, errorsInLogs, eventually, expectMixedPasses, forget, of, startMixed } from './kit.ts';
 
 const CHUNKS = 500;
 const LARGE = 64 * 2 ** 20;
@@ -200,20 +197,6 @@ const CLUSTERS = [
 describe.each(CLUSTERS)('the scenario mixed with $name', ({ nodes }) => {
   const folder = temporaryFolder('svcnet-interop');
   test('passes', async () => {
-    const result = await runScenarios({
-      planned: planScenarios([mixed], new Map([['sizes', '1,4096,4097,1MiB']])),
-      nodes,
-      seed: 23n,
-      stateDir: join(folder, 'state'),
-      report: join(folder, 'report'),
-      name: 'interop',
-      command: 'npm run test:interop',
-      signal: new AbortController().signal,
-    });
-    const [scenario] = result.scenarios;
-    expect(scenario?.error).toBeUndefined();
-    expect(scenario?.assertions.filter(({ passed }) => !passed)).toEqual([]);
-    expect(result.passed).toBe(true);
-    expect(scenario?.ledger.missing).toBe(0);
+    await expectMixedPasses({ nodes, sizes: '1,4096,4097,1MiB', seed: 23n, folder });
   });
 });

@@ -4,11 +4,15 @@
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
+import { expect } from 'vitest';
 import type { LogEntry } from '../../harness/base/logs/log-entry.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import type { ClusterOptions } from '../../harness/cluster/opening.ts';
+import type { RunOptions } from '../../harness/run/run-options.ts';
+import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import { until } from '../../harness/scenario.ts';
+import mixed from '../../scenarios/mixed.ts';
 
 /** Pull syncing a reserve takes seconds; a loaded machine gets time. */
 const EVENTUALLY_MS = 120_000;
@@ -52,6 +56,31 @@ export function startMixed({
     { ...group, mode: 'light' as const, count: lightBees },
   ];
   return Cluster.start({ ...rest, nodes: nodes.filter(({ count }) => count > 0) });
+}
+
+/** The scenario `mixed` passes on these nodes and loses nothing. */
+export async function expectMixedPasses({
+  sizes,
+  folder,
+  ...options
+}: Pick<RunOptions, 'nodes' | 'seed' | 'definition'> & {
+  readonly sizes: string;
+  readonly folder: string;
+}): Promise<void> {
+  const result = await runScenarios({
+    ...options,
+    planned: planScenarios([mixed], new Map([['sizes', sizes]])),
+    stateDir: join(folder, 'state'),
+    report: join(folder, 'report'),
+    name: 'interop',
+    command: 'npm run test:interop',
+    signal: new AbortController().signal,
+  });
+  const [scenario] = result.scenarios;
+  expect(scenario?.error).toBeUndefined();
+  expect(scenario?.assertions.filter(({ passed }) => !passed)).toEqual([]);
+  expect(result.passed).toBe(true);
+  expect(scenario?.ledger.missing).toBe(0);
 }
 
 /** Nodes of one implementation. */

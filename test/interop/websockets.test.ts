@@ -2,10 +2,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Cluster } from '../../harness/cluster/cluster.ts';
-import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
-import mixed from '../../scenarios/mixed.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES, of, startMixed } from './kit.ts';
+import { BEES, expectMixedPasses, of, startMixed } from './kit.ts';
 
 const WAYS = BEES.flatMap((bee) => (['ws', 'wss'] as const).map((way) => ({ ...bee, way })));
 
@@ -17,25 +15,16 @@ describe.each(WAYS)('$name over $way', ({ binary, way }) => {
   const folder = temporaryFolder('svcnet-interop');
 
   test('the scenario mixed passes', async () => {
-    const result = await runScenarios({
-      planned: planScenarios([mixed], new Map([['sizes', '1,4096,1MiB']])),
+    await expectMixedPasses({
       definition: { underlays: [way] },
       nodes: [
         { flavour: 'svc', count: 2 },
         { flavour: 'bee', count: 2, binary },
       ],
+      sizes: '1,4096,1MiB',
       seed: 29n,
-      stateDir: join(folder, 'state'),
-      report: join(folder, 'report'),
-      name: 'interop',
-      command: 'npm run test:interop',
-      signal: new AbortController().signal,
+      folder,
     });
-    const [scenario] = result.scenarios;
-    expect(scenario?.error).toBeUndefined();
-    expect(scenario?.assertions.filter(({ passed }) => !passed)).toEqual([]);
-    expect(result.passed).toBe(true);
-    expect(scenario?.ledger.missing).toBe(0);
   });
 
   test('only WebSockets are between ours and theirs, and each dials what the other announces', async () => {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { createTcp, type TcpConnection, type TcpListener } from '../../../node/p2p/tcp-host.ts';
+import { readBytes } from './read-bytes.ts';
 
 const tcp = createTcp();
 
@@ -38,16 +39,6 @@ async function listening(address = '/ip4/127.0.0.1/tcp/0'): Promise<Listening> {
   };
 }
 
-async function readAll({ raw }: TcpConnection, size: number): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  for (let left = size; left > 0; left -= parts.at(-1)?.length ?? 0) {
-    const bytes = raw.take() ?? (await raw.read());
-    if (bytes === undefined) break;
-    parts.push(bytes);
-  }
-  return Buffer.concat(parts);
-}
-
 const closedBy = (connection: TcpConnection) =>
   new Promise<Error | undefined>((resolve) => connection.onClosed(resolve));
 
@@ -74,9 +65,9 @@ test('both ends know the address of the other, and bytes go both ways', async ()
     out.raw.write(Buffer.from('one'));
     out.raw.write(Buffer.from(' two'));
   });
-  expect((await readAll(back, 7)).toString()).toBe('one two');
+  expect((await readBytes(back, 7)).toString()).toBe('one two');
   back.raw.write(Buffer.from('three'));
-  expect((await readAll(out, 5)).toString()).toBe('three');
+  expect((await readBytes(out, 5)).toString()).toBe('three');
 });
 
 test('written data is sent before the connection closes, and the other end reads its end', async () => {
@@ -84,7 +75,7 @@ test('written data is sent before the connection closes, and the other end reads
   const out = await tcp.dial(there.underlay, never);
   const back = await there.next();
   const data = Buffer.alloc(3_000_000, 'x');
-  const received = readAll(back, data.length);
+  const received = readBytes(back, data.length);
   out.raw.write(data);
   await out.close(never);
   expect((await received).equals(data)).toBe(true);

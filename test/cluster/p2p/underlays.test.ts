@@ -1,4 +1,4 @@
-/** Clusters of which all connections are WebSockets. */
+/** Clusters whose connections are all WebSockets. */
 import { expect, test } from 'vitest';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { stateFolder } from '../node/kit.ts';

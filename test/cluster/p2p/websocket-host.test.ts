@@ -16,6 +16,7 @@ import type { HostOptions } from '../../../node/p2p/host-options.ts';
 import type { TcpConnection, TcpListener } from '../../../node/p2p/tcp-host.ts';
 import { createSockets, type SocketOptions } from '../../../node/p2p/websocket-host.ts';
 import { libp2pNode } from './libp2p-nodes.ts';
+import { readBytes } from './read-bytes.ts';
 
 const never = new AbortController().signal;
 const authority = createAuthority('authority of this test');
@@ -53,16 +54,6 @@ async function listening(
   return { listener, port, arrived, [Symbol.asyncDispose]: () => listener.close() };
 }
 
-async function read({ raw }: TcpConnection, size: number): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  for (let left = size; left > 0; left -= parts.at(-1)?.length ?? 0) {
-    const bytes = raw.take() ?? (await raw.read());
-    if (bytes === undefined) break;
-    parts.push(bytes);
-  }
-  return Buffer.concat(parts);
-}
-
 /** What the port answers to these bytes until it ends. */
 async function answered(port: number, bytes: Uint8Array | string): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
@@ -89,13 +80,13 @@ test('one port takes plain TCP and WebSockets, and says so', async () => {
     const back = there.arrived.pop() as TcpConnection;
     await back.ready(never);
     expect(back.remoteAddress).toMatch(seen);
-    expect((await read(back, data.length)).equals(data)).toBe(true);
+    expect((await readBytes(back, data.length)).equals(data)).toBe(true);
     back.raw.write(Buffer.from('answer'));
-    expect((await read(out, 6)).toString()).toBe('answer');
+    expect((await readBytes(out, 6)).toString()).toBe('answer');
     back.pause();
     out.raw.write(Buffer.from('later'));
     back.resume();
-    expect((await read(back, 5)).toString()).toBe('later');
+    expect((await readBytes(back, 5)).toString()).toBe('later');
     await out.close(never);
     expect(await back.raw.read()).toBeUndefined();
   }
@@ -171,7 +162,7 @@ test('pings are answered, but not those of a client that reads no answers', asyn
   expect(connection.isFull()).toBe(true);
   socket.ping('while full');
   socket.send('x', { binary: true });
-  expect((await read(connection, 1)).toString()).toBe('x');
+  expect((await readBytes(connection, 1)).toString()).toBe('x');
   expect(connection.isFull()).toBe(true);
   socket.resume();
   await expect.poll(() => left).toBe(0);

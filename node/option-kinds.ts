@@ -108,7 +108,7 @@ export const list = (help: string, expected: string, item: RegExp): OptionSpec<r
   },
 });
 
-/** Protocols with their values, of which those of WebSockets have none; the transport decides which ones can be dialled. */
+/** Protocols with their values; those of WebSockets have none. The transport decides which ones can be dialled. */
 const PROTOCOL = String.raw`(?:\/(?:ws|wss|tls)(?=\/|$)|\/(?!(?:ws|wss|tls)(?:\/|$))[^/\s]+\/[^/\s]+)`;
 export const MULTIADDRESS = new RegExp(`^${PROTOCOL}+$`);
 export const MULTIADDRESS_WITH_ID = new RegExp(String.raw`^${PROTOCOL}*\/p2p\/[^/\s]+$`);

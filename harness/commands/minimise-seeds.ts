@@ -19,7 +19,7 @@ export async function minimiseKinds(
   for (const [kind, [seed]] of Object.entries(kinds)) {
     const failed = failures.find((one) => one.seed === seed);
     if (failed === undefined || context.signal.aborted) continue;
-    context.note(`  seed ${failed.seed} is made smaller: ${kind}\n`);
+    context.note(`  minimising seed ${failed.seed}: ${kind}\n`);
     // The budget is looked at between two runs.
     const limits = { limitMs: BUDGET.defaultMs + limitMs, context, signal: context.signal };
     const result = await smallestOf(failed, trust, limits);

@@ -194,7 +194,7 @@ test('a message waits only so long for the next one', async () => {
   expect(performance.now() - startedAt).toBeGreaterThan(SWAP_MAX_MS - 50);
 }, 20_000);
 
-test('a message is said again later in a stream of its own, of which its sender hears nothing', async () => {
+test('a message is sent again later in a stream of its own, and its sender hears nothing of it', async () => {
   const { tap, opened, effect, dialler, node, link } = await connected({ replayMs: 50 }, { first: 1 });
   const [stream, other] = await opened();
   for (const size of [10, 11]) stream.write(peers(size));

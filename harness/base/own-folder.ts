@@ -23,7 +23,10 @@ export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 /** File that says on which machine, and as which folder, its folder was made. */
 const MARK = '.made-here';
 
-/** @param remedy how to choose another @throws HarnessError `STATE_INVALID` when it is no folder, or another user owns it; there may be none yet; `CANNOT_READ` */
+/**
+ * There may be none yet. @param remedy how to choose another
+ * @throws HarnessError `STATE_INVALID` when it is no folder, or another user owns it; `CANNOT_READ`
+ */
 export function expectOwn(folder: string, remedy: string): void {
   const own = process.getuid?.();
   // Without it there is nothing to follow.

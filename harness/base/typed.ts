@@ -29,6 +29,11 @@ export function asTyped(text: string, env: Environment = process.env): string {
   return text.replace(COMMAND, `${prefix(env)} `);
 }
 
+/** A path or another text as one word of a command, quoted where a shell would take it for more. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
 function prefix(env: Environment): string {
   if (env['npm_lifecycle_event'] === 'svcnet') return 'npm run svcnet --';
   return env['npm_lifecycle_event'] === 'npx' ? 'npx svcnet' : 'svcnet';

@@ -1,5 +1,5 @@
 /** The line that repeats what a command has done, from the table of its options: the seed first, the others as the help lists them. */
-import { typed } from '../base/typed.ts';
+import { shellWord, typed } from '../base/typed.ts';
 import { attributeOf, isGiven, longOf } from './cluster-flags.ts';
 import type { Options } from './options/spec.ts';
 
@@ -9,7 +9,7 @@ export function repeatLine(
   options: Options,
   flags: object,
 ): string {
-  return [typed(name), ...[...words, ...repeatFlags(options, flags)].map(quoted)].join(' ');
+  return [typed(name), ...[...words, ...repeatFlags(options, flags)].map(shellWord)].join(' ');
 }
 
 /** The options of that line, as a program is given them. */
@@ -32,9 +32,4 @@ function seedFirst(options: Options): (readonly [string, Options[string]])[] {
   const all = Object.entries(options);
   const isSeed = ([flag]: readonly [string, unknown]) => longOf(flag) === '--seed';
   return [...all.filter(isSeed), ...all.filter((one) => !isSeed(one))];
-}
-
-/** Quoted as one word for a shell. */
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -9,7 +9,7 @@ import { grouped } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
 import { makeFolder } from '../base/own-folder.ts';
-import { typed } from '../base/typed.ts';
+import { shellWord, typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { type ConsoleStyle, paint, StepDisplay } from '../report/console.ts';
 import { REPORT_REMEDY, SEEDS_FILE } from '../report/folder.ts';
@@ -151,7 +151,7 @@ function smallestText({ from = {}, to = {}, scenario, stopped, error }: Smallest
   const counts = ['nodes', 'faults', 'operations'].filter((what) => (from[what] ?? 0) > 0);
   const sizes = counts.map((what) => `${to[what]} of ${from[what]} ${what}`).join(', ');
   const why = stopped === null ? '' : ` (stopped by its limit of ${stopped}: more may go)`;
-  return `${sizes}${why}   ${typed(`run ${scenario}`)}`;
+  return `${sizes}${why}   ${typed(`run ${shellWord(scenario)}`)}`;
 }
 
 function renderSeeds({ ran, of, failures, kinds, minimised }: SeedsRun, style: ConsoleStyle): string[] {
@@ -162,7 +162,7 @@ function renderSeeds({ ran, of, failures, kinds, minimised }: SeedsRun, style: C
     return [
       `  ${paint(style, 'red', '✖')} ${inLine(kind, LONG_LINE_MAX)}: seed ${seeds.slice(0, SEEDS_SHOWN).join(', ')}${more}`,
       smallest === undefined
-        ? `      make it smaller   ${typed(`minimise ${report}`)}`
+        ? `      make it smaller   ${typed(`minimise ${shellWord(report)}`)}`
         : `      ${smallestText(smallest)}`,
     ];
   });

@@ -5,6 +5,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { inLine } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
 import { clip } from '../base/terminal/table.ts';
+import { shellWord } from '../base/typed.ts';
 import type { TapEvent, TapValue } from '../places/links/tap/events.ts';
 import { capturedPacket, captureHeader } from '../places/links/tap/pcapng.ts';
 import { paint } from '../report/console.ts';
@@ -72,7 +73,7 @@ async function capture(
     `  wrote ${plural(count, 'packet')} to ${file}`,
     '',
     '  try next',
-    `    tshark -X lua_script:${DISSECTOR} -r ${file}`,
+    `    tshark -X ${shellWord(`lua_script:${DISSECTOR}`)} -r ${shellWord(file)}`,
   ]);
 }
 

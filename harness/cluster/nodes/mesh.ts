@@ -42,8 +42,9 @@ export interface Apart {
 /**
  * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to
  * saturation (a light node: to those that tell it about each other), and none of them lacks anything it needs
- * to serve. A node that joins a large cluster last has fewer peers in a bin whose nodes accept no more. Clusters of up to nine full nodes are meshed when each is connected to every other. Where a
- * topology names the links, exactly these are expected. Dishonest nodes do not count.
+ * to serve. A node that joins a large cluster last has fewer peers in a bin whose nodes accept no more. Clusters
+ * of up to nine full nodes are meshed when each is connected to every other. Where a topology names the links,
+ * exactly these are expected. Dishonest nodes do not count.
  */
 export async function probeMesh(
   nodes: readonly ClusterNode[],

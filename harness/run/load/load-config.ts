@@ -24,7 +24,10 @@ interface Paths {
   readonly samples: string;
 }
 
-/** Makes the folder, where a summary of an earlier load would be taken for the next one's. @throws HarnessError `CANNOT_WRITE` */
+/**
+ * Makes the folder, where a summary of an earlier load would be taken for the next one's.
+ * @throws HarnessError `CANNOT_WRITE`
+ */
 export function emptyPaths(folder: string): Paths {
   const at = (name: string) => join(folder, name);
   const paths = {

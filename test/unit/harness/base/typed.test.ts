@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { asTyped, typed, typedForOutput } from '../../../../harness/base/typed.ts';
+import { asTyped, shellWord, typed, typedForOutput } from '../../../../harness/base/typed.ts';
 
 const SCRIPT = { npm_lifecycle_event: 'svcnet' };
 const NPX = { npm_lifecycle_event: 'npx' };
@@ -22,4 +22,12 @@ test('replaces commands within a text, and nothing else that contains the name',
 test('a command whose output is kept is typed so that it prints nothing else', () => {
   expect(typedForOutput('schema', SCRIPT)).toBe('npm run -s svcnet -- schema');
   expect(typedForOutput('schema', NPX)).toBe('npx svcnet schema');
+});
+
+test.each([
+  ['runs/one-2/scenario.json', 'runs/one-2/scenario.json'],
+  ['a folder/run', "'a folder/run'"],
+  ["it's;$HOME", String.raw`'it'\''s;$HOME'`],
+])('%s is one word for a shell', (text, word) => {
+  expect(shellWord(text)).toBe(word);
 });

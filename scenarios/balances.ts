@@ -5,9 +5,9 @@ import { difference } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 20, 'size of the uploaded data', { min: 1 }),
-  uploaders: parameter('integer', 1, 'nodes that upload, each its own data', { min: 1 }),
-  deadline: parameter('integer', 30, 'seconds within which both ends agree', { min: 1, allowance: true }),
-  'dry-run': parameter('boolean', false, 'only compare the balances there are'),
+  uploaders: parameter('integer', 1, 'number of nodes that upload, each its own data', { min: 1 }),
+  deadline: parameter('integer', 30, 'seconds until both ends must agree', { min: 1, allowance: true }),
+  'dry-run': parameter('boolean', false, 'only compare the present balances'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -4,8 +4,8 @@ import { freshChunk, storers } from './steps/presence.ts';
 import { batchOf, chosenNode, inTime, ledgerDirect, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
-  ttl: parameter('integer', 60, 'blocks that the first batch lasts', { min: 30 }),
-  chunks: parameter('integer', 60, 'chunks uploaded with each batch, and some with both', { min: 3 }),
+  ttl: parameter('integer', 60, 'lifetime of the first batch, in blocks', { min: 30 }),
+  chunks: parameter('integer', 60, 'chunks to upload with each batch; some get a stamp of both', { min: 3 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;

@@ -6,7 +6,7 @@ import { batchOf, chosenNode, inTime, otherNodes } from './steps/steps.ts';
 const parameters = {
   size: parameter('size', 2 ** 21, 'size of the upload that is paid for', { min: 1 }),
   node: parameter('node', '', 'node whose cheques bounce; the first one when empty'),
-  beneficiaries: parameter('integer', 3, 'peers that hold its cheques', { min: 2 }),
+  beneficiaries: parameter('integer', 3, 'number of peers that hold its cheques', { min: 2 }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

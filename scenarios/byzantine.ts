@@ -16,14 +16,14 @@ import { countsOnceActed } from './steps/behaviours.ts';
 import { batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
-  behaviours: parameter('list', ['wrong-data'], 'what the dishonest nodes of a fresh cluster do', {
+  behaviours: parameter('list', ['wrong-data'], 'behaviours of the dishonest nodes in a fresh cluster', {
     oneOf: BEHAVIOUR_NAMES,
   }),
   share: parameter('number', 0.125, 'share of dishonest nodes in a fresh cluster, above 0 and below 1'),
   rounds: parameter(
     'integer',
     4,
-    'uploads, each on another honest node; more until the dishonest ones have acted',
+    'number of uploads, each to another honest node; it continues until every dishonest node has acted',
     {
       min: 1,
     },
@@ -32,12 +32,12 @@ const parameters = {
   'min-success': parameter(
     'number',
     0.99,
-    'least share of uploads and downloads among honest nodes that succeed',
+    'smallest share of uploads and downloads among honest nodes that must succeed',
   ),
   growth: parameter(
     'size',
     96 * 2 ** 20,
-    'most memory that an honest node may gain, beside a fifth of what it had',
+    'memory that an honest node may gain, in addition to a fifth of what it used before',
     { allowance: true },
   ),
 };

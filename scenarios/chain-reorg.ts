@@ -4,7 +4,7 @@ import { chosenNode, inTime, verifyLedger, workingNodes } from './steps/steps.ts
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  depths: parameter('list', ['1', '3', '4', '6', '12'], 'blocks replaced, one number after the other'),
+  depths: parameter('list', ['1', '3', '4', '6', '12'], 'numbers of blocks to replace, one after the other'),
   node: parameter('node', '', 'node that buys the batches; the first one when empty'),
   ...TRAFFIC,
 };

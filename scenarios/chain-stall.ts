@@ -5,8 +5,8 @@ import { chosenNode, inTime, verifyLedger, workingNodes } from './steps/steps.ts
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  stall: parameter('duration', 30_000, 'how long no block comes'),
-  node: parameter('node', '', 'node that buys a batch meanwhile; the first one when empty'),
+  stall: parameter('duration', 30_000, 'how long block production stops'),
+  node: parameter('node', '', 'node that buys a batch during the stall; the first one when empty'),
   ...TRAFFIC,
 };
 type Context = ScenarioContext<typeof parameters>;

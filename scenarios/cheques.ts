@@ -4,13 +4,13 @@ import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './step
 import { chosenNode, otherNodes } from './steps/steps.ts';
 
 const parameters = {
-  size: parameter('size', 2 ** 20, 'size of the upload that has to be paid for', { min: 1 }),
+  size: parameter('size', 2 ** 20, 'size of the upload that must be paid for', { min: 1 }),
   node: parameter('node', '', 'node that uploads and pays; the first one when empty'),
-  'first-within': parameter('integer', 3000, 'milliseconds until the first cheque', {
+  'first-within': parameter('integer', 3000, 'milliseconds within which the first cheque must arrive', {
     min: 1,
     allowance: true,
   }),
-  'cash-within': parameter('integer', 30, 'seconds until a cashing is confirmed', {
+  'cash-within': parameter('integer', 30, 'seconds within which a cashout must be confirmed', {
     min: 1,
     allowance: true,
   }),

@@ -4,11 +4,15 @@ import { drawn, type FreshChunk, freshChunk, storers } from './steps/presence.ts
 import { batchOf, difference, inTime, otherNodes, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
-  'chunks-per-node': parameter('integer', 1, 'chunks that each node uploads in a round', { min: 1 }),
-  'upload-node-count': parameter('integer', 1, 'nodes that upload', { min: 1 }),
+  'chunks-per-node': parameter('integer', 1, 'chunks that each node uploads per round', { min: 1 }),
+  'upload-node-count': parameter('integer', 1, 'number of nodes that upload', { min: 1 }),
   'upload-delay': parameter('duration', 0, 'pause after each chunk'),
-  rounds: parameter('integer', 5, 'rounds; each uploads and downloads', { min: 1 }),
-  'min-rate': parameter('number', 1, 'least share of chunks that must be synced, and downloaded equal'),
+  rounds: parameter('integer', 5, 'number of rounds of uploads and downloads', { min: 1 }),
+  'min-rate': parameter(
+    'number',
+    1,
+    'smallest share of chunks that must be synced, and downloaded unchanged',
+  ),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -11,20 +11,30 @@ import { drawn, holdersOf, neighbourhoodOf, storers } from './steps/presence.ts'
 import { batchOf, difference, inTime, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
-  churn: parameter('integer', 20, 'share of the nodes that leave in a round, and of those that return, %', {
-    min: 1,
-  }),
-  rounds: parameter('integer', 3, 'rounds of uploads, leaves and returns', { min: 1 }),
-  'file-size': parameter('size', 2 ** 20, 'size of the file of each round', { min: 1 }),
+  churn: parameter(
+    'integer',
+    20,
+    'percentage of the nodes that leave in each round, and of the absent ones that return',
+    {
+      min: 1,
+    },
+  ),
+  rounds: parameter('integer', 3, 'number of rounds of uploads, departures and returns', { min: 1 }),
+  'file-size': parameter('size', 2 ** 20, 'size of the file uploaded in each round', { min: 1 }),
   level: parameter('text', '2', 'redundancy level of the files', { oneOf: ['0', '1', '2', '3', '4'] }),
-  downloads: parameter('integer', 5, 'nodes that read each file after each change', { min: 1 }),
-  'min-retrieved': parameter('number', 1, 'least share of the reads that must succeed'),
-  'join-within': parameter('duration', 30_000, 'time until a node that has come is connected', {
+  downloads: parameter('integer', 5, 'number of nodes that read each file after each change', { min: 1 }),
+  'min-retrieved': parameter('number', 1, 'smallest share of the reads that must succeed'),
+  'join-within': parameter('duration', 30_000, 'time within which a returning node must be connected', {
     allowance: true,
   }),
-  'sync-within': parameter('duration', 120_000, 'time until it has the chunks of its neighbourhood', {
-    allowance: true,
-  }),
+  'sync-within': parameter(
+    'duration',
+    120_000,
+    'time within which it must have the chunks of its neighbourhood',
+    {
+      allowance: true,
+    },
+  ),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -12,24 +12,24 @@ const parameters = {
     ['30s', '-30s', '5m', '-5m', '1h', '-1h'],
     'skews that all other nodes must tolerate',
   ),
-  drift: parameter('integer', 500, 'parts per million that the clocks are too fast meanwhile'),
-  share: parameter('number', 0, 'share of the full nodes whose clocks are wrong; at least one node', {
+  drift: parameter('integer', 500, 'parts per million by which the clocks also run fast'),
+  share: parameter('number', 0, 'share of the full nodes whose clocks are skewed; at least one node', {
     min: 0,
   }),
   hold: parameter('duration', 5000, 'how long each skew lasts'),
   debt: parameter(
     'integer',
     200,
-    'chunks that each node uploads while its clock is wrong, so that money moves',
+    'chunks that each node uploads while its clock is wrong, so that payments are due',
     { min: 1 },
   ),
   'recovers-within': parameter(
     'duration',
     120_000,
-    'time until a node uploads again once its clock is right: others that refused it have looked again',
+    'time within which a node must upload again after its clock is corrected, although others had refused it',
     { allowance: true },
   ),
-  'min-success': parameter('number', 0.99, 'least share of uploads and reads that must succeed'),
+  'min-success': parameter('number', 0.99, 'smallest share of uploads and reads that must succeed'),
   ...TRAFFIC,
 };
 type Context = ScenarioContext<typeof parameters>;

@@ -16,12 +16,12 @@ const parameters = {
   ref: parameter(
     'text',
     '',
-    'ledger.jsonl of a run, or a file with the root on the first line and a chunk on each other; empty: uploads its own',
+    'ledger.jsonl of a run, or a file with the root on the first line and one chunk on each further line; empty: upload new content',
   ),
-  size: parameter('size', 2 ** 20, 'size of its own content', { min: 1 }),
-  concurrency: parameter('integer', 10, 'chunks asked for at once', { min: 1 }),
-  'max-attempts': parameter('integer', 10, 'attempts for each chunk', { min: 1, allowance: true }),
-  'min-rate': parameter('number', 1, 'least share of the chunks that must come'),
+  size: parameter('size', 2 ** 20, 'size of the new content', { min: 1 }),
+  concurrency: parameter('integer', 10, 'number of concurrent requests', { min: 1 }),
+  'max-attempts': parameter('integer', 10, 'attempts per chunk', { min: 1, allowance: true }),
+  'min-rate': parameter('number', 1, 'smallest share of the chunks that must be retrieved'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -12,13 +12,23 @@ import { batchOf, difference, inTime, ledgerDirect, verifyLedger, workingNodes }
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  chunks: parameter('integer', 20, 'chunks that the node has before, and is asked for meanwhile', { min: 1 }),
-  attempts: parameter('integer', 10, 'uploads that the node refuses', { min: 1 }),
-  'resumes-within': parameter('duration', 30_000, 'time until the node stores again once there is space', {
-    allowance: true,
-  }),
-  'min-success': parameter('number', 0.99, 'least share of the requests to other nodes that must succeed'),
-  node: parameter('node', '', 'full node whose disk is full; drawn from the seed when empty'),
+  chunks: parameter(
+    'integer',
+    20,
+    'chunks uploaded in advance, which the node must serve while its disk is full',
+    { min: 1 },
+  ),
+  attempts: parameter('integer', 10, 'number of uploads that the node must refuse', { min: 1 }),
+  'resumes-within': parameter(
+    'duration',
+    30_000,
+    'time within which the node must store again once there is space',
+    {
+      allowance: true,
+    },
+  ),
+  'min-success': parameter('number', 0.99, 'smallest share of the requests to other nodes that must succeed'),
+  node: parameter('node', '', 'full node whose disk fills up; drawn from the seed when empty'),
   ...TRAFFIC,
 };
 type Context = ScenarioContext<typeof parameters>;

@@ -19,10 +19,10 @@ import {
 } from './steps/steps.ts';
 
 const parameters = {
-  updates: parameter('integer', 5, 'updates of each feed', { min: 1 }),
+  updates: parameter('integer', 5, 'number of updates of each feed', { min: 1 }),
   size: parameter('size', 2000, 'size of the file behind an update', { min: 1 }),
   versions: versionsParameter,
-  node: parameter('node', '', 'node that updates; the first one when empty'),
+  node: parameter('node', '', 'node that updates the feeds; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -3,11 +3,11 @@ import { defineScenario, expectFile, formatBytes, parameter, type ScenarioContex
 import { batchOf, difference, otherNodes, uploadLedgered, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
-  file: parameter('text', 'file-retrieval', 'name of the files; each gets its number behind it'),
+  file: parameter('text', 'file-retrieval', 'base name of the files; a number is appended to each'),
   size: parameter('size', 2 ** 20, 'size of each file', { min: 1 }),
-  count: parameter('integer', 1, 'files that each uploader uploads', { min: 1 }),
-  uploaders: parameter('integer', 1, 'full nodes that upload, the first ones', { min: 1 }),
-  full: parameter('boolean', false, 'download from every other node instead of the last one'),
+  count: parameter('integer', 1, 'number of files per uploader', { min: 1 }),
+  uploaders: parameter('integer', 1, 'number of full nodes that upload, counted from the first', { min: 1 }),
+  full: parameter('boolean', false, 'download from every other node instead of only the last one'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

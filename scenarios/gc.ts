@@ -11,12 +11,22 @@ import { type FreshChunk, freshChunk, storers } from './steps/presence.ts';
 import { batchOf, inTime, ledgerDirect, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
-  chunks: parameter('integer', 300, 'chunks uploaded: more than one reserve holds, fewer than two', {
-    min: 1,
-  }),
-  within: parameter('duration', 60_000, 'time until the nodes have evicted the chunks outside their radius', {
-    allowance: true,
-  }),
+  chunks: parameter(
+    'integer',
+    300,
+    'number of chunks to upload: more than one reserve holds, and fewer than two hold',
+    {
+      min: 1,
+    },
+  ),
+  within: parameter(
+    'duration',
+    60_000,
+    'time within which nodes must evict the chunks outside their radius',
+    {
+      allowance: true,
+    },
+  ),
 };
 type Context = ScenarioContext<typeof parameters>;
 

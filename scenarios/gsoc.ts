@@ -21,7 +21,7 @@ const RECEIVE_TIMEOUT_MS = 180_000;
 const BATCH_AMOUNT = 24_000n * 86_400n;
 
 const parameters = {
-  count: parameter('integer', 10, 'messages of each of the two runs', { min: 1 }),
+  count: parameter('integer', 10, 'number of messages in each of the two runs', { min: 1 }),
   proximity: parameter('integer', 12, 'leading bits that the address shares with the listener’s overlay', {
     min: 1,
   }),

@@ -6,7 +6,7 @@ import { expectRules, WITHIN, wrongOn } from './steps/topology.ts';
 const SATURATED = 8;
 
 const parameters = {
-  dynamic: parameter('boolean', false, 'compare with all nodes of the cluster, also while some come and go'),
+  dynamic: parameter('boolean', false, 'compare with all nodes of the cluster, even while nodes come and go'),
   ...WITHIN,
 };
 type Context = ScenarioContext<typeof parameters>;

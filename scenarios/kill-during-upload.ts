@@ -17,13 +17,18 @@ const parameters = {
   victims: parameter(
     'list',
     VICTIMS,
-    'who is killed: the uploader, the node closest to the root, another that forwards, any',
+    'which node is killed: the uploader, the closest node to the root, another node that forwards, or a random one',
     {
       oneOf: VICTIMS,
     },
   ),
-  modes: parameter('list', MODES, 'how it is uploaded', { oneOf: MODES }),
-  'kill-times': parameter('integer', 1, 'moments for each victim and mode, drawn from the seed', { min: 1 }),
+  modes: parameter('list', MODES, 'upload modes', { oneOf: MODES }),
+  'kill-times': parameter(
+    'integer',
+    1,
+    'number of kills for each victim and mode, at times drawn from the seed',
+    { min: 1 },
+  ),
   size: parameter('size', 2 * 2 ** 20, 'size of each upload', { min: 1 }),
   'restart-after': parameter('duration', 1000, 'how long the victim stays down'),
   node: parameter('node', '', 'node that uploads; the first one when empty'),

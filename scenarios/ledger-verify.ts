@@ -5,19 +5,15 @@ import { holdersOf, neighbourhoodOf, storers } from './steps/presence.ts';
 import { chosenNode, inTime, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
-  ledger: parameter(
-    'text',
-    '',
-    'ledger.jsonl of an earlier run on this cluster; empty: uploads its own content',
-  ),
-  size: parameter('size', 2 ** 20, 'size of its own content', { min: 1 }),
-  sample: parameter('number', 1, 'share of the chunks that are looked for in their neighbourhood and read'),
+  ledger: parameter('text', '', 'ledger.jsonl of an earlier run on this cluster; empty: upload new content'),
+  size: parameter('size', 2 ** 20, 'size of the new content', { min: 1 }),
+  sample: parameter('number', 1, 'share of the chunks to look for in their neighbourhood and to read'),
   'min-replicated': parameter(
     'number',
     0.99,
-    'least share of them that two of their neighbourhood must have',
+    'smallest share of these chunks that two nodes of the neighbourhood must hold',
   ),
-  within: parameter('duration', 60_000, 'time for pull syncing', { allowance: true }),
+  within: parameter('duration', 60_000, 'time limit for pull syncing', { allowance: true }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

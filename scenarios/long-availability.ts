@@ -4,16 +4,16 @@ import { uploadContent, withoutPin } from './steps/content.ts';
 import { chosenNode, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
-  refs: parameter('list', [], 'references to look for; none: uploads its own'),
-  size: parameter('size', 2 ** 20, 'size of its own content', { min: 1 }),
-  'retry-count': parameter('integer', 3, 'attempts for each reference in a round', {
+  refs: parameter('list', [], 'references to download; none: upload new content'),
+  size: parameter('size', 2 ** 20, 'size of the new content', { min: 1 }),
+  'retry-count': parameter('integer', 3, 'attempts per reference in each round', {
     min: 1,
     allowance: true,
   }),
   'retry-wait': parameter('duration', 1000, 'pause before the next attempt', { allowance: true }),
-  'next-iter-wait': parameter('duration', 0, 'pause before the next round, such as 6h'),
-  rounds: parameter('integer', 3, 'rounds over all references', { min: 1 }),
-  'min-availability': parameter('number', 1, 'least share of the downloads that must succeed'),
+  'next-iter-wait': parameter('duration', 0, 'pause between rounds, such as 6h'),
+  rounds: parameter('integer', 3, 'number of rounds over all references', { min: 1 }),
+  'min-availability': parameter('number', 1, 'smallest share of the downloads that must succeed'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -32,11 +32,16 @@ import {
 } from './steps/steps.ts';
 
 const parameters = {
-  files: parameter('integer', 10, 'files of the flat collection', { min: 1 }),
+  files: parameter('integer', 10, 'number of files in the flat collection', { min: 1 }),
   size: parameter('size', 5000, 'size of the largest file', { min: 1 }),
-  pathBytes: parameter('integer', 64, 'longest path of the flat collection, before hex doubles it', {
-    min: 8,
-  }),
+  pathBytes: parameter(
+    'integer',
+    64,
+    'length of the longest path in the flat collection, in bytes, before hex doubles it',
+    {
+      min: 8,
+    },
+  ),
   versions: versionsParameter,
   node: parameter('node', '', 'node that uploads; the first one when empty'),
 };

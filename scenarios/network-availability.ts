@@ -15,7 +15,7 @@ const parameters = {
   bits: parameter(
     'integer',
     0,
-    'first bits that tell neighbourhoods apart; 0: the storage radius of the uploader',
+    'number of leading bits that define a neighbourhood; 0: the storage radius of the uploader',
   ),
 };
 type Context = ScenarioContext<typeof parameters>;

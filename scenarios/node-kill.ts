@@ -4,13 +4,18 @@ import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  every: parameter('duration', 15_000, 'from one kill to the next'),
+  every: parameter('duration', 15_000, 'interval between kills'),
   'down-for': parameter('duration', 20_000, 'how long a node stays down'),
-  'max-down': parameter('integer', 20, 'share of the nodes that are down at once, %; at least one', {
-    min: 1,
-  }),
-  duration: parameter('duration', 120_000, 'how long nodes are killed'),
-  'min-reads': parameter('number', 0.99, 'least share of the reads that must succeed'),
+  'max-down': parameter(
+    'integer',
+    20,
+    'percentage of the nodes that may be down at once; at least one node',
+    {
+      min: 1,
+    },
+  ),
+  duration: parameter('duration', 120_000, 'duration of the killing phase'),
+  'min-reads': parameter('number', 0.99, 'smallest share of the reads that must succeed'),
   ...TRAFFIC,
 };
 

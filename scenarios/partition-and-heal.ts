@@ -9,14 +9,16 @@ import { beside, expectSuccess, type Sample, TRAFFIC } from './steps/traffic.ts'
 const SPLITS = ['halves', 'majority-minority', 'one-way', 'bridge'] as const;
 
 const parameters = {
-  split: parameter('text', 'halves', 'how the nodes are separated', { oneOf: SPLITS }),
-  hold: parameter('duration', 60_000, 'how long they are separated'),
-  baseline: parameter('duration', 5000, 'how long there is load before'),
-  'deadline-heal': parameter('duration', 60_000, 'time until all links are back', { allowance: true }),
+  split: parameter('text', 'halves', 'shape of the partition', { oneOf: SPLITS }),
+  hold: parameter('duration', 60_000, 'duration of the partition'),
+  baseline: parameter('duration', 5000, 'duration of the load before the partition'),
+  'deadline-heal': parameter('duration', 60_000, 'time within which all links must be back', {
+    allowance: true,
+  }),
   'min-served': parameter(
     'number',
     0.95,
-    'least share of the reads within a side that must succeed meanwhile',
+    'smallest share of the reads within a side that must succeed during the partition',
   ),
   ...TRAFFIC,
 };

@@ -6,13 +6,10 @@ import { missingLinks } from './steps/topology.ts';
 import { beside, expectSuccess, p99, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  hold: parameter('duration', 45_000, 'how long the node stands still'),
-  'max-p99': parameter(
-    'duration',
-    10_000,
-    'longest time of uploads meanwhile, but for the slowest hundredth',
-    { allowance: true },
-  ),
+  hold: parameter('duration', 45_000, 'duration of the pause'),
+  'max-p99': parameter('duration', 10_000, 'largest 99th percentile of upload times during the pause', {
+    allowance: true,
+  }),
   node: parameter('node', '', 'full node that is paused; drawn from the seed when empty'),
   ...TRAFFIC,
 };

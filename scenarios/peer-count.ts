@@ -13,7 +13,7 @@ export default defineScenario({
     'min-peers': parameter(
       'integer',
       0,
-      `fewest peers of a full node; 0: all others, at most ${PEERS_MAX}. Others need one`,
+      `smallest number of peers of a full node; 0: all others, at most ${PEERS_MAX}. Other nodes need one`,
       { allowance: true },
     ),
     ...WITHIN,

@@ -3,11 +3,16 @@ import { defineScenario, messageOf, parameter, parseDurationMs, type ScenarioCon
 import { workingNodes } from './steps/steps.ts';
 
 const parameters = {
-  retries: parameter('integer', 5, 'attempts for each peer', { min: 1, allowance: true }),
-  backoff: parameter('duration', 2000, 'pause after the first attempt; it grows by as much with each', {
-    allowance: true,
-  }),
-  'max-rtt': parameter('duration', 0, 'longest round trip allowed; 0: any', { allowance: true }),
+  retries: parameter('integer', 5, 'attempts per peer', { min: 1, allowance: true }),
+  backoff: parameter(
+    'duration',
+    2000,
+    'pause after the first attempt; it grows by this much after each further one',
+    {
+      allowance: true,
+    },
+  ),
+  'max-rtt': parameter('duration', 0, 'longest round trip allowed; 0: no limit', { allowance: true }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -12,11 +12,11 @@ import { checkBooks, expectRefusal, minedOf } from './steps/money.ts';
 import { chosenNode, inTime, otherNodes } from './steps/steps.ts';
 
 const parameters = {
-  hours: parameter('integer', 24, 'how long the batches last at the present price', { min: 1 }),
-  'top-up': parameter('integer', 24, 'hours that are added to one of them', { min: 1 }),
+  hours: parameter('integer', 24, 'lifetime of the batches at the present price, in hours', { min: 1 }),
+  'top-up': parameter('integer', 24, 'hours to add to one of them by a top-up', { min: 1 }),
   depth: parameter('integer', 17, 'depth of the batches, in bits', { min: 17 }),
-  'new-depth': parameter('integer', 18, 'depth that one of them is diluted to', { min: 18 }),
-  node: parameter('node', '', 'node that buys; the first one when empty'),
+  'new-depth': parameter('integer', 18, 'depth to which one of them is diluted', { min: 18 }),
+  node: parameter('node', '', 'node that buys the batches; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

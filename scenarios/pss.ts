@@ -7,12 +7,17 @@ const RECEIVE_TIMEOUT_MS = 180_000;
 const OPEN_PREFIX = 2;
 
 const parameters = {
-  count: parameter('integer', 3, 'messages to send', { min: 1 }),
-  prefix: parameter('integer', 1, 'bytes of the receiver’s overlay that the address begins with: 1 to 3', {
-    min: 1,
-  }),
+  count: parameter('integer', 3, 'number of messages to send', { min: 1 }),
+  prefix: parameter(
+    'integer',
+    1,
+    'number of bytes of the receiver’s overlay that make up the target address: 1 to 3',
+    {
+      min: 1,
+    },
+  ),
   topic: parameter('text', 'test', 'topic of the messages'),
-  size: parameter('size', 14, 'bytes of a message, at most 4000', { min: 12, max: 4000 }),
+  size: parameter('size', 14, 'size of a message, at most 4000 bytes', { min: 12, max: 4000 }),
   receiver: parameter('node', '', 'full node that receives; the first one when empty'),
   node: parameter('node', '', 'node that sends; the first other full one when empty'),
 };

@@ -4,11 +4,16 @@ import { drawn, freshChunk, holdersOf, neighbourhoodOf, storers } from './steps/
 import { batchOf, inTime, ledgerDirect, verifyLedger } from './steps/steps.ts';
 
 const parameters = {
-  'chunks-per-node': parameter('integer', 1, 'chunks that each node uploads', { min: 1 }),
-  'upload-node-count': parameter('integer', 1, 'nodes that upload', { min: 1 }),
-  'replication-factor-threshold': parameter('integer', 2, 'fewest nodes that must have each chunk', {
-    min: 1,
-  }),
+  'chunks-per-node': parameter('integer', 1, 'number of chunks that each node uploads', { min: 1 }),
+  'upload-node-count': parameter('integer', 1, 'number of nodes that upload', { min: 1 }),
+  'replication-factor-threshold': parameter(
+    'integer',
+    2,
+    'smallest number of nodes that must hold each chunk',
+    {
+      min: 1,
+    },
+  ),
 };
 type Context = ScenarioContext<typeof parameters>;
 

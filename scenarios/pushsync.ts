@@ -7,15 +7,23 @@ const parameters = {
   mode: parameter('text', 'default', 'who uploads: any node, full nodes, or light nodes', {
     oneOf: ['default', 'chunks', 'light-chunks'],
   }),
-  'chunks-per-node': parameter('integer', 1, 'chunks that each node uploads', { min: 1 }),
-  'upload-node-count': parameter('integer', 1, 'nodes that upload', { min: 1 }),
-  retries: parameter('integer', 5, 'looks for a chunk on the closest node', { min: 1, allowance: true }),
-  'retry-delay': parameter('duration', 1000, 'pause between two looks', { allowance: true }),
-  // Of a crowd of peers that put much, a node may hear of a new chunk only after ten seconds.
-  'sync-within': parameter('duration', 20_000, 'time until another node of the neighbourhood has it', {
+  'chunks-per-node': parameter('integer', 1, 'number of chunks that each node uploads', { min: 1 }),
+  'upload-node-count': parameter('integer', 1, 'number of nodes that upload', { min: 1 }),
+  retries: parameter('integer', 5, 'attempts to find a chunk on the closest node', {
     min: 1,
     allowance: true,
   }),
+  'retry-delay': parameter('duration', 1000, 'pause between two attempts', { allowance: true }),
+  // Of a crowd of peers that put much, a node may hear of a new chunk only after ten seconds.
+  'sync-within': parameter(
+    'duration',
+    20_000,
+    'time within which another node of the neighbourhood must have it',
+    {
+      min: 1,
+      allowance: true,
+    },
+  ),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -24,13 +24,22 @@ import { storers } from './steps/presence.ts';
 import { batchOf, difference, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
-  chunks: parameter('integer', 30_000, 'chunks uploaded in all, to the end of the last file', { min: 1 }),
+  chunks: parameter(
+    'integer',
+    30_000,
+    'total number of chunks to upload; the last file is always completed',
+    { min: 1 },
+  ),
   sizes: parameter('sizes', [4096, 32_768, 262_144, 1_000_000], 'sizes of the files, drawn at random'),
-  kills: parameter('integer', 0, 'times a node is killed and started again during the uploads'),
-  restarts: parameter('integer', 0, 'times a node is stopped and started again during the uploads'),
-  joins: parameter('integer', 0, 'nodes that start during the uploads, with empty reserves'),
-  leaves: parameter('integer', 0, 'nodes that stop for good during the uploads'),
-  expiring: parameter('integer', 0, 'files of 1 MB under a batch that expires during the uploads'),
+  kills: parameter('integer', 0, 'number of times that a node is killed and restarted during the uploads'),
+  restarts: parameter(
+    'integer',
+    0,
+    'number of times that a node is stopped and restarted during the uploads',
+  ),
+  joins: parameter('integer', 0, 'number of nodes that join during the uploads, with empty reserves'),
+  leaves: parameter('integer', 0, 'number of nodes that leave for good during the uploads'),
+  expiring: parameter('integer', 0, 'number of 1 MB files whose batch expires during the uploads'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

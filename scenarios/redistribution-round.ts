@@ -4,8 +4,8 @@ import { checkBooks, minedOf } from './steps/money.ts';
 import { batchOf, chosenNode, nextSecond } from './steps/steps.ts';
 
 const parameters = {
-  rounds: parameter('integer', 10, 'rounds that are played', { min: 1 }),
-  size: parameter('size', 2 ** 20, 'content of the reserves; at least half of what they are made for', {
+  rounds: parameter('integer', 10, 'number of rounds to play', { min: 1 }),
+  size: parameter('size', 2 ** 20, 'amount of content in the reserves; at least half of their capacity', {
     min: 1,
   }),
   stake: parameter('text', '100000000000000000', 'token units that each player stakes'),

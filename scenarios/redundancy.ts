@@ -17,11 +17,13 @@ const parameters = {
   size: parameter(
     'size',
     307_200,
-    'size of the data; runs of less can survive more than their level promises',
+    'size of the data; smaller data can survive more loss than its level promises',
     { min: 307_200 },
   ),
   levels: parameter('list', ['1', '2', '3', '4'], 'redundancy levels', { oneOf: ['1', '2', '3', '4'] }),
-  encrypt: parameter('list', ['false', 'true'], 'with and without encryption', { oneOf: ['false', 'true'] }),
+  encrypt: parameter('list', ['false', 'true'], 'whether to encrypt; both by default', {
+    oneOf: ['false', 'true'],
+  }),
   concurrency: parameter('integer', 8, 'chunks uploaded at once', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
   reader: parameter('node', '', 'node that downloads; the first other one when empty'),

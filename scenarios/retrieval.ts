@@ -10,11 +10,11 @@ import { batchOf, chosenNode, difference, otherNodes, uploadLedgered, verifyLedg
 
 const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the data'),
-  count: parameter('integer', 8, 'pieces of each size', { min: 1 }),
-  concurrency: parameter('integer', 4, 'downloads under way at once on each node', { min: 1 }),
+  count: parameter('integer', 8, 'number of uploads of each size', { min: 1 }),
+  concurrency: parameter('integer', 4, 'number of concurrent downloads per node', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
   reader: parameter('node', '', 'node that downloads; every other one when empty'),
-  cache: parameter('boolean', false, 'keep what was fetched in the cache of the reader'),
+  cache: parameter('boolean', false, 'let the reader cache what it fetches'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

@@ -5,8 +5,8 @@ import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  gap: parameter('duration', 0, 'pause between a node that is ready again and the next one'),
-  'shutdown-within': parameter('duration', 10_000, 'longest time that a node takes to stop', {
+  gap: parameter('duration', 0, 'pause between a node becoming ready and the next restart'),
+  'shutdown-within': parameter('duration', 10_000, 'longest time that a node may take to stop', {
     allowance: true,
   }),
   ...TRAFFIC,

@@ -12,23 +12,23 @@ import { errorAsText, inTime, otherNodes, verifyLedger, workingNodes } from './s
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  binary: parameter('text', '', 'program that the nodes get; empty: the one that they have'),
+  binary: parameter('text', '', 'program to upgrade to; empty: the present one'),
   flavour: parameter(
     'text',
     '',
-    'flavour that they get, by name or as a file; empty: the one that they have',
+    'flavour to upgrade to, by name or as a flavour file; empty: the present one',
   ),
-  back: parameter('boolean', true, 'whether they get what they had again, afterwards'),
+  back: parameter('boolean', true, 'downgrade the nodes again afterwards'),
   'min-available': parameter(
     'number',
     0.98,
-    'least share of the requests to the other nodes that must succeed; less for programs that do not talk to each other',
+    'smallest share of the requests to the other nodes that must succeed; choose less for programs that cannot talk to each other',
     { min: 0, max: 1 },
   ),
-  'ready-within': parameter('duration', 60_000, 'longest time until an upgraded node is ready', {
+  'ready-within': parameter('duration', 60_000, 'time within which an upgraded node must be ready', {
     allowance: true,
   }),
-  sample: parameter('integer', 500, 'acknowledged chunks that are read afterwards', { min: 1 }),
+  sample: parameter('integer', 500, 'number of acknowledged chunks to read afterwards', { min: 1 }),
   ...TRAFFIC,
 };
 type Context = ScenarioContext<typeof parameters>;

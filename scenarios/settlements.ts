@@ -6,9 +6,9 @@ import { chosenNode, difference, otherNodes } from './steps/steps.ts';
 const parameters = {
   size: parameter('size', 2 ** 21, 'size of the uploaded data', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
-  deadline: parameter('integer', 30, 'seconds within which both ends agree', { min: 1, allowance: true }),
-  'expect-settlements': parameter('boolean', true, 'fail when nothing was settled'),
-  'dry-run': parameter('boolean', false, 'only compare the settlements there are'),
+  deadline: parameter('integer', 30, 'seconds until both ends must agree', { min: 1, allowance: true }),
+  'expect-settlements': parameter('boolean', true, 'fail if nothing was settled'),
+  'dry-run': parameter('boolean', false, 'only compare the present settlements'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

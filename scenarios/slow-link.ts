@@ -6,10 +6,10 @@ const parameters = {
   profiles: parameter(
     'list',
     ['metro', 'continent', 'world'],
-    'conditions of all links, one after the other',
+    'profiles to apply to all links, one after the other',
   ),
-  hold: parameter('duration', 5000, 'how long each lasts'),
-  'slow-node': parameter('duration', 200, 'latency of one slow node among the others; 0: without'),
+  hold: parameter('duration', 5000, 'duration of each profile'),
+  'slow-node': parameter('duration', 200, 'latency of one slow node among the others; 0: no slow node'),
   ...TRAFFIC,
 };
 type Context = ScenarioContext<typeof parameters>;

@@ -24,7 +24,7 @@ import {
 
 const parameters = {
   size: parameter('size', 14, 'payload of the chunk, at most 4096 bytes', { min: 1, max: 4096 }),
-  count: parameter('integer', 5, 'chunks to upload, each of an owner of its own', { min: 1 }),
+  count: parameter('integer', 5, 'number of chunks to upload, each with its own owner', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;

@@ -4,7 +4,7 @@ import { checkBooks, expectRefusal, minedOf } from './steps/money.ts';
 import { chosenNode } from './steps/steps.ts';
 
 const parameters = {
-  amount: parameter('text', '100000000000000000', 'token units that are staked, 10^17 at least'),
+  amount: parameter('text', '100000000000000000', 'token units to stake, at least 10^17'),
   insufficient: parameter('integer', 102_400, 'token units that are too few for a stake', { min: 1 }),
   node: parameter('node', '', 'node that stakes; the first one when empty'),
 };

@@ -20,7 +20,7 @@ import {
 
 const parameters = {
   size: parameter('size', 5 * 1024 * 1024, 'size of the uploaded data', { min: 1 }),
-  chunks: parameter('integer', 1000, 'chunks sent over one connection', { min: 1 }),
+  chunks: parameter('integer', 1000, 'number of chunks to send over one connection', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
   keeper: parameter('node', '', 'node that pins; the first other one when empty'),
 };

@@ -12,16 +12,16 @@ import { drawn } from './steps/presence.ts';
 import { batchOf, verifyLedger, workingNodes } from './steps/steps.ts';
 
 const parameters = {
-  'node-percentage': parameter('integer', 50, 'share of the nodes that upload, %', { min: 1 }),
-  'node-name': parameter('node', '', 'the only node that uploads'),
+  'node-percentage': parameter('integer', 50, 'percentage of the nodes that upload', { min: 1 }),
+  'node-name': parameter('node', '', 'only node that uploads; empty: a share of the nodes'),
   'min-file-size': parameter('size', 2 ** 20, 'size of the smallest upload', { min: 1 }),
   'max-file-size': parameter('size', 2 ** 20, 'size of the largest upload', { min: 1 }),
-  'file-count': parameter('integer', 8, 'uploads of each node; 0: as many as fit into the time'),
-  timeout: parameter('duration', 60_000, 'time for all uploads when their number is 0'),
-  retries: parameter('integer', 5, 'attempts after a failed one', { allowance: true }),
+  'file-count': parameter('integer', 8, 'uploads per node; 0: as many as the time limit allows'),
+  timeout: parameter('duration', 60_000, 'time limit for all uploads if file-count is 0'),
+  retries: parameter('integer', 5, 'further attempts after a failed upload', { allowance: true }),
   'retry-delay': parameter('duration', 1000, 'pause before the next attempt', { allowance: true }),
-  'sync-upload': parameter('boolean', false, 'wait for the chunks of each upload before the next one'),
-  concurrency: parameter('integer', 10, 'uploads under way at once on each node', { min: 1 }),
+  'sync-upload': parameter('boolean', false, 'wait until an upload is synced before starting the next one'),
+  concurrency: parameter('integer', 10, 'number of concurrent uploads per node', { min: 1 }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

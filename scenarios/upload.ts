@@ -3,13 +3,13 @@ import { batchOf, chosenNode, uploadLedgered, verifyLedger } from './steps/steps
 
 const parameters = {
   sizes: parameter('sizes', [4096, 2 ** 20], 'sizes of the uploads'),
-  count: parameter('integer', 8, 'uploads of each size', { min: 1 }),
-  concurrency: parameter('integer', 4, 'uploads under way at once', { min: 1 }),
+  count: parameter('integer', 8, 'number of uploads of each size', { min: 1 }),
+  concurrency: parameter('integer', 4, 'number of concurrent uploads', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
   mode: parameter(
     'text',
     'deferred',
-    'when a chunk counts as uploaded: stored locally, or taken by the network',
+    'when an upload is answered: once it is stored locally (deferred), or by the network (direct)',
     {
       oneOf: ['deferred', 'direct'],
     },

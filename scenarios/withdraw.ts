@@ -7,9 +7,9 @@ const STRANGER = 'decaf0000000000000000000000000000decaf01';
 const NOBODY = '0'.repeat(40);
 
 const parameters = {
-  amount: parameter('integer', 1_000_000, 'base units of each coin that are withdrawn', { min: 1 }),
-  deposit: parameter('integer', 10 ** 15, 'token units that go into the chequebook and back', { min: 1 }),
-  node: parameter('node', '', 'node whose money it is; the first one when empty'),
+  amount: parameter('integer', 1_000_000, 'base units to withdraw of each currency', { min: 1 }),
+  deposit: parameter('integer', 10 ** 15, 'token units to move into the chequebook and back', { min: 1 }),
+  node: parameter('node', '', 'node that withdraws; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
 

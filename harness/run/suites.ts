@@ -108,8 +108,8 @@ const NIGHTLY_CHAOS: readonly Member[] = [
 
 /** By name. */
 export const SUITES: Readonly<Record<string, Suite>> = {
-  quick: { about: 'what a minute is enough for', members: QUICK },
-  ci: { about: 'every function, and each kind of fault for some seconds', members: [...CHECKS, ...CHAOS] },
+  quick: { about: 'what fits into a minute', members: QUICK },
+  ci: { about: 'every function, and each kind of fault for a few seconds', members: [...CHECKS, ...CHAOS] },
   nightly: {
     about: 'every function, and faults for hours',
     members: [...CHECKS.map(patient), ...NIGHTLY_CHAOS],

@@ -16,7 +16,7 @@ import { batchOf } from './steps.ts';
 export const versionsParameter = parameter(
   'list',
   ['v1', 'v2'],
-  'updates that point to the content (v1), that wrap its root (v2)',
+  'formats of the updates: v1 refers to the content, v2 wraps its root chunk',
   { oneOf: ['v1', 'v2'] },
 );
 

@@ -22,18 +22,18 @@ export const SILENT_PARAMETERS = {
   by: parameter(
     'text',
     'pause',
-    'how the node is silent: it is paused, or no delivery of pushsync reaches it, which needs --tap',
+    'how the node is silenced: it is paused, or a fault keeps pushsync deliveries from it (needs --tap)',
     { oneOf: ['pause', 'message'] },
   ),
-  chunks: parameter('integer', 6, 'chunks to upload, all at once', { min: 1 }),
-  synced: parameter('integer', 60, 'seconds that deferred uploads have while the node does not answer', {
+  chunks: parameter('integer', 6, 'number of chunks to upload at once', { min: 1 }),
+  synced: parameter('integer', 60, 'seconds to watch deferred uploads while the node does not answer', {
     min: 1,
     allowance: true,
   }),
   arrive: parameter(
     'integer',
     60,
-    'seconds in which they must be where they belong, once its node answers again',
+    'seconds within which the chunks must be where they belong once the node answers again',
     {
       min: 1,
       allowance: true,

@@ -8,7 +8,7 @@ const LINES_SHOWN = 20;
 
 /** For every scenario that looks until all is well. */
 export const WITHIN = {
-  within: parameter('duration', 30_000, 'time until everything has to be as it should', { allowance: true }),
+  within: parameter('duration', 30_000, 'time within which all conditions must hold', { allowance: true }),
 };
 
 /** One condition on the whole cluster, and the nodes that break it. */

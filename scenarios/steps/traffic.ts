@@ -16,7 +16,9 @@ import { batchOf, difference, ledgerDirect } from './steps.ts';
 
 /** For every scenario with such traffic. */
 export const TRAFFIC = {
-  load: parameter('integer', 20, 'chunks uploaded per second in all, each read on another node', { min: 1 }),
+  load: parameter('integer', 20, 'chunks uploaded per second in total, each read on another node', {
+    min: 1,
+  }),
 };
 
 /** A request that hangs is a failure: longer than any deadline of a node. */

@@ -28,44 +28,45 @@ const DURATION_MAX_MS = 24 * 3_600_000;
 
 /** Empty texts let the load choose. */
 export const LOAD_PARAMETERS = {
-  script: parameter('text', 'upload', 'what is done: a load of the package, or the path of a script for k6'),
-  profile: parameter('text', 'constant', 'how the rate or the number of users goes over time', {
+  script: parameter('text', 'upload', 'built-in load, or the path of a k6 script'),
+  profile: parameter('text', 'constant', 'shape of the load over time', {
     oneOf: LOAD_PROFILES,
   }),
-  rate: parameter(
-    'text',
-    '',
-    `iterations per second, started by the clock, such as 20/s (default: ${RATE_DEFAULT})`,
-  ),
+  rate: parameter('text', '', `arrival rate of iterations, such as 20/s (default: ${RATE_DEFAULT})`),
   vus: parameter(
     'integer',
     0,
     'concurrent users instead of a rate; each starts its next iteration when the last one ends; 0: use the rate',
   ),
-  duration: parameter('text', '', 'of the measured part (default: 1m, of soak 30m)'),
+  duration: parameter('text', '', 'length of the measured phase (default: 1m; soak: 30m)'),
   warmup: parameter(
     'text',
     '',
-    `before it, in no figure (default: ${WARMUP_DEFAULT}, with a script of your own 0s)`,
+    `length of the unmeasured phase before it (default: ${WARMUP_DEFAULT}; 0s with your own script)`,
   ),
-  sizes: parameter('text', '', `sizes of what is uploaded, such as 4KiB..1MiB (default: ${SIZES_DEFAULT})`),
-  mode: parameter('text', 'direct', 'when an upload is answered: taken by the network, or stored locally', {
-    oneOf: ['direct', 'deferred'],
-  }),
-  encrypt: parameter('boolean', false, 'encrypt what is uploaded'),
-  redundancy: parameter('integer', 0, 'level of redundancy, 0 to 4'),
+  sizes: parameter('text', '', `sizes of the uploads, such as 4KiB..1MiB (default: ${SIZES_DEFAULT})`),
+  mode: parameter(
+    'text',
+    'direct',
+    'when an upload is answered: stored by the network (direct), or locally (deferred)',
+    {
+      oneOf: ['direct', 'deferred'],
+    },
+  ),
+  encrypt: parameter('boolean', false, 'encrypt uploads'),
+  redundancy: parameter('integer', 0, 'redundancy level, 0 to 4'),
   reads: parameter('text', '', `which objects are read: zipf:EXPONENT or cold (default: ${READS_DEFAULT})`),
-  objects: parameter('integer', 50, 'things uploaded before the load, to be read by it', { min: 1 }),
-  readShare: parameter('integer', 80, 'percent of the operations of mixed that read'),
-  files: parameter('integer', 10, 'files of each directory', { min: 1 }),
-  node: parameter('node', '', 'only node that is uploaded to; all in turn when empty'),
+  objects: parameter('integer', 50, 'number of objects uploaded in advance, to be read', { min: 1 }),
+  readShare: parameter('integer', 80, 'share of downloads in mixed, in percent'),
+  files: parameter('integer', 10, 'number of files per directory', { min: 1 }),
+  node: parameter('node', '', 'only node to upload to; all in turn when empty'),
   thresholds: parameter('list', [], 'conditions such as p95<500ms, errors<1%, upload:rate>=20/s'),
   findLimit: parameter(
     'text',
     '',
-    'condition such as p95<500ms: searches the highest rate that holds it, beginning at the rate',
+    'condition such as p95<500ms: search for the highest rate that meets it, starting at rate',
   ),
-  k6: parameter('text', '', 'program of k6 (default: SVCNET_K6, then PATH, then its container image)'),
+  k6: parameter('text', '', 'k6 executable (default: SVCNET_K6, then PATH, then its container image)'),
 };
 /** Values of `LOAD_PARAMETERS`. */
 export type LoadParameters = ParametersOf<typeof LOAD_PARAMETERS>;

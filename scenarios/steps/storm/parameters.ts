@@ -2,55 +2,52 @@
 import { ARRIVAL, DRAWN_FAULTS, POWER_CUT, parameter, type ScenarioContext } from 'svcnet/scenario';
 
 export const STORM_PARAMETERS = {
-  duration: parameter('duration', 60_000, 'how long it lasts, without healing and checking', { min: 1 }),
+  duration: parameter('duration', 60_000, 'duration, without healing and checking', { min: 1 }),
   faults: parameter(
     'list',
     ['kill', 'pause', 'partition', 'slow'],
-    'faults to draw from; none: only the load',
+    'kinds of faults to draw from; none: only the load',
     { oneOf: DRAWN_FAULTS, vary: DRAWN_FAULTS, varySimulated: [POWER_CUT, ARRIVAL] },
   ),
-  'fault-every': parameter('duration', 5000, 'from one fault to the next, on average', {
+  'fault-every': parameter('duration', 5000, 'average interval between faults', {
     min: 1,
     vary: [1500, 8000],
   }),
-  'fault-for': parameter('duration', 4000, 'longest time that a fault lasts', {
+  'fault-for': parameter('duration', 4000, 'longest duration of a fault', {
     min: 1,
     vary: [500, 6000],
   }),
   sizes: parameter('sizes', [4096, 32_768, 262_144, 1_000_000], 'sizes of the uploads, drawn at random'),
-  lanes: parameter('integer', 2, 'operations under way at once on each node', {
+  lanes: parameter('integer', 2, 'number of concurrent operations per node', {
     min: 1,
     vary: [1, 4],
   }),
   pace: parameter(
     'duration',
     2000,
-    'from one operation of a lane to the next, on average, unless the first takes longer; 0: no pause',
+    'average interval between the starts of two operations of a lane, unless the first takes longer; 0: no pause',
     { vary: [500, 4000] },
   ),
-  reserve: parameter('integer', 4000, 'chunks that the reserve of a node is made for', {
+  reserve: parameter('integer', 4000, 'capacity of a node’s reserve, in chunks', {
     min: 100,
     vary: [600, 4000],
   }),
   chunks: parameter(
     'integer',
     0,
-    'chunks after which the storm only reads; 0: as many as the reserves hold, and some room',
+    'number of chunks after which the storm only reads; 0: what the reserves hold, with some room left',
   ),
-  sample: parameter('integer', 1000, 'chunks that are looked for on each node that should have them'),
-  memory: parameter('size', 256 * 2 ** 20, 'memory by which a node may grow between start and end', {
+  sample: parameter('integer', 1000, 'number of chunks to look for on each node that should have them'),
+  memory: parameter('size', 256 * 2 ** 20, 'memory that a node may gain between start and end', {
     allowance: true,
   }),
-  handles: parameter(
-    'integer',
-    200,
-    'files and sockets that a node may hold more at the end than at the start',
-    { allowance: true },
-  ),
+  handles: parameter('integer', 200, 'open files and sockets that a node may gain between start and end', {
+    allowance: true,
+  }),
   schedule: parameter(
     'text',
     '',
-    'schedule.json of an earlier run, to do the same again; or faults in a file of yours (YAML)',
+    'schedule.json of an earlier run to repeat, or your own file of faults (YAML)',
   ),
 };
 

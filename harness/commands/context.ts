@@ -14,6 +14,8 @@ export interface CommandContext {
   /** Aborts on SIGINT and SIGTERM, and on SIGHUP with a terminal. */
   readonly signal: AbortSignal;
   readonly out: (text: string) => void;
+  /** Writes to standard output what is not text. */
+  readonly outBytes: (bytes: Uint8Array) => void;
   /** Writes progress and notes to standard error. */
   readonly note: (text: string) => void;
 }

@@ -11,9 +11,10 @@ import type { CommandContext } from './context.ts';
 import { failureDocument, usageDocument } from './failure.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
-type Stream =
-  | { readonly isTTY?: false; write(text: string): unknown }
-  | (Terminal & { readonly isTTY: true });
+type Stream = { write(data: string | Uint8Array): unknown } & (
+  | { readonly isTTY?: false }
+  | (Terminal & { readonly isTTY: true })
+);
 
 /** What a command is given besides its words. */
 export interface Surroundings {
@@ -57,6 +58,7 @@ function contextOf(flags: object, { stateDir, stdout, stderr, env, signal }: Sur
     terminal: stdout.isTTY === true ? stdout : undefined,
     signal,
     out: writerOf(stdout),
+    outBytes: (bytes) => void stdout.write(bytes),
     note: writerOf(stderr),
   };
 }

@@ -21,6 +21,8 @@ interface TapFlags extends ClusterFlags {
 
 const DISSECTOR = fileURLToPath(new URL('../places/links/tap/svcnet.lua', import.meta.url));
 
+const STANDARD_OUTPUT = '-';
+
 /** Digits of a hash in text. */
 const HASH_SHOWN = 8;
 const HASH = /\b[0-9a-f]{40,}\b/g;
@@ -36,6 +38,7 @@ export async function tap(
     const onMissed = (count: number) =>
       context.note(`  ${plural(count, 'message')} passed too fast to be shown\n`);
     const events = cluster.tap({ nodes, protocol, kept, signal, onMissed });
+    if (write === STANDARD_OUTPUT) return await captureToPipe(events, context);
     if (write !== undefined) return await capture(events, { file: write, force }, context);
     for await (const event of events) {
       context.out(`${json ? JSON.stringify(event) : line(event, context)}\n`);
@@ -75,6 +78,33 @@ async function capture(
     '  try next',
     `    tshark -X ${shellWord(`lua_script:${DISSECTOR}`)} -r ${shellWord(file)}`,
   ]);
+}
+
+/**
+ * A capture for a program that reads while the nodes speak, such as `wireshark -k -i -`.
+ * @throws HarnessError `USAGE` when standard output is a terminal, or is to be JSON
+ */
+async function captureToPipe(events: AsyncIterable<TapEvent>, context: CommandContext): Promise<void> {
+  const { json, terminal, outBytes, note } = context;
+  if (json) {
+    throw new HarnessError('USAGE', '--json and --write - both need standard output', {
+      hint: 'Leave one of them out, or write the capture to a file.',
+    });
+  }
+  const reader = `wireshark -k -i - -X ${shellWord(`lua_script:${DISSECTOR}`)}`;
+  if (terminal !== undefined) {
+    throw new HarnessError('USAGE', 'a capture is not text for a terminal', {
+      hint: `Pipe it: svcnet tap --write - | ${reader}`,
+    });
+  }
+  note(`  for live packets: ${reader}\n`);
+  let count = 0;
+  outBytes(captureHeader());
+  for await (const event of events) {
+    outBytes(capturedPacket(event));
+    count++;
+  }
+  note(`  wrote ${plural(count, 'packet')} to standard output\n`);
 }
 
 /** `12:00:01.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */

@@ -21,7 +21,7 @@ export const tap: CommandOptions = {
       parse: (text: string) => (text.startsWith('/') ? text : oneOf(PROTOCOL_NAMES)(text)),
     },
     '--write <file>':
-      'write a capture for Wireshark and tshark (pcapng) instead of lines, until Ctrl-C; the answer names the dissector',
+      'write a capture for Wireshark and tshark (pcapng) instead of lines, until Ctrl-C; the answer names the dissector; - is standard output',
     '--force': 'overwrite the file of --write',
     '--kept': 'print what is kept of the past and end, instead of what is said from now on',
   },
@@ -31,6 +31,7 @@ The cluster needs a tap: it ends the encryption between the nodes, with their ke
   svcnet tap
   svcnet tap node-0 node-3 --protocol pushsync --json
   svcnet tap --write out.pcapng
+  svcnet tap --write - | wireshark -k -i -
 Chunks have their address and size, 64 hex digits are shortened in text and whole with --json.`,
 };
 

@@ -200,6 +200,7 @@ function startSeeds(last: bigint, job: string, signal: AbortSignal) {
     width: 80,
     signal,
     out: (text) => void told.push(text),
+    outBytes: () => undefined,
     note: () => undefined,
   });
   return { told: () => told.join(''), ended, folder: many.folder };

@@ -1,13 +1,15 @@
 /** What the nodes of a cluster say to each other, seen from between them. */
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
 import type { TapOptions } from '../../../../harness/cluster/heard.ts';
 import type { TapEvent } from '../../../../harness/places/links/tap/events.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { bytesOf, eventually } from '../../node/kit.ts';
-import { startSvcnet, svcnetHere } from '../../svcnet.ts';
+import { CLI, startSvcnet, svcnetHere } from '../../svcnet.ts';
 import { pingMs } from './ping.ts';
 import '../../../../harness/vitest.ts';
 
@@ -148,9 +150,23 @@ test('what is kept, and what is said until Ctrl-C, is written as a capture', asy
   expect(stdout).toContain(`wrote ${packetsOf(live)} packets to ${live}`);
 });
 
+test('a capture is piped into a program, and into nothing else', async () => {
+  const tap = ['tap', '--kept', '--protocol', 'handshake', '--write', '-'];
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [CLI, ...tap], {
+    encoding: 'buffer',
+    env: { ...process.env, SVCNET_STATE: stateDir },
+  });
+  expect(blocksIn(stdout)).toBeGreaterThan(0);
+  expect(String(stderr)).toContain(`wrote ${blocksIn(stdout)} packets to standard output`);
+  expect(String(stderr)).toMatch(/wireshark -k -i - -X lua_script:.*svcnet\.lua/);
+  const both = await svcnetHere([...tap, '--json'], { stateDir });
+  expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('both need standard output') });
+});
+
+const packetsOf = (file: string) => blocksIn(readFileSync(file));
+
 /** Counts whole blocks after those that a capture begins with. */
-function packetsOf(file: string): number {
-  const bytes = readFileSync(file);
+function blocksIn(bytes: Buffer): number {
   let blocks = 0;
   for (let at = 0; at < bytes.length; blocks++) {
     const size = bytes.readUInt32LE(at + 4);

@@ -20,6 +20,7 @@ async function run(target: Target, flags: Partial<ExportFlags> = {}, json = fals
     width: 80,
     signal: new AbortController().signal,
     out: (text) => void (out += text),
+    outBytes: () => undefined,
     note: (text) => void (note += text),
   };
   await exportDefinition(target, { machine: [], ...flags }, context);

@@ -15,6 +15,7 @@ export function contextOf(
     width: Number.POSITIVE_INFINITY,
     signal: new AbortController().signal,
     out: (text) => void parts.push(text),
+    outBytes: (bytes) => void parts.push(Buffer.from(bytes).toString('latin1')),
     note: () => undefined,
     printed: () => parts.join(''),
   };

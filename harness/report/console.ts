@@ -10,7 +10,7 @@ import { type Column, clip, renderTable } from '../base/terminal/table.ts';
 import { typed } from '../base/typed.ts';
 import { every } from '../base/wait.ts';
 import type { OperationSummary } from '../metrics/recorder.ts';
-import type { Figure, RepeatedRun, RunResult, ScenarioResult } from './result.ts';
+import { type Figure, type RepeatedRun, type RunResult, type ScenarioResult, timeNote } from './result.ts';
 
 export interface ConsoleStyle {
   readonly width: number;
@@ -152,6 +152,7 @@ export function renderRun(run: RunResult, style: ConsoleStyle): string {
     // If the page could not be made, a problem says why.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
+    ...(timeNote(run) === undefined ? [] : [`  ${'time'.padEnd(NAME_WIDTH)} ${timeNote(run)}`]),
     ...(run.problems ?? []).map(
       (text) => `  ${paint(style, 'red', 'problem'.padEnd(NAME_WIDTH))} ${inLine(text, LONG_LINE_MAX)}`,
     ),

@@ -4,7 +4,7 @@ import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format
 import type { Failure } from './failures.ts';
 import type { ReportMaterial } from './material.ts';
 import { errorClasses, headlines, operationTotals } from './measures.ts';
-import type { ScenarioResult } from './result.ts';
+import { type ScenarioResult, timeNote } from './result.ts';
 
 const EVIDENCE_LINES = 20;
 
@@ -13,6 +13,7 @@ export function reportMarkdown({ run, failures }: ReportMaterial): string {
     `# ${run.passed ? 'Passed' : 'Failed'}: ${inMarkdown(run.scenarios.map(({ name }) => name).join(', '))}`,
     `Seed ${inMarkdown(String(run.seed))} · ${inMarkdown(run.driver)} driver · ${inMarkdown(run.startedAt)} · ${duration(run.durationMs)}`,
     codeText([run.command]),
+    ...(timeNote(run) === undefined ? [] : [timeNote(run)]),
     ...(failures.length === 0 ? [] : ['## What failed', ...failures.map(failureText)]),
     ...(run.problems === undefined ? [] : ['## Not recorded', ...listOf(run.problems)]),
     '## Environment',

@@ -1,7 +1,7 @@
 import type { Incident } from '../cluster/nodes/membership.ts';
 import type { OperationSummary, SlowOperation } from '../metrics/recorder.ts';
 import type { OperationTimeline } from '../metrics/timeline.ts';
-import type { DriverName } from '../places/facts.ts';
+import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { NetworkPicture } from '../web/picture/picture.ts';
 
 /** One named condition of a scenario with what was seen. */
@@ -131,6 +131,13 @@ export interface RunResult {
   readonly kept?: string | undefined;
   /** What could not be recorded or drawn, a line each; it changes no verdict. Absent: nothing. */
   readonly problems?: readonly string[];
+}
+
+/** What its readers must know of its times and rates; undefined: this machine took that time. */
+export function timeNote({ driver }: RunResult): string | undefined {
+  return DRIVER_FACTS[driver].simulated
+    ? 'Times and rates are those of the simulated network, in virtual time: they say nothing of this machine.'
+    : undefined;
 }
 
 /** A run whose cluster could not be started. */

@@ -223,7 +223,7 @@ async function runScenario(
   const recorder = createRecorder(clock, classOf, testbed);
   const ledger = new Ledger(join(options.report, LEDGER_FILE));
   const assertions = createAssertions(clock);
-  const figures: Figure[] = [];
+  const figures = new Map<string, Figure>();
   const unchecked = new Set<string>();
   const finish = (
     result: ScenarioOutcome,
@@ -237,7 +237,7 @@ async function runScenario(
     metrics: recorder.summaries(),
     timelines: recorder.timelines(),
     slowest: recorder.slowest(),
-    figures,
+    figures: [...figures.values()],
     parameters,
     ledger: ledger.result(),
     digest: cluster?.digest,
@@ -283,7 +283,7 @@ async function runScenario(
     // The scenario has ended with the first of its conditions that must always hold, whatever it still does.
     expect: (...given) => (safety.signal.aborted ? given[1] : expect(...given)),
     always: (condition) => safety.add(condition),
-    figure: (figure) => void figures.push(figure),
+    figure: (figure) => void figures.set(JSON.stringify([figure.name, figure.of]), figure),
     unchecked: note,
     skip(reason) {
       throw new Skipped(reason);

@@ -179,7 +179,7 @@ export interface ScenarioContext<T extends ParameterTable = ParameterTable> {
   measure<R>(key: OperationKey, work: () => Promise<R>, bytesOf: (result: R) => number): Promise<R>;
   /** For operations that something else has timed. */
   readonly recorder: Pick<Recorder, 'succeeded' | 'failed'>;
-  /** Records an amount or a count. */
+  /** Records an amount or a count, instead of an earlier one with this name and owner. */
   figure(figure: Figure): void;
   /** Something could not be checked here, and the report says so: a line for people. */
   unchecked(what: string): void;

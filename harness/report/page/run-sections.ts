@@ -3,7 +3,7 @@
 import { clock, duration } from '../../web/base/format.ts';
 import type { NetworkPicture } from '../../web/picture/picture.ts';
 import type { Failure, LogLine } from '../failures.ts';
-import type { RunResult, ScenarioResult } from '../result.ts';
+import { type RunResult, type ScenarioResult, timeNote } from '../result.ts';
 import { type Html, html, table } from './html.ts';
 
 const WORDS = { passed: 'passed', failed: 'failed', error: 'could not run', skipped: 'skipped' } as const;
@@ -22,6 +22,7 @@ export function verdict(run: RunResult): Html {
 <p class="eyebrow">svcnet run <span class="mono">${run.run}</span></p>
 <h1><span class="mark" aria-hidden="true">${run.passed ? '✔' : '✖'}</span> ${run.passed ? 'Passed' : 'Failed'}: ${run.scenarios.map(({ name }) => name).join(', ')}</h1>
 <p>${counts.join(', ')} · ${held} of ${checks.length} assertions held · seed <strong>${run.seed}</strong> · ${run.driver} driver · <time datetime="${run.startedAt}">${utc(run.startedAt)}</time> · ${duration(run.durationMs)}</p>
+${timeNote(run) !== undefined && html`<p>${timeNote(run)}</p>`}
 <p class="command"><span>Repeat with</span> <code>${run.command}</code></p>
 </header>`;
 }

@@ -28,7 +28,7 @@ function scenarioFile(name: string, run: string, parameters = ''): string {
      export default defineScenario({
        name: ${JSON.stringify(name)}, group: 'functional', about: 'A test.', parameters: { ${parameters} },
        needs: { nodes: 2 }, cluster: { nodes: 2 }, timeoutMs: 60_000,
-       async run({ cluster, expect, random, parameters }) {
+       async run({ cluster, expect, figure, random, parameters }) {
          const put = (data) => cluster.node(0).bytes.upload(data).then(({ reference }) => cluster.synced(reference));
          ${run}
        },
@@ -52,6 +52,23 @@ test('a scenario that takes its choices from the seed is the same twice', async 
   const { code, check } = await checked(same);
   expect(code).toBe(0);
   expect(check).toMatchObject({ passed: true, difference: null, runs: [{ seed: 7 }, { seed: 7 }] });
+});
+
+test('a figure replaces an earlier one of its name and owner', async () => {
+  const counted = scenarioFile(
+    'counted',
+    `for (const value of [1, 2]) {
+       figure({ name: 'rounds', value, unit: '' });
+       figure({ name: 'rounds', of: 'node-' + value, value, unit: '' });
+     }`,
+  );
+  const { stdout } = await svcnet(['run', counted, '--driver', 'simulated', '--json']);
+  const { scenarios } = JSON.parse(stdout) as RunResult;
+  expect(scenarios[0]?.figures.map(({ of, value }) => [of, value])).toEqual([
+    [undefined, 2],
+    ['node-1', 1],
+    ['node-2', 2],
+  ]);
 });
 
 test('one that uploads other data in each run differs, and the first different frame is named', async () => {

@@ -12,6 +12,9 @@ import {
   StepDisplay,
 } from '../../../../harness/report/console.ts';
 import { escapeXml, junitXml } from '../../../../harness/report/junit.ts';
+import { reportMarkdown } from '../../../../harness/report/markdown.ts';
+import type { ReportMaterial } from '../../../../harness/report/material.ts';
+import { verdict } from '../../../../harness/report/page/run-sections.ts';
 import { runPassed, type ScenarioResult } from '../../../../harness/report/result.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { manualMachine } from '../manual-machine.ts';
@@ -30,6 +33,17 @@ test('a cluster that is kept is named, with the command that stops it', () => {
   expect(text).toContain('cluster net-1 runs');
   expect(text).toContain('svcnet down --name net-1');
   expect(renderRun(run(scenario()), PLAIN)).not.toContain('kept');
+});
+
+test('a run in virtual time says that its times are not those of this machine', () => {
+  const note = 'Times and rates are those of the simulated network';
+  const simulated = { ...run(scenario()), driver: 'simulated' } as const;
+  expect(renderRun(simulated, PLAIN)).toContain(note);
+  expect(reportMarkdown({ run: simulated, failures: [] } as unknown as ReportMaterial)).toContain(
+    `\n\n${note}`,
+  );
+  expect(verdict(simulated).markup).toContain(`<p>${note}`);
+  expect(renderRun({ ...simulated, driver: 'process' }, PLAIN)).not.toContain(note);
 });
 
 test('the report points to its page, or to its folder if there is no page', () => {

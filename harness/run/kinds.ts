@@ -27,6 +27,7 @@ export function kindWanted(
     depending,
     links,
     machines: machinesFail({ cluster, needs }, parameters),
+    tap: isTapped({ needs }),
   });
 }
 
@@ -46,6 +47,11 @@ export function machinesFail(
 ): boolean {
   if (needs.capabilities?.some((capability) => OF_MACHINES.includes(capability)) === true) return true;
   return parameters !== undefined && cluster.machineFaults?.(parameters) === true;
+}
+
+/** Whether it reads or changes what nodes say to each other. */
+export function isTapped({ needs }: Pick<Scenario, 'needs'>): boolean {
+  return needs.capabilities?.includes('tap') === true;
 }
 
 /** How many of our own nodes its cluster has: the most that a scenario of the run wants which can share it. */

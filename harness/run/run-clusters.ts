@@ -19,7 +19,7 @@ import type { StartProgress } from '../cluster/start/start-context.ts';
 import { findCluster } from '../cluster/state/state.ts';
 import type { FlavourName } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS, type DriverName } from '../places/facts.ts';
-import { linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
+import { isTapped, linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
 import type { RunMetrics } from './run-metrics.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
@@ -133,6 +133,7 @@ function kindOf(
     credit,
     ...(!images && machinesFail(scenario, parameters) ? { machineFaults: true } : {}),
     ...(linksFail(scenario, parameters) ? { linkFaults: true } : {}),
+    ...(!images && isTapped(scenario) ? { tap: true } : {}),
     ...definition,
   };
 }

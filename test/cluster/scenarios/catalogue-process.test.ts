@@ -16,6 +16,10 @@ someScenariosPass(
     // A proxy before every socket, which drops and delays.
     'partition-and-heal',
     'slow-link',
+    // One that reads and changes messages.
+    'lost-receipt',
+    'repeated-cheque',
+    'changed-chunk',
     // A chain of another program, behind JSON-RPC over HTTP.
     'chain-reorg',
     'chain-stall',

@@ -17,20 +17,6 @@ async function kept(net: Cluster): Promise<TapEvent[]> {
   return events;
 }
 
-test('a chunk whose receipt is lost is pushed again, and counted once', async () => {
-  await using net = await start();
-  await net.faults.message({ protocol: 'pushsync', message: 'receipt', drop: true, first: 1 });
-  const node = net.node(0);
-  const { reference, tag } = await node.bytes.upload(bytesOf('lost receipt', 4000));
-  await net.synced(reference);
-  const said = (await kept(net)).filter(({ protocol, fields }) => {
-    return protocol === 'pushsync' && fields['address'] === reference;
-  });
-  expect(said.filter(({ fields }) => fields['fault'] === 'dropped')).toHaveLength(1);
-  expect(said.filter(({ name, from }) => name === 'delivery' && from === 'node-0').length).toBeGreaterThan(1);
-  expect(await node.tags.get(tag ?? -1)).toMatchObject({ split: 1, synced: 1 });
-});
-
 test.each([
   ['on its own stream', { duplicate: true }, 'messages duplicated'],
   ['on a stream of its own, later', { replay: '2s' }, 'messages replayed'],
@@ -52,23 +38,6 @@ test.each([
   const cheques = (events: readonly TapEvent[]) =>
     events.map(({ from, to, fields }) => JSON.stringify([from, to, fields['cheque']])).sort();
   if (counter === 'messages replayed') expect(cheques(replayed)).toEqual(cheques(first));
-});
-
-test('a chunk that is changed on its way is refused, and comes from another peer', async () => {
-  await using net = await start({ nodes: [{ count: 5 }, { mode: 'light' }] });
-  const data = bytesOf('changed', 4000);
-  const { reference } = await net.node(0).bytes.upload(data);
-  await net.synced(reference);
-  await net.faults.message({ protocol: 'retrieval', message: 'delivery', corrupt: 'data', first: 1 });
-  expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
-  const delivered = (await kept(net)).filter(({ protocol, name, to }) => {
-    return protocol === 'retrieval' && name === 'delivery' && to === 'node-5';
-  });
-  const changed = delivered.find(({ fields }) => fields['fault'] === 'corrupted');
-  expect(changed).toBeDefined();
-  expect(delivered.some(({ from, fields }) => fields['fault'] === undefined && from !== changed?.from)).toBe(
-    true,
-  );
 });
 
 test('the receipt of one chunk is lost, and of no other', async () => {

@@ -11,6 +11,7 @@ import { GAME } from './game.ts';
 import { KNOWN } from './known.ts';
 import type { Mutation } from './lies.ts';
 import { LOAD } from './load.ts';
+import { MESSAGES } from './messages.ts';
 import { MIXED } from './mixed.ts';
 import { MONEY } from './money.ts';
 import { POSTAGE } from './postage.ts';
@@ -22,7 +23,10 @@ interface Ground {
   readonly name: string;
   /** Default: simulated. */
   readonly driver?: StartingDriver;
-  readonly cluster: Pick<ClusterOptions, 'nodes' | 'credit' | 'chain' | 'linkFaults' | 'machineFaults'>;
+  readonly cluster: Pick<
+    ClusterOptions,
+    'nodes' | 'credit' | 'chain' | 'linkFaults' | 'machineFaults' | 'tap'
+  >;
   /** The same content in each run: more would not fit. */
   readonly seed?: bigint;
   readonly mutations: readonly Mutation[];
@@ -110,6 +114,21 @@ export const GROUNDS: readonly Ground[] = [
       ],
     },
     mutations: KNOWN,
+  },
+  {
+    name: 'tapped',
+    cluster: {
+      nodes: [
+        {
+          count: 4,
+          neighbourhoods: ['0', '1', '0', '1'],
+          options: { 'minimum-storage-radius': 1 },
+        },
+      ],
+      credit: 'network',
+      tap: true,
+    },
+    mutations: MESSAGES,
   },
 ];
 

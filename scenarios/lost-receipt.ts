@@ -1,0 +1,145 @@
+import type { ClusterNode } from 'svcnet';
+import { defineScenario, linkGaps, parameter, readNodeBooks, type ScenarioContext } from 'svcnet/scenario';
+import { contentOf, matched, type OneChunk, type Pair, pairs, said } from './steps/messages.ts';
+import { CHUNK_PRICE_MAX } from './steps/money.ts';
+import { batchOf, inTime } from './steps/steps.ts';
+
+const parameters = {
+  by: parameter('text', 'reset', 'how: the stream is reset, or nothing comes', { oneOf: ['reset', 'hang'] }),
+  within: parameter('integer', 120, 'seconds until the chunk counts as synced', { min: 1, allowance: true }),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+/** Reserves and books follow within moments; a loaded machine gets more time. */
+const FOLLOWS_WITHIN_MS = 60_000;
+
+export default defineScenario({
+  name: 'lost-receipt',
+  group: 'chaos',
+  tags: ['messages'],
+  about:
+    'Loses the receipt of a pushed chunk: it must be pushed again, and count once for tag, reserve and books.',
+  parameters,
+  needs: { nodes: 3, capabilities: ['tap'] },
+  cluster: { nodes: 3 },
+  timeoutMs: 600_000,
+  async run(context) {
+    for (const pair of pairs(context.cluster.nodes)) await lose(context, pair);
+  },
+});
+
+/** The node uploads a chunk of its peer. */
+function lose(context: Context, { flavour, node, peer }: Pair): Promise<void> {
+  return context.step(`receipts for ${flavour}`, async (progress) => {
+    const { cluster, signal, parameters: given } = context;
+    const chunk = contentOf(context, peer, `chunk for ${node.name}`);
+    const before = { gaps: await gapsOf(context, node), stored: await reserveOf(peer, signal) };
+    const { id } = await cluster.faults.message({
+      to: node.name,
+      from: cluster.nodes.filter((other) => other !== node).map(({ name }) => name),
+      oneWay: true,
+      protocol: 'pushsync',
+      message: 'receipt',
+      where: `address is ${chunk.address}`,
+      first: 1,
+      drop: true,
+      ...(given.by === 'reset' ? { reset: true } : {}),
+    });
+    const options = { batch: batchOf(node), deferred: true, redundancyLevel: 0, signal } as const;
+    const { tag = 0 } = await node.bytes.upload(chunk.data, options);
+    await matched(context, id, ['messages dropped', 1]);
+    await synced(context, { flavour, node, tag });
+    await cluster.faults.heal(id);
+    await pushedAgain(context, { flavour, node, peer }, chunk);
+    await storedOnce(context, { flavour, node, peer }, before.stored);
+    await paidOnce(context, { flavour, node, peer }, before.gaps);
+    const { synced: count } = await node.tags.get(tag, signal);
+    context.expect(`${flavour}: the chunk counts once for its tag`, count === 1, {
+      observed: count,
+      expected: 1,
+      evidence: `${node.name} tag ${tag}`,
+    });
+    progress.detail(`${node.name} pushes to ${peer.name}`);
+  });
+}
+
+async function synced(
+  context: Context,
+  { flavour, node, tag }: Pick<Pair, 'flavour' | 'node'> & { readonly tag: number },
+): Promise<void> {
+  const probe = async (limit: AbortSignal) =>
+    (await node.tags.get(tag, limit)).synced > 0 ? undefined : 'not synced';
+  const { within } = context.parameters;
+  const missing = await inTime('the tag counts it', probe, { ...context, timeoutMs: within * 1000 });
+  context.expect(`${flavour}: a chunk whose receipt was lost is synced in the end`, missing === undefined, {
+    observed: missing ?? 'synced',
+    expected: `synced within ${within} s`,
+    evidence: `${node.name} tag ${tag}`,
+  });
+}
+
+async function pushedAgain(context: Context, { flavour, node }: Pair, { address }: OneChunk): Promise<void> {
+  const events = await said(context, 'pushsync', ({ kind, fields }) => {
+    return kind === 'message' && fields['address'] === address;
+  });
+  const pushes = events.filter(({ name, from }) => name === 'delivery' && from === node.name);
+  const lost = events.filter(({ fields }) => fields['fault'] === 'dropped');
+  context.expect(`${flavour}: the chunk is pushed again`, pushes.length > lost.length && lost.length > 0, {
+    observed: `${pushes.length} pushes to ${pushes.map(({ to }) => to).join(', ')}, ${lost.length} receipts lost`,
+    expected: 'more pushes than lost receipts',
+    evidence: address,
+  });
+}
+
+/** The peer has it already when it comes again. */
+async function storedOnce(context: Context, { flavour, peer }: Pair, before: number): Promise<void> {
+  let now = before;
+  const probe = async (limit: AbortSignal) => {
+    now = await reserveOf(peer, limit);
+    return now > before ? undefined : `${now} chunks`;
+  };
+  await inTime('it is in the reserve', probe, { ...context, timeoutMs: FOLLOWS_WITHIN_MS });
+  context.expect(`${flavour}: the reserve of the storer counts it once`, now === before + 1, {
+    observed: `${now} chunks`,
+    expected: `${before + 1} chunks`,
+    evidence: peer.name,
+  });
+}
+
+async function reserveOf({ client }: ClusterNode, signal: AbortSignal): Promise<number> {
+  return (await client.status(signal)).reserveSize;
+}
+
+/** The storer cannot know that its receipt was lost, so it may count that push. Nothing else may differ. */
+async function paidOnce(
+  context: Context,
+  { flavour, node }: Pair,
+  before: ReadonlyMap<string, bigint>,
+): Promise<void> {
+  let grown: string[] = [];
+  const probe = async () => {
+    const gaps = await gapsOf(context, node);
+    grown = [...gaps]
+      .map(([link, gap]) => ({ link, by: gap - (before.get(link) ?? 0n) }))
+      .filter(({ link, by }) => by > (link.startsWith('balance') ? CHUNK_PRICE_MAX : 0n))
+      .map(({ link, by }) => `${link} differs by ${by}`);
+    return grown[0];
+  };
+  await inTime('the ends of its links agree', probe, { ...context, timeoutMs: FOLLOWS_WITHIN_MS });
+  context.expect(
+    `${flavour}: both ends of each link count the same, but for the push without a receipt`,
+    grown.length === 0,
+    {
+      observed: grown.join('; ') || 'they do',
+      expected: `balances that differ by at most ${CHUNK_PRICE_MAX}, equal payments`,
+    },
+  );
+}
+
+/** What the ends of the node's links count differently. */
+async function gapsOf({ cluster, signal }: Context, { name }: ClusterNode): Promise<Map<string, bigint>> {
+  const running = cluster.nodes.filter((one) => one.running);
+  const books = await Promise.all(running.map((one) => readNodeBooks(one, signal)));
+  const own = linkGaps(books).filter(({ ends }) => ends.includes(name));
+  return new Map(own.map(({ id, gap }) => [id, gap]));
+}

@@ -1,0 +1,94 @@
+import { HarnessError } from 'svcnet';
+import { defineScenario, parameter, readNodeBooks, type ScenarioContext } from 'svcnet/scenario';
+import { counted, matched, type Pair, pairs } from './steps/messages.ts';
+import { booksAfterWork, grown, needCheques, uploadPaid } from './steps/money.ts';
+
+const parameters = {
+  by: parameter('list', ['duplicate', 'replay'], 'how a cheque comes again: on its stream, or in a new one', {
+    oneOf: ['duplicate', 'replay'],
+  }),
+  after: parameter('duration', 2000, 'how much later it comes in a new stream', { min: 1 }),
+  size: parameter('size', 2 ** 20, 'size of an upload that has to be paid for', { min: 1 }),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+const COUNTER = { duplicate: 'messages duplicated', replay: 'messages replayed' } as const;
+type Way = keyof typeof COUNTER;
+
+/** Chunks to a single peer are few where there are many; at most so many uploads provoke a cheque. */
+const UPLOADS_MAX = 20;
+const AGREES_WITHIN_MS = 60_000;
+
+export default defineScenario({
+  name: 'repeated-cheque',
+  group: 'economics',
+  tags: ['messages'],
+  about: 'Repeats cheques on their way: each must be credited once, and both ends must count the same.',
+  parameters,
+  needs: { nodes: 2, capabilities: ['tap'] },
+  // A Bee refuses other limits.
+  cluster: { nodes: 3, credit: 'network' },
+  timeoutMs: 600_000,
+  async run(context) {
+    for (const pair of pairs(context.cluster.nodes)) {
+      await needCheques(context, pair.peer, context.parameters.size);
+      for (const way of context.parameters.by) await repeat(context, pair, way as Way);
+    }
+  },
+});
+
+/** The peer pays the node. */
+function repeat(context: Context, { flavour, node, peer }: Pair, way: Way): Promise<void> {
+  return context.step(`${way} for ${flavour}`, async (progress) => {
+    const { cluster, signal, parameters: given } = context;
+    const books = (limit: AbortSignal) => Promise.all([peer, node].map((one) => readNodeBooks(one, limit)));
+    const before = await books(signal);
+    const { id } = await cluster.faults.message({
+      from: peer.name,
+      to: node.name,
+      oneWay: true,
+      protocol: 'swap',
+      message: 'cheque',
+      ...(way === 'duplicate' ? { duplicate: true } : { replay: given.after }),
+    });
+    await provoke(context, { flavour, node, peer }, way);
+    await matched(context, id, [COUNTER[way], 1]);
+    const [fault] = await cluster.faults.heal(id);
+    const repeated = counted(fault?.effect, COUNTER[way]);
+    const limits = { ...context, timeoutMs: AGREES_WITHIN_MS };
+    const differences = grown(before, await booksAfterWork(before, books, limits));
+    const how = way === 'duplicate' ? 'twice on its stream' : 'again in a new stream';
+    context.expect(`${flavour}: a cheque that comes ${how} is credited once`, differences.length === 0, {
+      observed: differences.join('; ') || `${repeated} cheques repeated, both ends count the same`,
+      expected: 'balances that cancel out, and equal payments',
+      evidence: `${peer.name} pays ${node.name}`,
+    });
+    const [{ sent }, { received }] = [
+      await peer.chequebook.cheque(node.overlay, signal),
+      await node.chequebook.cheque(peer.overlay, signal),
+    ];
+    context.expect(
+      `${flavour}: after one that comes ${how}, it holds the last cheque of its peer`,
+      sent !== undefined && sent.payout === received?.payout,
+      { observed: received?.payout ?? 'none', expected: sent?.payout ?? 'a cheque' },
+    );
+    progress.detail(`${repeated} cheques of ${peer.name} to ${node.name}`);
+  });
+}
+
+/** Uploads until a cheque was repeated or will be. */
+async function provoke(context: Context, { node, peer }: Pair, way: Way): Promise<void> {
+  const sent = async () =>
+    (await peer.client.settlements(context.signal)).settlements.find((row) => row.peer === node.overlay)
+      ?.sent ?? 0n;
+  const before = await sent();
+  for (let count = 0; count < UPLOADS_MAX; count++) {
+    const name = `${way} ${peer.name} ${count}`;
+    await uploadPaid(context, peer, { name, size: context.parameters.size });
+    if ((await sent()) > before) return;
+  }
+  throw new HarnessError(
+    'NODE_STATE',
+    `${peer.name} sends ${node.name} no cheque for ${UPLOADS_MAX} uploads`,
+  );
+}

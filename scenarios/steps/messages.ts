@@ -1,0 +1,99 @@
+/** What scenarios about single messages share: who talks to whom, data that belongs to one of them, what was said. */
+import { type ClusterNode, type Effect, HarnessError, type TapEvent } from 'svcnet';
+import {
+  closerTo,
+  fromHex,
+  makeCac,
+  type ParameterTable,
+  proximityOrder,
+  type ScenarioContext,
+  toHex,
+} from 'svcnet/scenario';
+import { implementations } from './known.ts';
+import { storers } from './presence.ts';
+import { inTime } from './steps.ts';
+
+/** Content of one chunk. */
+const SIZE = 3000;
+const MATCHED_WITHIN_MS = 60_000;
+
+/** A node, and one that talks to it. */
+export interface Pair {
+  readonly flavour: ClusterNode['flavour'];
+  readonly node: ClusterNode;
+  readonly peer: ClusterNode;
+}
+
+/**
+ * For each implementation a full node and a peer, of the same implementation if it has a second one: the farthest, so
+ * that the chunks of one are not in the neighbourhood of the other where there is more than one.
+ */
+export function pairs(nodes: readonly ClusterNode[]): Pair[] {
+  const full = storers(nodes);
+  return implementations(full).flatMap(({ flavour, nodes: [node, ...same] }) => {
+    const others = same.length > 0 ? same : full.filter((other) => other !== node);
+    const [peer] = others.toSorted((a, b) => bitsInCommon(a, node) - bitsInCommon(b, node));
+    return peer === undefined ? [] : [{ flavour, node, peer }];
+  });
+}
+
+function bitsInCommon(one: ClusterNode, other: ClusterNode): number {
+  return proximityOrder(fromHex(one.overlay), fromHex(other.overlay));
+}
+
+/** The content of one chunk, and its address. */
+export interface OneChunk {
+  readonly data: Uint8Array;
+  /** 64 hex digits. */
+  readonly address: string;
+}
+
+/** Fresh content whose only chunk belongs to a node: no other full node is closer to it. */
+export function contentOf<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  owner: ClusterNode,
+  stream: string,
+): OneChunk {
+  const random = context.random(stream);
+  const others = storers(context.cluster.nodes).filter((node) => node !== owner);
+  for (;;) {
+    const data = random.bytes(SIZE);
+    const { address } = makeCac(BigInt(SIZE), data);
+    const isCloser = ({ overlay }: ClusterNode) =>
+      closerTo(address, fromHex(overlay), fromHex(owner.overlay)) < 0;
+    if (!others.some(isCloser)) return { data, address: toHex(address) };
+  }
+}
+
+/** What the tap has kept of a protocol between the nodes, oldest first. */
+export async function said<T extends ParameterTable>(
+  { cluster }: ScenarioContext<T>,
+  protocol: string,
+  isMeant: (event: TapEvent) => boolean,
+): Promise<TapEvent[]> {
+  const events: TapEvent[] = [];
+  for await (const event of cluster.tap({ kept: true, protocol })) if (isMeant(event)) events.push(event);
+  return events;
+}
+
+/** Waits until a fault has done something so many times. @throws HarnessError `NODE_STATE` when it has not */
+export async function matched<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  id: string,
+  [counter, times]: readonly [counter: string, times: number],
+): Promise<void> {
+  const { cluster } = context;
+  const probe = async () => {
+    const count = counted((await cluster.faults.list()).find((fault) => fault.id === id)?.effect, counter);
+    return count >= times ? undefined : `${counter}: ${count} of ${times}`;
+  };
+  const missing = await inTime('the fault has met its messages', probe, {
+    ...context,
+    timeoutMs: MATCHED_WITHIN_MS,
+  });
+  if (missing !== undefined) throw new HarnessError('NODE_STATE', missing);
+}
+
+export function counted(effect: Effect | undefined, counter: string): number {
+  return effect?.[counter] ?? 0;
+}

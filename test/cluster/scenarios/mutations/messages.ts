@@ -1,0 +1,97 @@
+/** Scenarios about single messages: what each of their checks is shown so that it turns red. */
+import { vi } from 'vitest';
+import { ChequebookClient } from '../../../../harness/client/money.ts';
+import { NodeClient } from '../../../../harness/client/node-client.ts';
+import { TagsClient } from '../../../../harness/client/sessions.ts';
+import { BytesClient } from '../../../../harness/client/transfers.ts';
+import { Cluster } from '../../../../harness/cluster/cluster.ts';
+import { all, answers, changes, holding, impatience, type Lie, type Mutation } from './lies.ts';
+
+/** The tap has heard nothing. */
+const deaf: Lie = () =>
+  void vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* () {
+    // Nothing.
+  });
+
+const neverSynced = changes(TagsClient.prototype, 'get', (tag) => ({ ...tag, synced: 0 }));
+
+/** More with each look. */
+function storedTwice(): Lie {
+  let looks = 0;
+  return changes(NodeClient.prototype, 'status', (status) => ({
+    ...status,
+    reserveSize: status.reserveSize + 2 * looks++,
+  }));
+}
+
+/** More with each look. */
+function paidTwice(): Lie {
+  let looks = 0n;
+  return changes(NodeClient.prototype, 'balances', (balances) => {
+    looks++;
+    return balances.map((row) => ({ ...row, balance: row.balance + 10n ** 9n * looks }));
+  });
+}
+
+/** More with each look. */
+function creditedTwice(): Lie {
+  let looks = 0n;
+  return changes(NodeClient.prototype, 'settlements', (rows) => ({
+    ...rows,
+    settlements: rows.settlements.map((row) => ({ ...row, received: row.received + looks++ })),
+  }));
+}
+
+const otherCheque = changes(ChequebookClient.prototype, 'cheque', (pair) => ({
+  ...pair,
+  received: pair.received && { ...pair.received, payout: pair.received.payout + 1n },
+}));
+
+export const MESSAGES: readonly Mutation[] = [
+  [
+    'lost-receipt',
+    { within: '5' },
+    neverSynced,
+    /svc: a chunk whose receipt was lost is synced in the end/,
+    /svc: the chunk counts once for its tag/,
+  ],
+  ['lost-receipt', {}, deaf, /svc: the chunk is pushed again/],
+  ['lost-receipt', {}, storedTwice(), /svc: the reserve of the storer counts it once/],
+  [
+    'lost-receipt',
+    {},
+    paidTwice(),
+    /svc: both ends of each link count the same, but for the push without a receipt/,
+  ],
+  [
+    'repeated-cheque',
+    {},
+    creditedTwice(),
+    /svc: a cheque that comes (twice on its stream|again in a new stream) is credited once/,
+  ],
+  [
+    'repeated-cheque',
+    {},
+    otherCheque,
+    /svc: after one that comes (twice on its stream|again in a new stream), it holds the last cheque of its peer/,
+  ],
+  [
+    'changed-chunk',
+    {},
+    all(holding(false), impatience),
+    /svc: a chunk arrives though its (data|address|stamp) was changed once/,
+  ],
+  [
+    'changed-chunk',
+    {},
+    deaf,
+    /svc: a pushed chunk with another (data|address|stamp) gets no receipt/,
+    /svc: a changed delivery is refused, and another one asked for/,
+  ],
+  [
+    'changed-chunk',
+    {},
+    answers(BytesClient.prototype, 'download', () => new Uint8Array(3)),
+    /svc: the right bytes are served (after a push with another (data|address|stamp)|though a delivery was changed)/,
+  ],
+];

@@ -1,7 +1,6 @@
 /**
- * Checks a program that is supposed to be a Bee: whether this machine can run it, whether it is one, and
- * which options it knows. The options come from its own `start --help`: the version number says less, and a
- * single unknown key makes it exit.
+ * Checks that a program is a Bee that runs here, and reads its options from `start --help`: it exits on an unknown
+ * key.
  */
 import { HarnessError } from '../base/errors.ts';
 import { checkRunnable, invalidProgram, optionsListed, programOutput } from './program.ts';
@@ -13,10 +12,7 @@ const START_HELP = ['start', '--help'];
 
 const known = new Map<string, Promise<ReadonlySet<string>>>();
 
-/**
- * Names of the options that `start` knows; asked once per program.
- * @param where it is named, for messages @throws HarnessError `BINARY_INVALID`
- */
+/** Names of the options of `start`. @param where how messages name it @throws HarnessError `BINARY_INVALID` */
 export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<string>> {
   return remembered(binary, `${where}.binary`, async () => {
     checkRunnable(binary);
@@ -24,10 +20,7 @@ export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<s
   });
 }
 
-/**
- * The same for the program in a container's image.
- * @param run runs it to its end @throws HarnessError `BINARY_INVALID`
- */
+/** @throws HarnessError `BINARY_INVALID` */
 export function imageOptions(
   image: string,
   where: string,

@@ -1,4 +1,4 @@
-/** The libp2p identity of a Bee: a P-256 key, as its key file and its peer id hold it (p2p-protocols.md 1.2). */
+/** A Bee's libp2p identity: a P-256 key, as in its key file and peer id (p2p-protocols.md 1.2). */
 import { createECDH, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
 import { toBase58 } from '../../formats/crypto/base58.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -51,7 +51,7 @@ export function p256Identity(seed: Uint8Array): P256Identity {
   };
 }
 
-/** One in 2^32 seeds is not a valid key, and is hashed until it is. */
+/** One seed in 2^32 is no valid key; it is hashed until it is. */
 export function validScalar(seed: Uint8Array): Uint8Array {
   let candidate = seed;
   for (;;) {

@@ -1,7 +1,6 @@
 /**
- * A real Bee of any version: configured by one file in its data directory, which names only options that the
- * program knows. Its keys follow from the seed like all others, so its overlay and peer id are known before
- * it runs. Sources: contracts.md 2.1 and 12, node-behaviour.md 1 and 14.
+ * A real Bee of any version, configured by a file with only the options that it knows. Its keys follow from the seed.
+ * Sources: contracts.md 2.1 and 12, node-behaviour.md 1 and 14.
  */
 import { existsSync } from 'node:fs';
 import { encryptKey } from '../../formats/crypto/keystore.ts';
@@ -17,24 +16,22 @@ import { AUTHORITY_FILE, beeCarrierFiles, beeCarrierOptions, multiaddress } from
 
 /** The keys follow from the seed, so the password protects nothing. */
 const PASSWORD = 'svcnet';
-/** The cheapest parameters that the key file format allows: start-up time instead of secrecy. */
+/** The cheapest parameters that the format allows. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
 /** UDP port of a Jaeger agent. */
 const JAEGER_PORT = 6831;
-/**
- * Its API closes gracefully within 15 s, its workers within 10 s; stopping an idle one takes about a second.
- */
+/** Its API closes within 15 s, its workers within 10 s. */
 const STOP_GRACE_MS = 30_000;
-/** 20 s after a dial in vain, at the next of its rounds, which are 15 s apart. */
+/** 20 s after a failed dial, at the next of its rounds, 15 s apart. */
 const REDIAL_MS = 35_000;
 
-/** Time from the first peer to the first check of the network; by default up to five minutes. */
+/** From the first peer to the first check of the network; Bee's default: five minutes. */
 const WARMUP_TIME = { fast: '1s', production: '5s' } as const;
 
 /** What suits a local cluster; a definition may choose otherwise. */
 const DEFAULTS = {
-  // Loopback counts as private: without this it would announce no address at all.
+  // Without it a Bee announces no loopback address.
   'allow-private-cidrs': true,
   'block-sync-interval': 1,
   'skip-postage-snapshot': true,
@@ -86,7 +83,7 @@ export const beeFlavour: Flavour = {
   binaryVariable: 'SVCNET_BEE_BINARY',
   public: true,
   debugApi: false,
-  // It never uses a bootnode of its own as a peer, neither for pushes nor for retrievals.
+  // It never uses its bootnode as a peer.
   bootstraps: false,
   takesLinks: false,
   takesRecords: false,
@@ -143,7 +140,7 @@ function programOf({ binary }: { binary?: string | undefined }): string {
   return binary;
 }
 
-/** Plaintexts: a raw scalar for the account and for messages, a DER structure for libp2p (node-behaviour.md 1.7). */
+/** A raw scalar for account and messages, DER for libp2p (node-behaviour.md 1.7). */
 function keyFiles({ identity }: NodePlan): PlannedFile[] {
   const libp2p = p256Identity(identity.keys.libp2p);
   const files = [
@@ -158,10 +155,7 @@ function keyFiles({ identity }: NodePlan): PlannedFile[] {
   }));
 }
 
-/**
- * Options reserved for the testbed: a definition that set one of these would point the node outside its
- * cluster.
- */
+/** Set by the testbed: from a definition, they would point the node outside its cluster. */
 function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknown> {
   const { network, listen, ports } = plan;
   const { contracts } = network;
@@ -190,10 +184,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
   };
 }
 
-/**
- * Up to 2.8.1 it sends traces over UDP to a Jaeger agent, expected on the receiver's host; later versions
- * send OTLP. Either way the trace context is passed on with its streams.
- */
+/** Up to 2.8.1 a Bee sends traces over UDP to a Jaeger agent on the receiver's host; later versions send OTLP. */
 function tracingOptions({ name, otlp }: NodePlan, known: ReadonlySet<string>): Record<string, unknown> {
   if (otlp === undefined) return {};
   const { protocol, hostname, host } = new URL(otlp.includes('://') ? otlp : `http://${otlp}`);
@@ -205,7 +196,7 @@ function tracingOptions({ name, otlp }: NodePlan, known: ReadonlySet<string>): R
   };
 }
 
-/** Older programs lack some options and do without them; those in the definition were checked before. */
+/** Older programs do without options that they lack; the definition's were checked before. */
 async function configFile(plan: NodePlan): Promise<string> {
   const known = await (plan.image === undefined ? beeOptions(programOf(plan)) : knownOptions(plan.image));
   const options: Record<string, unknown> = {
@@ -225,8 +216,8 @@ async function configFile(plan: NodePlan): Promise<string> {
 }
 
 /**
- * After its warm-up a Bee asks its full peers for their status; until one has answered, uploads and downloads
- * hang (node-behaviour.md 1.5, network radius gate). Its metrics count the results of these rounds.
+ * After its warm-up a Bee asks full peers for their status; uploads and downloads hang until one answers
+ * (node-behaviour.md 1.5). Its metrics count the answers.
  */
 async function lacking(client: NodeClient, signal: AbortSignal): Promise<string | undefined> {
   if ((await client.status(signal)).isWarmingUp) return 'is warming up';

@@ -1,4 +1,4 @@
-/** Our own node, with behaviours that the network has to withstand, among our honest nodes or among Bees. */
+/** Our own node with behaviours that honest nodes must withstand. */
 import type { Flavour } from './flavour.ts';
 import { svcFlavour } from './svc.ts';
 

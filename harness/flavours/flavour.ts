@@ -1,4 +1,4 @@
-/** A flavour is one implementation of the node: how it is configured, started and probed, and how it names things. */
+/** A flavour: how one implementation of the node is configured, started and probed. */
 
 import type { CarrierName } from '../../node/p2p/address/underlay.ts';
 import type { Command } from '../base/machine/processes.ts';
@@ -8,13 +8,13 @@ import type { NodeClient } from '../client/node-client.ts';
 import type { Credit, Profile } from './profiles.ts';
 import type { TamperSettings } from './tampered/settings.ts';
 
-/** Flavours that keep to the rules and can be compared with each other. */
+/** Flavours that obey the rules. */
 export const HONEST_FLAVOURS = ['svc', 'bee'] as const;
 export type HonestFlavour = (typeof HONEST_FLAVOURS)[number];
 export const FLAVOUR_NAMES = [...HONEST_FLAVOURS, 'dishonest'] as const;
 /** Flavours that this package knows. */
 export type OwnFlavour = (typeof FLAVOUR_NAMES)[number];
-/** Implementation of a node: one that this package knows, or the name that a flavour file gives. */
+/** A known implementation, or the name in a flavour file. */
 export type FlavourName = OwnFlavour | (string & {});
 
 /** Whether it is a node of this package. */
@@ -22,15 +22,12 @@ export function isOurs({ flavour }: { readonly flavour: FlavourName }): boolean 
   return flavour === 'svc' || flavour === 'dishonest';
 }
 
-/** Whether the network can count on nodes of the flavour. */
+/** Whether the network can rely on the flavour's nodes. */
 export function isHonest({ flavour }: { readonly flavour: FlavourName }): boolean {
   return flavour !== 'dishonest';
 }
 
-/**
- * Roles of a node in the network. Full: stores and forwards. Light: uploads and downloads, serves no one.
- * Boot: only introduces the others to each other.
- */
+/** `full` stores and forwards; `light` uploads and downloads only; `boot` only introduces nodes to each other. */
 export const NODE_MODES = ['full', 'light', 'boot'] as const;
 /** What a node does for the network. */
 export type NodeMode = (typeof NODE_MODES)[number];
@@ -48,14 +45,14 @@ interface NetworkFacts {
   readonly blockTimeMs: number;
   /** Multiaddresses of the nodes to contact first. */
   readonly bootnodes: readonly string[];
-  /** Path of a file with address records of its first peers; undefined: it learns of them by gossip. */
+  /** File with address records of its first peers; undefined: it learns them by gossip. */
   readonly peerRecords?: string | undefined;
-  /** Multiaddresses of the only peers it may have; undefined: any. */
+  /** Multiaddresses of its only peers; undefined: any. */
   readonly onlyPeers: readonly string[] | undefined;
-  /** Whether the bootnodes are boot nodes, rather than the first full nodes. */
+  /** Whether bootnodes are boot nodes, not the first full nodes. */
   readonly dedicatedBootnodes: boolean;
   readonly credit: Credit;
-  /** Whether debts are paid by cheques, and what a chequebook starts with, token units. */
+  /** Whether debts are paid by cheque, and a chequebook's first deposit, token units. */
   readonly swap: { readonly deposit: bigint } | false;
 }
 
@@ -83,7 +80,7 @@ export interface NodePlan {
   readonly dialect: DialectName;
   /** Path of its program, for flavours that need one. */
   readonly binary?: string | undefined;
-  /** Image of its container, instead of the one that this package builds. */
+  /** Image of its container instead of this package's. */
   readonly image?: string | undefined;
   /** Limits of its container; memory in bytes. */
   readonly resources?:
@@ -93,21 +90,21 @@ export interface NodePlan {
   readonly ports: NodePorts;
   /** Address that it listens on. */
   readonly listen: string;
-  /** `host:port` that it advertises to peers; undefined: the addresses of its interfaces. */
+  /** `host:port` advertised to peers; undefined: its interfaces' addresses. */
   readonly advertised?: string | undefined;
   readonly profile: Profile;
-  /** Host names in requests to its API, besides addresses and localhost; options may name more. */
+  /** Host names that its API answers to, besides addresses and localhost. */
   readonly allowedHosts: readonly string[];
-  /** Origins that browsers may call its API from; options may name others. */
+  /** Origins of browsers that may call its API. */
   readonly cors: readonly string[];
-  /** Receiver of its traces, OTLP over HTTP: a URL, or `host:port`; undefined: it sends none, unless options say so. */
+  /** OTLP receiver of its traces: a URL, or `host:port`; undefined: no traces, unless options say so. */
   readonly otlp?: string | undefined;
-  /** Node options of the definition; they win over the profile's. */
+  /** Node options; they override the profile. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly dataDir: string;
-  /** Its environment can fail, or it breaks rules; undefined: an honest node on a working machine. */
+  /** It breaks rules, or its machine can fail; undefined: an honest node. */
   readonly tampered?: TamperSettings | undefined;
-  /** Address of the chequebook that was deployed for it; undefined: it deploys its own, or needs none. */
+  /** Address of its deployed chequebook; undefined: it deploys one, or needs none. */
   readonly chequebook?: string | undefined;
   readonly network: NetworkFacts;
 }
@@ -116,7 +113,7 @@ export interface NodePlan {
 export interface PlannedFile {
   readonly path: string;
   readonly content: string;
-  /** Of the content; absent: UTF-8. `latin1`: a character for each byte. */
+  /** Absent: UTF-8; `latin1`: one character per byte. */
   readonly encoding?: 'latin1';
 }
 
@@ -133,56 +130,45 @@ export interface ContainerCommand {
   readonly entrypoint?: readonly string[];
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Program that ends with status 0 when the node is ready; undefined: the image defines it. */
+  /** Program that exits with 0 when the node is ready; undefined: the image defines it. */
   readonly health?: readonly string[];
 }
 
 export interface Flavour {
   readonly name: FlavourName;
-  /** The dialect that it speaks; undefined: the one chosen for the cluster. */
+  /** Its dialect; undefined: the cluster's. */
   readonly dialect?: DialectName;
   /** Roles that it can take. */
   readonly modes: readonly NodeMode[];
-  /** Options of a node that the testbed sets itself, so that a definition cannot. */
+  /** Options that the testbed sets itself. */
   readonly reserved: readonly string[];
-  /**
-   * Environment variable that names its program if the definition does not; undefined: the program is part of
-   * this package.
-   */
+  /** Variable that names its program if the definition does not; undefined: this package has it. */
   readonly binaryVariable?: string;
-  /**
-   * Whether its constants are those of the public network: it needs blocks in real time, and peers with the
-   * same credit limits.
-   */
+  /** Whether it needs the public network's constants: real block times, equal credit. */
   readonly public: boolean;
   /** Whether it has a debug API besides its API. */
   readonly debugApi: boolean;
-  /**
-   * Whether it finds peers through the bootnodes of its plan; if not, it is introduced to them over its API.
-   */
+  /** Whether it finds peers through bootnodes; if not, it is told them over its API. */
   readonly bootstraps: boolean;
-  /** Whether it can be told the only peers that it may have. */
+  /** Whether its peers can be restricted to a list. */
   readonly takesLinks: boolean;
-  /** Whether it can be started with address records of its peers. */
+  /** Whether it can start with address records. */
   readonly takesRecords: boolean;
-  /** Whether it learns where a peer really listens, and may dial that instead of the advertised address. */
+  /** Whether it may dial where a peer listens, not where it advertises. */
   readonly learnsListeners: boolean;
-  /** Whether it takes a chequebook that was deployed for it. */
+  /** Whether it accepts a chequebook deployed for it. */
   readonly adoptsChequebook: boolean;
-  /** Whether it stops by itself when the process that started it is gone. */
+  /** Whether it stops when its parent process is gone. */
   readonly watchesParent: boolean;
-  /** Folders of its data directory with what it has stored; its keys and configuration are elsewhere. */
+  /** Folders of its data directory with stored content, without keys and configuration. */
   readonly stored: readonly string[];
-  /**
-   * Time until it dials a peer again that it could not reach, milliseconds, if that is longer than nodes that
-   * start together take to find each other.
-   */
+  /** Pause before it dials an unreachable peer again, ms, if longer than a common start takes. */
   readonly redialMs?: number | undefined;
   /** Time that a stop may take, milliseconds. */
   readonly stopGraceMs: number;
-  /** Mistakes in the options of a definition, if they can be checked without its program; one line each. */
+  /** One line per mistake in a definition's options, found without the program. */
   optionMistakes?(options: Readonly<Record<string, unknown>>): string[];
-  /** Whether its program and options fit each other. @throws HarnessError naming the group */
+  /** Whether program and options fit. @throws HarnessError naming the group */
   check?(group: {
     where: string;
     binary: string | undefined;
@@ -191,27 +177,27 @@ export interface Flavour {
     /** Runs the image's program to its end. @returns its output */
     runImage?: ((image: string, args: readonly string[]) => Promise<string>) | undefined;
   }): Promise<void>;
-  /** For a program that is compiled when loaded: loads what a node loads, and ends. */
+  /** Loads what a node loads, and ends; for programs compiled when loaded. */
   compile?(): Command;
   files(plan: NodePlan): PlannedFile[] | Promise<PlannedFile[]>;
   /**
-   * Removes peers' addresses from the data of stopped nodes, so that copies find the peers of their own
-   * cluster. Absent: nodes of this flavour cannot be copied.
+   * Removes peers' addresses from stopped nodes, so that copies stay in their own cluster. Absent: nodes cannot be
+   * copied.
    */
   forgetPeers?(dataDirs: readonly string[]): Command;
-  /** For a flavour whose nodes can run inside another process of this package. */
+  /** For nodes that can run inside another process. */
   embedded?(plan: NodePlan): EmbeddedSettings;
   command(plan: { dataDir: string; binary?: string | undefined }): Command;
   containerCommand(plan: { dataDir: string; apiPort: number }): ContainerCommand;
-  /** Private key of its libp2p identity: PKCS #8 in PEM. */
+  /** Private libp2p key: PKCS #8 in PEM. */
   linkKey(identity: NodeKeys): string;
-  /** Multiaddress under which peers dial it. @param plan.host IPv4 address or name */
+  /** Multiaddress that peers dial. @param plan.host IPv4 address or name */
   underlay(plan: {
     identity: NodeKeys;
     port: number;
     host: string;
     underlays: readonly CarrierName[];
   }): string;
-  /** What a connected node still lacks before it can serve; undefined when nothing. */
+  /** What a connected node lacks before it can serve; undefined: nothing. */
   lacking?(client: NodeClient, signal: AbortSignal): Promise<string | undefined>;
 }

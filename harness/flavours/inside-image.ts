@@ -1,32 +1,29 @@
-/** What every container of the image has: user, folder, ports and health check. */
+/** User, folder, ports and health check of the image's containers. */
 import { isIPv4 } from 'node:net';
 import type { NodePorts } from './flavour.ts';
 
-/**
- * The image's unprivileged user, and its group. It suits other images too: they write only below the data
- * folder.
- */
+/** The image's unprivileged user and group. */
 export const USER_ID = 1000;
 /** A volume of the image, owned by its user. */
 export const DATA_FOLDER = '/data';
-/** Every container has its own address, so all nodes use the same ports. */
+/** Containers have own addresses, so all use the same ports. */
 export const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const satisfies NodePorts;
 export const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
-/** Has a folder for the volume of each container of a network, where all of them are filled; owned by the image's user. */
+/** Has a folder for each container's volume, owned by the image's user. */
 export const VOLUMES_FOLDER = '/volumes';
 /** All interfaces: requests come from outside the container. */
 export const LISTEN = '0.0.0.0';
-/** Path on the chain's control endpoint that succeeds, without its token, once the contracts are deployed. */
+/** Path on the chain's control endpoint that succeeds, without a token, once the contracts are deployed. */
 export const CHAIN_HEALTH_PATH = '/health';
 /** Path that succeeds once the node can be used. */
 export const NODE_READINESS_PATH = '/readiness';
 
-/** Of hosts in requests, those that a server must be told: it answers to every address. */
+/** Host names that a server must be told; it answers to every address. */
 export function hostNames(...hosts: readonly string[]): string[] {
   return hosts.filter((host) => !isIPv4(host));
 }
 
-/** Options of `chain/main.ts` in a container. @param hosts of requests to it @param allowed names that it is told */
+/** Options of `chain/main.ts` in a container. @param allowed host names in requests */
 export function chainOptions(hosts: readonly string[], allowed: readonly string[]) {
   return {
     port: CHAIN_PORTS.rpc,
@@ -37,7 +34,7 @@ export function chainOptions(hosts: readonly string[], allowed: readonly string[
   };
 }
 
-/** A command that succeeds if the URL does; the image has no other HTTP client. */
+/** Command that succeeds if the URL does; the image has no HTTP client. */
 export function probe(port: number, path: string): string[] {
   const url = `http://127.0.0.1:${port}${path}`;
   return [

@@ -1,14 +1,14 @@
-/** A program that others have built: whether this machine can run it, and what it says of itself. */
+/** A program that others built: whether it runs here, and what it reports. */
 import { type ExecFileException, execFile } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { inheritedEnvironment } from '../base/machine/processes.ts';
 
-/** A program answers in some hundredths of a second; one that takes this long is waiting for something. */
+/** Programs answer in some hundredths of a second. */
 const ANSWER_TIMEOUT_MS = 10_000;
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
-/** `e_machine` of an ELF header by the names that Node.js gives to processors. */
+/** `e_machine` of an ELF header by Node.js's processor names. */
 const ELF_MACHINES: Readonly<Record<number, string>> = {
   0x03: 'ia32',
   0x28: 'arm',
@@ -37,7 +37,7 @@ export function checkRunnable(binary: string): void {
   }
 }
 
-/** Processor that a program was built for; undefined when its header does not say. */
+/** Processor of a program; undefined: its header does not say. */
 function machineOf(binary: string): string | undefined {
   const header = Buffer.alloc(ELF_MACHINE_AT + 2);
   const file = openSync(binary, 'r');
@@ -52,8 +52,8 @@ function machineOf(binary: string): string | undefined {
 }
 
 /**
- * What it prints, on both outputs, whatever its status is.
- * @param prefix as a `Command` has it @throws HarnessError `BINARY_INVALID`
+ * What it prints on both outputs, whatever its status.
+ * @param prefix as in a `Command` @throws HarnessError `BINARY_INVALID`
  */
 export function programOutput(binary: string, args: readonly string[], prefix?: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -80,8 +80,8 @@ function howItFailed(error: ExecFileException, args: readonly string[]): string 
 }
 
 /**
- * Names of the options that a help text lists, on indented lines such as `-b, --boot_nodes <list>  first contacts`.
- * What follows a gap explains the option, and may speak of others.
+ * Option names in a help text, from lines such as `-b, --boot_nodes <list> first contacts`; text after a gap may name
+ * others.
  */
 export function optionsListed(help: string): ReadonlySet<string> {
   const heads = help

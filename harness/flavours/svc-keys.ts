@@ -1,10 +1,10 @@
-/** The libp2p identity of our own nodes: an Ed25519 key, as its peer id holds it (p2p-protocols.md 1.2). */
+/** Our nodes' libp2p identity: an Ed25519 key, as in its peer id (p2p-protocols.md 1.2). */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { toBase58 } from '../../formats/crypto/base58.ts';
 
-/** PKCS #8 wrapping of a raw Ed25519 seed: everything before its 32 bytes. */
+/** PKCS #8 header before the 32 bytes of an Ed25519 seed. */
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
-/** Multihash "identity" of 36 bytes, holding a protobuf key: type Ed25519, 32 bytes. */
+/** Identity multihash of 36 bytes with a protobuf key: type Ed25519, 32 bytes. */
 const PEER_ID_PREFIX = Buffer.from('002408011220', 'hex');
 
 export interface Ed25519Identity {

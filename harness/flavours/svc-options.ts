@@ -1,13 +1,10 @@
-/** Options that a definition may give to our own nodes, according to the node's option table. */
+/** Options that a definition may give to our nodes, from the node's table. */
 
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { OPTIONS, type OptionName, optionNames } from '../../node/options.ts';
 import { suggestion } from '../base/format.ts';
 
-/**
- * Options reserved for the testbed: a definition that set one of these would point the node outside its
- * cluster.
- */
+/** Set by the testbed: from a definition, they would point the node outside its cluster. */
 export const OWN_OPTIONS = [
   'data-dir',
   'password',
@@ -49,7 +46,7 @@ export const RESERVED_OPTIONS = [
   'nat-wss-addr',
   'config',
   'password-file',
-  // Only the testbed's own requests would need them: see `tokenFile` of attached networks.
+  // Only the testbed's requests would need them: see `tokenFile` of attached networks.
   'api-token',
   'api-token-file',
   'api-read-token',
@@ -58,7 +55,7 @@ export const RESERVED_OPTIONS = [
   'debug-api-token-file',
 ] as const satisfies readonly OptionName[];
 
-/** @returns one line for each option that a node would refuse; reserved options are not checked */
+/** @returns a line for each option that a node would refuse; reserved ones are not checked */
 export function optionMistakes(options: Readonly<Record<string, unknown>>): string[] {
   const reserved: readonly string[] = RESERVED_OPTIONS;
   const choosable = optionNames().filter((name) => !reserved.includes(name));

@@ -1,4 +1,4 @@
-/** Our own node: `node/main.ts` in its own process, configured by one file in its data directory. */
+/** Our own node: `node/main.ts` in a process, configured by a file in its data directory. */
 import { createHash } from 'node:crypto';
 import { encryptKey } from '../../formats/crypto/keystore.ts';
 import type { Flavour, NodeKeys, NodePlan, NodePorts, PlannedFile } from './flavour.ts';
@@ -9,14 +9,12 @@ import { svcContainer, svcProgram, tamperedProgram } from './svc-program.ts';
 import { isTampered, TAMPERED_FILE } from './tampered/settings.ts';
 import { carrierFiles, carrierOptions, multiaddress, ownSuffix } from './underlays.ts';
 
-/** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
+/** Keys follow from the seed: the password protects nothing. */
 const PASSWORD = 'svcnet';
-/** The cheapest parameters that the key file format allows: start-up time instead of secrecy. */
+/** The cheapest parameters that the format allows. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
-/**
- * Short waits and high credit: clusters that are usable in seconds. `production` keeps the network's values.
- */
+/** Short waits and high credit for quick clusters; `production` keeps the network's values. */
 const PROFILE_OPTIONS = {
   fast: {
     'usable-blocks': 1,
@@ -31,15 +29,12 @@ const PROFILE_OPTIONS = {
   },
   production: {},
 } as const;
-/**
- * `network` keeps the node's own values, which are the public network's: a Bee blocklists peers that settle
- * at another rate.
- */
+/** `network` keeps the public network's values: a Bee blocklists peers that settle at another rate. */
 const CREDIT_OPTIONS = {
   high: { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 },
   network: {},
-  // A chunk costs up to 320,000: for a few dozen, time-based settlement covers almost nothing, and the rest
-  // is paid by cheque. A node refused for its debt waits as long as time would take to settle it.
+  // A chunk costs up to 320,000: time settles almost nothing, so cheques pay. A refused node waits as long as time
+  // would take.
   low: {
     'payment-threshold': 8_000_000,
     'refresh-rate': 100_000,
@@ -47,7 +42,7 @@ const CREDIT_OPTIONS = {
     'payment-retry-pause': '1s',
   },
 } as const;
-/** A node stops in some ten milliseconds, on a busy machine in seconds; one that takes longer hangs. */
+/** A node stops in some 10 ms, on a busy machine in seconds. */
 const STOP_GRACE_MS = 10_000;
 
 export const svcFlavour = {
@@ -99,7 +94,7 @@ function keyFiles(identity: NodeKeys): PlannedFile[] {
   }));
 }
 
-/** Salts derived from the key: the same network gets the same files, however often they are written. */
+/** Salts from the key: the same network gets the same files. */
 function bytesFrom(key: Uint8Array): (length: number) => Uint8Array {
   let drawn = 0;
   return (length) => {
@@ -119,7 +114,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'p2p-addr': address('p2p'),
     'debug-api-enable': true,
     'debug-api-addr': address('debug'),
-    // Test networks hold test money, and a definition says where they listen.
+    // Test networks hold test money.
     'api-open': !plan.listen.startsWith('127.'),
     'nat-addr': plan.advertised ?? '',
     'api-dialect': plan.dialect,
@@ -145,13 +140,13 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
 function optionsOf(plan: NodePlan): Record<string, unknown> {
   return {
     'allow-private-cidrs': true,
-    // Blocks that are mined on demand alone have no time; one second is near what tests do.
+    // Blocks mined on demand have no interval; tests are near one second.
     'block-time': plan.network.blockTimeMs === 0 ? 1 : Math.max(1, plan.network.blockTimeMs) / 1000,
     ...PROFILE_OPTIONS[plan.profile],
     ...CREDIT_OPTIONS[plan.network.credit],
-    // Boot nodes as well, as on the public network. A group's options may turn it off for that group alone.
+    // Boot nodes too, as on the public network. A group's options may turn it off.
     'swap-enable': plan.network.swap !== false,
-    // The testbed buys the first batches itself; what a node buys without a label has none either.
+    // The testbed buys first batches without a label.
     'found-batch-label': '',
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...(plan.otlp === undefined ? {} : { 'tracing-enable': true, 'tracing-endpoint': plan.otlp }),
@@ -168,7 +163,7 @@ function allowedHosts({ allowedHosts: known, options }: NodePlan): { 'allowed-ho
   return hosts.length === 0 ? {} : { 'allowed-hosts': hosts };
 }
 
-/** JSON is YAML; a node reads it without loading a parser. */
+/** JSON is YAML; a node reads it without a parser. */
 function configFile(plan: NodePlan): string {
   return `${JSON.stringify(optionsOf(plan), undefined, 2)}\n`;
 }

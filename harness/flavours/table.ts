@@ -14,7 +14,7 @@ export const FLAVOURS: Readonly<Record<OwnFlavour, Flavour>> = {
 /** What says which program a node is. */
 export interface Flavoured {
   readonly flavour: FlavourName;
-  /** What its flavour file says; absent: this package knows it. */
+  /** Its flavour file; absent: this package knows it. */
   readonly declared?: FlavourInput | undefined;
 }
 

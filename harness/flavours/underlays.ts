@@ -1,4 +1,4 @@
-/** What carries the connections of a cluster's nodes, and what a node needs for it. `p2p-protocols.md` 1.6. */
+/** What carries nodes' connections, and the options for it. `p2p-protocols.md` 1.6. */
 import { createHash } from 'node:crypto';
 import { isIPv4 } from 'node:net';
 import { fromBase58 } from '../../formats/crypto/base58.ts';
@@ -7,9 +7,9 @@ import { type Authority, createAuthority } from '../base/machine/certificates.ts
 import { p256Identity } from './bee-keys.ts';
 import type { NodePlan, PlannedFile } from './flavour.ts';
 
-/** Of all names in certificates; reserved for tests (RFC 2606). */
+/** Names in certificates; reserved for tests (RFC 2606). */
 const DOMAIN = 'nodes.test';
-/** A certificate authority that no one asks: its name is part of a path. */
+/** A certificate authority that nobody asks: its name is part of a path. */
 const NO_AUTHORITY = 'https://127.0.0.1:1/directory';
 /** Of a data directory. */
 const FILES = {
@@ -19,12 +19,11 @@ const FILES = {
 } as const;
 export const AUTHORITY_FILE = FILES.authority;
 
-/** @param of.host IPv4 address or name @param of.suffix what follows the port */
 export function multiaddress(of: { host: string; port: number; peerId: string; suffix?: string }): string {
   return `/${isIPv4(of.host) ? 'ip4' : 'dns4'}/${of.host}/tcp/${of.port}${of.suffix ?? ''}/p2p/${of.peerId}`;
 }
 
-/** The same for all nodes of a seed, also for those that join later. */
+/** The same for all nodes of a seed, including later ones. */
 export function authorityOf(seed: bigint): Authority {
   const secret = createHash('sha256').update(`certificate authority ${seed}`).digest();
   return createAuthority(`svcnet authority of seed ${seed}`, p256Identity(secret).pem);
@@ -32,7 +31,7 @@ export function authorityOf(seed: bigint): Authority {
 
 type Planned = Pick<NodePlan, 'dataDir' | 'identity' | 'listen' | 'ports' | 'network' | 'advertised'>;
 
-/** Follows the port in the underlay of a node of ours that has one way alone; of several, plain TCP is the first. */
+/** Follows the port in our node's underlay if it has one carrier; of several, TCP is first. */
 export function ownSuffix(underlays: readonly CarrierName[], peerId: string, host: string): string {
   if (underlays.includes('tcp')) return '';
   if (underlays.includes('ws')) return '/ws';
@@ -44,7 +43,7 @@ function domainOf(peerId: string): string {
   return `${peerId.toLowerCase()}.${DOMAIN}`;
 }
 
-/** Options of a node of ours; none for plain TCP. */
+/** Options of our node; none for plain TCP. */
 export function carrierOptions({
   dataDir,
   listen,
@@ -61,7 +60,7 @@ export function carrierOptions({
     ...(underlays.includes('wss')
       ? {
           'p2p-wss-enable': true,
-          // Its port is the node's only one if there is no other.
+          // The node's only port if there is no other carrier.
           'p2p-wss-addr': `${listen}:${isAlone ? ports.p2p : 0}`,
           'nat-wss-addr': isAlone ? (advertised ?? '') : '',
           'p2p-wss-certificate': file('certificate'),
@@ -84,7 +83,7 @@ export function carrierFiles({ identity, network: { underlays, seed } }: Planned
   ];
 }
 
-/** Options of a Bee, which cannot turn plain TCP off. */
+/** A Bee cannot turn plain TCP off. */
 export function beeCarrierOptions({ listen, network: { underlays } }: Planned): Record<string, unknown> {
   return {
     ...(underlays.includes('ws') ? { 'p2p-ws-enable': true } : {}),
@@ -100,7 +99,7 @@ export function beeCarrierOptions({ listen, network: { underlays } }: Planned): 
   };
 }
 
-/** A certificate where a Bee looks for the one that it got earlier, so that it asks for none. */
+/** A certificate where a Bee keeps the one it got, so that it asks for none. */
 export function beeCarrierFiles({ identity, network: { underlays, seed } }: Planned): PlannedFile[] {
   if (!underlays.includes('wss')) return [];
   const authority = authorityOf(seed);
@@ -118,7 +117,7 @@ export function beeCarrierFiles({ identity, network: { underlays, seed } }: Plan
   ];
 }
 
-/** The peer id as a CID of version 1, codec libp2p-key, in the multibase of base 36. */
+/** The peer id as CID version 1, codec libp2p-key, base 36. */
 function base36(peerId: string): string {
   const cid = Buffer.concat([Buffer.of(0x01, 0x72), fromBase58(peerId)]);
   return `k${BigInt(`0x${cid.toString('hex')}`).toString(36)}`;

@@ -1,22 +1,19 @@
-/**
- * Nodes that svcnet did not start, wherever they are: it knows only their URLs, so all it can see is whether
- * they answer. It starts, stops and changes nothing.
- */
+/** Nodes that svcnet did not start: it knows their URLs and sees only whether they answer. */
 import type { Clock } from '../../formats/clock.ts';
 import { requestForeign } from '../base/direct.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { readLimitedText } from '../base/read-limited.ts';
 import type { Disposed, Driver, Handle, Observed, Stats } from './driver.ts';
 
-/** Clusters observe their members several times a second; a remote endpoint is asked only this often. */
+/** Clusters observe members several times a second; remote endpoints are asked less often. */
 const PROBE_PAUSE_MS = 1500;
 const PROBE_TIMEOUT_MS = 4000;
 /** A block number is a few dozen bytes. */
 const BLOCK_ANSWER_MAX = 65_536;
-/** A node that restarts or a short network outage is not reported; silence for this long is. */
+/** Longer than a restart or a short network outage. */
 const SILENCE_MS = 6000;
 
-/** An endpoint of an attached network: the API of a node, or the JSON-RPC endpoint of the chain. */
+/** A node's API or the chain's JSON-RPC endpoint. */
 interface AttachedHandle {
   readonly api?: string;
   readonly rpc?: string;
@@ -74,7 +71,7 @@ function notOurs(action: string): never {
   throw new HarnessError('NODE_STATE', `a node that svcnet has not started cannot ${action}`);
 }
 
-/** Polls one endpoint, one request at a time, and remembers the outcome. */
+/** Polls one endpoint, one request at a time. */
 class Endpoint {
   readonly #ask: (signal: AbortSignal) => Promise<void>;
   readonly #clock: Clock;
@@ -90,7 +87,7 @@ class Endpoint {
     this.#closed = closed;
   }
 
-  /** Waits for an answer only if nothing is known yet. */
+  /** Waits only if nothing is known yet. */
   async observe(): Promise<Observed> {
     const isFirst = this.#probedAt === Number.NEGATIVE_INFINITY;
     if (this.#clock.monotonic() - this.#probedAt >= PROBE_PAUSE_MS) this.#probing ??= this.#probe();

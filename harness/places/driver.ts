@@ -1,7 +1,6 @@
 /**
- * A driver decides where the parts of a cluster run: its nodes, its chain. It knows places, not what a node
- * does; flavours know that. A running part is identified by a handle that only its driver reads: other
- * processes find it in the state on disk and pass it to their own driver.
+ * A driver decides where a cluster's nodes and chain run; flavours know what a node does. A handle identifies a
+ * running part. Only its driver reads it, also in another process, from the state on disk.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -29,7 +28,7 @@ const CAPABILITIES = [
 /** What a driver can do to a node from outside. */
 export type Capability = (typeof CAPABILITIES)[number];
 
-/** What does it; undefined: the driver cannot, or not to the nodes of this cluster. */
+/** What does it; undefined: this driver cannot, or not here. */
 export interface Capabilities {
   readonly kill?: {
     /** Ends it at once. */
@@ -41,42 +40,38 @@ export interface Capabilities {
     resume(handle: Handle): Promise<boolean>;
   };
   readonly data?: {
-    /** Removes what a stopped node has stored, but not its keys and configuration. */
+    /** Removes a stopped node's stored data, not its keys and configuration. */
     wipe(part: StoredPart): Promise<void>;
     /**
-     * Flips a bit in this many stored chunks of a stopped node.
-     * @returns how many chunks were damaged
+     * Flips a bit in this many chunks of a stopped node.
+     * @returns chunks damaged
      */
     damage(part: StoredPart, chunks: number): Promise<number>;
   };
   readonly memory?: {
-    /** @param bytes that it may use from now on @returns its previous limit */
+    /** @param bytes allowed from now on @returns its previous limit */
     limitMemory(handle: Handle, bytes: number): Promise<number>;
   };
   readonly linkFaults?:
     | {
-        /** @param proxy where the link proxy runs, if there is one */
         links(proxy: Handle | undefined): LinkControl;
       }
     | undefined;
   readonly tap?:
     | {
-        /** What nodes say to each other. @param proxy where the link proxy runs */
+        /** @param proxy where the link proxy runs */
         tap(proxy: Handle | undefined): TapControl;
       }
     | undefined;
   readonly copy?: {
-    /**
-     * Writes what a stopped node keeps outside its data directory into a copy of that directory, so that it can
-     * be started from the copy.
-     */
+    /** Completes a copy of a stopped node's data directory with what the node keeps elsewhere. */
     completeCopy(handle: Handle, dataDir: string): Promise<void>;
   };
   readonly power?: {
-    /** Ends it as a power cut does, very soon, in the midst of its work. @returns what its disk has lost */
+    /** Ends a node as a power cut does, soon, amid its work. @returns what its disk lost */
     cutPower(handle: Handle): Promise<Counts>;
   };
-  /** Nodes were started as programs that read their faults themselves. */
+  /** Nodes are programs that read their faults. */
   readonly clock?: true | undefined;
   readonly disk?: true | undefined;
 }
@@ -85,7 +80,7 @@ export function capabilitiesOf({ can }: Pick<Driver, 'can'>): ReadonlySet<Capabi
   return new Set(CAPABILITIES.filter((name) => can[name] !== undefined));
 }
 
-/** An option of `up` without which a cluster lacks capabilities. */
+/** Option of `up` that a capability needs. */
 const LINK_FAULTS = {
   needed: 'link faults',
   start: 'svcnet up --link-faults',
@@ -102,7 +97,7 @@ const MACHINE_FAULTS = {
   absent: (cluster: string) => `cluster '${cluster}' was started without machine faults`,
 };
 
-/** What a cluster with that driver would have needed at its start to have a capability that it lacks; undefined: nothing helps. */
+/** What the driver's cluster needed at its start for a capability; undefined: nothing helps. */
 export function startedWithout(driver: DriverName, lacking: Capability): typeof LINK_FAULTS | undefined {
   const { owned, images, simulated, tappable } = DRIVER_FACTS[driver];
   if (lacking === 'tap' && tappable) return simulated ? { ...TAP, start: 'tap: true' } : TAP;
@@ -113,16 +108,16 @@ export function startedWithout(driver: DriverName, lacking: Capability): typeof 
   return simulated ? { ...MACHINE_FAULTS, start: 'machineFaults: true' } : MACHINE_FAULTS;
 }
 
-/** JSON that outlives the process that wrote it. Opaque to everything but the driver. */
+/** JSON that outlives its writer, opaque to all but the driver. */
 export type Handle = { readonly [field: string]: string | number };
 
 /** How a part ended by itself. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
-  /** The error it died of, if the driver saw it. */
+  /** The error it died of, if seen. */
   readonly reason?: string;
-  /** The system killed it because it needed more memory than it may use; known only of containers. */
+  /** Killed for needing too much memory; known only of containers. */
   readonly outOfMemory?: true;
 }
 
@@ -131,7 +126,7 @@ export function exitText({ code, signal, reason }: Exit): string {
   return reason ?? signal ?? `exit code ${code}`;
 }
 
-/** `gone`: it is not running. `silent`: it does not answer, and more cannot be seen from here. */
+/** `gone`: not running. `silent`: it does not answer. */
 export type PartState = 'running' | 'paused' | 'silent' | 'gone';
 
 /** The observed state of a part. */
@@ -139,13 +134,13 @@ export interface Observed {
   readonly state: PartState;
   /** Process on this machine that it runs in. */
   readonly pid?: number;
-  /** How it ended; known only to the process that started it. */
+  /** How it ended; known only to its starter. */
   readonly exit?: Exit;
   /** Why it is silent. */
   readonly silence?: string;
 }
 
-/** A part's resource usage since it started; absent: the driver cannot tell it apart from other parts'. */
+/** Resources used since the start; absent: not distinguishable from other parts'. */
 export interface Stats {
   /** Processor time, milliseconds. */
   readonly cpuMs?: number;
@@ -192,7 +187,6 @@ export const LINK_PROXY = 'link-proxy';
 
 export type Part = NodePart | ChainPart | LinkProxyPart;
 
-/** A node that has run before and is stopped now. */
 export type StoredPart = Pick<NodePart, 'name' | 'dataDir' | 'flavour'> & { readonly handle: Handle };
 
 /** A running part. */
@@ -206,26 +200,25 @@ export interface Address {
   readonly port: number;
 }
 
-/** A node before it is created: its ports and its data directory on this machine. */
+/** Ports and data directory of a node, before it is created. */
 export interface Site {
   readonly name: string;
   readonly ports: NodePorts;
-  /** Free port for a node behind a link proxy to listen on; the proxy has the p2p port in `ports`. */
+  /** Port of a node behind a link proxy; the proxy has the p2p port in `ports`. */
   readonly behind?: number;
   readonly dataDir: string;
 }
 
-/** Where a node is: for this machine, for its peers, and for itself. */
+/** Where a node is, for this machine, its peers and itself. */
 export interface Place {
   /** URLs for this machine. */
   readonly api: string;
   readonly debug: string;
-  /** The address that this machine dials, and the one that other nodes dial. */
+  /** Addresses that this machine and other nodes dial. */
   readonly p2p: Address;
   readonly peers: Address;
-  /** Where the link proxy reaches it, if there is one. */
   readonly behind?: Address;
-  /** What it is told about itself: address and ports to listen on, and where its data is. */
+  /** Address and ports to listen on, and its data folder. */
   readonly listen: string;
   readonly ports: NodePorts;
   readonly dataDir: string;
@@ -242,16 +235,16 @@ export interface ChainUrls {
   readonly gate?: string | undefined;
 }
 
-/** Observes the preparation of images, before any container can be created. */
+/** Observes the preparation of images. */
 export interface ImageWatch {
   readonly signal?: AbortSignal | undefined;
   /** What is being done, in words. */
   readonly onProgress: (detail: string) => void;
 }
 
-/** All parts of a cluster that may be running, according to its records. */
+/** A cluster's parts that may run, by its records. */
 export interface ClusterParts {
-  /** Every part was started under it, so it also identifies parts that no record names. */
+  /** Identifies also parts that no record names. */
   readonly token: string;
   readonly parts: readonly { readonly name: string; readonly handle: Handle }[];
 }
@@ -259,73 +252,70 @@ export interface ClusterParts {
 export interface Disposed {
   /** Parts that ran. */
   readonly stopped: readonly string[];
-  /** Of those, the ones that did not stop when asked. */
+  /** Those that had to be forced. */
   readonly forced: readonly string[];
 }
 
 export interface Driver {
   readonly name: DriverName;
-  /** The time of its nodes, where it is not the machine's. */
+  /** The nodes' time, if not the machine's. */
   readonly clock?: Clock;
-  /** Of all that its nodes have sent each other so far, where that repeats: equal runs have equal ones. */
+  /** Digest of all frames so far, where equal runs send equal ones. */
   readonly digest?: string | undefined;
-  /** What its nodes have sent each other last, a line each, where that can be seen; oldest first. */
+  /** The last frames sent, a line each, oldest first, where visible. */
   readonly lastFrames?: readonly string[];
   readonly can: Capabilities;
-  /** Whether a link proxy stands in front of every node, as a part of the cluster. */
+  /** Whether a link proxy stands before every node. */
   readonly proxied?: boolean;
-  /** @throws HarnessError when this machine could not reach it at that place */
+  /** @throws HarnessError when this machine could not reach it there */
   place(site: Site): Place;
-  /** For a chain that reports these URLs: its URLs for this machine and for the nodes. */
+  /** A chain's reported URLs, as this machine and the nodes need them. */
   placeChain(reported: ChainUrls): Promise<{ readonly here: ChainUrls; readonly nodes: ChainUrls }>;
   /** Only of drivers whose parts are containers. */
   readonly images?: {
     /**
-     * Makes sure that the engine is available and has this package's image and the named ones.
+     * Makes sure that engine and images are available.
      * @returns what is available, in words @throws HarnessError `ENGINE_FAILED`, `IMAGE_FAILED`
      */
     readonly ready: (names: readonly string[], watch: ImageWatch) => Promise<string>;
     /** Runs a program in an image to its end. @returns its output */
     readonly run: (image: string, args: readonly string[]) => Promise<string>;
   };
-  /**
-   * Does once, if not done before, what every node of the flavour would otherwise do at its first start. It
-   * only saves time, so a failure is left to those starts.
-   */
+  /** Does once what each node would do at its first start. Failures are left to those starts. */
   prepare(flavour: Flavour, signal?: AbortSignal): Promise<void>;
   /**
-   * Writes what the node needs before its first start: key files and configuration.
-   * @param ports on this machine; those of the plan are the node's own
+   * Writes key files and configuration.
+   * @param ports on this machine; the plan has the node's own
    */
   create(plan: NodePlan, flavour: Flavour, ports: NodePorts): Promise<void>;
   /** @throws HarnessError `PROCESS_FAILED` */
   start(part: Part): Promise<Started>;
-  /** Asks it to stop, and ends it by force after `graceMs`. */
+  /** Asks it to stop, and kills it after `graceMs`. */
   stop(handle: Handle, graceMs: number): Promise<{ forced: boolean }>;
   observe(handle: Handle): Promise<Observed>;
   /**
-   * What runs of a node, named in a record or not: its starter may have been killed before it wrote one.
-   * Only of drivers whose clusters can get more nodes.
+   * What runs of a node, recorded or not: its starter may have been killed. Only of drivers whose clusters can grow.
    */
   find?(node: string): Promise<readonly Handle[]>;
   /**
-   * Only for drivers that see what nodes have stored without asking them: whether a node has a chunk, with the right bytes,
-   * also while it does not run. It takes no time of its clock. @param address 64 hex digits
+   * Whether a node has a chunk with the right bytes, running or not; only of drivers that see stores directly. Takes
+   * no time.
+   * @param address 64 hex digits
    */
   holds?(node: string, address: string): boolean;
   stats(handle: Handle): Promise<Stats>;
   /** @param part its log is a path on this machine, if the driver writes log files */
   logs(part: { readonly name: string; readonly log: string }): PartLog;
-  /** Copies logs that are kept elsewhere into the cluster's folder, in case the folder is kept. */
+  /** Copies logs kept elsewhere into the cluster's folder. */
   gatherLogs(): Promise<void>;
-  /** Ends every running part of the cluster, named in a record or not. */
+  /** Ends every running part, recorded or not. */
   dispose(cluster: ClusterParts, graceMs: number): Promise<Disposed>;
   /**
-   * Only for drivers whose parts keep their data in themselves: ends every running part without removing any. The parts
-   * can only start again as they were made, with their ports.
+   * Ends running parts without removing them, for drivers whose parts hold their data. They can start again only as
+   * made, with their ports.
    */
   halt?(cluster: ClusterParts, graceMs: number): Promise<Disposed>;
-  /** The same as `dispose`, at once and by force, when nothing can be awaited: this process is about to end. */
+  /** `dispose` by force, for a process about to end. */
   disposeNow(cluster: ClusterParts): void;
   /** Releases the driver's own resources; parts keep running. */
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * The drivers by name, and what plans, records and messages need to know of each before there is an object of it.
- * Records on disk keep the name; nothing else compares it.
+ * What plans, records and messages need to know of each driver before it exists. Records keep the name; nothing else
+ * compares it.
  */
 
 /** Drivers that a definition can choose. */
@@ -14,15 +14,15 @@ export type DriverName = StartingDriver | 'attached';
 interface DriverFacts {
   /** Whether svcnet starts, stops and removes the nodes. */
   readonly owned: boolean;
-  /** Whether nodes are programs of this machine, with their files in the cluster's folder: needs nothing but this package. */
+  /** Whether nodes are this machine's programs with files in the cluster's folder. */
   readonly local: boolean;
   /** Whether nodes are containers, which run images. */
   readonly images: boolean;
-  /** Whether our own nodes share a process, which can keep their data in memory. */
+  /** Whether our nodes share a process and can keep data in memory. */
   readonly shared: boolean;
-  /** Whether nodes and chain live in virtual time in the process that started them, without sockets. */
+  /** Whether nodes and chain live in virtual time in their starter's process. */
   readonly simulated: boolean;
-  /** Whether a tap can see what nodes say to each other. */
+  /** Whether a tap sees messages. */
   readonly tappable: boolean;
 }
 

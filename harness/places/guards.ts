@@ -1,13 +1,13 @@
-/** Shells that look after programs which cannot notice the end of this process themselves. */
+/** Shells for programs that cannot notice the end of this process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { ProcessId, Spawned } from '../base/machine/processes.ts';
 
-/** Time between asking a node whose parent has died to stop and forcing it. */
+/** Between asking an orphan to stop and killing it. */
 const ORPHAN_GRACE_S = 5;
 
 /**
- * A program that does not watch its parent is watched by a shell that does: its standard input closes when
- * this process ends. The shell ends with the program, so that it never signals a pid that has been reused.
+ * The shell's standard input closes when this process ends. It ends with the program, so it never signals a reused
+ * pid.
  */
 export function guardOrphan({ id, exited }: Spawned): void {
   const script = `read -r _; kill -s TERM -- -${id.pid}; sleep ${ORPHAN_GRACE_S}; kill -s KILL -- -${id.pid}`;
@@ -19,10 +19,7 @@ export function guardOrphan({ id, exited }: Spawned): void {
   void drop();
 }
 
-/**
- * A paused node cannot notice that its parent has died. A shell whose standard input closes when this process
- * ends then resumes it, and the node stops like all others.
- */
+/** When this process ends, the shell resumes a paused node, which then stops like others. */
 export function guardPaused(id: ProcessId): ChildProcess {
   return spawnGuard(`read -r _; kill -s CONT -- -${id.pid}`);
 }

@@ -1,4 +1,4 @@
-/** A link proxy that was just started, wherever it runs, says in its log when it is ready. */
+/** A started link proxy logs when it is ready. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { HarnessError } from '../base/errors.ts';
@@ -9,7 +9,7 @@ import type { ProxyLine } from './links/proxy/proxy.ts';
 const START_MS = 30_000;
 
 /**
- * @param since where its log ended before this start
+ * @param since where its log ended before
  * @returns port of its control endpoint
  * @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED`, `WAIT_TIMEOUT`
  */

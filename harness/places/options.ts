@@ -7,9 +7,9 @@ export interface DriverOptions {
   readonly clock: Clock;
   /** Parts stop when this process ends, however it ends. */
   readonly stopWithParent: boolean;
-  /** Folder of compiled code: shared by all nodes, used by embedded nodes instead, or read by the chain. */
+  /** Folder of compiled code: for node processes, embedded nodes or the chain. */
   readonly compileCache: (of: 'nodes' | 'embedded' | 'tools') => string;
-  /** It ran before, and starts again: parts that were made then are not made anew. */
+  /** A repeated start: existing parts are not made anew. */
   readonly isAgain?: boolean;
   /** The cluster's token; every process is started under it. */
   readonly token: string;
@@ -21,21 +21,21 @@ export interface DriverOptions {
   readonly frames: boolean;
   /** Folder of everything the cluster keeps. */
   readonly folder: string;
-  /** IPv4 address of this machine that the nodes and the chain listen on. */
+  /** IPv4 address to listen on. */
   readonly listen: string;
-  /** Whether the clocks and disks of our own nodes can be made to fail. */
+  /** Whether our nodes' clocks and disks can fail. */
   readonly machineFaults: boolean;
-  /** Whether nodes with sockets reach each other through a proxy. */
+  /** Whether nodes with sockets use a link proxy. */
   readonly linkFaults: boolean;
-  /** Whether what nodes say to each other is seen: by that proxy, or in memory. */
+  /** Whether messages are seen, by the proxy or in memory. */
   readonly tap: boolean;
-  /** What links of simulated nodes are like. Default: all arrives at once. */
+  /** Links of simulated nodes. Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;
   readonly embedded: {
-    /** How embedded nodes reach their peers: over TCP if one of them is a process. */
+    /** How embedded nodes reach peers: TCP if one is a process. */
     readonly transport: 'memory' | 'tcp';
     readonly store: 'memory' | 'disk';
-    /** Whether nodes share results computed from the same bytes, such as who signed them. */
+    /** Whether nodes share results computed from the same bytes. */
     readonly shareResults: boolean;
   };
 }

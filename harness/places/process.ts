@@ -1,4 +1,4 @@
-/** One operating-system process per part on this machine: needs nothing but this package. */
+/** One operating-system process per part. */
 import type { ChildProcess } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -56,7 +56,7 @@ type ProcessDriverOptions = Pick<
   'clock' | 'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults' | 'tap'
 >;
 
-/** For helpers of killed programs: they tidy up and end by themselves. */
+/** For helpers of killed programs to end by themselves. */
 const HELPER_GRACE_MS = 300;
 
 export class ProcessDriver implements Driver {
@@ -73,7 +73,7 @@ export class ProcessDriver implements Driver {
     this.proxied = options.linkFaults || options.tap;
   }
 
-  /** A process's clock and disk cannot be manipulated without privileges, and its links only through a proxy. */
+  /** Without privileges, clock and disk of a process cannot be changed, and its links only through a proxy. */
   get can(): Capabilities {
     const tampered = this.#options.machineFaults || undefined;
     const linkFaults = this.proxied ? this : undefined;
@@ -197,7 +197,7 @@ export class ProcessDriver implements Driver {
     return labelled(this.#options.token, node).map(({ pid, startedAt }) => ({ pid, startedAt }));
   }
 
-  /** All that a process keeps is in its data directory. */
+  /** A process keeps everything in its data directory. */
   async completeCopy(_handle: Handle, _dataDir: string): Promise<void> {}
 
   async wipe({ dataDir, flavour }: StoredPart): Promise<void> {
@@ -227,7 +227,7 @@ export class ProcessDriver implements Driver {
       if ((await this.stop(handle, graceMs)).forced) forced.push(name);
     };
     await Promise.all(parts.map(end));
-    // No record names what a killed start has left, or a part that was killed before its children.
+    // No record names what a killed start left.
     await Promise.all(labelled(token).map((id) => endProcess(id, HELPER_GRACE_MS)));
     return { stopped: stopped.toSorted(), forced: forced.toSorted() };
   }
@@ -239,23 +239,21 @@ export class ProcessDriver implements Driver {
 
   async close(): Promise<void> {}
 
-  /**
-   * Only the chain writes its compiled code when it ends; nodes read what one run of their program has left.
-   */
+  /** Only the chain writes compiled code when it ends; nodes read what one run left. */
   #launchOf(part: Part): Launch {
     const { compileCache } = this.#options;
     const command = commandOf(part);
     if (part.kind !== 'node') return { command, compileCache: compileCache('tools') };
     const compiled = part.flavour.compile?.();
-    // A tampered node is a different program: few nodes are tampered with, and they run from the sources.
+    // Tampered nodes are few, and run from the sources.
     if (compiled === undefined || !isSameProgram(command, compiled))
       return { command, compileCache: undefined };
-    // Once there is a bundle, all nodes that this process starts use it.
+    // Once bundled, all nodes use it.
     this.#bundle ??= currentBundle(command, compileCache('nodes'));
     return launchOf(command, this.#bundle);
   }
 
-  /** Its process, which nothing resumes any more when this process ends. */
+  /** Its process, no longer resumed when this process ends. */
   #unguarded(handle: Handle): ProcessId {
     const id = processOfHandle(handle);
     this.#guards.get(id.pid)?.kill('SIGKILL');

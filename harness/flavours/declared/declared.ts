@@ -14,12 +14,12 @@ import type { FlavourInput } from './input.ts';
 import { keyFiles, libp2pPem, peerIdOf } from './keys.ts';
 import { filled, filledText, type Value, valueText } from './values.ts';
 
-/** A version is among the first words; an expression may take long on a long text. */
+/** Bounds the time of a pattern. */
 const VERSION_CHARACTERS_MAX = 4096;
 
 const made = new WeakMap<FlavourInput, Flavour>();
 
-/** The variable that names the program instead of the file: `SVCNET_ANT_BINARY`. */
+/** Variable that names the program, such as `SVCNET_ANT_BINARY`. */
 export function binaryVariable(name: string): string {
   return `SVCNET_${prefixOf(name)}BINARY`;
 }
@@ -29,7 +29,7 @@ function prefixOf(name: string): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_`;
 }
 
-/** @param given was checked when it was read; parsing it again fills in its defaults */
+/** Parsing again fills in defaults. */
 export function declaredFlavour(given: FlavourInput): Flavour {
   const before = made.get(given);
   if (before !== undefined) return before;
@@ -58,7 +58,7 @@ export function declaredFlavour(given: FlavourInput): Flavour {
     check: ({ where, binary, options }) => checkProgram(file, { where, binary, options }),
     files: (plan) => filesOf(file, plan),
     command: ({ dataDir, binary }) => commandOf(file, dataDir, programOf(file, binary)),
-    // A definition with containers of such a flavour is refused.
+    // A definition with containers of this flavour is refused.
     containerCommand: () => {
       throw new TypeError(`flavour ${file.name} runs as a process`);
     },
@@ -81,7 +81,6 @@ function programOf({ program }: DeclaredFlavour, binary: string | undefined): st
   return binary ?? program;
 }
 
-/** Programs that were asked for their options, by their command line. */
 const asked = new Map<string, Promise<ReadonlySet<string>>>();
 
 /** @returns undefined: it cannot be asked */
@@ -101,7 +100,7 @@ async function knownOptions(
   }
 }
 
-/** Names in the configuration that the program does not list. @throws HarnessError `BINARY_INVALID` */
+/** Configuration names that the program does not list. @throws HarnessError `BINARY_INVALID` */
 export async function valuesLeftOut(given: FlavourInput, binary: string): Promise<string[]> {
   const file = flavourFile.parse(given);
   const known = await knownOptions(file, binary);
@@ -216,7 +215,7 @@ function filledValue(value: Value, plan: NodePlan): Value {
   return typeof value === 'object' ? value.map((text) => filledText(text, plan)) : value;
 }
 
-/** A JSON value is one of YAML and, as far as texts, numbers, truth values and lists go, of TOML. */
+/** JSON is YAML and, for texts, numbers, booleans and lists, TOML. */
 const WRITTEN: Readonly<
   Record<NonNullable<DeclaredFlavour['config']>['format'], (entries: readonly [string, Value][]) => string>
 > = {

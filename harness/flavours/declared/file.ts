@@ -1,6 +1,6 @@
 /**
- * A flavour file: a node program that this package does not know, described so that the testbed can configure, start
- * and probe it. What it becomes is JSON, kept in the record of each of its nodes.
+ * A flavour file: describes a node program that this package does not know. The result is JSON, kept in each node's
+ * record.
  */
 import { isAbsolute, normalize } from 'node:path';
 import { z } from 'zod';
@@ -46,7 +46,7 @@ const VARIABLE_EXPECTED =
   'a variable whose name has 1 to 64 letters, digits and underscores and begins with neither SVCNET_ nor SVC_';
 
 const PATH_EXPECTED = 'a path below the data directory of the node, such as keys/swarm.key';
-/** What starts the node, written beside what the file describes. */
+/** What starts the node, beside its other files. */
 export const LAUNCH_FILE = 'launch.json';
 /** `./a//b/` is `a/b`. */
 function plain(text: string): string {
@@ -92,7 +92,7 @@ const patternText = z.string({ error: 'a regular expression' }).refine(
   { error: 'a regular expression' },
 );
 const words = list(z.string({ error: 'a text' }), 'a list of texts');
-/** Stays a text: what was read is read again, as part of a definition. */
+/** Stays text: it is read again as part of a definition. */
 const duration = z
   .string({ error: DURATION_EXPECTED })
   .refine((text) => parseDurationMs(text) !== undefined, { error: DURATION_EXPECTED });
@@ -249,5 +249,5 @@ function overlap(one: string, other: string): boolean {
   return `${one}/`.startsWith(`${other}/`) || `${other}/`.startsWith(`${one}/`);
 }
 
-/** A flavour file that was read: its program is an absolute path. */
+/** A flavour file; its program is an absolute path. */
 export type DeclaredFlavour = z.output<typeof flavourFile>;

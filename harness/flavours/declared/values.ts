@@ -1,4 +1,4 @@
-/** What a flavour file can name in braces, such as `{api-port}`, and what that becomes for a node. */
+/** What a flavour file names in braces, such as `{api-port}`, and its value for a node. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { suggestion } from '../../base/format.ts';
 import type { NodePlan } from '../flavour.ts';
@@ -13,7 +13,7 @@ interface Row {
 /** Keys follow from the seed, so a password protects nothing. */
 export const PASSWORD = 'svcnet';
 
-/** A Bee refuses loopback addresses, and `localhost` as it is usually written. */
+/** A Bee refuses loopback addresses, and plain `localhost`. */
 export function loopbackNamed(hostAndPort: string): string {
   return hostAndPort.replace(/^127\.[\d.]+(?=:)/, 'LOCALHOST');
 }
@@ -94,13 +94,13 @@ const NAMES = Object.keys(VALUES);
 /** Other braces are text: JSON and TOML have them. */
 const PLACEHOLDER = /\{([a-z][a-z0-9-]*)\}/g;
 
-/** @returns what is wrong with a text that names values; undefined: nothing */
+/** @returns what is wrong with the names in a text; undefined: nothing */
 export function unknownValue(text: string): string | undefined {
   const unknown = [...text.matchAll(PLACEHOLDER)].find(([, name = '']) => !NAMES.includes(name))?.[1];
   return unknown === undefined ? undefined : `no unknown value {${unknown}}${suggestion(unknown, NAMES)}`;
 }
 
-/** The value that a text consists of, with its type; any other text with its values filled in. */
+/** A lone value keeps its type; in other text, values are filled in. */
 export function filled(text: string, plan: NodePlan): Value {
   const [, alone] = /^\{([a-z][a-z0-9-]*)\}$/.exec(text) ?? [];
   return alone === undefined ? filledText(text, plan) : valueOf(alone, plan);

@@ -1,4 +1,4 @@
-/** What a behaviour of a dishonest node is made of. */
+/** The parts of a dishonest node's behaviour. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import type { Random } from '../../../formats/random.ts';
@@ -9,7 +9,7 @@ import type { HostDeps, HostOptions } from '../../../node/p2p/host-options.ts';
 
 /** What a behaviour acts on. */
 export interface Stage {
-  /** The honest host of the node: streams opened here are not tampered with. */
+  /** The node's honest host: its streams are not tampered with. */
   readonly host: Host;
   readonly options: HostOptions;
   readonly deps: HostDeps;
@@ -38,12 +38,12 @@ export interface Written {
 export interface Behaviour {
   /** One sentence. */
   readonly about: string;
-  /** Handlers by protocol id, which answer streams instead of the node. */
+  /** Stream handlers by protocol id, instead of the node's. */
   serves?(stage: Stage): Readonly<Record<string, ProtocolHandler>>;
   /** What is written instead. */
   alters?(stage: Stage): (written: Written) => Written['message'] | Promise<Written['message']>;
-  /** Whether the node is to be kept from opening a stream of a protocol. */
+  /** Whether to keep the node from opening a stream of a protocol. */
   withholds?(stage: Stage): (protocol: string) => boolean;
-  /** What it does of its own accord, from the start of the host until the stage's signal aborts. */
+  /** What it does on its own, until the stage's signal aborts. */
   acts?(stage: Stage): Promise<void>;
 }

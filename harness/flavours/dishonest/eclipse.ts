@@ -1,4 +1,4 @@
-/** Many identities around one node, so that it sees no other peers. */
+/** Many identities around one node, to hide all other peers. */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import type { Host, Peer } from '../../../node/p2p/host.ts';
@@ -9,7 +9,7 @@ import { newIdentity, newSigner } from './identity.ts';
 import { pause, succeeds } from './steps.ts';
 
 const IDENTITIES = 16;
-/** Bits shared with their victim: deeper than any honest node in a small network. */
+/** Bits shared with the victim: deeper than any honest node in a small network. */
 const PROXIMITY = 8;
 const EVERY_MS = 1_000;
 
@@ -44,7 +44,7 @@ async function surround(stage: Stage, victim: Peer): Promise<Host[]> {
   return made;
 }
 
-/** An overlay comes from a key and any nonce, so its owner can place it anywhere. */
+/** The owner of a key can place its overlay anywhere by the nonce. */
 function beside(stage: Stage, victim: Peer): Host {
   const { options, random } = stage;
   const signer = newSigner(stage);

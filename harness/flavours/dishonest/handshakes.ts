@@ -1,7 +1,4 @@
-/**
- * Introductions that go wrong, one way after another: from the first byte of a connection to the last of an
- * introduction.
- */
+/** Introductions that go wrong at every point, from a connection's first byte on. */
 import { ownIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { peerIdOf } from '../../../node/p2p/address/underlay.ts';
 import { encodeFrame } from '../../../node/p2p/codec/codec.ts';
@@ -18,13 +15,12 @@ import { newIdentity, newSigner } from './identity.ts';
 import { pause, succeeds, withPeers } from './steps.ts';
 
 const EVERY_MS = 500;
-/** Time for the other side to see what was sent. */
 const LINGER_MS = 200;
 const DAY_MS = 86_400_000;
 const GARBAGE = 300;
 const LARGE = 1_048_576;
 
-/** A way to spoil an introduction. @returns when it is spoilt; rejects when it could not begin */
+/** Spoils an introduction. @returns once spoilt; rejects if it could not begin */
 type Way = (stage: Stage, underlay: string) => Promise<void>;
 
 // ── an honest host that says something wrong ────────────────────────────────────────────────────────────────────────
@@ -95,7 +91,7 @@ async function garbled(
   }
 }
 
-/** On the stream of the handshake itself, whatever comes back. */
+/** On the handshake stream, whatever comes back. */
 function onHandshake(say: Say): Way {
   return async (stage, underlay) => {
     const own = ownIdentity(stage.random.bytes(32));
@@ -163,7 +159,7 @@ export const HANDSHAKE_GARBAGE: Behaviour = {
       const [what, way] = ways[turn % ways.length] ?? [];
       const [underlay] = underlays;
       if (what === undefined || way === undefined || underlay === undefined) return;
-      // Peers in memory have no port: there is no connection whose bytes could be spoilt.
+      // Peers in memory have no connection to spoil.
       if (await succeeds(() => way(stage, underlay))) stage.count(what);
     });
   },

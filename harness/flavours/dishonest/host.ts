@@ -1,6 +1,5 @@
 /**
- * The host of a dishonest node. The unmodified node runs on top; what it hears and says is changed here, on
- * its protocol streams, after negotiation and encryption.
+ * A dishonest node's host: changes what the unmodified node above hears and says, after negotiation and encryption.
  */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { MessageOf, MessageTable } from '../../../node/p2p/codec/message.ts';
@@ -67,7 +66,7 @@ export function dishonestHost(options: HostOptions, deps: HostDeps, dishonesty: 
       await host.stop();
     },
   };
-  // Everything else is the honest host's, whose methods must be bound to it.
+  // The honest host's methods must be bound to it.
   return new Proxy(host, {
     get(target, name) {
       if (Object.hasOwn(changed, name)) return changed[name as keyof typeof changed];

@@ -1,4 +1,4 @@
-/** Identities besides the node's own: each has a key, an overlay and a host. */
+/** Further identities of the node: each has a key, an overlay and a host. */
 import { createSigner, type Signer } from '../../../formats/crypto/signer.ts';
 import { createMetrics } from '../../../node/env/metrics.ts';
 import { createAddressBook } from '../../../node/p2p/address/address-book.ts';
@@ -15,7 +15,7 @@ export function newSigner({ random }: Pick<Stage, 'random'>): Signer {
   return createSigner(random.bytes(KEY_SIZE));
 }
 
-/** On a free loopback port, and not started yet. Peers can greet it; the caller handles everything else. */
+/** On a free loopback port, not started. The caller handles all but greetings. */
 export function newIdentity(
   { newHost, options, deps, random }: Pick<Stage, 'newHost' | 'options' | 'deps' | 'random'>,
   differently: { options?: Partial<HostOptions>; deps?: Partial<HostDeps> } = {},
@@ -43,7 +43,7 @@ export function newIdentity(
       ...differently.deps,
     },
   );
-  // Peers drop a host that does not take these messages.
+  // Peers drop a host that refuses these messages.
   for (const protocol of [PRICING, ...Object.values(HIVE)]) {
     host.handle(protocol, async (stream) => void (await stream.read({})));
   }

@@ -1,6 +1,5 @@
 import type { KeyValueChange, KeyValueStore } from '../../../node/store/ports.ts';
 
-/** Records in a map: what a store gives, without its durability. */
 export function memoryRecords(): KeyValueStore {
   const records = new Map<string, Uint8Array>();
   const apply = (change: KeyValueChange) => {

@@ -1,4 +1,4 @@
-/** Debts that are not paid, and cheques that are worth nothing. */
+/** Unpaid debts and worthless cheques. */
 
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { decodeAnswer, encodeRequest } from '../../../formats/ethereum/json-rpc.ts';

@@ -1,4 +1,3 @@
-/** What a dishonest node can do, by the names that definitions use. */
 export const BEHAVIOUR_NAMES = [
   'wrong-data',
   'other-chunk',
@@ -21,8 +20,8 @@ export const BEHAVIOUR_NAMES = [
   'flood',
   'handshake-garbage',
 ] as const;
-/** What a dishonest node does, as a definition names it. */
+/** A behaviour of a dishonest node, as in definitions. */
 export type BehaviourName = (typeof BEHAVIOUR_NAMES)[number];
 
-/** Those that spoil the bytes of a connection itself, and so need one. */
+/** Behaviours that need real connections. */
 export const SPOILS_CONNECTIONS: readonly BehaviourName[] = ['handshake-garbage'];

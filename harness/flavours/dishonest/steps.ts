@@ -1,4 +1,4 @@
-/** What behaviours share: talking to peers that refuse, repeating until the node stops, making things up. */
+/** What behaviours share. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { STAMP_SIZE } from '../../../formats/chunk/stamp.ts';
@@ -9,8 +9,7 @@ import type { Stage } from './behaviour.ts';
 const PAYLOAD_SIZE = 4096;
 
 /**
- * Being refused, cut off or told to stop is normal for a dishonest node, which tries again. Anything else is
- * a bug of ours.
+ * Refusals and aborts are normal here; other errors are our bugs.
  * @returns whether it went well
  */
 export async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
@@ -23,7 +22,7 @@ export async function succeeds(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Runs `say` on an untampered stream, and resets it. @returns whether it went well */
+/** Runs `say` on an untampered stream, then resets it. @returns whether it went well */
 export function withStream(
   { host, signal }: Pick<Stage, 'host' | 'signal'>,
   peer: Peer,
@@ -40,7 +39,7 @@ export function withStream(
   });
 }
 
-/** Every `everyMs` ms runs `work` with all peers not already at it, at once, until the node stops. */
+/** Every `everyMs` ms runs `work` with all peers not yet at it, until the node stops. */
 export async function withPeers(
   stage: Pick<Stage, 'host' | 'clock' | 'signal'>,
   everyMs: number,

@@ -18,7 +18,7 @@ import { pause, randomChunk, randomStamp } from './steps.ts';
 const OFFERED = 50;
 /** More entries than any test reads. */
 const CURSOR = 1_000_000n;
-/** Between two offers on request, so that they do not take all the time of a peer that asks without pause. */
+/** Between two requested offers, to spare a peer that asks without pause. */
 const PACE_MS = 100;
 
 export const EMPTY_OFFERS: Behaviour = {
@@ -50,7 +50,7 @@ function invented({ random }: Pick<Stage, 'random'>) {
   }));
 }
 
-/** In turn: nothing, a notice that they are lost, and chunks that were not asked for. */
+/** In turn: nothing, notice of loss, unwanted chunks. */
 async function deliver(stage: Stage, stream: MessageStream, turn: number): Promise<void> {
   const { bitVector } = await stream.read(Want);
   const wanted = bitVector.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0);

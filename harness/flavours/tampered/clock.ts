@@ -1,6 +1,4 @@
-/**
- * A clock that is wrong. Durations stay right: a system set to another time still knows how long a second is.
- */
+/** A wrong wall clock. Durations stay right. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -22,7 +20,7 @@ export function wrongClock(base: Clock, surroundings: Pick<Surroundings, 'clocks
     monotonic: () => base.monotonic(),
     nowNs() {
       const wallNs = BigInt(now()) * 1_000_000n;
-      // Even when it is set back: timestamps of one start stay in order.
+      // Timestamps of one start stay in order, even when set back.
       lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
       return lastNs;
     },

@@ -1,7 +1,4 @@
-/**
- * How other processes reach a tampered node: its faults and counters on disk, and a request to reload them
- * now.
- */
+/** How other processes reach a tampered node: files of faults and counters, and a request to reload. */
 
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -16,10 +13,10 @@ import {
   writeFault,
 } from './settings.ts';
 
-/** Nodes of this process that nobody else asks, by their data directories. */
+/** Nodes of this process, by data directory. */
 const controlledHere = new Map<string, Controlled>();
 
-/** `ServeControl` for this process alone: no socket, and no time passes. */
+/** `ServeControl` within this process: no socket, no time. */
 export async function serveHere(dataDir: string, controlled: Controlled): Promise<AsyncDisposable> {
   controlledHere.set(dataDir, controlled);
   return {
@@ -32,7 +29,7 @@ export async function serveHere(dataDir: string, controlled: Controlled): Promis
 const HOST = '127.0.0.1';
 const ANSWER_MS = 2_000;
 
-/** In force from now on, even if the node is not running yet. */
+/** In force at once, even for a node that is not running. */
 export async function beginNodeFault(dataDir: string, key: string, fault: NodeFault): Promise<void> {
   writeFault(dataDir, key, fault);
   await ask(dataDir, 'reload');
@@ -43,15 +40,14 @@ export async function endNodeFault(dataDir: string, key: string): Promise<void> 
   await ask(dataDir, 'reload');
 }
 
-/** @param of key of a fault, or name of a behaviour */
 export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
   await ask(dataDir, 'flush');
   return readCounts(dataDir, of);
 }
 
 /**
- * A node that is gone or frozen reads the files when it runs again, and has written most of its counts.
- * @throws HarnessError `FAULT_REFUSED` when a node that runs does not take it
+ * A node that is gone or frozen reads the files when it runs again.
+ * @throws HarnessError `FAULT_REFUSED` when a running node does not take it
  */
 async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
   const here = controlledHere.get(dataDir);
@@ -67,7 +63,7 @@ async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
       signal: limit.signal,
     });
     await body.dump();
-    // After a node was killed, its port may be another program's.
+    // After a kill, its port may be another program's.
     if (statusCode === 204 || !isAlive(control.pid)) return;
     throw new HarnessError(
       'FAULT_REFUSED',
@@ -78,7 +74,7 @@ async function ask(dataDir: string, what: keyof Controlled): Promise<void> {
   }
 }
 
-/** Nothing listens, the connection broke, or the node does not answer. */
+/** Nothing listens, the connection broke, or no answer. */
 function isAway(error: unknown): boolean {
   const { code = '', name } = error as NodeJS.ErrnoException;
   return ['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(code) || name === 'TimeoutError';

@@ -1,7 +1,4 @@
-/**
- * A disk that is full, fails, is slow or takes no writes, below all logic of the store: how the store copes
- * is what is tested. Reads still work, as they do on such a disk.
- */
+/** A disk that is full, failing, slow or read-only, below the store. Reads work. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Backend, TableReader, Transaction } from '../../../node/store/backend.ts';
 import type { DiskFault } from './settings.ts';
@@ -31,7 +28,7 @@ class BadDisk implements Backend {
   readonly slots: Backend['slots'];
   readonly #base: Backend;
   readonly #deps: DiskDeps;
-  /** Writes that a slow disk has not started, in call order. */
+  /** Writes not yet started, in call order. */
   #waiting: (() => void)[] = [];
   /** Until they begin; with the time on the clock. */
   #slow: { readonly timer: Disposable; readonly dueMs: number } | undefined;
@@ -81,7 +78,7 @@ class BadDisk implements Backend {
       return this.#base.change((tx) => change(refusing(tx, first.error, refused)));
     }
     const slow = this.#deps.surroundings.disks.filter(isSlow);
-    // A write behind a waiting one waits too: changes run in call order.
+    // Writes run in call order, so one behind a waiting one waits.
     if (slow.length === 0 && this.#waiting.length === 0) return this.#base.change(change);
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => void this.#base.change(change).then(resolve, reject));
@@ -95,7 +92,7 @@ class BadDisk implements Backend {
     return this.#base.close();
   }
 
-  /** What waits already waits no longer than the faults of now would let it. */
+  /** Waiting writes wait no longer than the present faults demand. */
   #follow(): void {
     if (this.#slow === undefined) return;
     const delayMs = delayOf(this.#deps.surroundings.disks.filter(isSlow));
@@ -119,13 +116,13 @@ class BadDisk implements Backend {
     if (fault.what === 'full') return new DiskError('ENOSPC', 'No space left on device');
     if (fault.what === 'read-only') return new DiskError('EROFS', 'Read-only file system');
     if (fault.what === 'slow') return undefined;
-    // Spread evenly, so that a share takes effect after a few writes.
+    // Spread evenly, so that a share acts after a few writes.
     const fails = (this.#writes * fault.percent) % 100 < fault.percent;
     return fails ? new DiskError('EIO', 'Input/output error') : undefined;
   }
 }
 
-/** The reads of a disk or a transaction, for another one that answers them alike. */
+/** The reads of a disk or transaction, for another one. */
 export function readsOf(reader: TableReader): TableReader {
   return {
     get: (...asked) => reader.get(...asked),
@@ -135,7 +132,7 @@ export function readsOf(reader: TableReader): TableReader {
   };
 }
 
-/** Reads are not writes: only a transaction that changes something fails, at its first change. */
+/** A transaction fails at its first change; reads do not fail. */
 function refusing(tx: Transaction, error: DiskError, refused: () => void): Transaction {
   const refuse = () => {
     refused();

@@ -1,7 +1,4 @@
-/**
- * Flips bits in what a stopped node has stored. The choice depends only on what is there: the chunks are
- * taken at equal distances.
- */
+/** Flips bits in a stopped node's chunks, taken at equal distances. */
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SLOTS_FILE } from '../../../node/store/disk/files.ts';
@@ -18,11 +15,11 @@ interface Places {
   readonly size: number;
   read(place: number): Uint8Array | undefined;
   write(place: number, bytes: Uint8Array): void;
-  /** Where the bytes of the chunk are; undefined: there is none. */
+  /** Where the chunk's bytes are; undefined: nowhere. */
   chunkIn(bytes: Uint8Array): { readonly offset: number; readonly length: number } | undefined;
 }
 
-/** @param dataDir of a stopped node @returns chunks in which a bit was flipped */
+/** @param dataDir of a stopped node @returns chunks with a flipped bit */
 export function flipOnDisk(dataDir: string, chunks: number): number {
   const own = join(dataDir, 'store', SLOTS_FILE);
   if (existsSync(own)) return withFile(own, (file) => flip(slotsOf(file), chunks));
@@ -32,7 +29,7 @@ export function flipOnDisk(dataDir: string, chunks: number): number {
     .filter((file) => /^shard_\d+$/.test(file))
     .toSorted();
   let left = chunks;
-  // Equally many in each shard: chunks are spread over all of them.
+  // Equally many in each shard: chunks are spread over all.
   for (const [index, shard] of shards.entries()) {
     const share = Math.ceil(left / (shards.length - index));
     left -= withFile(join(sharky, shard), (file) => flip(shardOf(file), share));
@@ -89,7 +86,7 @@ function ownChunk(slot: Uint8Array): { offset: number; length: number } | undefi
 function shardOf(file: number): Places {
   return {
     ...filePlaces(file, { head: 0, size: BEE_SLOT_SIZE }),
-    // Every chunk has bytes after span and signature; those of an empty slot are zero.
+    // A chunk has bytes after span and signature; an empty slot has zeros.
     chunkIn: (slot) =>
       slot.subarray(0, 40).some((byte) => byte !== 0) ? { offset: 8, length: 32 } : undefined,
   };

@@ -1,6 +1,6 @@
 /**
- * A tampered node in a process of its own: `node harness/flavours/tampered/main.ts start --config FILE`. The honest one is
- * `node/main.ts`, which contains none of this. Exit codes: 0 stopped, 1 could not start or broke down.
+ * A tampered node in a process: `node harness/flavours/tampered/main.ts start --config FILE`. `node/main.ts` contains
+ * none of this. Exit codes: 0 stopped, 1 failed.
  */
 import { readFileSync } from 'node:fs';
 import { startNode } from '../../../node/compose.ts';
@@ -11,7 +11,6 @@ import { serveControl } from './serve.ts';
 import { tamperedOf } from './settings.ts';
 import { tamper } from './tamper.ts';
 
-/** If the stop hangs, the process ends all the same. */
 const STOP_LIMIT_MS = 10_000;
 
 async function main(argv: readonly string[]): Promise<void> {

@@ -1,7 +1,4 @@
-/**
- * The control endpoint of a tampered node, on loopback: `POST /reload` rereads what is wrong, `POST /flush`
- * writes down what was counted.
- */
+/** A tampered node's control endpoint on loopback: `POST /reload` rereads faults, `POST /flush` writes counts. */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,7 +1,7 @@
 /**
- * One of our nodes that is tampered with: it runs on a platform whose clock and disk can fail, or breaks the
- * rules of its protocols. A folder in its data directory says how. Its behaviours never change; each fault is
- * a file, written by the process that begins and ends it, so that a restarted node finds it.
+ * A tampered node: its clock and disk can fail, or it breaks rules. A folder in its data directory says how: fixed
+ * behaviours, and a file per fault, written by the process that begins and ends it, so that a restarted node finds
+ * it.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ import { readJson, writeJson } from '../../base/json-file.ts';
 import type { BehaviourName } from '../dishonest/names.ts';
 
 const FOLDER = 'tampered';
-/** Path in a data directory; its presence is what makes a node one of these. */
+/** Its presence in a data directory makes a tampered node. */
 export const TAMPERED_FILE = `${FOLDER}/node.json`;
 
 /** What a dishonest node was told to do. */
@@ -22,13 +22,13 @@ export interface ClockFault {
   readonly layer: 'clock';
   /** Milliseconds that it is ahead; behind when negative. */
   readonly offsetMs: number;
-  /** Parts per million that it is too fast; too slow when negative. */
+  /** Parts per million too fast; negative: too slow. */
   readonly driftPpm: number;
-  /** Wall time at which it began, milliseconds since the epoch. */
+  /** Wall time of its start, ms since the epoch. */
   readonly since: number;
 }
 
-/** What is wrong with a disk. `full`: no room, and no write succeeds. `read-only`: no write succeeds. */
+/** `full`: no room, no write succeeds. `read-only`: no write succeeds. */
 export type DiskFault =
   | { readonly layer: 'disk'; readonly what: 'full' }
   | { readonly layer: 'disk'; readonly what: 'read-only' }
@@ -68,7 +68,7 @@ export function writeTampered(dataDir: string, tampered: TamperSettings): void {
   writeJson(join(dataDir, TAMPERED_FILE), tampered);
 }
 
-/** It has got a program that knows nothing of this: no fault of it may be taken for one that lasts. */
+/** The new program knows nothing of these faults. */
 export function removeTampered(dataDir: string): void {
   rmSync(join(dataDir, FOLDER), { recursive: true, force: true });
 }
@@ -78,15 +78,12 @@ export function tamperedOf(dataDir: string): TamperSettings | undefined {
   return readJson(join(dataDir, TAMPERED_FILE)) as TamperSettings | undefined;
 }
 
-/**
- * Whether a file or folder is about one run of a node, which a copy of its data does not continue.
- * @param path in its data directory
- */
+/** Whether a path in a data directory is about one run, which a copy does not continue. */
 export function isOfOneRun(path: string): boolean {
   return dirname(path) === FOLDER && basename(path) !== basename(TAMPERED_FILE);
 }
 
-/** By their keys, in an order of their own: that of a folder is the machine's. */
+/** By key, sorted: a folder's order is the machine's. */
 export function readFaults(dataDir: string): ReadonlyMap<string, NodeFault> {
   const folder = join(dataDir, FOLDER, 'faults');
   const files = existsSync(folder) ? readdirSync(folder).filter((file) => file.endsWith('.json')) : [];
@@ -106,13 +103,12 @@ export function removeFault(dataDir: string, key: string): void {
   rmSync(faultFile(dataDir, key), { force: true });
 }
 
-/** @param of key of a fault, or name of a behaviour */
 export function readCounts(dataDir: string, of: string): Counts {
   return (readJson(countsFile(dataDir, of)) as Counts | undefined) ?? {};
 }
 
 export function writeCounts(dataDir: string, of: string, counts: Counts): void {
-  // Nothing is written into a data directory that has been removed meanwhile.
+  // The data directory may have been removed meanwhile.
   if (existsSync(join(dataDir, FOLDER))) writeJson(countsFile(dataDir, of), counts);
 }
 

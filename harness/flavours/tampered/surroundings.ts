@@ -1,4 +1,4 @@
-/** What is currently wrong with the surroundings of one node. */
+/** What is wrong around one node now. */
 import type { ClockFault, DiskFault, NodeFault } from './settings.ts';
 import { readFaults } from './settings.ts';
 import type { Tally } from './tally.ts';
@@ -30,7 +30,7 @@ export class Surroundings {
     return this.#disks;
   }
 
-  /** @param reloaded called whenever what is wrong has been read again */
+  /** @param reloaded called after each reload */
   onReload(reloaded: () => void): void {
     this.#listeners.push(reloaded);
   }

@@ -1,4 +1,4 @@
-/** What a tampered node has done so far, kept on disk so that it survives a kill. */
+/** What a tampered node has done, kept on disk to survive a kill. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { type Counts, readCounts, writeCounts } from './settings.ts';
@@ -18,7 +18,6 @@ export class Tally implements Disposable {
     this.#clock = clock;
   }
 
-  /** @param of key of a fault, or name of a behaviour */
   count(of: string, what: string, by = 1): void {
     const counts = this.#of(of);
     counts[what] = (counts[what] ?? 0) + by;

@@ -1,4 +1,4 @@
-/** A platform for a tampered node, wrapped around an honest one: no part of the node knows of it. */
+/** Wraps an honest platform, so that no part of the node knows of the tampering. */
 import type { NodeOptions } from '../../../node/options.ts';
 import type { Platform } from '../../../node/platform/platform.ts';
 import type { MemoryDisk } from '../../../node/store/memory-store.ts';
@@ -11,7 +11,7 @@ import { Unsynced } from './unsynced.ts';
 
 export interface TamperedPlatform extends AsyncDisposable {
   readonly platform: Platform;
-  /** A power cut: takes from the disk of the node, which is off, what was not synced. @returns what it has lost */
+  /** Takes what was not synced from the disk of a node that is off. @returns what it lost */
   losePower(): Counts;
 }
 
@@ -20,7 +20,7 @@ export interface Tampering {
   readonly tampered: TamperSettings;
   readonly options: NodeOptions;
   readonly serve: ServeControl;
-  /** Where the node's store is, if its power can be cut. */
+  /** The store's disk, if its power can be cut. */
   readonly disk?: MemoryDisk | undefined;
 }
 
@@ -34,7 +34,7 @@ export async function tamper(
     reload: () => surroundings.reload(),
     flush: () => tally.flush(),
   });
-  // Its faults may have changed since they were read, before it could be told.
+  // Faults may have changed before it could be told.
   surroundings.reload();
   const clock = wrongClock(base.clock, surroundings);
   let unsynced: Unsynced | undefined;

@@ -1,8 +1,8 @@
 /**
- * What a disk has taken and not yet synced: a power cut loses it, or half of it. The index is a sequence of transactions,
- * of which the first ones survive; slots reach the disk in any order, sector by sector. A node with `durability: disk` syncs
- * its slots, then its index, before it confirms anything: only the transaction that it is writing is not synced. For other
- * nodes the system writes back what is half a minute old. What a node wrote before its last start counts as synced.
+ * What a disk took and has not synced: a power cut loses all or part of it. Of the index, the first transactions
+ * survive; slots reach the disk in any order, by sector. With `durability: disk` a node syncs slots, then index,
+ * before it confirms: only the current transaction is not synced. Otherwise the system writes back what is half a
+ * minute old. What was written before the last start counts as synced.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Random } from '../../../formats/random.ts';
@@ -13,9 +13,9 @@ import type { MemoryDisk } from '../../../node/store/memory-store.ts';
 import { readsOf } from './disk.ts';
 import type { Counts } from './settings.ts';
 
-/** Age at which the system writes back what nobody has synced, as on most machines. */
+/** Age at which most systems write back unsynced data. */
 const WRITTEN_BACK_MS = 30_000;
-/** A disk writes this many bytes wholly or not at all. */
+/** Bytes that a disk writes wholly or not at all. */
 const SECTOR = 512;
 
 /** What a transaction has replaced, in order. */
@@ -46,7 +46,7 @@ export class Unsynced {
   /** By slot; the oldest first. */
   readonly #slots = new Map<number, Slot>();
 
-  /** @param isDurable whether each transaction is synced before it is confirmed */
+  /** @param isDurable each transaction is synced before it is confirmed */
   constructor(
     disk: MemoryDisk,
     { clock, isDurable }: { readonly clock: Pick<Clock, 'monotonic'>; readonly isDurable: boolean },
@@ -82,7 +82,7 @@ export class Unsynced {
     };
   }
 
-  /** The power fails while the next transaction is being written. Call it when the node is off. */
+  /** The power fails during the next transaction. Call it when the node is off. */
   lose(random: Random): Counts {
     const disk = this.#disk;
     this.#writeBack();
@@ -96,7 +96,7 @@ export class Unsynced {
       }
     }
     const counts = { 'transactions lost': lost.length, 'slots lost': 0, 'slots torn': 0 };
-    // A transaction that survives has its slots, which were synced first.
+    // A surviving transaction has its slots, which were synced first.
     const isWhole = this.#isDurable && this.#steps.length > 0 && lost.length === 0;
     for (const [slot, { bytes }] of isWhole ? [] : this.#slots) {
       const outcome = random.below(3);
@@ -115,7 +115,7 @@ export class Unsynced {
       try {
         change(tx);
       } catch {
-        // It fails alone, before it writes; the node that would be told is off.
+        // It fails alone; the node that would be told is off.
       }
     }
   }
@@ -166,7 +166,7 @@ export class Unsynced {
 
 const WHOLE = { offset: 0, length: SLOT_SIZE };
 
-/** The slot after the disk wrote only some of its sectors. */
+/** A slot of which only some sectors were written. */
 function torn(
   slot: number,
   { before, now, random }: { readonly before: Uint8Array; readonly now: Uint8Array; readonly random: Random },

@@ -1,11 +1,11 @@
-/** Where this machine reaches what the engine publishes: on this machine, or on the one that DOCKER_HOST names. */
+/** Where this machine reaches published ports: here, or on DOCKER_HOST's machine. */
 import { HarnessError } from '../../base/errors.ts';
 import { LISTEN } from '../../flavours/inside-image.ts';
 import { engineAddress, remoteEngine } from './engine/engine.ts';
 
 const LOOPBACK = '127.0.0.1';
 
-/** @param listen address of the engine's machine @throws HarnessError when this machine cannot reach it */
+/** @param listen address on the engine's machine @throws HarnessError when this machine cannot reach it */
 export function reachedAt(listen: string): string {
   const remote = remoteEngine();
   if (remote === undefined) return listen === LISTEN ? LOOPBACK : listen;
@@ -21,10 +21,7 @@ export function urlAt(listen: string, port: number): string {
   return `http://${reachedAt(listen)}:${port}`;
 }
 
-/**
- * Access to a control endpoint means control of the chain or of the links: it is for this machine alone,
- * wherever the nodes listen.
- */
+/** A control endpoint controls chain or links, so only this machine may reach it. */
 export function controlAddress(listen: string): string {
   return remoteEngine() === undefined ? LOOPBACK : listen;
 }

@@ -1,4 +1,3 @@
-/** The archive of files that is copied into a container. */
 import { type TarEntry, tarStream } from '../../base/tree.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
 import { USER_ID } from '../../flavours/inside-image.ts';

@@ -1,7 +1,4 @@
-/**
- * Container specifications for the engine: what runs, where its data is, which ports are published, how much
- * it may use.
- */
+/** Specifications of containers for the engine. */
 
 import { CONFINEMENT } from '../../base/machine/confinement.ts';
 import type { ContainerCommand, NodePlan, PlannedFile } from '../../flavours/flavour.ts';
@@ -9,12 +6,9 @@ import { DATA_FOLDER, USER_ID } from '../../flavours/inside-image.ts';
 import type { ContainerSpec, HostConfig } from './engine/documents.ts';
 import { labelsOf, networkName, type Owner, partName } from './names.ts';
 
-/**
- * Each probe starts a program: with twenty nodes on two processors, one every two seconds would be most of
- * the load.
- */
+/** Each probe starts a program: one every two seconds for twenty nodes would load two processors. */
 const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } as const;
-/** Logs of this driver can be read back, whatever the engine's default. */
+/** This driver's logs can be read back. */
 const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
 
 /** What a container cannot do, whatever its image. */
@@ -28,15 +22,14 @@ export const CONFINED = {
 /** Owner of the files that a container is given. */
 export const UNPRIVILEGED = `${USER_ID}:${USER_ID}`;
 
-/** A port of the container, and the port on its machine. */
 interface PublishedPort {
   readonly inside: number;
   readonly outside: number;
-  /** Address on the machine, if different from that of the other ports. */
+  /** Address on the machine, if different from the other ports'. */
   readonly at?: string | undefined;
 }
 
-/** A part as a container: what runs in it, and what it is given. */
+/** A part as a container. */
 export interface PartContainer {
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;
@@ -47,7 +40,7 @@ export interface PartContainer {
   readonly network?: string | undefined;
   readonly ports: readonly PublishedPort[];
   readonly resources?: NodePlan['resources'] | undefined;
-  /** Paths are relative to the root of its volume, which belongs to the image's user. */
+  /** Relative to the root of its volume, which the image's user owns. */
   readonly files: readonly PlannedFile[];
 }
 

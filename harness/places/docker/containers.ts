@@ -1,4 +1,4 @@
-/** What becomes of a container of a cluster: it is created, started, limited and stopped. */
+/** Creates, starts, limits and stops a cluster's containers. */
 import { totalmem } from 'node:os';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { PlannedFile } from '../../flavours/flavour.ts';
@@ -13,7 +13,7 @@ import { type Owner, partName } from './names.ts';
 /** Exit code of a process that was killed. */
 const KILLED = 137;
 
-/** Replaces the container of an earlier attempt, with its data. */
+/** Replaces the container and data of an earlier attempt. */
 export async function createContainer(
   engine: Engine,
   spec: ContainerSpec & { readonly name: string },
@@ -61,7 +61,7 @@ function startError(error: unknown, part: string, container: string): HarnessErr
   return new HarnessError('PROCESS_FAILED', `${container} cannot be started: ${message}`, { cause: error });
 }
 
-/** Asks it to stop, and ends it by force if it does not; a paused container is resumed for that. */
+/** Asks it to stop, then kills it; a paused container is resumed first. */
 export function stopContainer(
   engine: Engine,
   id: string,
@@ -69,7 +69,7 @@ export function stopContainer(
 ): Promise<{ readonly forced: boolean }> {
   return engine.ask(async (docker) => {
     const container = docker.container(id);
-    // 304: it is not running. 404, 409: another process has removed it, or is removing it.
+    // 304: not running. 404, 409: removed, or being removed, by others.
     if (!(await unless([304, 404, 409], container.stop(Math.ceil(graceMs / 1000))))) return { forced: false };
     try {
       return { forced: (await container.inspect()).State.ExitCode === KILLED };
@@ -80,10 +80,10 @@ export function stopContainer(
   });
 }
 
-/** @param bytes from now on @returns the previous limit; if there was none, the machine's memory */
+/** @param bytes from now on @returns the previous limit, or the machine's memory */
 export async function limitMemory(container: Container, bytes: number): Promise<number> {
   const { Memory = 0 } = (await container.inspect()).HostConfig;
-  // No swap on top: a limit that swap makes up for is none.
+  // Swap would make up for the limit.
   await container.limit({ Memory: bytes, MemorySwap: bytes });
   return Memory === 0 ? totalmem() : Memory;
 }

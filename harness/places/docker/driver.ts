@@ -1,7 +1,6 @@
 /**
- * One container per part, on a network of their own: nodes find each other and the chain by name, this
- * machine finds them on published ports. Nothing is mounted from this machine's disk, so the engine may be on
- * another machine.
+ * One container per part, on their own network: nodes use names, this machine uses published ports. Nothing is
+ * mounted, so the engine may be remote.
  */
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -56,7 +55,7 @@ const UNWATCHED: ImageWatch = { onProgress: () => undefined };
 
 export class DockerDriver implements Driver {
   readonly name = 'docker';
-  /** A container's clock and disk cannot be manipulated without privileges, and its links only through a proxy. */
+  /** Without privileges, clock and disk of a container cannot be changed, and its links only through a proxy. */
   readonly can: Capabilities;
   readonly proxied: boolean;
   readonly #options: DockerDriverOptions;
@@ -127,7 +126,7 @@ export class DockerDriver implements Driver {
     return { handle: { ...handle, control: await proxyPort(log, since, { clock, hasEnded }) } };
   }
 
-  /** In a cluster that starts again, every part has its container, with its options and its state. */
+  /** A cluster that starts again has its containers, with options and state. */
   async #create(container: () => Promise<PartContainer>): Promise<void> {
     if (this.#options.isAgain) return;
     const part = await container();

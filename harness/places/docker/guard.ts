@@ -1,10 +1,10 @@
 /**
- * Removes the containers of a cluster when the process that owns it is gone: `node guard.ts [SWEEPS]`, with its
- * token in SVC_GUARD_TOKEN. Its standard input closes when that process ends, however it ends. Nothing is loaded before then.
+ * Removes a cluster's containers when their owner is gone: `node guard.ts [SWEEPS]`, token in SVC_GUARD_TOKEN.
+ * Standard input closes when the owner ends. Nothing is loaded before.
  */
 import { once } from 'node:events';
 
-/** Containers that the owner was creating when it died appear a moment later. */
+/** Containers being created when the owner died appear later. */
 const SWEEPS = 3;
 const SWEEP_PAUSE_MS = 1000;
 

@@ -1,7 +1,4 @@
-/**
- * Container images: this package's own, built when its sources have changed, and those that a definition
- * names.
- */
+/** Images: this package's, built when sources change, and those named in a definition. */
 import { Readable } from 'node:stream';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { ImageWatch } from '../driver.ts';
@@ -13,7 +10,7 @@ import { containerLog } from './log.ts';
 import { buildContext, canBuild, DOCKERFILE, dependenciesFor, sourcesHash } from './sources.ts';
 
 const IMAGE = 'svcnet';
-/** An image is found by what it was built from: its name may belong to another checkout by now. */
+/** Found by what it was built from: its name may belong to another checkout. */
 const SOURCES_LABEL = 'svcnet.sources';
 const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;
 /** For a program that only prints its help. */
@@ -21,7 +18,7 @@ const PROGRAM_TIMEOUT_MS = 60_000;
 /** Lines of a build's output shown with its failure. */
 const LINES_SHOWN = 15;
 
-/** @returns id of the image, and what was done @throws HarnessError `IMAGE_FAILED`, `ENGINE_FAILED` */
+/** @returns image id, and what was done @throws HarnessError `IMAGE_FAILED`, `ENGINE_FAILED` */
 export async function ownImage(
   engine: Engine,
   watch: ImageWatch,
@@ -64,11 +61,11 @@ export async function ownImage(
 async function builtFrom(engine: Engine, sources: string): Promise<string | undefined> {
   const filters = { label: [`${SOURCES_LABEL}=${sources}`] };
   const images = await engine.ask((docker) => docker.images(filters));
-  // Images derived from it have its labels too, but are newer.
+  // Derived images have its labels too, but are newer.
   return images.toSorted((a, b) => a.Created - b.Created)[0]?.Id;
 }
 
-/** The published package has no sources to build from: it takes the image as it is. */
+/** The published package has no sources: it uses the existing image. */
 async function installedImage(engine: Engine): Promise<{ readonly id: string; readonly detail: string }> {
   const id = await idOf(engine, IMAGE);
   if (id !== undefined) return { id, detail: `${IMAGE} is there` };
@@ -80,7 +77,7 @@ async function installedImage(engine: Engine): Promise<{ readonly id: string; re
 }
 
 /**
- * Makes sure that an image is on the engine.
+ * Makes sure that the engine has an image.
  * @param name with a tag, or the latest
  * @throws HarnessError `IMAGE_FAILED`
  */
@@ -88,7 +85,7 @@ export async function namedImage(engine: Engine, name: string, watch: ImageWatch
   if ((await idOf(engine, name)) !== undefined) return;
   const doing = `pulling ${name}`;
   watch.onProgress(doing);
-  // Without a tag the engine would fetch all of them.
+  // Without a tag the engine would fetch all.
   const tagged = /[:@][^/]*$/.test(name) ? name : `${name}:latest`;
   await follow(engine, (docker, onProgress) => docker.pullImage(tagged, onProgress), {
     onLine: (line) => watch.onProgress(`${doing}: ${line}`),
@@ -115,7 +112,7 @@ interface Following {
   readonly failed: (error: unknown, lines: readonly string[]) => HarnessError;
 }
 
-/** Follows an engine operation that reports its progress; a failure is one of its lines. */
+/** Follows an operation with progress; its failure is a line. */
 async function follow(
   engine: Engine,
   start: (docker: Docker, onProgress: (progress: Progress) => void) => Promise<void>,

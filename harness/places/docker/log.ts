@@ -1,7 +1,4 @@
-/**
- * A container's output, read from its engine: even if the container, or the process that started it, has
- * ended.
- */
+/** A container's output from its engine, even after the container or its starter ended. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import type { LogRange } from './engine/documents.ts';
@@ -10,10 +7,9 @@ import { type Engine, statusOf } from './engine/engine.ts';
 /** Stream type, three zero bytes, length of the payload. */
 const HEADER_BYTES = 8;
 const LENGTH_AT = 4;
-/** Between the end of a container and its next start. */
 const REOPEN_PAUSE_MS = 200;
 
-/** A line with its time: RFC 3339, nanoseconds, UTC, so that texts sort as times do. */
+/** A line with its time: RFC 3339, ns, UTC: texts sort as times. */
 interface Entry {
   readonly at: string;
   readonly line: string;
@@ -59,7 +55,7 @@ export function containerLog(engine: Engine, container: string): PartLog {
           position = at;
           yield line;
         }
-        // The engine ends a log with its container, which may start again.
+        // The log ends with the container, which may start again.
         await sleep(REOPEN_PAUSE_MS, undefined, { signal }).catch((error: unknown) => {
           if (!signal.aborted) throw error;
         });
@@ -75,7 +71,7 @@ async function* followed(
   { position, signal }: { position: string; signal: AbortSignal },
 ): AsyncGenerator<Entry> {
   const stream = await engine.ask((docker) =>
-    // Where there was no line, all of them are new.
+    // Without a line yet, all are new.
     docker.container(container).followLog(position === '' ? {} : { since: unixTime(position) }),
   );
   const end = () => stream.destroy();
@@ -92,7 +88,7 @@ async function* followed(
   }
 }
 
-/** Assembles lines from the frames of both streams; a long line spans several frames. */
+/** Assembles lines from the frames of both streams. */
 export class EntryReader {
   #rest: Buffer = Buffer.alloc(0);
   /** Incomplete lines, by stream. */
@@ -125,7 +121,7 @@ export class EntryReader {
   }
 }
 
-/** Seconds with all their digits: a number would lose the last ones. */
+/** Seconds with all digits, which a number would lose. */
 function unixTime(at: string): string {
   const [whole = '', fraction = '0'] = at.replace(/Z$/, '').split('.');
   return `${Date.parse(`${whole}Z`) / 1000}.${fraction}`;

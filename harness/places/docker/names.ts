@@ -1,6 +1,4 @@
-/**
- * How everything that belongs to a cluster is named and labelled, so that it can be found without a record.
- */
+/** Names and labels of a cluster's objects, so that they are found without a record. */
 
 /** The cluster that a driver is for. */
 export interface Owner {
@@ -10,15 +8,15 @@ export interface Owner {
 }
 
 const LABEL = { cluster: 'svcnet.cluster', name: 'svcnet.name', node: 'svcnet.node' } as const;
-/** Digits of the token; two clusters of the same name, in different state folders, may share an engine. */
+/** Digits of the token; clusters of one name in different state folders may share an engine. */
 const TOKEN_SHOWN = 8;
 
-/** The network of a cluster; its containers and volumes add their part. */
+/** The cluster's network; parts add their name. */
 export function networkName({ name, token }: Owner): string {
   return `svcnet-${name}-${token.slice(0, TOKEN_SHOWN)}`;
 }
 
-/** Name of a container, of its volume, and of its own network. @param part name of a node, `chain` or `link-proxy` */
+/** Name of a container, its volume and its network. @param part a node's name, `chain` or `link-proxy` */
 export function partName(owner: Owner, part: string): string {
   return `${networkName(owner)}-${part}`;
 }
@@ -31,7 +29,7 @@ export function labelsOf({ name, token }: Owner, part?: string): Record<string, 
   };
 }
 
-/** @returns name of a node, `chain` or `link-proxy`; empty for what is not a part */
+/** @returns a node's name, `chain` or `link-proxy`; empty: no part */
 export function partOf(labels: Readonly<Record<string, string>>): string {
   return labels[LABEL.node] ?? '';
 }

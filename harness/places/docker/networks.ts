@@ -1,7 +1,6 @@
 /**
- * The networks of a cluster: one for all its containers and, behind a link proxy, one of its own for each
- * node that would dial past the proxy. Such a node reaches the proxy and the chain there, and nothing else:
- * engines do not pass anything from one network to another.
+ * A cluster's networks: one for all containers and, with a link proxy, one for each node that would dial past it.
+ * There it reaches only proxy and chain.
  */
 
 import { LINK_PROXY } from '../driver.ts';
@@ -20,14 +19,14 @@ export class Networks {
     this.#owner = owner;
   }
 
-  /** Makes the network of a node, with the chain on it. @returns its name */
+  /** Creates a node's network with the chain on it. @returns its name */
   async ownOf(part: string): Promise<string> {
     const name = await this.#create(partName(this.#owner, part));
     await this.#connect('chain', [name]);
     return name;
   }
 
-  /** Before the proxy starts, and after all nodes were created. */
+  /** Before the proxy starts, after all nodes were created. */
   async connectProxy(): Promise<void> {
     const filters = ownedBy(this.#owner.token);
     const all = await this.#engine.ask((docker) => docker.networks(filters));
@@ -38,7 +37,7 @@ export class Networks {
     );
   }
 
-  /** Already there is no failure: a start that is tried again connects again. */
+  /** A repeated start connects again. */
   async #connect(part: string, networks: readonly string[]): Promise<void> {
     const container = partName(this.#owner, part);
     await this.#engine.ask((docker) =>

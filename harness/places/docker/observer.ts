@@ -1,7 +1,4 @@
-/**
- * Which parts of a cluster are running. Each part is observed several times a second: all share one listing
- * by label, so that fifty containers cost as much as one.
- */
+/** Which parts run. All observations share one listing by label: fifty containers cost as much as one. */
 import { constants } from 'node:os';
 import type { Clock } from '../../../formats/clock.ts';
 import { sizeText } from '../../../formats/units.ts';
@@ -13,7 +10,7 @@ import { ownedBy } from './names.ts';
 
 /** How long a listing stays fresh. */
 const FRESH_MS = 100;
-/** What a shell adds to the number of a signal. */
+/** A shell adds this to a signal's number. */
 const SIGNALLED = 128;
 
 const REMOVED: Exit = { code: null, signal: null, reason: 'its container was removed' };

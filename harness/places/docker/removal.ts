@@ -1,7 +1,4 @@
-/**
- * Removes everything with a cluster's label: containers, then network and volumes. The guard is a process that does so
- * when its owner has ended.
- */
+/** Removes all with a cluster's label: containers, network, volumes. The guard does so once its owner has ended. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HarnessError } from '../../base/errors.ts';
@@ -15,15 +12,15 @@ import { listContainers } from './observer.ts';
 
 /** Already gone, or being removed by another process. */
 const GONE = [404, 409];
-/** Resources being created, or being removed by others, remain for a moment. */
+/** Objects being created or removed remain for a moment. */
 const ROUNDS_MAX = 100;
 const ROUND_PAUSE_MS = 100;
 const GUARD = 'harness/places/docker/guard';
-/** How long an ending process waits for the removal of its containers; the guard removes what is left. */
+/** Wait of an ending process; the guard removes the rest. */
 const EXIT_REMOVAL_MS = 60_000;
 
 /**
- * @param graceMs for running containers to stop by themselves; 0: none
+ * @param graceMs for running containers to stop; 0: none
  * @throws HarnessError `ENGINE_FAILED`
  */
 export async function removeAll(engine: Engine, token: string, graceMs: number): Promise<Disposed> {
@@ -97,7 +94,7 @@ async function removeOnce(engine: Engine, token: string): Promise<boolean> {
   return containers.length + networks.length + volumes.length === 0;
 }
 
-/** Removes everything at once, for a process that is about to end. */
+/** For a process that is about to end. */
 export function removeNow(token: string): void {
   spawnSync(process.execPath, [programPath(GUARD), '1'], {
     env: guardEnvironment(token),
@@ -106,7 +103,7 @@ export function removeNow(token: string): void {
   });
 }
 
-/** Removes everything when this process ends, however it ends: its standard input closes then. */
+/** Its standard input closes when this process ends; then it removes everything. */
 export function spawnGuard(token: string): ChildProcess {
   const guard = spawn(process.execPath, [programPath(GUARD)], {
     env: guardEnvironment(token),
@@ -119,7 +116,7 @@ export function spawnGuard(token: string): ChildProcess {
   return guard;
 }
 
-/** Arguments are for all users of the machine to read, the environment is not. */
+/** All users can read arguments, not the environment. */
 function guardEnvironment(token: string): NodeJS.ProcessEnv {
   return { ...process.env, SVC_GUARD_TOKEN: token };
 }

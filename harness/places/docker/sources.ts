@@ -1,7 +1,4 @@
-/**
- * What the image is built from: the files of this package and, if they are installed beside it, of its
- * dependencies.
- */
+/** What the image is built from: this package's files and installed dependencies. */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,20 +22,18 @@ const SOURCES = [
 ];
 /** Docker's names for processors that Node.js names differently. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
-/** Packages' programs, as symlinks: nothing in the image runs them. */
+/** Symlinks to packages' programs, which the image does not run. */
 const LINKS = '.bin';
 
-/**
- * `copied`: packages are copied from beside this one; `install`: the build fetches them from the registry.
- */
+/** `copied`: packages beside this one; `install`: fetched from the registry. */
 export type Dependencies = 'copied' | 'install';
 
-/** The published package has no Dockerfile: images are built only from the repository. */
+/** The published package has no Dockerfile. */
 export function canBuild(root = ROOT): boolean {
   return existsSync(join(root, DOCKERFILE));
 }
 
-/** Packages with compiled code work in the image only if it has the same kind of system. */
+/** Compiled packages work in the image only if built for its system. */
 export function dependenciesFor({ os, arch }: EngineFacts, root = ROOT): Dependencies {
   const fits =
     process.platform === os && os === 'linux' && (ARCHITECTURES[process.arch] ?? process.arch) === arch;
@@ -51,7 +46,7 @@ function isGlibc(): boolean {
   return header.glibcVersionRuntime !== undefined;
 }
 
-/** Changes with every source file; the lock file stands for the packages. */
+/** Covers every source file; the lock file stands for packages. */
 export function sourcesHash(root = ROOT): string {
   const hash = createHash('sha256');
   for (const path of filesOf(root, SOURCES)) {
@@ -73,7 +68,7 @@ export function buildContext(dependencies: Dependencies, root = ROOT): Readable 
   return Readable.from(tarStream(entries));
 }
 
-/** Folders of the packages that the image needs, according to the lock file. */
+/** Package folders that the image needs, by the lock file. */
 function productionPackages(root: string): string[] {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { readonly dev?: boolean }>;
@@ -85,7 +80,7 @@ function productionPackages(root: string): string[] {
   return needed.filter((path) => !needed.some((other) => path.startsWith(`${other}/`)));
 }
 
-/** Paths relative to the root, in an order that is the same everywhere. */
+/** Relative paths in the same order everywhere. */
 function filesOf(root: string, paths: readonly string[]): string[] {
   return paths.flatMap((path) => {
     const stat = lstatSync(join(root, path), { throwIfNoEntry: false });

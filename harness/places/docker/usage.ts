@@ -3,7 +3,7 @@ import type { ContainerStats } from './engine/documents.ts';
 
 const NS_PER_MS = 1_000_000;
 
-/** A container's resource usage, from the engine's document; empty for one that is not running. */
+/** A container's resource usage; empty: not running. */
 export function usageOf({ cpu_stats, memory_stats, networks }: ContainerStats): Stats {
   const links = Object.values(networks ?? {});
   const memory = ownBytes(memory_stats);
@@ -20,7 +20,7 @@ export function usageOf({ cpu_stats, memory_stats, networks }: ContainerStats): 
   };
 }
 
-/** Without the system's file cache: `anon` of control groups of version 2, `total_rss` of version 1. */
+/** Without the file cache: `anon` of cgroup version 2, `total_rss` of version 1. */
 function ownBytes(memory: ContainerStats['memory_stats'] | undefined): number | undefined {
   const { anon, total_rss } = memory?.stats ?? {};
   return anon ?? total_rss;

@@ -1,11 +1,7 @@
 /**
- * All our own nodes in one process: the caller's, so that its breakpoints work inside nodes and the nodes end
- * with it, or a background process for a cluster that outlives its starter. The chain and nodes of other
- * flavours run as separate processes.
- *
- * What cannot be prevented: a node in an endless computation blocks the process and everything in it; an
- * error in code that belongs to no node, or a failure of the runtime itself, such as a full heap, ends all
- * nodes at once.
+ * Our nodes in one process: the caller's, with its breakpoints, or a background process for a cluster that outlives
+ * its starter. Chain and other flavours are separate processes.
+ * An endless computation in one node blocks all; a failure of the runtime, such as a full heap, ends all.
  */
 
 import { enableCompileCache } from 'node:module';
@@ -67,7 +63,7 @@ export class EmbeddedDriver extends ProcessDriver {
     return { ...super.can, linkFaults: this, tap: tap ? this : undefined };
   }
 
-  /** Of a network in memory: a definition has no other one with a tap. */
+  /** Of a network in memory; no other has a tap. */
   override tap(): TapControl {
     const control = controlOf(this.#holding);
     return {
@@ -136,7 +132,7 @@ export class EmbeddedDriver extends ProcessDriver {
     if (!isEmbedded(handle)) return super.observe(handle);
     const there = await this.#locate(handle);
     if (there === undefined) return { state: 'gone', exit: HOLDER_GONE };
-    // A paused process means that all nodes in it are paused.
+    // A paused process pauses all its nodes.
     if (stateOf(there.holder) === 'paused') return { state: 'paused', pid: there.holder.pid };
     return observeNode(there, this.#options.clock);
   }
@@ -170,7 +166,7 @@ export class EmbeddedDriver extends ProcessDriver {
     return (await there?.host.damage(there.node, chunks)) ?? 0;
   }
 
-  /** Processor time and memory of an embedded node are those of the process, which all nodes share. */
+  /** An embedded node's processor time and memory are the process's. */
   override async stats(handle: Handle): Promise<Stats> {
     return isEmbedded(handle) ? {} : super.stats(handle);
   }
@@ -187,8 +183,7 @@ export class EmbeddedDriver extends ProcessDriver {
       ),
     );
     await this.#holding.endHere();
-    // Another process that holds nodes continues without them; one that does not answer is ended below,
-    // like everything with the token.
+    // Other holders continue without them; one that does not answer is ended below.
     const elsewhere = new Map<number, NodeHost>();
     for (const { there } of nodes) {
       if (there !== undefined && there.holder.pid !== process.pid)
@@ -207,7 +202,7 @@ export class EmbeddedDriver extends ProcessDriver {
     return isEmbedded(handle) && this.#options.embedded.store === 'memory';
   }
 
-  /** @returns undefined when the process that held the node is gone */
+  /** @returns undefined when the holder is gone */
   async #locate(handle: Handle): Promise<NodeLocation | undefined> {
     const pid = Number(handle['pid']);
     const holder = { pid, startedAt: String(handle['startedAt']) };
@@ -241,12 +236,12 @@ function linksInMemory(holding: Holding): LinkControl {
     knowsDiallers: true,
     begin: async (id, rule) => (await host()).beginLinkRule(id, rule),
     effect: async (id) => (await host()).linkEffect(id),
-    // If the process is gone, so are the faults of its links.
+    // If the process is gone, so are its link faults.
     end: async (id) => (await present())?.endLinkRule(id),
   };
 }
 
-/** If the process runs but does not answer, its nodes count as running, like processes that hang. */
+/** Nodes of a process that does not answer count as running. */
 async function observeNode({ host, holder, node, start }: NodeLocation, clock: Clock): Promise<Observed> {
   const observed = await answerOf(host.observe(node, start), clock);
   return (
@@ -255,7 +250,7 @@ async function observeNode({ host, holder, node, start }: NodeLocation, clock: C
   );
 }
 
-/** @returns undefined when it fails, or takes longer than it would in a healthy process */
+/** @returns undefined when it fails or takes too long */
 async function answerOf<T>(work: Promise<T>, clock: Clock): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>();
   using _timer = clock.timer(ANSWER_MS, () => late.resolve(undefined), true);

@@ -1,7 +1,6 @@
 /**
- * The process that holds the embedded nodes of a cluster which outlives the command that started it:
- * `node harness/places/embedded/holder.ts CLUSTER`, with the cluster's token in SVCNET_LABEL. Its first line
- * of output names the port of its API; it ends on SIGTERM and SIGINT.
+ * Holds the embedded nodes of a cluster that outlives its starter: `node harness/places/embedded/holder.ts CLUSTER`,
+ * token in SVCNET_LABEL. Its first line names its API's port; it ends on SIGTERM and SIGINT.
  */
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { EmbeddedHost } from './host.ts';

@@ -1,6 +1,6 @@
 /**
- * Which process holds the embedded nodes of a cluster: this one, or a background process for a cluster that
- * outlives its starter. A file in the cluster's folder says so to the commands that come later.
+ * Which process holds a cluster's embedded nodes: this one or a background process. A file in the cluster's folder
+ * tells later commands.
  */
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -30,7 +30,7 @@ interface LocalHost {
 
 type HoldingOptions = Pick<DriverOptions, 'clock' | 'token' | 'folder' | 'stopWithParent' | 'compileCache'>;
 
-/** Hosts in this process, by the token of their cluster. */
+/** Hosts here, by their cluster's token. */
 const localHosts = new Map<string, Promise<LocalHost>>();
 
 export class Holding {
@@ -127,7 +127,7 @@ export class Holding {
   }
 
   #write(holder: Holder): Holder {
-    // Nothing is written if the folder has been removed meanwhile.
+    // The folder may have been removed meanwhile.
     if (existsSync(this.#options.folder)) writeJson(this.#file, holder);
     return holder;
   }

@@ -1,8 +1,4 @@
-/**
- * The nodes of one process: holds a cluster's embedded nodes, in the caller's process or in a background
- * process. Their peers, and unless asked otherwise their stores, are in memory; their APIs are on loopback
- * ports.
- */
+/** A cluster's embedded nodes in one process. Peers and, by default, stores are in memory; APIs are on loopback. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { MemoryNetworkOptions } from '../../../node/p2p/memory-host.ts';
 import type { MemoryOptions, MemoryPlatform } from '../../../node/platform/memory.ts';
@@ -27,9 +23,9 @@ export interface HostedPart {
   readonly log: string;
 }
 
-/** What the nodes of a simulation have around them instead of the machine. */
+/** What simulated nodes have instead of the machine. */
 export interface Surroundings {
-  /** What links are like without any fault. Default: everything arrives at once. */
+  /** Links without faults. Default: all arrives at once. */
   readonly links?: LastingLinks | undefined;
   readonly network: Pick<MemoryNetworkOptions, 'observe'> & Required<Pick<MemoryNetworkOptions, 'defer'>>;
   /** How its tampered nodes are asked for something. */
@@ -84,7 +80,7 @@ export class EmbeddedHost {
     return this.#names.get(peerId);
   }
 
-  /** Loads in advance what the first node would otherwise load at its start. */
+  /** Loads what the first node would load at its start. */
   async prepare(): Promise<void> {
     this.#programs ??= loadPrograms();
     await this.#programs;
@@ -107,14 +103,14 @@ export class EmbeddedHost {
     }
   }
 
-  /** Which start of the node runs, whoever asked for it; `null`: none. One that has just begun is waited for. */
+  /** The start that runs, whoever asked for it, or has begun; `null`: none. */
   async startOf(name: string): Promise<number | null> {
     await Promise.allSettled([this.#starting.get(name)]);
     const node = this.#hosted.get(name);
     return node?.isRunning === true ? node.start : null;
   }
 
-  /** @returns whether it had to be cut off; also false if it was gone */
+  /** @returns whether it had to be cut off; false: gone */
   async stop(name: string, start: number, graceMs: number): Promise<boolean> {
     return (await this.#running(name, start)?.stop(graceMs)) ?? false;
   }
@@ -123,7 +119,7 @@ export class EmbeddedHost {
     await this.#running(name, start)?.kill();
   }
 
-  /** Cuts its power at some point of its work, very soon. @returns what its disk has lost */
+  /** Cuts its power soon, at some point of its work. @returns what its disk lost */
   async cutPower(name: string, start: number): Promise<Counts> {
     return (await this.#running(name, start)?.cutPower()) ?? {};
   }
@@ -172,7 +168,7 @@ export class EmbeddedHost {
     return this.#tap?.endMessages(id);
   }
 
-  /** Writes a stopped node's in-memory disk into a data directory, for the first start of a node there. */
+  /** Writes a stopped node's in-memory disk into a data directory, for a node there. */
   async saveDisk(name: string, dataDir: string): Promise<void> {
     this.#disks.save(name, dataDir);
   }
@@ -183,12 +179,12 @@ export class EmbeddedHost {
     this.#disks.discard(name);
   }
 
-  /** Flips a bit in this many chunks on it. @returns how many chunks were damaged */
+  /** Flips a bit in this many of its chunks. @returns chunks damaged */
   damage(name: string, chunks: number): Promise<number> {
     return this.#disks.damage(name, chunks);
   }
 
-  /** Whether a node has a chunk in memory, also while it does not run. */
+  /** Whether a node has a chunk in memory, running or not. */
   holds(name: string, address: string): boolean {
     return this.#disks.holds(name, address);
   }
@@ -220,7 +216,7 @@ export class EmbeddedHost {
     this.#programs ??= loadPrograms();
     const { startNode, optionsOf, ...programs } = await this.#programs;
     const settings = readEmbedded(part.dataDir);
-    // Resources of an earlier start are released before this one takes them.
+    // Releases an earlier start's resources.
     await this.#hosted.get(part.name)?.cut();
     this.#expectOpen(part);
     this.#guards ??= [
@@ -238,7 +234,7 @@ export class EmbeddedHost {
       tampered: await tamperedWith(platform, part.dataDir, {
         options,
         serve: this.#surroundings?.serve,
-        // Of a simulation alone: on the machine no power fails.
+        // Only in a simulation: a machine's power does not fail.
         disk: this.#surroundings && this.#disks.get(part.name),
       }),
       onFailed: (message, error) => this.#logs.report(part, message, error),

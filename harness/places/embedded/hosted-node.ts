@@ -1,4 +1,4 @@
-/** One start of one embedded node: its platform, and what has become of it. */
+/** One start of an embedded node. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { RunningNode } from '../../../node/compose.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
@@ -8,13 +8,13 @@ import type { Counts } from '../../flavours/tampered/settings.ts';
 import type { TamperedPlatform } from '../../flavours/tampered/tamper.ts';
 import type { Exit, Observed } from '../driver.ts';
 
-/** A node that has ended never runs again: the next start is another object. */
+/** An ended node never runs again: the next start is another object. */
 type Life =
   | { readonly phase: 'starting' }
   | { readonly phase: 'running'; readonly node: RunningNode }
   | { readonly phase: 'ended'; readonly exit: Exit };
 
-/** For a power cut that strikes in the midst of work: so much of it is awaited, and no longer than this. */
+/** A power cut strikes amid work: this much is awaited, no longer than this. */
 const CUT_WITHIN_PIECES = 40;
 const CUT_WITHIN_MS = 100;
 
@@ -60,11 +60,11 @@ export class HostedNode {
     } catch (error) {
       if (!signal.aborted) this.fail('the node could not start', error);
     }
-    // An orderly stop is awaited by its caller; a node that has failed is cut off here.
+    // An orderly stop is awaited by its caller; a failed node is cut off here.
     if (this.#life.phase === 'ended') await platform.cut();
   }
 
-  /** Recorded in memory first; writing it to the log may fail. */
+  /** First in memory: the log may fail. */
   fail(message: string, error: unknown): void {
     this.#end({ code: 1, signal: null, reason: messageOf(error) });
     this.#deps.onFailed(message, error);
@@ -75,7 +75,7 @@ export class HostedNode {
     const { platform, clock } = this.#deps;
     const life = this.#life;
     this.#stopping.abort(new Error('stopped'));
-    // A paused node sees the request only when it runs again.
+    // A paused node sees the request only when it runs.
     platform.thaw();
     const patience = Promise.withResolvers<boolean>();
     using _timer = clock.timer(graceMs, () => patience.resolve(true));
@@ -97,7 +97,7 @@ export class HostedNode {
     await this.cut();
   }
 
-  /** The same at some point of its work, very soon, and what its disk has not synced is lost. @returns what that was */
+  /** Ends soon, at some point of its work; its disk loses what is not synced. @returns what was lost */
   async cutPower(): Promise<Counts> {
     const { platform, clock, tampered } = this.#deps;
     const late = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** The disks of embedded nodes that are in memory: they outlive the node, and may begin with what a file holds. */
+/** In-memory disks of embedded nodes: they outlive the node and may start from a file. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -55,7 +55,7 @@ function imageFile(dataDir: string): string {
   return join(dataDir, 'disk.image');
 }
 
-/** Initial content of an in-memory disk. The file is used once: from then on the disk is newer. */
+/** Initial content, used once: then the disk is newer. */
 function takeImage(dataDir: string): Uint8Array | undefined {
   const file = imageFile(dataDir);
   if (!existsSync(file)) return undefined;

@@ -1,7 +1,4 @@
-/**
- * Links between nodes that share a process, where they are slow or degraded: what they send each other waits here, timed
- * by a given clock.
- */
+/** Slow or faulty links between nodes of one process, timed by a given clock. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Carrier, MemoryPair } from '../../../node/p2p/memory-host.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
@@ -19,16 +16,16 @@ import {
   Rules,
 } from '../links/rules.ts';
 
-/** Bytes in transit in one direction, as on a connection through the proxy: above this, writers wait. */
+/** Bytes in transit in one direction, as through the proxy; above this, writers wait. */
 const QUEUE_FULL_BYTES = 4 * 2 ** 20;
-/** The same for all that a node with a limit has not sent yet. Time that it takes to leave. */
+/** The same for what a limited node has not sent, as time. */
 const UNSENT_FULL_MS = 500;
 /**
- * Beyond this there are only streams that are opened and abandoned, which do not wait: then the link breaks.
- * Between processes, the nodes close a link that has been silent for so long.
+ * Only streams opened and abandoned come here: the link breaks. Between processes, nodes close a link silent for so
+ * long.
  */
 const QUEUE_MAX_BYTES = 16 * 2 ** 20;
-/** Overhead of a frame besides its bytes: most of the waiting frames have none. */
+/** Overhead of a frame: most waiting frames carry nothing else. */
 const FRAME_BYTES = 256;
 
 export interface MemoryLinksDeps {
@@ -37,7 +34,7 @@ export interface MemoryLinksDeps {
   readonly nameOf: (peerId: string) => string | undefined;
   /** All existing connections. */
   readonly pairs: () => readonly MemoryPair[];
-  /** What links are like without any rule. Default: everything arrives at once. */
+  /** Links without rules. Default: all arrives at once. */
   readonly lasting?: LastingLinks | undefined;
 }
 
@@ -62,9 +59,9 @@ export class MemoryLinks implements LinkControl, Carrier {
   readonly #deps: MemoryLinksDeps;
   readonly #rules = new Rules();
   readonly #links = new Map<string, DirectedLink>();
-  /** Bytes between two nodes since the start of a rule that counts them. */
+  /** Bytes between two nodes since the start of a counting rule. */
   readonly #passed = new Map<ActiveRule, Map<string, number>>();
-  /** When what a node has sent so far has left it, by peer id; for nodes with a limit. */
+  /** When a limited node's bytes have left, by peer id. */
   readonly #sentBy = new Map<string, number>();
   /** What its writers wait for, by peer id. */
   readonly #unsent = new Map<string, Promise<void>>();
@@ -105,17 +102,17 @@ export class MemoryLinks implements LinkControl, Carrier {
     if (link.timer === undefined) this.#release(link);
   }
 
-  /** When a node has sent a frame: one after the other, over whichever links. */
+  /** When a frame has left: one after another, over all links. */
   #leavesAt(now: number, { from, bytes }: MemoryFrame, { stalls, swallows }: Shape): number {
     const rate = this.#deps.lasting?.bytesPerSecond;
-    // What goes nowhere does not take up the node's line.
+    // What goes nowhere does not use the line.
     if (rate === undefined || stalls || swallows) return now;
     const leavesAt = Math.max(now, this.#sentBy.get(from) ?? 0) + (bytes.length / rate) * 1000;
     this.#sentBy.set(from, leavesAt);
     return leavesAt;
   }
 
-  /** What a frame takes besides its way along the line. */
+  /** Time of a frame besides the line. */
   #extraMs({ direction: { shape } }: DirectedLink, { kind, from, to }: MemoryFrame): number {
     if (kind === 'dial') return this.#link(to, from).direction.shape.delayMs;
     return kind === 'close' ? shape.closeDelayMs : 0;
@@ -128,7 +125,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     return link.room.promise;
   }
 
-  /** Resolves when little of what a node has written waits to leave it. */
+  /** Resolves when little of a node's data waits to leave. */
   #sent(from: string): Promise<void> | undefined {
     const { clock } = this.#deps;
     const waitMs = (this.#sentBy.get(from) ?? 0) - clock.monotonic() - UNSENT_FULL_MS;
@@ -181,11 +178,11 @@ export class MemoryLinks implements LinkControl, Carrier {
     if (link === undefined) {
       const { lasting } = this.#deps;
       const [ours, theirs] = [this.#names(from), this.#names(to)];
-      // Random draws depend only on the seeds of the rules and on what the two nodes send each other.
+      // Draws depend only on the rules' seeds and the two nodes' traffic.
       const seeds = this.#rules.active.map(({ rule: { seed } }) => seed);
       if (lasting !== undefined) seeds.unshift(lasting.seed);
       const line = new Line([...seeds, ...ours, ...theirs].join(' '));
-      // It counts with the way back: a rule that delays both has delayed one connection.
+      // A rule that delays both ways delays one connection.
       const back = this.#links.get(keyOf(to, from));
       link = {
         from,
@@ -220,7 +217,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     for (const key of others) {
       const link = this.#links.get(key);
       if (link === undefined) continue;
-      // What is under way waits no longer than if it were sent now.
+      // Data under way waits no longer than if sent now.
       const now = this.#deps.clock.monotonic();
       link.line.become(
         now,
@@ -242,7 +239,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     if (this.#deps.lasting === undefined && this.#rules.active.length === 0) this.#links.clear();
   }
 
-  /** Delivers what is due, in the order in which it was sent. */
+  /** Delivers what is due, in order. */
   #release(link: DirectedLink): void {
     link.timer?.[Symbol.dispose]();
     link.timer = undefined;

@@ -1,4 +1,4 @@
-/** The file on disk from which an embedded node starts: its options and its keys. */
+/** An embedded node's options and keys on disk. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -6,11 +6,11 @@ import { makeFolder } from '../../base/own-folder.ts';
 import type { EmbeddedSettings } from '../../flavours/flavour.ts';
 
 export interface EmbeddedNode extends EmbeddedSettings {
-  /** How it reaches its peers: in the same process, or over TCP if one of them is outside it. */
+  /** How it reaches peers: TCP if one is outside the process. */
   readonly transport: 'memory' | 'tcp';
   readonly store: 'memory' | 'disk';
   readonly shareResults: boolean;
-  /** Whether what the nodes in memory say to each other is kept. */
+  /** Whether to keep what nodes in memory say. */
   readonly tap: boolean;
   /** Hex. */
   readonly overlay: string;

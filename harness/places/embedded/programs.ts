@@ -1,4 +1,4 @@
-/** The node's code, loaded on demand: commands that embed no nodes must not pay for it. */
+/** The node's code, loaded on demand: other commands must not pay for it. */
 import type { NodeOptions } from '../../../node/options.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';
 import { type ServeControl, tamperedOf } from '../../flavours/tampered/settings.ts';
@@ -6,7 +6,7 @@ import type { TamperedPlatform, Tampering } from '../../flavours/tampered/tamper
 
 export type Programs = Awaited<ReturnType<typeof loadPrograms>>;
 
-/** @param serve how others reach it; default: over a socket @returns undefined for an untampered node */
+/** @param serve how others reach it; default: a socket @returns undefined for an untampered node */
 export async function tamperedWith(
   platform: MemoryPlatform,
   dataDir: string,
@@ -25,7 +25,7 @@ export async function tamperedWith(
   return tamper(platform, { dataDir, tampered, options: options(), serve: serve ?? serveControl, disk });
 }
 
-/** What damages nodes and their data: hardly any cluster has such nodes. */
+/** Hardly any cluster has damaged nodes. */
 export async function loadTampering() {
   const [{ tamper }, { serveControl }, { flipInMemory }] = await Promise.all([
     import('../../flavours/tampered/tamper.ts'),
@@ -36,7 +36,7 @@ export async function loadTampering() {
   return { tamper, serveControl, flipInMemory };
 }
 
-/** What all nodes of a host share; loading it takes most of the time of the first start. */
+/** Shared by all nodes; loading it is most of the first start. */
 export async function loadPrograms() {
   const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }, { ownIdentity }, { MemoryTap }] =
     await Promise.all([

@@ -1,7 +1,7 @@
 import { systemClock } from '../../../formats/clock.ts';
 import { keepHeapSmall, processHeap } from '../../../node/env/heap.ts';
 
-/** A process that exists only to hold nodes gives memory back when they are idle. */
+/** A holder gives memory back while its nodes are idle. */
 export function trimHolder(): Disposable {
   return keepHeapSmall({ clock: systemClock(), ...processHeap() });
 }

@@ -1,17 +1,16 @@
 /**
- * Reports when the process that holds a cluster's nodes computes without a pause: nothing in the blocked
- * event loop could. A thread checks whether the loop still turns; it can neither tell which node is to blame
- * nor stop it.
+ * Reports when a holder computes without pause: a thread checks that the event loop turns. It cannot tell which node
+ * is to blame, or stop it.
  */
 import inspector from 'node:inspector';
 import { Worker } from 'node:worker_threads';
 
 /** Interval of the beat inside the loop. */
 const BEAT_MS = 250;
-/** Far longer than any pause from garbage collection or from a machine under load. */
+/** Longer than any pause of garbage collection or a busy machine. */
 const SILENCE_MS = 5000;
 
-/** Runs in the thread: counts how long the beat has been the same, and writes to standard error once for each silence. */
+/** In the thread: counts how long the beat stands, and reports each silence once. */
 const PROGRAM = `
   const { workerData } = require('node:worker_threads');
   const { writeSync } = require('node:fs');
@@ -36,7 +35,7 @@ export function watchLoop(cluster: string, silenceMs: number = SILENCE_MS): Disp
   const checkMs = Math.min(BEAT_MS * 2, silenceMs);
   const worker = new Worker(PROGRAM, {
     eval: true,
-    // This thread must not preload what the caller's program does.
+    // The thread must not preload the caller's modules.
     execArgv: [],
     workerData: { beats: beats.buffer, checkMs, silenceMs, text },
     stdout: false,

@@ -1,7 +1,4 @@
-/**
- * A host of nodes in another process: one JSON request per call over loopback HTTP, authorised by the
- * cluster's token.
- */
+/** A host in another process: a JSON request per call over loopback HTTP, authorised by the cluster's token. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { requestDirectly } from '../../base/direct.ts';
@@ -10,7 +7,7 @@ import type { EmbeddedHost } from './host.ts';
 
 const HOST = '127.0.0.1';
 const BODY_MAX = 64 * 1024;
-/** A node is started in some tens of milliseconds; a busy process takes longer to answer. */
+/** A node starts in some 10 ms; a busy process is slower. */
 const CALL_TIMEOUT_MS = 30_000;
 const METHODS = [
   'prepare',
@@ -31,7 +28,7 @@ const METHODS = [
   'close',
 ] as const satisfies readonly (keyof EmbeddedHost)[];
 
-/** Operations on the nodes of a host, from its own process or from another one. */
+/** Operations on a host's nodes, here or remote. */
 export type NodeHost = Pick<EmbeddedHost, (typeof METHODS)[number]>;
 
 export interface Served {
@@ -65,7 +62,7 @@ export async function serveHost(host: NodeHost, token: string): Promise<Served> 
 
   server.listen({ host: HOST, port: 0 });
   await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
-  // The control port alone must not keep the caller's process alive.
+  // Must not keep the caller's process alive.
   server.unref();
   return {
     port: (server.address() as AddressInfo).port,

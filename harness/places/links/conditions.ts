@@ -1,29 +1,24 @@
-/** Conditions of a link between two nodes, and common bad ones by name. */
+/** Conditions of a link, and common bad ones by name. */
 
-/** For the connections of one link; absent conditions change nothing. */
+/** Absent conditions change nothing. */
 export interface LinkConditions {
-  /** Added to a round trip: half in each direction, or all of it when only one direction is meant. */
+  /** Added to a round trip: half each way, or all of it if only one is meant. */
   readonly latencyMs?: number | undefined;
-  /**
-   * A round trip varies by up to this much either way, differently for each piece of data; their order stays.
-   */
+  /** A round trip varies by up to this much either way; the order of data stays. */
   readonly jitterMs?: number | undefined;
   /** Of each connection and direction. */
   readonly bytesPerSecond?: number | undefined;
-  /**
-   * Share of packets that are lost, 0 to 1. TCP sends them again: what follows waits for a round trip, at
-   * least 200 ms.
-   */
+  /** Share of lost packets, 0 to 1. TCP resends: later data waits a round trip, at least 200 ms. */
   readonly loss?: number | undefined;
-  /** Nothing passes, silently. Connections stay, new ones wait; what was sent arrives when the fault ends. */
+  /** Nothing passes. Connections stay, new ones wait; data arrives when the fault ends. */
   readonly stall?: true | undefined;
-  /** What is sent is accepted and lost, connection ends too. Such connections are reset when it ends. */
+  /** What is sent is lost, ends of connections too; such connections are reset when the fault ends. */
   readonly halfOpen?: true | undefined;
   /** Connections open when it begins are reset. */
   readonly reset?: true | undefined;
-  /** New connections are reset as soon as they are opened. */
+  /** New connections are reset at once. */
   readonly refuse?: true | undefined;
-  /** A connection is reset after this many bytes, both directions together. */
+  /** A connection is reset after this many bytes both ways. */
   readonly cutAfterBytes?: number | undefined;
   /** The end of a connection arrives this much later. */
   readonly slowCloseMs?: number | undefined;
@@ -31,7 +26,6 @@ export interface LinkConditions {
 
 const MBIT = 125_000;
 
-/** Round trips with their variation, as on the networks of that name. */
 export const LINK_PROFILES = {
   lan: { latencyMs: 0.2 },
   metro: { latencyMs: 5, jitterMs: 1, bytesPerSecond: 1000 * MBIT },
@@ -48,7 +42,7 @@ export const LINK_PROFILE_NAMES = Object.keys(LINK_PROFILES) as [LinkProfile, ..
 /** TCP's shortest retransmission timeout. */
 const RETRANSMIT_MIN_MS = 200;
 
-/** What one direction of a connection does with its bytes, all conditions together. */
+/** What one direction does with its bytes. */
 export interface Shape {
   readonly delayMs: number;
   readonly jitterMs: number;
@@ -74,7 +68,7 @@ export const FREE: Shape = {
   closeDelayMs: 0,
 };
 
-/** @param given conditions, each with whether it is meant for this direction alone */
+/** @param given conditions, each with whether it is for this direction alone */
 export function shapeOf(given: readonly { conditions: LinkConditions; oneWay: boolean }[]): Shape {
   if (given.length === 0) return FREE;
   const sum = (value: (one: LinkConditions) => number | undefined) =>

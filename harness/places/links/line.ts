@@ -1,22 +1,22 @@
-/** When bytes sent in one direction of a link arrive: pure arithmetic, the same for sockets and in memory. */
+/** When bytes sent one way arrive: pure arithmetic, for sockets and memory. */
 import { createHash } from 'node:crypto';
 import type { Shape } from './conditions.ts';
 
 /** Payload of a packet on most networks. */
 const PACKET_BYTES = 1448;
-/** A slow line passes data in pieces of this duration, so that a large one does not arrive all at once. */
+/** A slow line passes pieces of this duration, so large data does not arrive at once. */
 const PIECE_MS = 20;
 
-/** Bytes on their way, as far as a line knows; times are those of its clock. */
+/** Bytes under way; times of the line's clock. */
 export interface Sent {
   readonly bytes: number;
   /** When they came to the line. */
   readonly readyAt: number;
-  /** When all of them are on their way: until then they take up the line. */
+  /** When all have left; until then they occupy the line. */
   leavesAt: number;
   /** When they have arrived: never before earlier ones. */
   dueAt: number;
-  /** What was drawn for them, each from 0 to below 1; absent: not needed so far. */
+  /** Drawn for them, 0 to below 1; absent: not needed yet. */
   jitterDraw?: number;
   lossDraw?: number;
 }
@@ -31,10 +31,7 @@ export class Line {
     this.#random = uniform(seed);
   }
 
-  /**
-   * Sends this many bytes.
-   * @param readyAt when they come to the line, now or later: on any clock that does not go back
-   */
+  /** @param readyAt when they reach the line, by a monotonic clock */
   send(readyAt: number, bytes: number, shape: Shape): Sent {
     const sent: Sent = { bytes, readyAt, leavesAt: readyAt, dueAt: 0 };
     if (Number.isFinite(shape.bytesPerSecond)) {
@@ -47,9 +44,9 @@ export class Line {
   }
 
   /**
-   * The line has changed: nothing waits longer than if it were sent now. What has left the line does not take it up
-   * again, and nothing is drawn anew, so that an unchanged line changes nothing.
-   * @param waiting all that has not arrived, in the order in which it was sent
+   * Nothing waits longer than if sent now. What has left does not occupy the line again, and nothing is drawn anew:
+   * an unchanged line changes nothing.
+   * @param waiting what has not arrived, in order
    */
   become(nowMs: number, shape: Shape, waiting: readonly Sent[]): void {
     this.#freeAt = nowMs;
@@ -93,7 +90,7 @@ export function pieceBytes({ bytesPerSecond }: Shape): number {
   return Math.max(PACKET_BYTES, Math.floor((bytesPerSecond * PIECE_MS) / 1000));
 }
 
-/** Numbers from 0 to below 1 that follow from a text. */
+/** Numbers from 0 to below 1, drawn from a text. */
 export function uniform(seed: string): () => number {
   // Zero would stay zero.
   let state = createHash('sha256').update(seed).digest().readUInt32LE() | 1;

@@ -1,13 +1,13 @@
-/** The shape of a network: how far its nodes are from each other, by the regions of the world that they are in. */
+/** How far nodes are apart, by regions of the world. */
 import type { LinkConditions } from './conditions.ts';
 import { uniform } from './line.ts';
 import type { LastingLinks } from './rules.ts';
 
 /** Regions by name. */
 export interface Regions {
-  /** Share of the nodes in each, relative to the sum of all. */
+  /** Share of nodes in each, relative to the sum. */
   readonly shares: Readonly<Record<string, number>>;
-  /** Between two regions, or within one: each pair once, either way round. */
+  /** Between two regions or within one: each pair once. */
   readonly roundTripMs: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
@@ -15,15 +15,15 @@ export interface Regions {
 export interface NetworkShape {
   /** Round trip between any two nodes. */
   readonly latencyMs?: number | undefined;
-  /** A round trip varies by up to this much either way. */
+  /** Variation of a round trip, either way. */
   readonly jitterMs?: number | undefined;
   /** Instead of one latency for all. */
   readonly regions?: Regions | undefined;
-  /** What each node sends at most, on all its links together. Default: no limit. */
+  /** What a node sends at most, on all links. Default: no limit. */
   readonly bytesPerSecond?: number | undefined;
 }
 
-/** Where a node is: it follows from the seed and its name alone, however many others there are. */
+/** A node's region follows from the seed and its name alone. */
 export function regionOf({ shares }: Regions, seed: string, node: string): string {
   const entries = Object.entries(shares);
   const sum = entries.reduce((all, [, share]) => all + share, 0);
@@ -38,7 +38,7 @@ export function roundTripMs({ roundTripMs: given }: Regions, one: string, other:
   return given[one]?.[other] ?? given[other]?.[one];
 }
 
-/** Mistakes in regions whose values are right by themselves. @returns a line for each, without the key of the regions */
+/** @returns a line for each mistake between valid values, without the key of the regions */
 export function regionMistakes(regions: Regions): string[] {
   const names = Object.keys(regions.shares);
   const known = names.join(', ');
@@ -65,7 +65,7 @@ export function regionMistakes(regions: Regions): string[] {
   return [...unknown, ...unequal, ...missing];
 }
 
-/** @param seed of the cluster: determines where its nodes are, and all jitter */
+/** @param seed determines where nodes are, and all jitter */
 export function linksOf(
   { latencyMs, jitterMs, regions, bytesPerSecond }: NetworkShape,
   seed: string,

@@ -1,14 +1,14 @@
-/** Which links are bad, how, and what that has changed: plain data, for a proxy of sockets and for a network in memory. */
+/** Which links are bad, how, and the effect: plain data, for sockets and memory. */
 import { FREE, isSlow, type LinkConditions, type Shape, shapeOf } from './conditions.ts';
 import { uniform } from './line.ts';
 
 /** Conditions of some links. */
 export interface LinkRule {
-  /** Groups of nodes, by name: links from a node of the first to one of the second. */
+  /** Groups of nodes by name: links from the first to the second. */
   readonly between: readonly (readonly [from: readonly string[], to: readonly string[]])[];
   /** Only traffic from the first group to the second. */
   readonly oneWay: boolean;
-  /** Share of these links, 0 to 1; the seed determines which. */
+  /** Share of these links, 0 to 1, chosen by the seed. */
   readonly share: number;
   readonly seed: string;
   readonly conditions: LinkConditions;
@@ -29,22 +29,19 @@ const LINK_COUNTERS = [
 export type LinkCounter = (typeof LINK_COUNTERS)[number];
 export type LinkEffect = Readonly<Record<LinkCounter, number>>;
 
-/** What links are like for as long as their nodes live, before any rule. */
+/** Links as they are without any rule. */
 export interface LastingLinks {
   /** Determines what is drawn for what is under way. */
   readonly seed: string;
-  /** Of the link between two nodes, by name, the same in both directions; undefined: a name is not known. */
+  /** Of the link between two named nodes, both ways; undefined: unknown name. */
   readonly between: (one: string | undefined, other: string | undefined) => LinkConditions | undefined;
-  /** What each node sends at most, on all its links together; absent: no limit. */
+  /** What a node sends at most, on all links; absent: no limit. */
   readonly bytesPerSecond?: number | undefined;
 }
 
-/** Begins and ends bad links, here or in another process. */
+/** Begins and ends bad links, here or elsewhere. */
 export interface LinkControl {
-  /**
-   * Whether it is known which node dials. Where it is not, a condition affects all links of the nodes that it
-   * names.
-   */
+  /** Whether diallers are known; if not, a condition affects all links of its nodes. */
   readonly knowsDiallers: boolean;
   /** @param id anything unique */
   begin(id: string, rule: LinkRule): Promise<void>;
@@ -72,8 +69,8 @@ export class ActiveRule {
   }
 
   /**
-   * Whether it affects traffic from one node to the other.
-   * @param from,to possible names of each; undefined: any node
+   * Whether it affects traffic between the two.
+   * @param from,to possible names; undefined: any node
    */
   meets(from: readonly string[] | undefined, to: readonly string[] | undefined): boolean {
     const { between, oneWay } = this.rule;
@@ -94,7 +91,7 @@ export class ActiveRule {
     );
   }
 
-  /** Whether the link is in the share; the same for both directions. */
+  /** The same both ways. */
   #has(a: string, b: string): boolean {
     const { share, seed } = this.rule;
     if (share >= 1) return true;
@@ -108,7 +105,7 @@ export class ActiveRule {
   }
 }
 
-/** Rules in force by their ids, and the effects of ended ones. */
+/** Active rules by id, and effects of ended ones. */
 export class Register<R, A extends { readonly counts: Readonly<Record<string, number>> }> {
   readonly #begun: (rule: R) => A;
   readonly #active = new Map<string, A>();
@@ -165,16 +162,16 @@ export class Rules extends Register<LinkRule, ActiveRule> {
   }
 }
 
-/** One direction of a link: what its rules do to it, and which rule counts what. */
+/** One direction of a link: what its rules do, and which counts what. */
 export class Direction {
   readonly rules: readonly ActiveRule[];
   readonly shape: Shape;
   /** What the link is like without any rule. */
   readonly lasting: LinkConditions | undefined;
-  /** Rules that have delayed something on it; it does not keep ended ones alive. */
+  /** Rules that delayed something; ended ones are collected. */
   readonly #delayed: WeakSet<ActiveRule>;
 
-  /** @param before the direction so far @param lasting what the link is like without any rule; default: as before */
+  /** @param before the direction so far @param lasting the link without rules; default: as before */
   constructor(rules: readonly ActiveRule[], before?: Direction, lasting?: LinkConditions) {
     this.#delayed = before === undefined ? new WeakSet() : before.#delayed;
     this.lasting = lasting ?? before?.lasting;
@@ -216,7 +213,7 @@ export function isFree({ shape }: Direction): boolean {
   return shape === FREE;
 }
 
-/** @param before the direction so far, returned when its rules are the same */
+/** @param before returned if its rules are the same */
 export function changed(before: Direction, rules: readonly ActiveRule[]): Direction {
   const same = rules.length === before.rules.length && rules.every((rule, i) => rule === before.rules[i]);
   return same ? before : new Direction(rules, before);

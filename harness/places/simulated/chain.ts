@@ -1,4 +1,4 @@
-/** The chain of a simulation: the real contracts on an EVM in this process, whose blocks come in virtual time. */
+/** A simulation's chain: the real contracts on an EVM here, with blocks in virtual time. */
 import { appendFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readyLine, startControl } from '../../../chain/control.ts';
@@ -13,7 +13,7 @@ export interface SimulatedChain {
   stop(): Promise<void>;
 }
 
-/** Says that it is ready in its log, as one in a process of its own would. */
+/** Logs that it is ready, as a separate process would. */
 export async function startSimulatedChain(
   simulation: Simulation,
   { options, log: file }: ChainPart,

@@ -1,6 +1,6 @@
 /**
- * Our own nodes and the chain in virtual time, in this process, without sockets: as fast as the processor allows, and the
- * same again for the same seed. The cluster ends with this process, and nothing outside of it can reach its nodes.
+ * Our nodes and the chain in virtual time in this process, without sockets: the same seed gives the same run. The
+ * cluster ends with this process; nothing outside reaches its nodes.
  */
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
@@ -33,13 +33,13 @@ import { type SimulatedChain, startSimulatedChain } from './chain.ts';
 import { FRAMES_FILE } from './frame-log.ts';
 import { Simulation } from './simulation.ts';
 
-/** Of p2p, of the API and of the debug API of the first node; the next ones follow, in threes. */
+/** Ports of the first node: p2p, API, debug API; others follow in threes. */
 const FIRST_PORT = 1633;
 
 interface Running {
   readonly simulation: Simulation;
   chain: SimulatedChain | undefined;
-  /** Nodes, in the order in which they got their places. */
+  /** Nodes in the order of their places. */
   readonly places: string[];
 }
 
@@ -84,7 +84,7 @@ export class SimulatedDriver implements Driver {
     return this.#running().simulation.host;
   }
 
-  /** Ports follow from the order of the nodes: what nodes tell each other must not depend on the machine. */
+  /** Ports follow the nodes' order: messages must not depend on the machine. */
   place({ name, dataDir }: Site): Place {
     const { simulation, places } = this.#running();
     if (!places.includes(name)) places.push(name);
@@ -110,7 +110,7 @@ export class SimulatedDriver implements Driver {
   async prepare(): Promise<void> {
     const { time, host } = this.#running().simulation;
     enableCompileCache(this.#options.compileCache('embedded'));
-    // Loading code takes a machine's time, which must not pass in the simulation.
+    // Loading code takes real time, which must not pass here.
     await time.real(() => host.prepare());
   }
 

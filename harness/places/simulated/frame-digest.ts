@@ -1,7 +1,7 @@
 /** A hash of all frames in their order. */
 import { createHash } from 'node:crypto';
 
-/** Hashed in one call: calls cost more than the bytes of most frames. */
+/** Hashed at once: calls cost more than most frames. */
 const BLOCK = 65_536;
 
 export class FrameDigest {

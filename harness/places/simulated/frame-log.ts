@@ -1,15 +1,15 @@
-/** The frames of a simulation as a file with a line each. */
+/** A simulation's frames as a file, a line each. */
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../../base/own-folder.ts';
 
 /** Among the logs of a cluster. */
 export const FRAMES_FILE = 'frames.log';
-/** A simulation that sends more is compared by its digest: some 300 MB are enough to look for the first difference. */
+/** Some 300 MB are enough to find the first difference. */
 const LINES_MAX = 3_000_000;
 const BUFFERED_MAX = 65_536;
 
-/** It writes at once and in this turn: a simulation that is watched must take the same course as one that is not. */
+/** Writes at once, in this turn: a watched simulation must not differ. */
 export class FrameLog implements Disposable {
   readonly #file: number;
   #buffered = '';

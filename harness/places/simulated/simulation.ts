@@ -1,4 +1,4 @@
-/** A cluster in virtual time: its nodes, its chain and their addresses, all in this process. */
+/** A cluster in virtual time, in this process. */
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
@@ -15,16 +15,16 @@ import { FrameDigest } from './frame-digest.ts';
 import { FrameLog } from './frame-log.ts';
 import { VirtualTime } from './virtual-time.ts';
 
-/** First of the ports that are given to servers that ask for any. */
+/** First of the ports for servers that ask for any. */
 const FIRST_PORT = 8545;
 /** Frames that are kept for what goes wrong. */
 const LAST_FRAMES = 40;
-/** Of a digest, to tell the contents of two frames apart. */
+/** Digest length that tells two frames apart. */
 const CONTENT_DIGITS = 16;
 
 /**
- * The line of each client from outside, in both directions. Without it requests would take no time, and a load that
- * begins the next one when the last one has ended would never come to the next instant.
+ * An outside client's latency, each way. Without it, a load that starts requests as others end would never advance
+ * time.
  */
 const CLIENT_LATENCY_MS = 2;
 const CLIENT_BYTES_PER_MS = 65_536;
@@ -39,7 +39,7 @@ interface SimulationOptions {
   readonly name: string;
   /** Its runs repeat. */
   readonly seed: string;
-  /** File that gets a line for every frame; absent: none is written. */
+  /** File with a line per frame; absent: none. */
   readonly frameLog?: string;
   /** Default: all arrives at once. */
   readonly network?: NetworkShape | undefined;
@@ -54,7 +54,7 @@ export class Simulation implements AsyncDisposable {
   readonly #gates = new Map<string, Gate>();
   readonly #frames = new FrameDigest();
   readonly #frameLog: FrameLog | undefined;
-  /** The last ones, in turn, and how many there were. */
+  /** The last frames, cyclic, and their count. */
   readonly #last: Noted[] = [];
   #noted = 0;
   #port = FIRST_PORT;
@@ -84,7 +84,7 @@ export class Simulation implements AsyncDisposable {
     });
   }
 
-  /** Of all frames that its nodes have sent so far, with their times: equal runs have equal ones. */
+  /** Of all frames so far, with times: equal runs have equal digests. */
   get digest(): string {
     return this.#frames.hex();
   }
@@ -95,7 +95,7 @@ export class Simulation implements AsyncDisposable {
     return [...this.#last.slice(next), ...this.#last.slice(0, next)].map((one) => this.#lineOf(one));
   }
 
-  /** What has been written down of its frames is in the file. */
+  /** Writes buffered frames to the file. */
   flush(): void {
     this.#frameLog?.flush();
   }
@@ -105,14 +105,14 @@ export class Simulation implements AsyncDisposable {
     return memoryHost(part, this.#options.name);
   }
 
-  /** Nodes reach it at the host of its URL, until disposed. */
+  /** Nodes reach it at its URL's host, until disposed. */
   offerChain(gate: Gate): Disposable {
     const { host } = new URL(gate.url);
     this.#gates.set(host, gate);
     return { [Symbol.dispose]: () => void this.#gates.delete(host) };
   }
 
-  /** Opens a server of a part: `Listen` of the chain. */
+  /** `Listen` of the chain. */
   readonly listen = async (
     server: Server,
     { host, port }: { host: string; port: number },
@@ -144,9 +144,9 @@ export class Simulation implements AsyncDisposable {
     return serving;
   }
 
-  /** Without a connection: each node asks its chain once a block, which is most of what happens at rest. */
+  /** Without a connection: nodes ask their chain once a block, most of what happens at rest. */
   #endpoint({ href, host, pathname }: URL) {
-    // Read from a URL they are parts that are cut out anew each time.
+    // Parts read from a URL are cut out anew each time.
     const place = { host, pathname };
     return {
       shown: shownUrl(href),

@@ -1,6 +1,6 @@
-/** Timers of a simulation: those that are due first come first, and of equals the one that was set first. */
+/** A simulation's timers, in order of due time, then of setting. */
 
-/** Cancelled timers stay in the heap until they are due, or until they are this many and more than the others. */
+/** Cancelled timers stay until due, or until they are this many and the majority. */
 const CANCELLED_MAX = 1024;
 /** More than timers are ever set. */
 const LAST = 2 ** 52;
@@ -37,14 +37,14 @@ export class Timers {
     return this.#heap.length - this.#cancelled;
   }
 
-  /** @param isLast it comes after all others of its instant */
+  /** @param isLast it fires after all others of its instant */
   set(at: number, wake: () => void, isLast = false): Disposable {
     const timer = new SetTimer(this, at, this.#orders++ + (isLast ? LAST : 0), wake);
     this.#push(timer);
     return timer;
   }
 
-  /** When the next one is due; undefined: there is none. */
+  /** When the next is due; undefined: none. */
   due(): number | undefined {
     for (;;) {
       const [first] = this.#heap;
@@ -58,7 +58,7 @@ export class Timers {
   take(): (() => void) | undefined {
     if (this.due() === undefined) return undefined;
     const { wake } = this.#heap[0] as SetTimer;
-    // A timer that has fired can be disposed as well.
+    // A fired timer can be disposed as well.
     (this.#heap[0] as SetTimer).wake = undefined;
     this.#pop();
     return wake;

@@ -1,27 +1,25 @@
 /**
- * Time and work of a simulation. A round of work runs what the round before brought about; when nothing is left, the
- * next timer is due and time jumps to it. All in one process and in one order: equal input gives an equal run.
- *
- * Time passes only while someone outside the simulation waits for it: a test or a scenario that sleeps on `outside`, or
- * waits for an answer of a node (`during`). Otherwise it stands, however long the outside takes. It stands as well while
- * the simulation itself asks for something real (`real`), and while files are read or written.
+ * Time and work of a simulation. A round runs what the last one caused; when nothing is left, time jumps to the next
+ * timer. One process and one order: equal input, equal run.
+ * Time passes only while someone outside waits for it: by sleeping on `outside`, or for a node's answer (`during`).
+ * It stands while the simulation asks for something real (`real`), and during file access.
  */
 import { type Clock, clockOn } from '../../../formats/clock.ts';
 import { Timers } from './timers.ts';
 
 /** First instant of every simulation. */
 const EPOCH_MS = 1_700_000_000_000;
-/** Rounds of work in which time does not pass, after which something works without end. */
+/** Rounds without passing time after which something works without end. */
 const ROUNDS_MAX = 100_000;
 /** Requests of the runtime to the file system. */
 const FILE_WORK = /^(?:FSReq|CloseReq)/;
 /** What was put off to a later turn of the event loop. */
 const PUT_OFF = 'Immediate';
-/** Turns after which whatever else is put off again and again is no part of the simulation, such as a loop of a test. */
+/** After so many turns, what is still put off is not part of the simulation, such as a test's loop. */
 const PUT_OFF_TURNS_MAX = 1000;
-/** Turns that files may take, some 20 s of a core: a read of a pipe that nobody writes to has no end. */
+/** Some 20 s of a core: a read of an idle pipe never ends. */
 const FILE_TURNS_MAX = 5_000_000;
-/** Turns that simulations of this process wait for: nobody needs to wait for these. */
+/** Turns that this process's simulations wait for. */
 let turns = 0;
 
 /** A simulation cannot go on. */
@@ -57,8 +55,8 @@ export class VirtualTime implements Disposable {
   /** Of what is simulated. */
   readonly clock: Clock = this.#clock((at, wake) => this.#timers.set(at, wake));
   /**
-   * Of those who watch and steer: what they wait for lets time pass, unless it is in the background. They are woken when
-   * all that was due at that instant has happened.
+   * Clock of those who watch: their waits let time pass, except in the background. They wake after all that was due
+   * then.
    */
   readonly outside: Clock = this.#clock((at, wake, inBackground) => {
     if (inBackground === true) return this.#timers.set(at, wake, true);
@@ -88,8 +86,8 @@ export class VirtualTime implements Disposable {
   };
 
   /**
-   * Asks for something real on behalf of the simulation: when everything else rests, and one request after the other.
-   * Time stands until the answer is there, so that how long it takes changes nothing.
+   * Asks for something real when all else rests, one request at a time. Time stands until the answer, so its duration
+   * changes nothing.
    */
   real<T>(ask: () => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -98,7 +96,7 @@ export class VirtualTime implements Disposable {
     return promise;
   }
 
-  /** Lets time pass until the promise settles. @throws StandstillError when nothing can happen any more */
+  /** Lets time pass until the promise settles. @throws StandstillError when nothing more can happen */
   async during<T>(promise: Promise<T>): Promise<T> {
     using _waiting = this.waiting();
     const { promise: standstill, reject } = Promise.withResolvers<never>();
@@ -129,7 +127,7 @@ export class VirtualTime implements Disposable {
       monotonic: () => this.#ms,
       turn: () => new Promise((resolve) => this.defer(resolve)),
       timer: (ms, wake, inBackground) => {
-        // Whole milliseconds, as on a machine: `now` is written into records that know no fractions.
+        // Whole ms, as on a machine: records know no fractions.
         const timer = set(this.#ms + Math.max(0, Math.ceil(ms)), wake, inBackground);
         this.#pass();
         return timer;
@@ -151,14 +149,14 @@ export class VirtualTime implements Disposable {
     };
   }
 
-  /** Starts the rounds again if they have come to rest. */
+  /** Starts the rounds again. */
   #pass(): void {
     if (this.#isPassing || this.#closed) return;
     this.#isPassing = true;
     void this.#rest();
   }
 
-  /** Round after round, until everything rests and nobody waits for time to pass. */
+  /** Runs rounds until all rests and nobody waits for time. */
   async #rest(): Promise<void> {
     try {
       for (;;) {
@@ -171,12 +169,12 @@ export class VirtualTime implements Disposable {
         this.#timers.take()?.();
       }
     } finally {
-      // Before anything else runs: who waits from now on starts the rounds again.
+      // First: a later wait starts the rounds again.
       this.#isPassing = false;
     }
   }
 
-  /** Runs all work, and what it brings about; then the real requests, one by one, with what follows from each. */
+  /** Runs all work, then real requests one by one with their consequences. */
   async #settle(): Promise<void> {
     let idle = 0;
     while (!this.#closed) {
@@ -198,7 +196,7 @@ export class VirtualTime implements Disposable {
   }
 
   /**
-   * Whether the runtime has something under way that goes on in a later turn: an end of a stream needs a few of them.
+   * Whether the runtime has work for a later turn: an end of a stream takes a few.
    * @param idle turns since the last work
    */
   #isBusy(idle: number): boolean {

@@ -1,7 +1,4 @@
-/**
- * Connections to the engine that DOCKER_HOST names, as Docker's own client makes them: over a socket of this
- * machine, TCP, TLS with a client certificate, or a program that `ssh` starts beside the engine.
- */
+/** Connections to DOCKER_HOST as Docker's client makes them: socket, TCP, TLS with a client certificate, or `ssh`. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -11,7 +8,7 @@ import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { dialOverSsh, type SshTarget } from './ssh.ts';
 
 const SOCKET = '/var/run/docker.sock';
-/** Where Docker Desktop has its socket, below the home folder. */
+/** Docker Desktop's socket, below the home folder. */
 const DESKTOP_SOCKET = '.docker/run/docker.sock';
 const PORT = { plain: '2375', tls: '2376' } as const;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -22,7 +19,7 @@ export interface EngineVariables {
   readonly DOCKER_HOST?: string | undefined;
   /** Not empty: `tcp` is TLS. */
   readonly DOCKER_TLS_VERIFY?: string | undefined;
-  /** Folder of ca.pem, cert.pem and key.pem; default: `.docker` in the home folder. */
+  /** Folder of ca.pem, cert.pem and key.pem; default: `~/.docker`. */
   readonly DOCKER_CERT_PATH?: string | undefined;
 }
 
@@ -34,7 +31,7 @@ export type EngineTarget =
   | { readonly kind: 'tls'; readonly origin: string; readonly certificates: string }
   | ({ readonly kind: 'ssh' } & SshTarget);
 
-/** @throws HarnessError `ENGINE_FAILED`: DOCKER_HOST is not an address of an engine */
+/** @throws HarnessError `ENGINE_FAILED`: DOCKER_HOST names no engine */
 export function engineTarget(variables: EngineVariables = process.env): EngineTarget {
   const { DOCKER_HOST: host = '', DOCKER_TLS_VERIFY: verify = '', DOCKER_CERT_PATH: folder = '' } = variables;
   if (host === '') return { kind: 'socket', path: ownSocket() };
@@ -56,7 +53,7 @@ export function engineTarget(variables: EngineVariables = process.env): EngineTa
   return { kind: 'tcp', origin: `http://${hostname}:${portOf(address, PORT.plain)}` };
 }
 
-/** A port that is the default of `http` or `https` is one that was written. */
+/** URLs drop the default port of `http` and `https`. */
 function portOf(address: string, absent: string): string {
   return new URL(address.replace(/^\w+:/, 'tcp:')).port || absent;
 }
@@ -66,7 +63,7 @@ function ownSocket(): string {
   return existsSync(desktop) ? desktop : SOCKET;
 }
 
-/** The user of `ssh://me@host` says whose keys are tried; a password is never shown. */
+/** The user of `ssh://me@host` shows whose keys are used; a password is hidden. */
 export function shownHost(host: string): string {
   return host.replace(/(?<=\/\/[^/@:]*:)[^/@]*(?=@)/, '…');
 }
@@ -78,10 +75,10 @@ function invalid(host: string): HarnessError {
   );
 }
 
-/** @returns its requests have paths below `origin` @throws HarnessError `ENGINE_FAILED`: no certificate */
+/** @returns for paths below `origin` @throws HarnessError `ENGINE_FAILED`: no certificate */
 export function connectEngine(target: EngineTarget): { readonly origin: string; readonly agent: Dispatcher } {
   const origin = 'origin' in target ? target.origin : 'http://docker';
-  // Waiting for a container, and following its log, take as long as they take.
+  // Waiting for a container or following its log has no time limit.
   return { origin, agent: new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: connectorOf(target) }) };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The requests to a Docker engine that are used here. Paths without a version get the engine's newest API:
- * engines refuse versions that have become too old. Source: the reference of the Docker Engine API.
+ * The requests to a Docker engine. Paths without a version get its newest API, because engines refuse old versions.
+ * Source: Docker Engine API reference.
  */
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
@@ -29,7 +29,7 @@ interface Asked {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The engine's answer was not what was asked for; its message is the engine's. */
+/** The engine's refusal, in its own words. */
 export class EngineRefusal extends Error {
   readonly statusCode: number;
 
@@ -40,7 +40,7 @@ export class EngineRefusal extends Error {
   }
 }
 
-/** Every method throws `EngineRefusal`, or the failure of the connection. */
+/** Methods throw `EngineRefusal` or the connection's failure. */
 export class Docker {
   readonly #agent: Dispatcher;
   readonly #origin: string;
@@ -56,7 +56,7 @@ export class Docker {
     return this.#json('GET', '/version', { signal });
   }
 
-  /** @returns those that are running, and those that are not */
+  /** @returns running and other ones */
   containers(filters: Filters): Promise<readonly ContainerEntry[]> {
     return this.#json('GET', '/containers/json', { query: { all: true, ...filtered(filters) } });
   }
@@ -69,7 +69,7 @@ export class Docker {
       inspect: () => this.#json<ContainerState>('GET', `${at}/json`),
       /** Refused with 304 when it is running. */
       start: () => this.#done('POST', `${at}/start`),
-      /** Refused with 304 when it is not running. @param graceSeconds before it is killed */
+      /** 304: it is not running. @param graceSeconds before it is killed */
       stop: (graceSeconds: number) => this.#done('POST', `${at}/stop`, { query: { t: graceSeconds } }),
       kill: () => this.#done('POST', `${at}/kill`, { query: { signal: 'SIGKILL' } }),
       pause: () => this.#done('POST', `${at}/pause`),
@@ -91,11 +91,11 @@ export class Docker {
         const { body } = await this.#request('GET', `${at}/logs`, { query: { ...LOG, ...range } });
         return Buffer.from(await body.arrayBuffer());
       },
-      /** The same, and what comes later: until the container ends, or the stream is destroyed. */
+      /** Also later lines, until the container ends or the stream is destroyed. */
       followLog: async (range: LogRange): Promise<Readable> => {
         const query = { ...LOG, ...range, follow: true };
         const { body } = await this.#request('GET', `${at}/logs`, { query });
-        // Its reader sees the failure; a reader that has destroyed it expects none.
+        // Its reader sees the failure, or has destroyed it.
         return body.on('error', () => undefined);
       },
     };
@@ -146,7 +146,7 @@ export class Docker {
     return this.#json('GET', `/images/${name.split('/').map(encodeURIComponent).join('/')}/json`);
   }
 
-  /** @param context tar archive @returns when the image is built @throws EngineRefusal, Error: a step failed */
+  /** @param context tar archive @returns when built @throws EngineRefusal, Error: a step failed */
   buildImage(context: Readable, options: BuildOptions, onProgress: OnProgress): Promise<void> {
     const { name, dockerfile, args, labels, signal } = options;
     const query = {
@@ -159,12 +159,12 @@ export class Docker {
     return this.#follow('/build', { query, archive: context, signal }, onProgress);
   }
 
-  /** @param name with a tag: without one the engine would fetch all of them */
+  /** @param name with a tag: otherwise the engine fetches all tags */
   pullImage(name: string, onProgress: OnProgress): Promise<void> {
     return this.#follow('/images/create', { query: { fromImage: name } }, onProgress);
   }
 
-  /** An operation that reports its progress: its failure is one of the lines. */
+  /** The failure of an operation with progress is one of its lines. */
   async #follow(path: string, asked: Asked, onProgress: OnProgress): Promise<void> {
     const { body } = await this.#request('POST', path, asked);
     const read = (line: string) => {
@@ -207,7 +207,7 @@ export class Docker {
       ...(archive === undefined ? {} : { body: archive, headers: ARCHIVE_BODY }),
     });
     const { statusCode, body } = answer;
-    // Everything else, with 304 for what was so before, is an answer that the caller may tolerate.
+    // Callers may tolerate other answers, such as 304.
     if (statusCode >= 200 && statusCode < 300) return answer;
     throw new EngineRefusal(statusCode, messageIn(await body.text()) || `HTTP status ${statusCode}`);
   }
@@ -234,7 +234,7 @@ function filtered(filters: Filters): { readonly filters: string } {
   return { filters: JSON.stringify(filters) };
 }
 
-/** The message of an error's body: JSON from the engine, anything from what stands in front of it. */
+/** The message in an error's body: JSON from the engine, anything from a proxy. */
 function messageIn(body: string): string {
   try {
     const { message } = JSON.parse(body) as { message?: unknown };

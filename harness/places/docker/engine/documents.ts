@@ -1,7 +1,4 @@
-/**
- * Documents of the Docker Engine API, as far as they are used here. Names and units are the engine's own:
- * sizes in bytes, durations in nanoseconds. Source: the API's reference, version 1.41 and newer.
- */
+/** Documents of the Docker Engine API (1.41 and newer) with its names and units: bytes, nanoseconds. */
 
 /** Which engine answers. */
 export interface EngineVersion {
@@ -12,7 +9,7 @@ export interface EngineVersion {
   readonly Arch: string;
 }
 
-/** Only what has one of the values of every key is listed. */
+/** Lists only what has one of the values of every key. */
 export type Filters = Readonly<Record<string, readonly string[]>>;
 
 export interface ContainerSpec {
@@ -119,7 +116,7 @@ export interface LogRange {
   readonly tail?: number;
 }
 
-/** What a container uses; much of it is absent for one that is not running. */
+/** Much of it is absent for a container that is not running. */
 export interface ContainerStats {
   readonly cpu_stats?: { readonly cpu_usage?: { readonly total_usage?: number } };
   readonly memory_stats?: { readonly stats?: { readonly anon?: number; readonly total_rss?: number } };
@@ -141,7 +138,7 @@ export interface VolumeEntry {
   readonly Name: string;
 }
 
-/** A line of what an engine reports while it builds or pulls. */
+/** A progress line of a build or pull. */
 export interface Progress {
   readonly stream?: string;
   readonly status?: string;

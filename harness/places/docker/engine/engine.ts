@@ -1,15 +1,12 @@
-/**
- * The Docker engine that DOCKER_HOST names, or this machine's: opened on first use, with its failures
- * explained.
- */
+/** The Docker engine of DOCKER_HOST or this machine, opened on first use, with failures explained. */
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { shownHost } from './connection.ts';
 import { Docker, EngineRefusal } from './docker.ts';
 import { succeedOnce } from './succeed-once.ts';
 
-/** Docker 20.10: everything used here exists in all versions since. */
+/** Docker 20.10: has everything used here. */
 const API_MIN = '1.41';
-/** An engine answers in milliseconds; one behind a firewall, never. */
+/** An engine answers in milliseconds; behind a firewall, never. */
 const OPEN_TIMEOUT_MS = 10_000;
 
 /** What differs between engines. */
@@ -30,9 +27,7 @@ export class Engine {
     }),
   );
 
-  /**
-   * @throws HarnessError `ENGINE_FAILED`: no engine, no permission, or the engine's refusal in its own words
-   */
+  /** @throws HarnessError `ENGINE_FAILED`: no engine, no permission, or the engine's refusal */
   async ask<T>(work: (docker: Docker) => Promise<T>): Promise<T> {
     const { docker } = await this.#opened();
     try {
@@ -65,7 +60,7 @@ async function open(): Promise<Opened> {
   return { docker, os: Os, arch: Arch };
 }
 
-/** @returns the status of the engine's answer, if the error stands for one */
+/** @returns the status of the engine's answer, if the error has one */
 export function statusOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof EngineRefusal) return cause.statusCode;
@@ -73,7 +68,7 @@ export function statusOf(error: unknown): number | undefined {
   return undefined;
 }
 
-/** Tolerates a target that is gone, or already in the wanted state. @param statuses that are not failures */
+/** Tolerates a target that is gone or already so. @param statuses that are no failures */
 export async function unless(statuses: readonly number[], work: Promise<unknown>): Promise<boolean> {
   try {
     await work;
@@ -84,7 +79,7 @@ export async function unless(statuses: readonly number[], work: Promise<unknown>
   }
 }
 
-/** Name or address of the machine that the engine publishes ports on; undefined: this one. */
+/** Machine that the engine publishes ports on; undefined: this one. */
 export function remoteEngine(dockerHost = process.env['DOCKER_HOST']): string | undefined {
   if (dockerHost === undefined || dockerHost === '' || /^(unix|npipe):/.test(dockerHost)) return undefined;
   const url = dockerHost.includes('//') ? dockerHost : `tcp://${dockerHost}`;

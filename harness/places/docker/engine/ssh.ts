@@ -1,7 +1,6 @@
 /**
- * A connection to an engine through `ssh`, as Docker's own client makes it: `docker system dial-stdio`
- * on that machine passes its standard input to the engine, and the engine's answers to its standard output.
- * Keys, known hosts and aliases are those of the user's `ssh`.
+ * A connection to an engine through `ssh`, as Docker's client makes it: `docker system dial-stdio` joins its standard
+ * streams to the engine. Keys, hosts and aliases are those of the user's `ssh`.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
@@ -9,10 +8,10 @@ import { Duplex } from 'node:stream';
 import type { buildConnector } from 'undici';
 
 const PROGRAM = 'ssh';
-/** Nobody could answer its questions: several connections are opened at once, below a progress display. */
+/** Nobody could answer questions: connections open at once, below a progress display. */
 const OPTIONS = ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=10'] as const;
 const REMOTE_COMMAND = ['docker', 'system', 'dial-stdio'] as const;
-/** Characters of its standard error that are kept, for a message. */
+/** Characters of standard error kept for a message. */
 const STDERR_MAX = 2000;
 
 export interface SshTarget {
@@ -23,7 +22,7 @@ export interface SshTarget {
   readonly port: string;
 }
 
-/** @returns opens one connection; each is a process of its own */
+/** @returns opens a connection in a process of its own */
 export function dialOverSsh({ host, user, port }: SshTarget): buildConnector.connector {
   const args = [
     ...OPTIONS,
@@ -36,12 +35,12 @@ export function dialOverSsh({ host, user, port }: SshTarget): buildConnector.con
   return (_options, connected) => {
     const child = spawn(PROGRAM, args);
     child.once('error', (error) => connected(error, null));
-    // The HTTP client uses only what every duplex stream has, and what is defined below.
+    // The HTTP client uses only what duplex streams have.
     child.once('spawn', () => connected(null, streamOf(child) as unknown as Socket));
   };
 }
 
-/** A process's standard input and output as one stream, whose end says why the process ended. */
+/** A process's standard streams as one stream; its end gives the reason. */
 function streamOf(child: ChildProcessWithoutNullStreams): Duplex {
   const stream = new Duplex({
     read: () => void child.stdout.resume(),
@@ -59,7 +58,7 @@ function streamOf(child: ChildProcessWithoutNullStreams): Duplex {
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-STDERR_MAX);
   });
-  // A process that reads no more ends: its end is reported below, with its reason.
+  // The process's end is reported below, with its reason.
   child.stdin.on('error', () => undefined);
   child.on('close', (code) => {
     if (code === 0) stream.push(null);

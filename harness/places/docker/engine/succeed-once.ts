@@ -1,4 +1,4 @@
-/** Work that is done once for all who ask; after a failure, which may be temporary, it is done again. */
+/** Work done once for all who ask, and again after a failure. */
 export function succeedOnce<T, Given extends readonly unknown[]>(
   work: (...given: Given) => Promise<T>,
 ): (...given: Given) => Promise<T> {

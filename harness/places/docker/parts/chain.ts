@@ -1,4 +1,3 @@
-/** The chain as a container, and where others reach it. */
 import { HarnessError } from '../../../base/errors.ts';
 import { pickFreePorts } from '../../../base/machine/ports.ts';
 import {
@@ -17,7 +16,7 @@ import { type Owner, partName } from '../names.ts';
 const CHAIN = 'chain';
 const OPTIONS_FILE = `${CHAIN}/options.json`;
 
-/** @param listen address that its JSON-RPC endpoint is published at */
+/** @param listen address at which JSON-RPC is published */
 export async function chainContainer(given: ChainPart['options'], listen: string): Promise<PartContainer> {
   const [control = 0, free = 0] = await pickFreePorts(2);
   const at = controlAddress(listen);
@@ -25,7 +24,7 @@ export async function chainContainer(given: ChainPart['options'], listen: string
     ...given,
     ...chainOptions([CHAIN, reachedAt(listen), reachedAt(at)], (given['allowedHosts'] ?? []) as string[]),
     stopOnStdinEnd: false,
-    // A restarted container continues where it was: otherwise its nodes would miss what is gone.
+    // A restarted container must continue its chain for its nodes.
     stateFolder: `${DATA_FOLDER}/${CHAIN}/state`,
   };
   return {

@@ -1,4 +1,3 @@
-/** A node as a container, and where others reach it. */
 import type { Flavour, NodePlan, NodePorts } from '../../../flavours/flavour.ts';
 import { DATA_FOLDER, hostNames, LISTEN, NODE_PORTS } from '../../../flavours/inside-image.ts';
 import { LINK_PROXY, type Place, type Site } from '../../driver.ts';
@@ -20,7 +19,7 @@ export function placeNode(
     api: urlAt(listen, ports.api),
     debug: urlAt(listen, ports.debug),
     p2p: { host, port: ports.p2p },
-    // The proxy has an address of its own, so its ports there are free: those of this machine are distinct.
+    // The proxy has its own address, where these distinct ports are free.
     ...(linkFaults ? { peers: { host: LINK_PROXY, port: ports.p2p }, behind: own } : { peers: own }),
     listen: LISTEN,
     ports: NODE_PORTS,
@@ -30,7 +29,7 @@ export function placeNode(
   };
 }
 
-/** @param ports on its machine; those of the plan are the node's own */
+/** @param ports on its machine; the plan has the node's own */
 export async function nodeContainer(
   plan: NodePlan,
   flavour: Flavour,

@@ -1,18 +1,18 @@
 /**
- * Nodes with addresses of their own, such as containers on one network: their names resolve to them. A node
- * that is stopped has none, and may have another one when it is started again.
+ * Nodes with their own addresses, such as containers: names resolve to them. A stopped node has none and may get
+ * another.
  */
 import { Resolver } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { DiallerLookup, DiallerQuestion } from './diallers.ts';
 
 /**
- * The network answers for its nodes at once; names of stopped ones it passes on to servers that may be
- * silent. Unlike the system's own look-up, a late answer does not hold up others.
+ * The network answers for its nodes; names of stopped ones go to servers that may be silent. Here a late answer does
+ * not block others.
  */
 const resolver = new Resolver({ timeout: 1000, tries: 1 });
 
-/** For connections to hosts that are named; numeric addresses are not looked up. */
+/** For hosts by name; numeric addresses are not looked up. */
 export const lookup: LookupFunction = (host, { all }, tell) => {
   resolver.resolve4(host, (error, found) => {
     if (error !== null) tell(error, '');
@@ -25,13 +25,12 @@ function withFamily(addresses: readonly string[]): { address: string; family: nu
   return addresses.map((address) => ({ address, family: 4 }));
 }
 
-/** A node and the name that resolves to its address. */
 interface NamedNode {
   readonly node: string;
   readonly host: string;
 }
 
-/** Finds the node that dials by the address it dials from. */
+/** Finds the dialler by its address. */
 export class AddressDiallers implements DiallerLookup {
   readonly #nodes: readonly NamedNode[];
   /** Address → who had it last. */
@@ -47,7 +46,7 @@ export class AddressDiallers implements DiallerLookup {
     return this.#search(address);
   }
 
-  /** As soon as one of them has the address: the others may be stopped, which takes longer to find out. */
+  /** Answers at the first match: stopped nodes take longer. */
   #search(address: string): Promise<readonly string[]> {
     return new Promise((tell) => {
       const searches = this.#nodes.map(async (one) => {
@@ -60,7 +59,7 @@ export class AddressDiallers implements DiallerLookup {
   }
 }
 
-/** False also for a name that does not resolve: its node does not run. */
+/** False also if the name does not resolve. */
 function hasAddress(host: string, address: string): Promise<boolean> {
   return new Promise((tell) => {
     resolver.resolve4(host, (error, found) => tell(error === null && found.includes(address)));

@@ -1,8 +1,7 @@
 /**
- * Connections that bypass the proxy. A Bee learns from each peer where it really listens, and may dial that address
- * when it reconnects (libp2p's identify; it remembers for a quarter of an hour). While a rule is in force,
- * such a connection is ended through the API of the node that made it, as soon as the system's tables show
- * it.
+ * Connections past the proxy. A Bee learns where a peer listens and may dial that (libp2p's identify; remembered for
+ * a quarter of an hour). While a rule is in force, the dialler's API ends such a connection once the system's tables
+ * show it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDirectly } from '../../../base/direct.ts';
@@ -45,7 +44,7 @@ export class BypassConnections {
     return bypassing.length > 0 && rules.active.length > 0;
   }
 
-  /** One scan after another, or a node that does not answer would get more and more requests at once. */
+  /** One scan at a time, to not pile up requests. */
   async #keepScanning(): Promise<void> {
     this.#isScanning = true;
     while (this.#isNeeded()) {
@@ -57,7 +56,7 @@ export class BypassConnections {
 
   async #scan(): Promise<void> {
     const { rules, diallers, bypassing } = this.#deps;
-    // Whatever the number of connections between two nodes, the API ends all of them at once.
+    // The API ends all connections of two nodes at once.
     const found = new Map<string, () => Promise<void>>();
     for (const { from, to } of diallers.direct()) {
       const bypasser = bypassing.find(({ node }) => from.includes(node));
@@ -65,7 +64,7 @@ export class BypassConnections {
       if (bypasser === undefined || meeting.size === 0) continue;
       found.set(`${bypasser.node} ${to}`, () => this.#end(bypasser, to, meeting));
     }
-    // A node that does not answer does not hold up the others.
+    // A silent node does not hold up others.
     await Promise.all(Array.from(found.values(), (end) => end()));
   }
 
@@ -76,7 +75,7 @@ export class BypassConnections {
   }
 }
 
-/** @returns also false when the node does not answer: the next scan finds the connection again */
+/** @returns false also for a silent node: the next scan finds the connection */
 async function hasEnded(url: string): Promise<boolean> {
   const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
   const [outcome] = await Promise.allSettled([requestDirectly(url, { method: 'DELETE', signal })]);

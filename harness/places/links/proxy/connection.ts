@@ -1,4 +1,3 @@
-/** A connection from one node to another, through the proxy. */
 import { Socket } from 'node:net';
 import { TIMER_MAX_MS } from '../../../../formats/units.ts';
 import { Line } from '../line.ts';
@@ -7,7 +6,7 @@ import type { NoiseRelay } from '../tap/relay.ts';
 import { lookup } from './addresses.ts';
 import { type Budget, Flow } from './flow.ts';
 
-/** For both sockets: an end in one direction leaves the other open, and small frames do not wait. */
+/** An end in one direction leaves the other open; small frames do not wait. */
 export const SOCKET_OPTIONS = { allowHalfOpen: true, noDelay: true } as const;
 
 export interface ConnectionDeps {
@@ -15,7 +14,7 @@ export interface ConnectionDeps {
   readonly budget: Budget;
   /** Determines what is drawn for it. */
   readonly seed: string;
-  /** Node that it leads to, and where that node listens. */
+  /** The node it leads to, and where that listens. */
   readonly target: string;
   readonly host: string;
   readonly port: number;
@@ -27,11 +26,11 @@ export class Connection {
   /** Address and ports by which the dialler is found. */
   readonly address: string;
   readonly ports: { readonly dialler: number; readonly proxy: number };
-  /** Names that the dialler may have; undefined: it is not known. */
+  /** Names that the dialler may have; undefined: unknown. */
   dialler: readonly string[] | undefined;
   /** Whether the dialler has been looked up. */
   isIdentified = false;
-  /** Sees what passes. Set before the first byte is read. */
+  /** Sees what passes; set before the first byte. */
   relay: NoiseRelay | undefined;
   readonly #near: Socket;
   readonly #far: Socket;
@@ -56,7 +55,7 @@ export class Connection {
       onBroken: () => this.reset(),
       onPassing: (bytes: number) => this.#allowed(bytes),
     };
-    // The same for both: a rule that delays both directions has delayed one connection.
+    // A rule that delays both ways delays one connection.
     const direction = new Direction([]);
     const flow = (source: Socket, sink: Socket, way: 'up' | 'down') =>
       new Flow(source, sink, {
@@ -69,7 +68,7 @@ export class Connection {
       });
     this.#up = flow(near, this.#far, 'up');
     this.#down = flow(this.#far, near, 'down');
-    // A failed socket is closed next, which its flow notices.
+    // The socket's close follows, which its flow notices.
     near.on('error', () => undefined);
     near.once('end', () => this.#abandonIf(this.#state === 'waiting' && this.#isHeld()));
     near.once('close', () => this.#abandonIf(this.#state !== 'open'));
@@ -82,7 +81,7 @@ export class Connection {
     this.#down.open();
   }
 
-  /** Applies the rules in force now; the first time, it goes on to the node. */
+  /** Applies the present rules; the first time, dials the node. */
   follow(): void {
     if (this.#state === 'over') return;
     const { rules } = this.#deps;
@@ -129,7 +128,7 @@ export class Connection {
       return;
     }
     this.#state = 'waiting';
-    // The bytes wait, but a departure of the dialler is noticed.
+    // Bytes wait, but a departed dialler is noticed.
     this.#up.read();
     for (const { rule, counts } of this.#rules()) {
       if (rule.conditions.stall === true) counts['connections held back']++;
@@ -137,7 +136,7 @@ export class Connection {
     this.#connect();
   }
 
-  /** A connection takes a round trip to open, and does not open while nothing passes. */
+  /** Opening takes a round trip, and waits while nothing passes. */
   #connect(): void {
     clearTimeout(this.#wait);
     if (this.#isHeld()) return;
@@ -152,12 +151,12 @@ export class Connection {
     }
   }
 
-  /** None of its bytes arrive, so it cannot be opened. */
+  /** None of its bytes arrive. */
   #isHeld(): boolean {
     return [this.#up, this.#down].some(({ direction: { shape } }) => shape.stalls || shape.swallows);
   }
 
-  /** The dialler went away before the node heard of it. */
+  /** The dialler left before the node heard of it. */
   #abandonIf(isAbandoned: boolean): void {
     if (!isAbandoned || this.#isOver()) return;
     this.#end();
@@ -165,7 +164,7 @@ export class Connection {
     this.#far.destroy();
   }
 
-  /** @returns how many of the bytes may pass; fewer: the connection ends with them */
+  /** @returns how many bytes may pass; fewer: the connection ends */
   #allowed(bytes: number): number {
     let allowed = bytes;
     for (const rule of this.#rules()) {

@@ -1,7 +1,6 @@
 /**
- * Finds the node that dials: the one whose process holds the other end of the socket, and listens where the
- * node does. Questions asked at about the same time are answered by reading the system's tables once, which
- * takes some milliseconds.
+ * Finds the dialling node: its process holds the other end of the socket, and listens where the node does.
+ * Simultaneous questions share one reading of the system's tables, some ms.
  */
 import { allPids, socketsOf, type TcpSocket, tcpSockets } from '../../../base/machine/socket-tables.ts';
 
@@ -22,15 +21,13 @@ export interface Listener {
 
 /** Finds who dials. */
 export interface DiallerLookup {
-  /**
-   * @returns names of the nodes that it may belong to: several where that cannot be told, none for a stranger
-   */
+  /** @returns possible names: several if ambiguous, none for a stranger */
   of(question: DiallerQuestion): Promise<readonly string[]>;
 }
 
 export class SocketDiallers implements DiallerLookup {
   readonly #listeners: readonly Listener[];
-  /** Of each node: the socket that it listens with, and its process. */
+  /** Of each node: its listening socket and process. */
   readonly #known = new Map<string, { readonly inode: string; readonly pid: number }>();
   #waiting: { readonly question: DiallerQuestion; readonly tell: (names: readonly string[]) => void }[] = [];
 
@@ -45,7 +42,7 @@ export class SocketDiallers implements DiallerLookup {
     });
   }
 
-  /** Connections that lead straight to a node. @returns who may have made each, and to which node */
+  /** Connections past the proxy. @returns possible diallers, and the node dialled */
   direct(): { readonly from: readonly string[]; readonly to: string }[] {
     const table = tcpSockets();
     const owners = this.#owners(table);
@@ -74,7 +71,7 @@ export class SocketDiallers implements DiallerLookup {
     }
   }
 
-  /** Inode → names of the nodes that the socket may belong to. */
+  /** Inode → names of nodes that may own the socket. */
   #owners(table: readonly TcpSocket[]): Map<string, readonly string[]> {
     const nodes = this.#processes(table);
     const owners = new Map<string, readonly string[]>();

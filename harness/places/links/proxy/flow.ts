@@ -1,7 +1,6 @@
 /**
- * One direction of a connection through the proxy. What it reads waits in a queue until the line says that it has arrived;
- * the source is not read while the queue is full, so memory stays bounded and the sender is slowed as on any
- * network.
+ * One direction of a proxied connection. Data waits in a queue until the line delivers it; a full queue stops
+ * reading, which bounds memory and slows the sender.
  */
 import type { Socket } from 'node:net';
 import { TIMER_MAX_MS } from '../../../../formats/units.ts';
@@ -9,7 +8,7 @@ import type { Shape } from '../conditions.ts';
 import { type Line, pieceBytes, type Sent } from '../line.ts';
 import { type Direction, isFree } from '../rules.ts';
 
-/** In flight in one direction: about what TCP lets a sender have outstanding. */
+/** In flight one way: about what TCP allows. */
 const QUEUE_MAX_BYTES = 4 * 2 ** 20;
 /** For a direction that passes nothing, or slowly. */
 const QUEUE_MIN_BYTES = 64 * 2 ** 10;
@@ -17,7 +16,7 @@ const QUEUE_MIN_BYTES = 64 * 2 ** 10;
 const SLACK_MS = 200;
 /** Timers are no finer than a millisecond. */
 const EARLY_MS = 0.5;
-/** For all connections together: beyond this each gets only the smallest queue. */
+/** For all connections together; beyond it each gets the smallest queue. */
 const ALL_QUEUES_BYTES = 256 * 2 ** 20;
 
 /** Shared by all flows of a proxy. */
@@ -32,11 +31,11 @@ type Piece = { readonly sent: Sent; due: number } & (
 );
 
 export interface FlowEvents {
-  /** Its source has ended, and its sink has been told. */
+  /** The source ended, and the sink was told. */
   onEnded(): void;
-  /** Its source has failed, or what it carries cannot go on. */
+  /** The source failed, or its data cannot go on. */
   onBroken(): void;
-  /** @returns how many of these bytes may pass before the connection is cut */
+  /** @returns how many bytes may pass before the cut */
   onPassing(bytes: number): number;
 }
 
@@ -46,7 +45,7 @@ export interface FlowDeps {
   readonly direction: Direction;
   readonly budget: Budget;
   readonly events: FlowEvents;
-  /** What goes on for what has come. @throws Error when nothing can */
+  /** What to pass on. @throws Error when nothing can */
   readonly translate?: (bytes: Buffer) => Buffer;
   /** Bytes that the translator keeps for later. */
   readonly held?: () => number;
@@ -68,7 +67,7 @@ export class Flow {
   #open = false;
   #blocked = false;
   #reading = false;
-  /** Nothing more comes from its source: it has ended, or is gone. */
+  /** The source has ended or is gone. */
   #hasEnded = false;
   #isGone = false;
   /** Part of it was swallowed: what follows is meaningless. */
@@ -86,7 +85,7 @@ export class Flow {
     this.#held = deps.held;
     source.on('data', (bytes: Buffer) => this.#arrived(bytes));
     source.on('end', () => this.#finish('end'));
-    // Even of a source that has ended in this direction but could still be written to.
+    // Even if the source ended this way but is still writable.
     source.on('close', () => this.#finish('reset'));
     sink.on('drain', () => {
       this.#blocked = false;
@@ -98,7 +97,7 @@ export class Flow {
     return this.#direction;
   }
 
-  /** Changes its conditions. Data under way waits no longer than if it were sent now: on a mended line, not at all. */
+  /** Changes conditions. Data under way waits no longer than if sent now; on a healed line, not at all. */
   become(direction: Direction): void {
     const isSame = direction === this.#direction;
     this.#direction = direction;
@@ -245,7 +244,7 @@ export class Flow {
   #pass(bytes: Buffer): void {
     const allowed = this.#events.onPassing(bytes.length);
     const sent = allowed < bytes.length ? bytes.subarray(0, allowed) : bytes;
-    // A sink that has gone meanwhile notifies its own flow.
+    // A sink that has gone notifies its own flow.
     if (sent.length > 0 && this.#sink.writable) this.#blocked = !this.#sink.write(sent);
     if (sent !== bytes) this.#events.onBroken();
   }

@@ -1,9 +1,8 @@
 /**
- * The link proxy of a cluster as a process of its own: `node harness/places/links/proxy/main.ts OPTIONS.json`, with the cluster's
- * token in SVCNET_LABEL. When it listens it prints one JSON line with the port of its control endpoint. It ends on SIGTERM
- * and, if asked to by SVC_STOP_WITH_PARENT, at the end of its standard input.
- *
- * Exit codes: 0 stopped as asked, 1 could not listen.
+ * The link proxy's process: `node harness/places/links/proxy/main.ts OPTIONS.json`, token in SVCNET_LABEL. Once it
+ * listens it prints a JSON line with its control port. It ends on SIGTERM and, with SVC_STOP_WITH_PARENT, at the end
+ * of standard input.
+ * Exit codes: 0 stopped, 1 could not listen.
  */
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../../base/errors.ts';
@@ -13,7 +12,7 @@ import { serveLinks } from './serve.ts';
 const [, , file = ''] = process.argv;
 const token = process.env['SVCNET_LABEL'] ?? '';
 process.once('SIGTERM', () => process.exit(0));
-// A Ctrl-C in the terminal is for the process that started this one.
+// Ctrl-C is for the process that started this one.
 process.on('SIGINT', () => undefined);
 if (process.env['SVC_STOP_WITH_PARENT'] === '1') process.stdin.once('close', () => process.exit(0)).resume();
 

@@ -1,6 +1,5 @@
 /**
- * Stands in front of every node's p2p port: nodes of any kind advertise its addresses, so their traffic
- * passes through it and can be delayed, held back or broken there.
+ * Stands before every node's p2p port: nodes advertise its addresses, so it can delay, hold or break their traffic.
  */
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -19,14 +18,14 @@ export interface Route {
   readonly node: string;
   /** Hex. */
   readonly overlay: string;
-  /** URL of its API, for a node that may bypass the proxy. */
+  /** API of a node that may bypass the proxy. */
   readonly passerApi?: string;
   /** Port that others dial. */
   readonly port: number;
-  /** Where the proxy reaches the node: an IPv4 address or a name, and the port that it listens on. */
+  /** Where the proxy reaches the node: IPv4 address or name, and port. */
   readonly host: string;
   readonly nodePort: number;
-  /** Private key of the node's libp2p identity, PKCS #8 in PEM; absent: what is said to it and by it passes unseen. */
+  /** The node's private libp2p key, PKCS #8 in PEM; absent: its traffic is not read. */
   readonly key?: string;
 }
 
@@ -36,15 +35,13 @@ export interface ProxyOptions {
   readonly routes: readonly Route[];
   readonly seed: string;
   /**
-   * How it finds the node that dials: by the sockets of this machine (default), or by its address, where
-   * every node has one of its own to which its host name resolves.
+   * How to find the dialler: by this machine's sockets (default), or by the address to which its host name resolves.
    */
   readonly diallers?: 'sockets' | 'addresses';
-  /** Where it takes commands; absent: a free port of loopback. */
+  /** Where it takes commands; default: a free loopback port. */
   readonly control?: ControlAddress;
 }
 
-/** What its process says once, when it listens or cannot. */
 export type ProxyLine =
   | { readonly ready: true; readonly control: number }
   | { readonly ready: false; readonly code: string; readonly message: string };
@@ -168,7 +165,7 @@ export class LinkProxy implements LinkControl, TapControl {
     void this.#admit(connection);
   }
 
-  /** While no rule is in force, only a tap has to know the dialler. */
+  /** Without rules, only a tap needs the dialler. */
   async #admit(connection: Connection): Promise<void> {
     if (this.#tap !== undefined || this.#rules.active.length > 0) await this.#identify(connection);
     connection.relay = this.#tap?.relay(connection.target, connection.dialler ?? [], (way, bytes) =>
@@ -183,7 +180,7 @@ export class LinkProxy implements LinkControl, TapControl {
     connection.isIdentified = true;
   }
 
-  /** Connections whose dialler is not yet known follow later: no rule for other nodes may affect them. */
+  /** Connections of unknown diallers follow later: no rule of others may affect them. */
   #followAll(): void {
     for (const connection of this.#connections) {
       if (connection.isIdentified || !this.knowsDiallers) connection.follow();

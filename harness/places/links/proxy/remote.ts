@@ -4,7 +4,7 @@ import { HarnessError, messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 
-/** It answers at once, but a busy machine gets time. */
+/** Time for a busy machine. */
 const CALL_TIMEOUT_MS = 10_000;
 
 /**
@@ -39,7 +39,7 @@ export function remoteLinks(
     try {
       await call(method, id);
     } catch (error) {
-      // When the proxy is gone, everything that it did has ended.
+      // A proxy that is gone has ended all that it did.
       if (!isGone(error)) throw error;
     }
   }

@@ -1,7 +1,4 @@
-/**
- * Commands for a proxy in another process or container: one JSON request each over HTTP, authorised by the
- * token.
- */
+/** Commands for a proxy elsewhere: JSON requests over HTTP, authorised by the token. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +6,7 @@ import { messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 
-/** Enough for two hundred nodes in every group of a partition. */
+/** Enough for two hundred nodes in every group. */
 const BODY_MAX = 1024 * 1024;
 const METHODS = [
   ...(['begin', 'effect', 'end'] as const),

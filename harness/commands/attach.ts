@@ -1,4 +1,3 @@
-/** `svcnet attach -f FILE`: use a running network as a cluster. */
 import { Cluster } from '../cluster/cluster.ts';
 import { answer, type CommandContext } from './context.ts';
 import { clusterHeadline, nodesTable } from './nodes-table.ts';

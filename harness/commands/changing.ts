@@ -1,4 +1,4 @@
-/** What all commands that change the nodes of a running cluster do around the change: progress, and the nodes as they are then. */
+/** What commands that change running clusters' nodes share: progress, and the nodes afterwards. */
 
 import { formatMs, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -54,7 +54,7 @@ export function changing(
   });
 }
 
-/** @param flavour a name, or the path of a flavour file @throws HarnessError `DEFINITION_INVALID` */
+/** @param flavour a name, or a flavour file's path @throws HarnessError `DEFINITION_INVALID` */
 export async function flavourGiven(flavour: string | undefined): Promise<string | FlavourInput | undefined> {
   return flavour === undefined || FLAVOUR_NAME.test(flavour) ? flavour : readFlavour(flavour);
 }

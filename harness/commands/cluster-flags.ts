@@ -1,4 +1,4 @@
-/** What the flags of cluster options say, whichever command has taken them. */
+/** What cluster options say, whichever command took them. */
 import {
   CLUSTER_OPTIONS,
   type ClusterFlag,
@@ -28,7 +28,7 @@ interface Given {
   readonly value: unknown;
 }
 
-/** The options of clusters that are given, in the order of the table. */
+/** The given cluster options, in the table's order. */
 function givenOptions(flags: object): Given[] {
   const values: Readonly<Record<string, unknown>> = { ...flags };
   return Object.entries(CLUSTER_OPTIONS).flatMap(([name, row]) => {
@@ -44,31 +44,31 @@ export function longOf(flag: string): string {
   return /--[\w-]+/.exec(flag)?.[0] ?? flag;
 }
 
-/** `--cold-gossip` → `coldGossip`, `--no-batches` → `batches`, as the parser names them. */
+/** `--cold-gossip` → `coldGossip`, `--no-batches` → `batches`, as the parser does. */
 export function attributeOf(long: string): string {
   return long.replace(/^--(no-)?/, '').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Not left out: lists are then empty, and what `--no-` turns off is on. */
+/** Absent lists are empty; what `--no-` turns off is on. */
 export function isGiven(long: string, value: unknown): boolean {
   const isOn = long.startsWith('--no-') && value === true;
   return value !== undefined && !isOn && !(Array.isArray(value) && value.length === 0);
 }
 
-/** The keys of a cluster file that flags stand for; those of nodes are applied by `nodesWith`. */
+/** Cluster-file keys from flags; `nodesWith` applies those of nodes. */
 export function keysFrom(flags: object): Record<string, unknown> {
   const keys = givenOptions(flags).filter(({ name, row }) => row.schema !== undefined && name !== 'nodes');
   return Object.fromEntries(keys.map(({ name, value }) => [name, value]));
 }
 
-/** The given options that apply only to fresh clusters, as typed. */
+/** Given options for fresh clusters only, as typed. */
 export function freshOptions(flags: object): string[] {
   return givenOptions(flags)
     .filter(({ row }) => row.flag.anyCluster !== true)
     .map(({ long }) => long);
 }
 
-/** The first given option that contradicts a snapshot, as typed. */
+/** The first given option that contradicts a snapshot. */
 export function besideSnapshot(flags: object): string | undefined {
   return givenOptions(flags).find(({ row }) => row.besideSnapshot !== true)?.long;
 }

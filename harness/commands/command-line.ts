@@ -1,4 +1,4 @@
-/** The command line, from the table of commands and what each takes. */
+/** The command line, built from the table of commands. */
 import { Argument, Command, Help, InvalidArgumentError, Option, type OutputConfiguration } from 'commander';
 import { withShownUrls } from '../../formats/shown-url.ts';
 import { VERSION } from '../../formats/version.ts';
@@ -7,16 +7,16 @@ import type { CommandContext } from './context.ts';
 import type { CommandOptions } from './options/spec.ts';
 import { type Action, COMMANDS, type CommandRow, type GroupRow } from './table.ts';
 
-/** Runs a command with its context; commands know nothing about the terminal. */
+/** Commands know nothing about the terminal. */
 export type RunCommand = (
   flags: object,
   command: (context: CommandContext) => Promise<number | void>,
 ) => Promise<void>;
 
 /**
- * Every command, as the help lists it.
- * @param words of the command line: what other commands take is not loaded, and their own help lacks it
- * @param write help and mistakes, by default to this process's streams
+ * Every command, in the help's order.
+ * @param words only what these need is loaded; other commands' own help lacks options
+ * @param write help and mistakes, default: this process's streams
  */
 export async function commandLine(
   run: RunCommand,
@@ -32,7 +32,7 @@ export async function commandLine(
     .showHelpAfterError('(--help lists all options)')
     .configureHelp({
       subcommandTerm: (command) => terms.get(command) ?? Help.prototype.subcommandTerm(command),
-      // What an option means without its value is part of its description; the parser would add it in its own words.
+      // The description covers an option without value; the parser would add its own words.
       optionDescription: (option) =>
         Help.prototype.optionDescription(
           Object.create(option, { presetArg: { value: undefined } }) as Option,
@@ -97,7 +97,7 @@ function parserOf(parse: NonNullable<FlagSpec['parse']>): <T>(text: string, befo
   };
 }
 
-/** @param values the arguments, the options, and the command, as the parser passes them */
+/** @param values arguments, options and command, as the parser passes them */
 async function act(
   command: Command,
   values: readonly unknown[],
@@ -113,7 +113,7 @@ async function act(
   });
 }
 
-/** Ends the command when an option is missing that only `--list` does without. */
+/** Ends when an option is missing that only `--list` can do without. */
 function expectRequired(
   command: Command,
   flags: Readonly<Record<string, unknown>>,

@@ -1,6 +1,6 @@
 /**
- * The runs of `svcnet compare --flavours`: fresh clusters of each flavour under the same scenario and seed. They take
- * turns, so that other activity on the machine affects all of them alike.
+ * Runs of `svcnet compare --flavours`: fresh clusters of each flavour, same scenario and seed, in turns, so that
+ * other activity affects all alike.
  */
 
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ export interface FlavoursFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | '
   readonly flavours?: readonly HonestFlavour[];
   /** Name or path. */
   readonly scenario?: string;
-  /** Instead of a scenario: name of a load, or path of a script. */
+  /** Name of a load or path of a script, instead of a scenario. */
   readonly load?: string;
   /** Duration of the load, as given. */
   readonly duration?: string;
@@ -40,16 +40,16 @@ export interface FlavoursFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | '
   readonly k6?: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
-  /** Folder for all runs; default: one in the state directory. */
+  /** Default: a folder in the state directory. */
   readonly report?: string;
 }
 
-/** Enough that a single run disturbed by the machine does not decide the interval. */
+/** Enough that one disturbed run does not decide. */
 const ROUNDS_DEFAULT = 6;
 
 const START_LATE: ReadonlySet<HarnessError['code']> = new Set(['WAIT_TIMEOUT', 'START_TIMEOUT']);
 
-/** @throws HarnessError `USAGE`, and what a start throws; a failed scenario is in the report of its run */
+/** @throws HarnessError `USAGE`, and what a start throws; failed scenarios are in their reports */
 export async function runFlavours(
   flags: FlavoursFlags,
   context: CommandContext,
@@ -85,10 +85,7 @@ export async function runFlavours(
   return [first as Side, second as Side, ...more];
 }
 
-/**
- * Retries work that starts a cluster once when the first start times out. A Bee may miss one of its peers for minutes,
- * and without the retry all earlier rounds would be lost.
- */
+/** Retries once when a start times out: a Bee may miss a peer for minutes, and all earlier rounds would be lost. */
 export async function startedTwice<T>(work: () => Promise<T>, onAgain: (why: string) => void): Promise<T> {
   try {
     return await work();
@@ -142,9 +139,9 @@ function optionsFor(
     planned,
     nodes: nodesOf(flavour, flags.nodes ?? scenario.cluster.nodes, flags.beeBinary),
     exactNodes: true,
-    // A Bee settles as the public network does; for a fair comparison all flavours do.
+    // A Bee settles as the public network does; fairness needs the same of all.
     definition: { credit: 'network', driver: flags.driver },
-    // Each round has another network, which is the same for all flavours.
+    // Each round has another network, the same for all flavours.
     seed: seed + BigInt(round),
     stateDir: context.stateDir,
     report: join(folder, flavour, `round-${round + 1}`),
@@ -160,7 +157,7 @@ function nodesOf(flavour: HonestFlavour, count: number, beeBinary: string | unde
   return [{ flavour, count, ...(binary === undefined ? {} : { binary }) }];
 }
 
-/** A failed condition leaves measurements; a scenario that could not run has none. */
+/** A failed condition leaves measurements; a scenario that could not run does not. */
 export function isUsable({ scenarios }: RunResult): boolean {
   return scenarios.every(({ result }) => result === 'passed' || result === 'failed');
 }

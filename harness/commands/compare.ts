@@ -1,4 +1,4 @@
-/** `svcnet compare A B [C…]`: compare runs, and tell whether one is worse. */
+/** `svcnet compare A B [C…]`. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { type Comparison, compareSides } from '../report/compare/compare.ts';
 import { readSides, type Side } from '../report/compare/sides.ts';
@@ -13,7 +13,7 @@ export interface CompareFlags extends FlavoursFlags {
   readonly wide?: boolean;
 }
 
-/** Options that apply only to the runs that `--flavours` starts. */
+/** Only for runs that `--flavours` starts. */
 const FOR_RUNS = [
   'scenario',
   'load',
@@ -27,7 +27,7 @@ const FOR_RUNS = [
   'k6',
 ] as const;
 
-/** @returns the exit code: a failed check when a figure is worse beyond the tolerance */
+/** @returns exit code: failed check when a figure is worse beyond the tolerance */
 export async function compare(
   runs: readonly string[],
   flags: CompareFlags,

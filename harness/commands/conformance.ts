@@ -1,4 +1,4 @@
-/** `svcnet conformance http|wire|chain`: check a node row by row, with the exchange that proves each verdict. */
+/** `svcnet conformance http|wire|chain`. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { DialectName } from '../client/dialect.ts';
@@ -50,7 +50,11 @@ export function conformanceChain(
   return conformance(chainConformance(flags), flags, context);
 }
 
-/** Reports as columns of one page. @param named `TITLE=conformance.json` @throws HarnessError for a file that is not a report */
+/**
+ * Reports as columns of a page.
+ * @param named `TITLE=conformance.json`
+ * @throws HarnessError for a file that is no report
+ */
 export function conformanceMatrix(
   named: readonly string[],
   { output }: { readonly output?: string },
@@ -71,7 +75,7 @@ export function conformanceMatrix(
   return Promise.resolve();
 }
 
-/** @returns the exit code: a failed check when a row is red */
+/** @returns exit code: failed check when a row is red */
 async function conformance<Subject>(
   graded: Graded<Subject>,
   { level, only, list, output }: ConformanceFlags,

@@ -1,5 +1,3 @@
-/** What every command receives, and how it prints its result. */
-
 import type { Terminal } from '../base/terminal/screen.ts';
 import type { ConsoleStyle } from '../report/console.ts';
 
@@ -7,9 +5,9 @@ export interface CommandContext {
   readonly stateDir: string;
   readonly json: boolean;
   readonly style: ConsoleStyle;
-  /** Columns per line; infinite when standard output is not a terminal. */
+  /** Columns per line; infinite without a terminal. */
   readonly width: number;
-  /** For live displays; undefined when standard output is not a terminal. */
+  /** For live displays; undefined without a terminal. */
   readonly terminal?: Terminal | undefined;
   /** Aborts on SIGINT and SIGTERM, and on SIGHUP with a terminal. */
   readonly signal: AbortSignal;

@@ -1,4 +1,4 @@
-/** What the testbed measures about a cluster's nodes while its dashboards run. */
+/** The testbed's measurements of nodes while dashboards run. */
 
 import type { Cluster } from '../cluster/cluster.ts';
 import { announceTestbed } from '../metrics/dashboards/running.ts';
@@ -6,12 +6,12 @@ import { serveTestbed } from '../metrics/endpoint.ts';
 import { Scraper } from '../metrics/scraper.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 
-/** Value of the label `run` for the testbed's metrics about nodes outside runs. Sorts after the names of runs. */
+/** Label `run` outside runs; sorts after names of runs. */
 const NO_RUN = 'none';
-/** Prometheus also scrapes every node, so the testbed's own metrics may be refreshed less often. */
+/** Prometheus also scrapes the nodes, so these may be less fresh. */
 const WATCH_INTERVAL_MS = 5000;
 
-/** The testbed's metrics about the nodes, within runs and outside. */
+/** The testbed's metrics of nodes, in and outside runs. */
 export class Watch implements AsyncDisposable {
   readonly #scraper: Scraper;
   readonly #close: () => Promise<void>;

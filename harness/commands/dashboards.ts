@@ -1,4 +1,4 @@
-/** `svcnet dashboards`: Prometheus and Grafana for a running cluster, until interrupted. */
+/** `svcnet dashboards`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
@@ -33,7 +33,7 @@ import { onCluster } from './on-cluster.ts';
 
 export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };
 const CHECK_PAUSE_MS = 500;
-/** As long as nodes may take to stop when the whole cluster ends. */
+/** What nodes may take when the cluster ends. */
 const END_PAUSE_MS = 3000;
 
 export interface DashboardsFlags extends ClusterFlags {
@@ -52,7 +52,7 @@ export interface DashboardsFlags extends ClusterFlags {
 
 /**
  * @throws HarnessError `CLUSTER_NOT_FOUND`, `PORT_IN_USE` naming its owner, `PROGRAM_NOT_FOUND`, `BINARY_INVALID`,
- * `PROCESS_FAILED`, `CLUSTER_GONE` when the cluster was removed meanwhile
+ * `PROCESS_FAILED`, `CLUSTER_GONE`
  */
 export async function dashboards(flags: DashboardsFlags, context: CommandContext): Promise<void> {
   const { name } = findCluster(context.stateDir, flags.name);
@@ -104,13 +104,13 @@ async function show(cluster: Cluster, flags: DashboardsFlags, context: CommandCo
   }
 }
 
-/** Another command may have stopped them and started new ones meanwhile. */
+/** Another command may have replaced them. */
 async function endOwn(folder: string): Promise<void> {
   const running = readRunning(folder);
   if (running?.owner.pid === process.pid) await endDashboards(folder);
 }
 
-/** The servers whose programs are available. Prometheus is useful without Grafana. */
+/** The available servers. Prometheus is useful without Grafana. */
 async function planOf(
   cluster: Cluster,
   flags: DashboardsFlags,

@@ -8,7 +8,7 @@ import { FLAVOURS } from '../flavours/table.ts';
 
 /** One network that is asked for. */
 export interface Side {
-  /** As given; the second of the same name has its number. */
+  /** As given; a repeated name gets a number. */
   readonly name: string;
   readonly folder: string;
   readonly flavour: string;
@@ -16,7 +16,7 @@ export interface Side {
   readonly declared?: FlavourInput;
 }
 
-/** @throws HarnessError `USAGE`, and what is wrong with a flavour file */
+/** @throws HarnessError `USAGE`, or what is wrong with a flavour file */
 export async function sidesOf({
   flavours,
   beeBinary,

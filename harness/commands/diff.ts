@@ -1,4 +1,4 @@
-/** `svcnet diff`: the same scenarios and seed on networks of several flavours, and what was seen unlike. */
+/** `svcnet diff`: one seed on several flavours, and the differences. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
@@ -30,15 +30,15 @@ export interface DiffFlags extends Pick<ClusterFlags, 'nodes' | 'driver' | 'beeB
   readonly flavours: string;
   /** `key=value` texts. */
   readonly set: readonly string[];
-  /** Folder for all runs; default: one in the state directory. */
+  /** Default: a folder in the state directory. */
   readonly report?: string;
 }
 
-/** What was seen of each network, in the folder of its run. */
+/** What was seen of a network, in its run's folder. */
 const FACTS_FILE = 'facts.json';
 const DIFFERENCES_FILE = 'differences.json';
 
-/** @returns the exit code: a failed check when something differs that is not known */
+/** @returns exit code: failed check for an unknown difference */
 export async function diff(
   words: readonly string[],
   flags: DiffFlags,
@@ -74,7 +74,7 @@ export async function diff(
   const runs = statePath(context.stateDir, 'runs');
   using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
   const { folder } = report;
-  // What an earlier run left there is not what this one finds.
+  // Removes an earlier run's result.
   rmSync(join(folder, DIFFERENCES_FILE), { force: true });
   const say = context.json ? context.note : context.out;
   say(`\n  svcnet diff   ${sides.map(({ name }) => name).join(', ')} · ${names.join(', ')} · seed ${seed}\n`);
@@ -104,7 +104,7 @@ function scenariosOf([first, ...names]: readonly string[]): readonly string[] {
   return names;
 }
 
-/** @throws HarnessError `USAGE` for a scenario that a network of the flavour could not run */
+/** @throws HarnessError `USAGE` for a scenario that the flavour could not run */
 function expectAble(planned: readonly PlannedScenario[], { name }: Side, options: RunOptions): void {
   for (const asking of planned) {
     const unmet = unmetNeed(asking.scenario, plannedFor(asking, options));
@@ -113,7 +113,7 @@ function expectAble(planned: readonly PlannedScenario[], { name }: Side, options
   }
 }
 
-/** @throws HarnessError `RUN_INVALID` when a scenario could not run to its end, and what a start throws */
+/** @throws HarnessError `RUN_INVALID` when a scenario could not finish, and what a start throws */
 async function observe(side: Side, options: RunOptions, say: (text: string) => void): Promise<Observation> {
   rmSync(join(options.report, FACTS_FILE), { force: true });
   const facts: Fact[] = [];

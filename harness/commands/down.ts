@@ -1,5 +1,3 @@
-/** `svcnet down`: stop a cluster and remove everything it created, or forget an attached network. */
-
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { formatMs, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -19,8 +17,8 @@ import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /**
- * Idempotent: a second `down` succeeds, too. A cluster that cannot be removed does not keep the others from it.
- * @throws HarnessError code and hint of the first failure, naming every cluster that cannot be removed
+ * Idempotent. One cluster's failure does not keep the others.
+ * @throws HarnessError code and hint of the first failure, naming every cluster that remains
  */
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {
   const { stateDir } = context;

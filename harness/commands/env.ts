@@ -1,4 +1,3 @@
-/** `svcnet env`: a cluster as shell variables, for `eval "$(svcnet env)"`. */
 import type { Cluster } from '../cluster/cluster.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
@@ -13,7 +12,7 @@ export async function env(flags: ClusterFlags, context: CommandContext): Promise
   });
 }
 
-/** Variables without a number describe the first node that can upload. */
+/** Variables without a number are the first uploading node's. */
 function environmentOf(cluster: Cluster): Record<string, string> {
   const { chain, nodes } = cluster;
   const variables: Record<string, string> = {

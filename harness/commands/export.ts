@@ -1,5 +1,3 @@
-/** `svcnet export`: a cluster's definition as deployment files for other engines. */
-
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';

@@ -1,4 +1,4 @@
-/** An error as `--json` prints it: a document on a single line, so that it can also end a stream of documents. */
+/** An error as `--json` prints it: one line, which can end a stream of documents. */
 import { HarnessError, messageOf } from '../base/errors.ts';
 
 export interface FailureDocument {
@@ -6,7 +6,7 @@ export interface FailureDocument {
     /** For programs: stays the same when the message changes. */
     readonly code: string;
     readonly message: string;
-    /** What to check or try next; null when there is nothing to add. */
+    /** What to try next, or null. */
     readonly hint: string | null;
   };
 }
@@ -16,7 +16,7 @@ export function failureDocument(error: unknown): FailureDocument {
   return { error: { code: codeOf(error), message: messageOf(error), hint } };
 }
 
-/** The document of a usage error. @param text Commander's message `error: …`, then its suggestion */
+/** @param text Commander's `error: …`, then its suggestion */
 export function usageDocument(text: string): FailureDocument {
   const [first = '', ...more] = text.replace(/^error: /, '').split('\n');
   const hint = more.join('\n');

@@ -1,4 +1,4 @@
-/** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`: inject faults into a cluster, list and heal them. */
+/** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`. */
 import { Command, type OutputConfiguration } from 'commander';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -55,7 +55,7 @@ function addKind(program: Command, kind: FaultKind, run: Run): void {
     .option('--name <cluster>', 'name of the cluster (default: the only one)')
     .option('--json', 'print one JSON document and nothing else')
     .action((...given: unknown[]) => {
-      // Commander passes the options and the command after the arguments.
+      // Commander passes options and command last.
       const [flags] = given.slice(-2) as [Record<string, unknown>];
       const { name, json, ...options } = flags as FaultFlags & Record<string, unknown>;
       const request = { kind: kind.name, ...requestOf(fields, given.slice(0, -2), options) };

@@ -1,4 +1,4 @@
-/** `svcnet flavour check FILE`: start a node as a flavour file says, beside ours, and see whether each statement holds. */
+/** `svcnet flavour check FILE`: starts a node as the file says, beside ours, and tests each statement. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,10 +30,10 @@ interface Subject {
   readonly signal: AbortSignal;
 }
 
-/** A statement of the file, and what shows that it holds. */
+/** A statement of the file and its proof. */
 interface Statement {
   readonly about: string;
-  /** @returns what was seen @throws Error with what was expected instead */
+  /** @returns what was seen @throws Error with what was expected */
   readonly see: (subject: Subject) => Promise<string>;
 }
 
@@ -117,7 +117,7 @@ interface Row {
   readonly detail: string;
 }
 
-/** @returns the exit code: a failed check when a statement does not hold @throws HarnessError `DEFINITION_INVALID` */
+/** @returns exit code: failed check when a statement does not hold @throws HarnessError `DEFINITION_INVALID` */
 export async function checkFlavour(
   path: string,
   _flags: Readonly<Record<string, unknown>>,
@@ -160,7 +160,7 @@ export async function checkFlavour(
   return failed === 0 ? EXIT.success : EXIT.checkFailed;
 }
 
-/** What shows only in a network with faults, with options, or in what others do. */
+/** What shows only with faults, options or in larger networks. */
 function uncheckedIn({ options, redial, keys }: FlavourInput): string[] {
   return [
     ...(options === 'none' ? [] : ['options']),

@@ -1,5 +1,3 @@
-/** `svcnet fund ACCOUNT`: add native coins and tokens to an account of the local chain. */
-
 import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/format.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
@@ -10,7 +8,7 @@ export interface FundFlags extends ClusterFlags {
   readonly tokens: string;
 }
 
-/** @param who name of a node, or an address of 40 hex digits */
+/** @param who a node's name, or an address of 40 hex digits */
 export async function fund(who: string, flags: FundFlags, context: CommandContext): Promise<void> {
   const native = baseUnits('--native', flags.native, NATIVE_DECIMALS);
   const tokens = baseUnits('--tokens', flags.tokens, TOKEN_DECIMALS);

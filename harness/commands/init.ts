@@ -1,5 +1,3 @@
-/** `svcnet init FILE`: write a cluster file with every key explained, as a starting point. */
-
 import { writeFileSync } from 'node:fs';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { typed, typedForOutput } from '../base/typed.ts';

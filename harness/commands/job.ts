@@ -1,4 +1,4 @@
-/** A command of this program in a process of its own, which may hang or crash without taking this one with it. */
+/** A command in its own process, whose hang or crash stays there. */
 import { spawn } from 'node:child_process';
 import { messageOf } from '../base/errors.ts';
 import { formatMs } from '../base/format.ts';
@@ -6,13 +6,13 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { programPath } from '../base/machine/programs.ts';
 import type { CommandContext } from './context.ts';
 
-/** A job that has been asked to end and computes without end hears nothing. */
+/** A job that computes endlessly does not hear the request to end. */
 const END_WITHIN_MS = 12_000;
 
-/** The document that the command printed, or why there is none. */
+/** The printed document, or why there is none. */
 type Answered = { readonly document: unknown } | { readonly failed: string };
 
-/** @param words of the command, with `--json` @returns what it printed, or why it printed nothing; undefined: it was ended */
+/** @param words with `--json` @returns what it printed, or why nothing; undefined: it was ended */
 export async function documentOf(
   words: readonly string[],
   {

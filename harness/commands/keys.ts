@@ -1,4 +1,3 @@
-/** `svcnet keys`: the accounts of a cluster's nodes and the spare accounts, with private keys. */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { HarnessError } from '../base/errors.ts';
 import { inUnits, NATIVE_DECIMALS, TOKEN_DECIMALS } from '../base/format.ts';
@@ -75,7 +74,7 @@ export async function keys(flags: ClusterFlags & { wide?: boolean }, context: Co
 
 type KeyPair = Pick<Account, 'name' | 'of' | 'address' | 'privateKey'>;
 
-/** Keys derived from the seed, and keys given in a file. */
+/** Keys from the seed and from a file. */
 function keyPairs({ seed, nodes }: Cluster): KeyPair[] {
   const ofNodes = nodes.flatMap(({ name, ethereum, privateKey: secret }) =>
     secret === undefined ? [] : [{ name, of: 'node' as const, ethereum, secret }],

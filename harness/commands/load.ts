@@ -1,4 +1,4 @@
-/** `svcnet load`: the scenario `load` with options of its own. */
+/** `svcnet load`: the scenario `load` with its own options. */
 
 import { HarnessError } from '../base/errors.ts';
 import { loadScenario, scenarioTitle } from '../run/catalogue.ts';
@@ -13,7 +13,7 @@ import { repeatLine } from './repeat-line.ts';
 import { runPlanned, titleOf } from './run.ts';
 import type { RunFlags } from './run-flags.ts';
 
-/** Options of the load; the options of its cluster are those of `run`. */
+/** Of its cluster, the options are those of `run`. */
 export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' | 'list'> {
   readonly script?: string;
   readonly profile?: string;
@@ -55,7 +55,10 @@ const PARAMETERS = [
   ['k6', 'k6'],
 ] as const satisfies readonly (readonly [keyof LoadFlags, string])[];
 
-/** @returns the exit code, 99 when only thresholds failed @throws HarnessError `USAGE`, `BINARY_INVALID` before anything starts */
+/**
+ * @returns exit code; 99 when only thresholds failed
+ * @throws HarnessError `USAGE`, `BINARY_INVALID` before anything starts
+ */
 export async function load(
   name: string | undefined,
   flags: LoadFlags,
@@ -67,7 +70,7 @@ export async function load(
   for (const [flag, parameter] of PARAMETERS) {
     if (flags[flag] !== undefined) given.set(parameter, givenText(flag, String(flags[flag])));
   }
-  // Each by itself: in a list that is read at once, an empty one would be passed over.
+  // One by one: a list would hide an empty one.
   for (const text of flags.threshold.flatMap((list) => list.split(','))) parseThreshold(text);
   if (flags.threshold.length > 0) given.set('thresholds', flags.threshold.join(','));
   const planned = planScenarios([scenario], given);
@@ -80,7 +83,7 @@ export async function load(
   return runPlanned({ planned, title, command }, { ...others, set: [] }, context);
 }
 
-/** An empty text would seem to be taken and set nothing: a variable of the shell that is not set. */
+/** Empty text, from an unset shell variable, would set nothing. */
 function givenText(flag: string, text: string): string {
   if (text !== '') return text;
   const name = flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

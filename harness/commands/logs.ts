@@ -1,5 +1,3 @@
-/** `svcnet logs`: the log of a node or the chain. */
-
 import { logEntry, logValue } from '../base/logs/log-entry.ts';
 import { clip, wrap } from '../base/terminal/table.ts';
 import { paint } from '../report/console.ts';
@@ -25,7 +23,7 @@ export async function logs(part: string, flags: LogsFlags, context: CommandConte
     context.out(`${JSON.stringify({ name, node: part, log: log.where, lines }, null, 2)}\n`);
     return;
   }
-  // With --json a stream is one document per line, as the log itself is.
+  // With --json, one document per line, as in the log.
   const show = (line: string) =>
     context.out(`${context.json ? JSON.stringify(logValue(line)) : forPeople(line, context).join('\n')}\n`);
   if (!context.json && (await log.tail(1)).length === 0)
@@ -34,10 +32,7 @@ export async function logs(part: string, flags: LogsFlags, context: CommandConte
   for await (const line of lines) show(line);
 }
 
-/**
- * `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…`. Lines are cut at the width, except warnings and
- * errors, which wrap.
- */
+/** `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…`. Cut at the width, except warnings and errors. */
 function forPeople(line: string, { style, width }: CommandContext): string[] {
   const entry = logEntry(line);
   if (entry === undefined) return line.startsWith('{') ? [clip(line, width)] : wrap(line, width, INDENT);

@@ -1,4 +1,4 @@
-/** `svcnet add`, `remove` and `scale`: nodes join a running cluster, and leave it. */
+/** `svcnet add`, `remove` and `scale`. */
 
 import { HarnessError } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -34,7 +34,7 @@ export function remove(node: string, flags: RemoveFlags, context: CommandContext
   });
 }
 
-/** Counts the nodes that run. New ones are added only if too few with their data can come back. */
+/** Counts running nodes. Adds new ones only if too few old ones can return. */
 export function scale(
   count: number,
   flags: RemoveFlags & ChangeFlags,
@@ -46,14 +46,14 @@ export function scale(
     const missing = count - running.length;
     const back = cluster.nodes.filter(({ state }) => state === 'stopped').slice(0, missing);
     const group = { count: missing - back.length };
-    // A cluster that takes no new nodes refuses before anything changes.
+    // Refuses before anything changes.
     const added = group.count === 0 ? [] : await cluster.add(group, options);
     await Promise.all(back.map((node) => node.start({ signal: context.signal })));
     return { started: back.map(({ name }) => name), added: added.map(({ name }) => name) };
   });
 }
 
-/** The highest numbers first; boot nodes and one full node stay. */
+/** Highest numbers first; boot nodes and one full node stay. */
 async function shrink(cluster: Cluster, count: number, { forGood }: RemoveFlags): Promise<string[]> {
   const running = cluster.nodes.filter(isThere);
   const stays = running.find(({ mode }) => mode === 'full');
@@ -77,7 +77,7 @@ function isThere({ state }: ClusterNode): boolean {
   return state === 'running' || state === 'paused';
 }
 
-/** What is left out has the defaults of a cluster file, which also checks what is given. */
+/** Missing values have a cluster file's defaults and checks. */
 async function groupOf(flags: AddFlags): Promise<AddInput> {
   const { nodes, flavour, mode, neighbourhood, beeBinary, dishonest } = flags;
   const given = {

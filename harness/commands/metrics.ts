@@ -1,4 +1,3 @@
-/** `svcnet metrics`: the current metrics of a node, or of all nodes of a cluster. */
 import { HarnessError, throwIfInterrupted } from '../base/errors.ts';
 import { formatMs, grouped, plural } from '../base/format.ts';
 import { type Column, renderTable } from '../base/terminal/table.ts';
@@ -26,12 +25,12 @@ interface MetricsDocument {
   readonly nodes: readonly string[];
   /** Running nodes that have not answered, with the reason. */
   readonly silent: Readonly<Record<string, string>>;
-  /** Nodes that have answered the second reading alone, so that no `perSecond` includes them, with the reason. */
+  /** Nodes that answered only the second reading, with the reason; no `perSecond` includes them. */
   readonly withoutRate: Readonly<Record<string, string>>;
   readonly metrics: readonly MetricRow[];
 }
 
-/** @param which name of a node; default: all running nodes @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `USAGE` */
+/** @param which a node's name; default: all running @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`, `USAGE` */
 export async function metrics(
   which: string | undefined,
   flags: MetricsFlags,
@@ -68,7 +67,7 @@ export async function metrics(
   });
 }
 
-/** A block of lines per subsystem, which is the first word of a metric's name. */
+/** A block per subsystem, the first word of a metric's name. */
 function lines(
   { name, nodes, silent, withoutRate, metrics: rows }: MetricsDocument,
   matching: number,
@@ -149,7 +148,7 @@ function labelsText(labels: MetricRow['labels']): string {
   return parts.length === 0 ? '' : `{${parts.join(',')}}`;
 }
 
-/** Bytes and seconds carry their unit; other values have it in a column. */
+/** Bytes and seconds show their unit; others have a column. */
 function shown(value: number, unit: Unit): string {
   if (unit === 'bytes') return formatBytes(value);
   // Larger values are timestamps, not durations.

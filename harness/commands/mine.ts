@@ -1,4 +1,3 @@
-/** `svcnet mine BLOCKS`: mine blocks now, regardless of the block time. */
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
 import { flavourOf } from '../flavours/table.ts';

@@ -1,4 +1,4 @@
-/** `svcnet run --seeds --minimise`: the first failure of each kind, made smaller by `svcnet minimise` in a process of its own. */
+/** `svcnet run --seeds --minimise`: minimises the first failure of each kind in a process. */
 import type { FailedSeed, SeedsRun, SmallestRun } from '../report/result.ts';
 import type { MinimiseDocument } from '../run/replay/minimise.ts';
 import type { CommandContext } from './context.ts';
@@ -6,7 +6,7 @@ import type { FailureDocument } from './failure.ts';
 import { documentOf } from './job.ts';
 import { BUDGET } from './options/replay.ts';
 
-/** @returns one for each kind, in their order; fewer when it was interrupted */
+/** @returns one per kind, in order; fewer when interrupted */
 export async function minimiseKinds(
   { failures, kinds }: Pick<SeedsRun, 'failures' | 'kinds'>,
   {

@@ -1,4 +1,3 @@
-/** `svcnet new scenario NAME`: a scenario that runs as it is, as a file to change. */
 import { writeFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -13,7 +12,7 @@ export interface NewFlags {
 
 /**
  * @param name in kebab case
- * @throws HarnessError `USAGE` when there is a file already, or none can be written
+ * @throws HarnessError `USAGE` when the file exists or cannot be written
  */
 export function newScenario(name: string, { folder }: NewFlags, context: CommandContext): Promise<void> {
   const path = join(folder, `${name}.ts`);
@@ -42,7 +41,7 @@ export function newScenario(name: string, { folder }: NewFlags, context: Command
 /** Entry of the package that a scenario imports. */
 const ENTRY = 'svcnet/scenario';
 
-/** @returns the source of a scenario that uploads on one node and reads on another */
+/** @returns source of a scenario that uploads on one node and reads on another */
 export function scenarioTemplate(name: string): string {
   return `import { defineScenario, parameter } from '${ENTRY}';
 

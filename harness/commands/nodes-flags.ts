@@ -1,4 +1,4 @@
-/** The options that choose the nodes of a cluster: `-n 4 --with bee=2 --bee-binary PATH`. */
+/** Options that choose nodes: `-n 4 --with bee=2 --bee-binary PATH`. */
 
 import { HarnessError } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
@@ -8,7 +8,7 @@ import { programsIn } from '../cluster/plan/trust.ts';
 import { isOurs } from '../flavours/flavour.ts';
 import type { ClusterFlags } from './cluster-flags.ts';
 
-/** Events a node records for `trace`: those of about ten thousand chunks, in about 10 MB. */
+/** Events per node for `trace`: of about ten thousand chunks, in 10 MB. */
 const TRACED_EVENTS = 65_536;
 
 export type NodesFlags = Pick<
@@ -16,18 +16,18 @@ export type NodesFlags = Pick<
   'nodes' | 'light' | 'with' | 'beeBinary' | 'dishonest' | 'trace' | 'flavour'
 >;
 
-/** The flavour files of a cluster file and of the command line. @throws HarnessError `DEFINITION_INVALID` */
+/** Flavour files of a cluster file and the command line. @throws HarnessError `DEFINITION_INVALID` */
 export async function flavoursWith(
   { flavour: paths = [] }: Pick<NodesFlags, 'flavour'>,
   file: Readonly<Record<string, unknown>>,
 ): Promise<unknown> {
   const { flavours = [] } = file;
   const given = await Promise.all(paths.map((path) => readFlavour(path)));
-  // If this is not a list, the validation of the definition reports it.
+  // The definition's validation reports anything else.
   return Array.isArray(flavours) ? [...flavours, ...given] : flavours;
 }
 
-/** Programs that a cluster file would run; another one on the command line replaces those of its Bees. */
+/** Programs that a cluster file would run; the command line's replaces its Bees'. */
 export function programsOf(
   { nodes, flavours }: Readonly<Record<string, unknown>>,
   { beeBinary }: Pick<NodesFlags, 'beeBinary'>,
@@ -45,14 +45,14 @@ export type Nodes = NonNullable<DefinitionInput['nodes']>;
 type Groups = Exclude<Nodes, number>;
 
 /**
- * The nodes of a cluster file with the options applied; options override the file.
- * @param nodes as in the file; undefined: `fallback` svc nodes
+ * A file's nodes with the options applied; options override.
+ * @param nodes undefined: `fallback` svc nodes
  * @throws HarnessError `USAGE`
  */
 export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): Nodes {
   const base = flags.nodes ?? (nodes as Nodes | undefined) ?? fallback;
   const groups: Groups = typeof base === 'number' ? (base === 0 ? [] : [{ count: base }]) : base;
-  // If this is not a list of groups, the validation of the definition reports it.
+  // The definition's validation reports anything else.
   if (!Array.isArray(groups)) return base;
   const { light = 0 } = flags;
   const lights: Groups = light === 0 ? [] : [{ flavour: 'svc', mode: 'light', count: light }];

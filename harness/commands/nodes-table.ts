@@ -1,4 +1,4 @@
-/** The table of nodes that `up` and `ps` print, with values to copy. */
+/** The table of `up` and `ps`, with values to copy. */
 
 import { formatMs } from '../base/format.ts';
 import { type Column, renderLists, renderTable, wrap } from '../base/terminal/table.ts';
@@ -36,7 +36,6 @@ export function clusterHeadline(
   return [first.replace(name, paint(style, 'bold', name)), ...more];
 }
 
-/** @param options.state whether to show the state of each node */
 export function nodesTable(
   cluster: Cluster,
   context: CommandContext,
@@ -57,7 +56,7 @@ export function nodesTable(
     node.batch === undefined ? '-' : short(node.batch),
   ]);
   const table = renderTable(columns, rows, options.wide ? Number.POSITIVE_INFINITY : context.width);
-  // Full values are far wider than a terminal, and a table with wrapped lines is unreadable.
+  // Full values are wider than a terminal, and wrapped tables unreadable.
   if (Math.max(...table.lines.map((line) => line.length)) > context.width) return renderLists(columns, rows);
   const [head = '', ...body] = table.lines;
   const lines = [paint(context.style, 'dim', head), ...body];
@@ -65,7 +64,7 @@ export function nodesTable(
   return [...lines, paint(context.style, 'dim', `  not shown: ${table.hidden.join(', ')} (--wide)`)];
 }
 
-/** A line on the limits of a cluster with a node of the public network's constants; nothing for others. */
+/** Limits of a cluster with the public network's constants, or nothing. */
 export function steadyNote({ chain, nodes }: Cluster): string[] {
   const strict = new Set(nodes.filter((node) => flavourOf(node).public).map(({ flavour }) => flavour));
   return chain.steady

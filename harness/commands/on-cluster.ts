@@ -2,7 +2,7 @@
 import { Cluster } from '../cluster/cluster.ts';
 import type { ClusterFlags, CommandContext } from './context.ts';
 
-/** Works on the named cluster, or the only one, and lets go of it. @throws HarnessError `CLUSTER_NOT_FOUND` */
+/** Works on the named or only cluster. @throws HarnessError `CLUSTER_NOT_FOUND` */
 export async function onCluster<T>(
   { name }: ClusterFlags,
   { stateDir }: Pick<CommandContext, 'stateDir'>,

@@ -1,4 +1,3 @@
-/** `svcnet ps`: the nodes of a cluster, or all clusters unless there is exactly one. */
 import { HarnessError } from '../base/errors.ts';
 import { renderTable } from '../base/terminal/table.ts';
 import { downLines } from '../cluster/lifecycle/again.ts';
@@ -54,7 +53,7 @@ interface ClusterRow {
   readonly state: ClusterState | 'unknown';
   readonly driver: string;
   readonly nodes: number;
-  /** A decimal string when a JSON number cannot hold it; `null` for an attached network, which has none. */
+  /** A decimal string beyond JSON numbers; `null` for attached networks. */
   readonly seed: number | string | null;
   /** ISO 8601. */
   readonly startedAt: string;
@@ -77,7 +76,7 @@ function clustersOf(names: readonly string[], context: CommandContext): Promise<
   );
 }
 
-/** An engine that does not answer must not hide the other clusters. */
+/** A silent engine must not hide other clusters. */
 async function stateIfKnown(
   record: ClusterRecord,
   { stateDir, note }: CommandContext,

@@ -1,4 +1,4 @@
-/** `svcnet replay RUN` and `svcnet minimise RUN`: repeat a run from its folder, and reduce a failed one. */
+/** `svcnet replay RUN` and `svcnet minimise RUN`. */
 import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
@@ -24,7 +24,7 @@ export interface MinimiseFlags {
   readonly out?: string;
 }
 
-/** @returns the exit code: whether it failed the same way, never did, or could not be run */
+/** @returns exit code: failed the same way, never did, or could not run */
 export async function replay(
   name: string,
   { times, trust }: ReplayFlags,
@@ -32,7 +32,7 @@ export async function replay(
 ): Promise<number> {
   const { stateDir, signal } = context;
   const folder = findRun(name, stateDir);
-  // Before a folder is made that would then be the last run.
+  // Before a new folder becomes the last run.
   expectTrustedRun({ folder, recipe: readRecipe(folder), trust });
   const document = await replayRun({
     folder,
@@ -54,7 +54,7 @@ export async function replay(
   return counts.same > 0 ? EXIT.checkFailed : EXIT.success;
 }
 
-/** @returns the exit code: success, or interrupted with the best so far */
+/** @returns exit code: success, or interrupted with the best so far */
 export async function minimise(name: string, flags: MinimiseFlags, context: CommandContext): Promise<number> {
   const { stateDir, signal } = context;
   const folder = findRun(name, stateDir);

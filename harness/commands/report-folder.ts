@@ -1,4 +1,4 @@
-/** The folder of a run's report while the run writes to it. */
+/** A report's folder while its run writes to it. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';
@@ -14,11 +14,11 @@ import {
   SEEDS_FILE,
 } from '../report/folder.ts';
 
-/** Each of them makes a folder that of a run, or of several. */
+/** Any of these marks a folder of runs. */
 const SIGNS = [REPORT_FILE, RECIPE_FILE, REPEAT_FILE, SEEDS_FILE, SCHEDULE_FILE, LEDGER_FILE];
-/** Runs of a repetition are in folders of its folder, those of a comparison one level below. */
+/** A repetition's runs are in its folder, a comparison's one level deeper. */
 const LEVELS = 2;
-/** What a process that has been killed may have left. */
+/** A killed process may leave one. */
 const TURN = /^reporting-\d+\.json$/;
 
 export interface ReportFolder extends Disposable {
@@ -26,10 +26,10 @@ export interface ReportFolder extends Disposable {
 }
 
 /**
- * A folder for one run at a time. Files of an earlier report in it are removed later, so it is empty, or has one.
+ * A folder for one run at a time; an earlier report in it is removed later.
  * @param given on the command line @param fresh makes another one, without it
- * @returns keeps other runs away until it is disposed
- * @throws HarnessError `USAGE` when another run writes to it, and for what is no folder of a report; `CANNOT_WRITE`
+ * @returns keeps other runs away until disposed
+ * @throws HarnessError `USAGE` when another run writes to it or it is no report's folder; `CANNOT_WRITE`
  */
 export function reportFolder(given: string | undefined, fresh: () => string): ReportFolder {
   const folder = resolve(given ?? fresh());

@@ -1,4 +1,3 @@
-/** `svcnet report RUN`: rewrite the report pages of a run from its folder. */
 import { join } from 'node:path';
 import { openInBrowser } from '../base/machine/open.ts';
 import { REPORT_PAGE, writePages } from '../report/folder.ts';

@@ -1,4 +1,4 @@
-/** Which scenarios a command line chooses, and with which parameters. */
+/** Scenarios and parameters of a command line. */
 import { HarnessError } from '../base/errors.ts';
 import { readDefinitionFile } from '../cluster/plan/document/read.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
@@ -24,7 +24,7 @@ export async function chosenBy(
   ];
 }
 
-/** @throws HarnessError `USAGE`, naming the option to use for a suite or a tag */
+/** @throws HarnessError `USAGE`, naming the option for a suite or tag */
 async function scenarioOf(name: string): Promise<Scenario> {
   if (!bundledScenarios().includes(name)) {
     if (Object.hasOwn(SUITES, name))
@@ -35,16 +35,16 @@ async function scenarioOf(name: string): Promise<Scenario> {
   return loadScenario(name);
 }
 
-/** Prints a note for each check that cannot run. @throws HarnessError `DEFINITION_INVALID` */
+/** Notes each check that cannot run. @throws HarnessError `DEFINITION_INVALID` */
 async function checksOf(path: string, context: CommandContext): Promise<readonly Chosen[]> {
   const { chosen, unknown } = await readChecks(await readDefinitionFile(path, '--checks'), path);
   for (const line of unknown) context.note(`  ! ${path}: ${line}\n`);
   return chosen;
 }
 
-/** Values from the command line override those of a suite. @throws HarnessError `USAGE` */
+/** The command line overrides a suite's values. @throws HarnessError `USAGE` */
 export function planChosen(chosen: readonly Chosen[], sets: readonly string[]): PlannedScenario[] {
-  // Every name must be a parameter of at least one scenario.
+  // Every name must fit at least one scenario.
   plan(
     chosen.map(({ scenario }) => scenario),
     sets,
@@ -56,7 +56,7 @@ export function planChosen(chosen: readonly Chosen[], sets: readonly string[]): 
   });
 }
 
-/** An unknown parameter is a usage error. @throws HarnessError `USAGE` */
+/** @throws HarnessError `USAGE` for an unknown parameter */
 export function plan(scenarios: readonly Scenario[], sets: readonly string[]): PlannedScenario[] {
   try {
     return planScenarios(scenarios, parameters(sets));

@@ -1,4 +1,4 @@
-/** The options of `svcnet run`, and the fresh clusters they describe. */
+/** Options of `svcnet run`, and the fresh clusters they describe. */
 
 import { availableParallelism } from 'node:os';
 import { HarnessError } from '../base/errors.ts';
@@ -16,7 +16,7 @@ import { attributeOf, type ClusterFlags, freshOptions, isGiven, keysFrom } from 
 import { flavoursWith, type Nodes, nodesText, nodesWith, programsOf } from './nodes-flags.ts';
 import type { SeedRange } from './options/values.ts';
 
-/** `name` is that of a running cluster; default: fresh clusters. */
+/** `name`: a running cluster; default: fresh ones. */
 export interface RunFlags extends ClusterFlags {
   readonly list?: boolean;
   /** Name of a suite. */
@@ -52,7 +52,7 @@ export interface RunFlags extends ClusterFlags {
   readonly metricsPort?: number;
 }
 
-/** The clusters of a run, as far as options and file decide. */
+/** A run's clusters, as far as options and file decide. */
 export interface ChosenClusters {
   readonly seed: bigint;
   readonly options: Pick<
@@ -63,7 +63,7 @@ export interface ChosenClusters {
   readonly where: string;
 }
 
-/** Options override the file, which overrides what scenarios need. @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
+/** Options override the file, which overrides scenarios' needs. @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
 export async function chooseClusters(
   flags: RunFlags,
   scenarios: readonly Scenario[],
@@ -101,7 +101,7 @@ export async function chooseClusters(
   };
 }
 
-/** Options that do not go with a way to run more than once, and why. */
+/** Options that exclude a way to run repeatedly, and why. */
 const EXCLUDED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   '--repeat': [['--keep', 'leaves one cluster running']],
   '--check-determinism': [
@@ -137,12 +137,11 @@ function expectOneWay(flags: RunFlags): void {
   if (lonely !== undefined) throw new HarnessError('USAGE', `${lonely} goes with --seeds`);
 }
 
-/** More clusters overload the disk and the memory of an ordinary machine. */
+/** More clusters overload disk and memory. */
 const LANES_MAX = 4;
 
 /**
- * How many clusters run at once. By default one per core if scenarios choose their clusters; a cluster
- * described by options or a file may be large, so only one is started.
+ * Clusters at once. Default: one per core if scenarios choose them; otherwise one, which may be large.
  * @throws HarnessError `USAGE`
  */
 export function lanesOf(flags: RunFlags): number {
@@ -163,12 +162,12 @@ export function lanesOf(flags: RunFlags): number {
   return single.length > 0 || described ? 1 : Math.min(availableParallelism(), LANES_MAX);
 }
 
-/** The given options that apply only to fresh clusters, as typed. */
+/** Given options for fresh clusters only, as typed. */
 export function freshFlags(flags: RunFlags): string[] {
   return [...freshOptions(flags), ...(flags.keep === true ? ['--keep'] : [])];
 }
 
-/** The nodes from options or file, else what the scenarios need; other flavours only if their executable is known. */
+/** From options or file, else the scenarios' needs; other flavours only with a known program. */
 function freshNodes(
   scenarios: readonly Scenario[],
   flags: RunFlags,

@@ -1,11 +1,11 @@
-/** `svcnet run --list`: scenarios with their parameters, tags and suites; all bundled ones, or those named. */
+/** `svcnet run --list`. */
 import { durationText } from '../../formats/units.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
 import type { ParameterSpec } from '../run/scenario.ts';
 import { type Chosen, SUITES } from '../run/suites.ts';
 import { answer, type CommandContext } from './context.ts';
 
-/** @param chosen none: all scenarios of the package, and its suites */
+/** @param chosen none: all built-in scenarios, and suites */
 export async function listScenarios(chosen: readonly Chosen[], context: CommandContext): Promise<void> {
   const all = chosen.length === 0;
   const scenarios = all

@@ -1,4 +1,4 @@
-/** `svcnet run --repeat`: the same run with several seeds, one after the other. */
+/** `svcnet run --repeat`: several seeds in sequence. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, EXIT, HarnessError, messageOf } from '../base/errors.ts';
@@ -19,9 +19,8 @@ export interface Repetition {
 }
 
 /**
- * A run that cannot be finished is a finding; the other seeds are still tried. What is known when the repetition
- * is interrupted is written and shown as well.
- * @returns the exit code @throws HarnessError `INTERRUPTED`, `CANNOT_WRITE`
+ * A run that cannot finish is a finding; other seeds follow. An interruption keeps what is known.
+ * @returns exit code @throws HarnessError `INTERRUPTED`, `CANNOT_WRITE`
  */
 export async function runRepeated(
   { seeds, folder, untilFailure, once }: Repetition,
@@ -49,7 +48,7 @@ export async function runRepeated(
   return repeated.passed ? EXIT.success : EXIT.checkFailed;
 }
 
-/** @throws whatever ended the run, when that was an interruption */
+/** @throws the reason, if the run was interrupted */
 async function runOrFailure(
   seed: bigint,
   once: Repetition['once'],
@@ -63,7 +62,7 @@ async function runOrFailure(
   }
 }
 
-/** What an earlier repetition has left in the folder must not be taken for the result of this one. */
+/** An earlier repetition's files must not pass for this one's. */
 function forgetEarlier(folder: string): void {
   try {
     rmSync(join(folder, REPEAT_FILE), { force: true });
@@ -85,7 +84,7 @@ function keep(runs: readonly (RunResult | FailedStart)[], folder: string): Repea
   return repeated;
 }
 
-/** Number of runs in which each scenario failed; a suite may contain a scenario several times. */
+/** Runs in which each scenario failed; suites may repeat a scenario. */
 function failuresIn(runs: readonly (RunResult | FailedStart)[]): RepeatedRun['failures'] {
   const counts = new Map<string, number>();
   for (const run of runs) {

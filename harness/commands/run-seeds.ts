@@ -1,4 +1,4 @@
-/** `svcnet run --seeds`: the same run with many seeds, each in a process of its own, several at once. */
+/** `svcnet run --seeds`: many seeds in processes, several at once. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -27,11 +27,11 @@ const MINUTE_MS = 60_000;
 export interface ManySeeds extends SeedRange {
   readonly jobs?: number | undefined;
   readonly keepGoing?: boolean | undefined;
-  /** Make the first failure of each kind smaller in the end. */
+  /** Minimise the first failure of each kind at the end. */
   readonly minimise?: boolean | undefined;
   readonly trust?: boolean | undefined;
   readonly limitMs?: number | undefined;
-  /** Of the reports; those of seeds that have passed are removed. */
+  /** Reports; those of passed seeds are removed. */
   readonly folder: string;
   /** Arguments of the program for a seed. */
   readonly words: (seed: bigint) => readonly string[];
@@ -41,7 +41,7 @@ export interface ManySeeds extends SeedRange {
   readonly program?: string;
 }
 
-/** @returns the exit code @throws HarnessError `INTERRUPTED` when all jobs have ended, `CANNOT_WRITE` */
+/** @returns exit code @throws HarnessError `INTERRUPTED` when all jobs have ended, `CANNOT_WRITE` */
 export async function runSeeds(many: ManySeeds, context: CommandContext): Promise<number> {
   const { first, last, jobs = availableParallelism(), keepGoing = false, folder, command } = many;
   const of = Number(last - first + 1n);
@@ -58,7 +58,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
       const seed = next++;
       const report = join(folder, `seed-${seed}`);
       const kinds = await kindsOf({ ...many, words: () => many.words(seed), report }, { context, signal });
-      // Of a job that was ended with the others nothing is known.
+      // Nothing is known of an ended job.
       if (kinds === undefined) return;
       ran++;
       if (kinds.length === 0) rmSync(report, { recursive: true, force: true });
@@ -105,7 +105,7 @@ type Job = Pick<ManySeeds, 'limitMs' | 'program'> & {
   report: string;
 };
 
-/** @returns what failed with the seed: nothing, or several things; undefined: it was ended before it had a result */
+/** @returns the seed's failures; undefined: ended before a result */
 async function kindsOf(
   { limitMs = LIMIT_MS, program, words, report }: Job,
   doing: { readonly context: CommandContext; readonly signal: AbortSignal },
@@ -135,7 +135,7 @@ function keep(result: SeedsRun, folder: string): void {
   }
 }
 
-/** One line, which a shell takes. @param code that gives this run */
+/** One shell line. @param code that gives this run */
 function lineOf({ command, kinds: [kind = ''] }: FailedSeed, code: string, style: ConsoleStyle): string {
   const why = paint(style, 'red', `# ${code}: ${inLine(kind, LONG_LINE_MAX)}`);
   return `${style.live ? CLEAR_LINE : ''}  ${command}   ${why}`;

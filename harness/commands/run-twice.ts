@@ -1,4 +1,4 @@
-/** `svcnet run --check-determinism`: the same run with the same seed, twice. */
+/** `svcnet run --check-determinism`: one seed, twice. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
@@ -17,8 +17,8 @@ export function expectRepeatable(driver: DriverName): void {
 }
 
 /**
- * @param once the run, with its report in a folder of this name
- * @returns the exit code: a run that differs from itself is a finding, as a condition that is false
+ * @param once the run, reporting to a folder of this name
+ * @returns exit code: a difference is a finding, like a false condition
  */
 export async function runTwice(
   once: (folder: string) => Promise<RunResult>,

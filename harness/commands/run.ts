@@ -1,4 +1,4 @@
-/** `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report. */
+/** `svcnet run SCENARIO…`: once or with several seeds. */
 
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';
@@ -30,10 +30,13 @@ import { runSeeds } from './run-seeds.ts';
 import { expectRepeatable, runTwice } from './run-twice.ts';
 
 const SEED_END = 2n ** 64n;
-/** The folder of a run has its title in its name, which may have 255 bytes. */
+/** A run folder's name contains the title; names have at most 255 bytes. */
 const TITLE_MAX = 100;
 
-/** @returns the exit code: success when everything passed or was skipped, otherwise whether a condition failed or a scenario could not run */
+/**
+ * @returns exit code: success if all passed or were skipped, else whether a condition failed or a scenario could not
+ * run
+ */
 export async function run(
   names: readonly string[],
   flags: RunFlags,
@@ -77,7 +80,7 @@ export async function run(
   );
 }
 
-/** What `--vary` says of a run with this seed, as flags: the line that repeats it needs nothing else. */
+/** `--vary`'s choices as flags, so that the printed line suffices. */
 function variedFlags(seed: bigint, chosen: readonly Chosen[], flags: RunFlags): Partial<RunFlags> {
   if (flags.vary !== true) return {};
   const { simulated } = DRIVER_FACTS[flags.driver ?? DRIVER_DEFAULT];
@@ -95,7 +98,7 @@ function variedFlags(seed: bigint, chosen: readonly Chosen[], flags: RunFlags): 
   return { ...options, set: [...flags.set, ...set] };
 }
 
-/** What was asked for, in one word: the first and how many more where all names would be too long. */
+/** One word: the first name and a count where all would be too long. */
 export function titleOf(names: readonly string[]): string {
   const title = names.join('-');
   if (title.length <= TITLE_MAX) return title;
@@ -104,8 +107,8 @@ export function titleOf(names: readonly string[]): string {
 }
 
 /**
- * Runs a recipe file. It describes everything about the run, except its name and report folder.
- * @returns the exit code, as `run` @throws HarnessError `USAGE`, `RUN_INVALID`
+ * Runs a recipe, which describes all but name and report folder.
+ * @returns exit code, as `run` @throws HarnessError `USAGE`, `RUN_INVALID`
  */
 async function runRecipe(
   [file, ...others]: readonly string[],
@@ -173,9 +176,9 @@ function newFolder(name: string, { stateDir }: CommandContext): string {
 export interface PlannedRun {
   readonly planned: readonly PlannedScenario[];
   readonly title: string;
-  /** The command line that repeats the run with this seed. */
+  /** The command line that repeats a seed. */
   readonly command: (seed: bigint) => string;
-  /** The same as a program is given it; absent: no run with many seeds. */
+  /** The same as words; absent: no run with many seeds. */
   readonly words?: (seed: bigint) => readonly string[];
 }
 
@@ -195,7 +198,7 @@ export async function runPlanned(
   );
   const startedAt = runMoment();
   const display = context.json ? undefined : new StepDisplay(context.style, context.out);
-  /** @param folder default: the one in the state directory that `once` makes */
+  /** @param folder default: in the state directory */
   const optionsOf = (runSeed: bigint, folder?: string): RunOptions => {
     const name = `${startedAt}-${title}-${runSeed}`;
     return {
@@ -210,7 +213,7 @@ export async function runPlanned(
       frames: flags.checkDeterminism === true,
       metricsPort: flags.metricsPort,
       display,
-      // As JSON there is one document: that of the interruption.
+      // JSON has one document: the interruption's.
       ...(context.json ? {} : { onInterrupted: (run) => context.out(`${renderRun(run, context.style)}\n`) }),
     };
   };
@@ -277,7 +280,7 @@ export async function runPlanned(
   return await runRepeated(repetition, context);
 }
 
-/** @throws HarnessError `USAGE` when fewer seeds are left below 2^64 */
+/** @throws HarnessError `USAGE` when fewer seeds remain below 2^64 */
 function seedsFrom(first: bigint, count: number): bigint[] {
   if (first + BigInt(count) > SEED_END) {
     throw new HarnessError(
@@ -288,7 +291,7 @@ function seedsFrom(first: bigint, count: number): bigint[] {
   return Array.from({ length: count }, (_, index) => first + BigInt(index));
 }
 
-/** The exit code of a failed threshold only when nothing else has failed. */
+/** A failed threshold's code only if nothing else failed. */
 export function exitCodeOf({ passed, scenarios }: Pick<RunResult, 'passed' | 'scenarios'>): number {
   if (passed) return EXIT.success;
   if (!scenarios.some(({ result }) => result === 'failed')) return EXIT.usage;

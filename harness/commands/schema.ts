@@ -1,4 +1,3 @@
-/** `svcnet schema`: the JSON schema of cluster files, for editors. */
 import { definitionSchema } from '../cluster/plan/editor/json-schema.ts';
 import type { CommandContext } from './context.ts';
 

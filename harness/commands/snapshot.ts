@@ -1,5 +1,3 @@
-/** `svcnet snapshot save|ls|rm`: save a cluster, to start others from it with `svcnet up --snapshot`. */
-
 import { formatMs, plural } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { renderTable } from '../base/terminal/table.ts';

@@ -1,5 +1,3 @@
-/** `svcnet stamp NODE`: buy a batch through a node, or for an account, and wait until it is usable. */
-
 import { HarnessError } from '../base/errors.ts';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -22,7 +20,7 @@ export interface StampFlags extends ClusterFlags {
   readonly ttl: number;
   readonly amount?: bigint;
   readonly label?: string;
-  /** Node, or address of 40 hex digits, that will own the batch; it is then not bought through a node. */
+  /** Node, or address of 40 hex digits, that will own the batch, bought without a node. */
   readonly owner?: string;
   readonly mutable?: boolean;
   readonly wait: boolean;
@@ -73,7 +71,7 @@ export async function stamp(
   });
 }
 
-/** A purchased batch, and its owner as shown in the output. */
+/** A bought batch and its owner as shown. */
 interface PurchasedBatch {
   readonly whose: { readonly node?: string; readonly owner?: string };
   /** Name of the node that owns it. */

@@ -1,4 +1,4 @@
-/** `svcnet start`: a node, or without one a whole cluster that has nothing running any more, from its folder. */
+/** `svcnet start`: a node, or a whole cluster that is down, from its folder. */
 
 import { Cluster } from '../cluster/cluster.ts';
 import { findCluster, type NodeRecord } from '../cluster/state/state.ts';

@@ -1,4 +1,3 @@
-/** `svcnet status`: cluster health, debts and problems, once or refreshed. */
 import { clusterGone, throwIfInterrupted } from '../base/errors.ts';
 import { Screen } from '../base/terminal/screen.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -67,7 +66,7 @@ async function readStatus(
 
 interface Watching {
   readonly intervalMs: number;
-  /** Whether the cluster still exists and is the same one. */
+  /** Whether the same cluster still exists. */
   readonly isThere: () => boolean;
 }
 
@@ -81,7 +80,7 @@ async function watch(cluster: Cluster, watching: Watching, context: CommandConte
   while (!signal.aborted) {
     try {
       const { document } = await readStatus(cluster, signal);
-      // A cluster that is being removed looks as if its nodes had crashed.
+      // Nodes of a removed cluster look crashed.
       if (!watching.isThere()) throw clusterGone(cluster.name);
       view.show(document);
       await cluster.clock.sleep(watching.intervalMs, signal);
@@ -95,7 +94,7 @@ interface View extends Disposable {
   show(document: StatusDocument): void;
 }
 
-/** Appends: a JSON document per line, or a block of lines below the time. */
+/** A JSON document per line, or lines below the time. */
 function blocks({ json, out, style, width }: CommandContext): View {
   return {
     show(document) {

@@ -1,14 +1,11 @@
-/**
- * Every command, in the order of the help. What one takes and what it does are loaded when it is asked for: a file of
- * `options/` and one of this folder.
- */
+/** Commands in the help's order. Options (`options/`) and actions are loaded on demand. */
 import type { CommandOptions } from './options/spec.ts';
 
-/** Called with the arguments, the options and the context. @returns the exit code, if it is a verdict */
+/** Called with arguments, options and context. @returns exit code, if a verdict */
 export type Action = (...given: never[]) => Promise<number | void>;
 
 export interface CommandRow {
-  /** As the help lists it: the name, and what the command takes. */
+  /** Name and arguments, as in the help. */
   readonly usage: string;
   /** A verb phrase. */
   readonly about: string;

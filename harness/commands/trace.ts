@@ -1,4 +1,3 @@
-/** `svcnet trace`: which nodes store a chunk, which should, and the route it took. */
 import { EXIT } from '../base/errors.ts';
 import { trace as traced } from '../inspect/trace/document.ts';
 import { traceText } from '../inspect/trace/text.ts';
@@ -13,7 +12,7 @@ export interface TraceFlags extends ClusterFlags {
 /** Chunks between two progress lines. */
 const PROGRESS_CHUNKS = 500;
 
-/** @param reference 64 or 128 hex digits, lower case @returns exit code: 1 when no node stores a chunk */
+/** @param reference 64 or 128 lower-case hex digits @returns exit code: 1 when no node stores a chunk */
 export async function trace(reference: string, flags: TraceFlags, context: CommandContext): Promise<number> {
   return onCluster(flags, context, async (cluster) => {
     const document = await traced({

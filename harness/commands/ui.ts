@@ -1,4 +1,3 @@
-/** `svcnet ui`: serve a live page of a running cluster until interrupted. */
 import { once } from 'node:events';
 import { messageOf } from '../base/errors.ts';
 import { plural } from '../base/format.ts';
@@ -45,7 +44,7 @@ function tell(url: string, { name, nodes }: Cluster, { json, out, note }: Comman
   note('  Open it in a browser on this machine. It is read-only; press Ctrl-C to stop.\n');
 }
 
-/** A browser that does not open is no error: the page is served anyway. */
+/** The page is served even if no browser opens. */
 async function open(served: Ui, { note }: CommandContext): Promise<void> {
   try {
     await openInBrowser(served.onceUrl(), served.url);

@@ -27,14 +27,14 @@ import { workingNodes } from './working-nodes.ts';
 const DEFAULT_NAME = 'local';
 
 export interface UpFlags extends ClusterFlags {
-  /** Name of a snapshot; everything but name and ports comes from it. */
+  /** A snapshot's name; all but name and ports come from it. */
   readonly snapshot?: string;
   /** Milliseconds. */
   readonly timeout?: number;
   readonly wide?: boolean;
 }
 
-/** A snapshot has its own definition. @throws HarnessError `USAGE` naming the option that contradicts it */
+/** @throws HarnessError `USAGE` naming an option that contradicts the snapshot */
 function fromSnapshot(flags: UpFlags): ClusterOptions {
   const extra = besideSnapshot(flags);
   if (extra !== undefined) {
@@ -47,7 +47,7 @@ function fromSnapshot(flags: UpFlags): ClusterOptions {
   return { name: DEFAULT_NAME, ...keysFrom(flags), snapshot: flags.snapshot };
 }
 
-/** Options override the file, which overrides its preset. A snapshot has its own definition. */
+/** Options override the file, which overrides its preset. */
 export async function up(flags: UpFlags, context: CommandContext): Promise<void> {
   const input = flags.snapshot === undefined ? await inputOf(flags) : fromSnapshot(flags);
   const steps = stepsOf(input, flags.file ?? 'options', context.stateDir);
@@ -76,7 +76,7 @@ export async function up(flags: UpFlags, context: CommandContext): Promise<void>
   }
 }
 
-/** Shows the steps of a start: as a list in place, or a line each. */
+/** Shows a start's steps in place, or a line each. */
 export async function whileShown(
   steps: readonly StartStep[],
   { style, json, note, out }: CommandContext,
@@ -101,7 +101,7 @@ async function inputOf(flags: UpFlags): Promise<DefinitionInput> {
 }
 
 /**
- * The steps that a start reports, in their order: the list of a terminal waits for each of them.
+ * A start's steps, in order.
  * @param source of the input, for messages @throws HarnessError as `Cluster.start`
  */
 export function stepsOf(
@@ -112,7 +112,7 @@ export function stepsOf(
   if (snapshot !== undefined) {
     const saved = openSnapshot(stateDir, snapshot, { beside: input, source });
     const { batches } = saved.snapshot.record;
-    // What is prepared once the batches are usable came with the snapshot.
+    // What is prepared after the batches came with the snapshot.
     const image = DRIVER_FACTS[saved.definition.driver].images;
     return stepsFor({ image, postage: batches.length > 0, state: false });
   }
@@ -144,7 +144,7 @@ export function headline(cluster: Cluster, { style }: CommandContext): string[] 
 
 const CURL_PROXIES = ['http_proxy', 'all_proxy', 'ALL_PROXY'] as const;
 
-/** Three commands to copy: upload to one node, download from another, remove the cluster. */
+/** Three commands to copy: upload, download elsewhere, remove the cluster. */
 export function tryNext(cluster: Cluster, { style }: CommandContext): string[] {
   const working = workingNodes(cluster);
   const first = working[0] ?? cluster.node(0);

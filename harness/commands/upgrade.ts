@@ -1,5 +1,3 @@
-/** `svcnet upgrade`: nodes of a running cluster get another program. */
-
 import { HarnessError } from '../base/errors.ts';
 import type { UpgradeInput } from '../cluster/growth/upgrade.ts';
 import type { ClusterNode } from '../cluster/nodes/cluster-node.ts';
@@ -33,7 +31,7 @@ export async function upgrade(
   const to = {
     flavour: await flavourGiven(flavour),
     binary,
-    // Another text is refused like one in a cluster file.
+    // Refused like other text in a cluster file.
     mode: mode as UpgradeInput['mode'],
   };
   const { signal } = context;
@@ -51,8 +49,8 @@ export async function upgrade(
 }
 
 /**
- * Boot nodes and dishonest ones stay as they are, and a program alone is for flavours that need one.
- * @returns `skipped`: nodes that could have it, but do not run @throws HarnessError `USAGE` before the first one stops
+ * Boot and dishonest nodes stay; a program is for flavours that need one.
+ * @returns `skipped`: eligible nodes that do not run @throws HarnessError `USAGE` before the first stops
  */
 export function rollingOrder(
   nodes: readonly Candidate[],

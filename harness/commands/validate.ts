@@ -1,4 +1,4 @@
-/** `svcnet validate FILE`: check a cluster file and report all errors at once. It runs nothing that the file names. */
+/** `svcnet validate FILE`: reports all errors and runs nothing that the file names. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { firstMistakes, mistakeLines } from '../base/foreign-text.ts';
 import { plural } from '../base/format.ts';
@@ -8,7 +8,7 @@ import { creditOf, nodeCount } from '../cluster/plan/facts.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
 import { answer, type CommandContext } from './context.ts';
 
-/** @returns the exit code: usage when the file has errors */
+/** @returns exit code: usage for errors in the file */
 export async function validate(
   path: string,
   _flags: Readonly<Record<string, unknown>>,

@@ -8,10 +8,10 @@ import { conformanceJunit } from './junit.ts';
 import { conformancePage } from './page.ts';
 import type { ConformanceReport } from './row.ts';
 
-/** Longest report, bytes: one with every exchange has some MiB. */
+/** Bytes; a report with every exchange has some MiB. */
 const REPORT_MAX = 128 * 2 ** 20;
 
-/** @throws HarnessError `RUN_INVALID` for a file that is no report of conformance, or is not there */
+/** @throws HarnessError `RUN_INVALID` for a file that is missing or no conformance report */
 export function readReport(path: string): ConformanceReport {
   let report: Partial<ConformanceReport> | undefined;
   try {

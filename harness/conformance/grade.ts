@@ -1,4 +1,4 @@
-/** One run of conformance: a subject is opened, checked row by row, and closed. */
+/** One run: opens a subject, checks it row by row, closes it. */
 
 import { withoutSecrets } from '../../formats/shown-url.ts';
 import { HarnessError } from '../base/errors.ts';
@@ -11,7 +11,7 @@ import { type RunOptions, runRows } from './run-rows.ts';
 export interface Graded<Subject> {
   readonly kind: ConformanceReport['kind'];
   readonly rows: readonly Row<Subject>[];
-  /** @throws HarnessError when there is nothing to grade, such as a node that does not answer */
+  /** @throws HarnessError when there is nothing to grade */
   readonly open: (run: Opening) => Promise<Opened<Subject>>;
 }
 
@@ -20,19 +20,19 @@ export type Opening = Pick<RunOptions, 'clock' | 'signal'>;
 
 export interface Opened<Subject> {
   readonly subject: Subject;
-  /** For a person to read, such as `http://127.0.0.1:1633, dialect swarm`. */
+  /** For people, such as `http://127.0.0.1:1633, dialect swarm`. */
   readonly described: string;
-  /** What the subject calls itself; empty when it does not say. */
+  /** The subject's name for itself; empty: none. */
   readonly implementation: string;
-  /** What must not be in a report, such as the key of an endpoint. */
+  /** What must not be in a report, such as an endpoint's key. */
   readonly secrets: readonly string[];
-  /** Ends what was opened, and removes what rows have made. @returns what could not be removed */
+  /** Closes, and removes what rows made. @returns what remains */
   readonly close: () => Promise<readonly string[]>;
 }
 
 /**
- * @returns the report, also for an interrupted run: rows that had not begun are skipped
- * @throws HarnessError when there is nothing to grade; the signal's reason when it aborts before the first row
+ * @returns the report, also of an interrupted run, whose other rows are skipped
+ * @throws HarnessError when there is nothing to grade; the signal's reason if it aborts before the first row
  */
 export async function grade<Subject>(
   { kind, rows, open }: Graded<Subject>,
@@ -60,7 +60,7 @@ export async function grade<Subject>(
   return without(report, secrets);
 }
 
-/** What is opened after an interruption is closed again, without waiting for it. */
+/** What opens after an interruption is closed in the background. */
 async function openedBy<Subject>(open: Graded<Subject>['open'], run: Opening): Promise<Opened<Subject>> {
   const { signal } = run;
   signal.throwIfAborted();
@@ -82,7 +82,7 @@ function explained(row: RowResult, implementation: string): RowResult {
   return known === undefined ? row : { ...row, known };
 }
 
-/** A value of JSON, with each secret replaced wherever a text contains it. */
+/** JSON with each secret replaced in all texts. */
 function without<T>(value: T, secrets: readonly string[]): T {
   if (typeof value === 'string') return withoutSecrets(value, secrets) as T;
   if (Array.isArray(value)) return value.map((one: unknown) => without(one, secrets)) as T;

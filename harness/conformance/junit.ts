@@ -3,7 +3,7 @@ import type { ConformanceReport, RowResult } from './row.ts';
 
 const KINDS = { failed: 'failure', error: 'error', skipped: 'skipped' } as const;
 
-/** JUnit XML: one suite per group, one case per row; the exchanges are in the text of a failure. */
+/** JUnit XML: a suite per group, a case per row; failures contain exchanges. */
 export function conformanceJunit(report: ConformanceReport): string {
   const suites = [...Map.groupBy(report.rows, ({ group }) => group)].map(([group, rows]) => ({
     name: `${report.kind} ${group}`,

@@ -1,9 +1,9 @@
-/** Why rows of implementations other than ours are red, as far as known. */
+/** Why other implementations' rows are red, as far as known. */
 import type { RowResult } from './row.ts';
 
 /** Something that is known of versions of an implementation. */
 export interface Known {
-  /** As it reports them over HTTP and on the wire. */
+  /** As reported over HTTP and on the wire. */
   readonly versions: readonly string[];
   readonly kind: 'bug' | 'differs from the document' | 'version';
   readonly why: string;
@@ -102,11 +102,11 @@ const KNOWN_DEVIATIONS: readonly KnownDeviation[] = [
 
 /**
  * @param implementation `version 2.8.1-dev` over HTTP, `bee/2.8.1-dev go1.26 linux/amd64` on the wire
- * @returns such as `bug: ends the connection`; undefined when nothing is known
+ * @returns such as `bug: ends the connection`; undefined: unknown
  */
 export function knownReason(implementation: string, { id }: Pick<RowResult, 'id'>): string | undefined {
   const [, version, build] = /^(?:version |bee\/)(\d+\.\d+\.\d+)(?:-(\S+))?/.exec(implementation) ?? [];
-  // Our own nodes report the version of the dialect that they speak.
+  // Our nodes report their dialect's version.
   if (version === undefined || build === 'svcnet') return undefined;
   const known = KNOWN_DEVIATIONS.find(
     ({ versions, rows }) => versions.includes(version) && rows.some((start) => id.startsWith(start)),

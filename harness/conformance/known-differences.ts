@@ -1,13 +1,13 @@
-/** What implementations may differ in on one seed, as `svcnet diff` finds it: each with its reason. */
+/** Allowed differences for one seed in `svcnet diff`, with reasons. */
 import type { Known } from './known-deviations.ts';
 
-/** A difference of two networks that is known, and why it is none to be mended here. */
+/** A known difference, and why it is not ours to fix. */
 export interface KnownDifference extends Known {
   /** What differs, as a report calls it. */
   readonly where: RegExp;
-  /** What both show, in the order of `between`, such as `500 / 200`; default: whatever. */
+  /** What both show, in the order of `between`, such as `500 / 200`; default: anything. */
   readonly seen?: RegExp;
-  /** Flavours of the two, whichever is the first network. `versions` are those of the one that is not ours. */
+  /** The two flavours in any order; `versions` are the other implementation's. */
   readonly between: readonly [string, string];
 }
 

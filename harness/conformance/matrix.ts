@@ -1,4 +1,4 @@
-/** A report on the terminal: a line per group, then every row that did not hold, and why. */
+/** A report on the terminal: a line per group, then red rows and why. */
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { renderTable } from '../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../report/console.ts';
@@ -37,7 +37,7 @@ export function matrixLines(report: ConformanceReport, style: ConsoleStyle, widt
   ];
 }
 
-/** Why rows were skipped, and how many for each reason. */
+/** Reasons for skipped rows, with counts. */
 function skipped(rows: readonly RowResult[]): string[] {
   const byReason = Map.groupBy(
     rows.filter(({ verdict }) => verdict === 'skipped'),

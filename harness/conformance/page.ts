@@ -1,9 +1,9 @@
-/** A report as one HTML page: counts, every row, and the exchanges of those that did not hold. */
+/** A report as HTML: counts, rows, and exchanges of red ones. */
 import { Html, html, table } from '../report/page/html.ts';
 import { VERDICTS } from './matrix.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf } from './row.ts';
 
-/** More red rows than this are folded, so that their names fit on a page. */
+/** More red rows are folded, so that names fit. */
 const UNFOLDED_MAX = 10;
 
 const STYLE = new Html(`

@@ -1,4 +1,4 @@
-/** Reports of several subjects side by side, as a page of documentation. */
+/** Reports side by side, as a documentation page. */
 import { inMarkdown } from '../base/foreign-text.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf } from './row.ts';
 
@@ -49,7 +49,7 @@ function tableOf(columns: readonly Column[]): string[] {
   ];
 }
 
-/** `12 of 12`; a dash when nothing could be checked. */
+/** `12 of 12`; a dash when nothing was checked. */
 function share(rows: readonly RowResult[]): string {
   const { passed, failed, error } = totalsOf(rows);
   const graded = passed + failed + error;

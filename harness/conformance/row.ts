@@ -1,12 +1,9 @@
 /**
- * What a node is graded by: rows of one rule each. A row checks its subject (an HTTP interface, a peer, a
- * chain), keeps what was sent and received, and ends by returning, or by throwing why the rule did not hold
- * or could not be checked.
+ * A row checks one rule of its subject (HTTP interface, peer, chain) and records the exchange. It ends by returning,
+ * or by throwing why the rule did not hold or could not be checked.
  */
 
-/**
- * What a row may do to its subject: look, make changes that are harmless or that it cleans up, spend money.
- */
+/** What a row may do: read, make harmless or undone changes, spend money. */
 export const LEVELS = ['read', 'write', 'money'] as const;
 /** How far a conformance check may go. */
 export type Level = (typeof LEVELS)[number];
@@ -14,7 +11,7 @@ export type Level = (typeof LEVELS)[number];
 /** How a row ended. */
 export type Verdict = 'passed' | 'failed' | 'skipped' | 'error';
 
-/** One thing that was sent, and what came back, each for a person to read. */
+/** What was sent and what came back, as text. */
 export interface Exchange {
   readonly sent: string;
   readonly received: string;
@@ -22,14 +19,14 @@ export interface Exchange {
 
 /** What a row receives besides its subject. */
 export interface RowRun {
-  /** Aborts when the row has taken too long, or when the whole run was interrupted. */
+  /** Aborts when the row or the run is out of time. */
   readonly signal: AbortSignal;
   /** Keeps an exchange as evidence of the verdict. */
   readonly record: (exchange: Exchange) => void;
 }
 
 export interface Row<Subject> {
-  /** Unique within its table: words separated by spaces, such as `GET /health fields`. */
+  /** Unique in its table, such as `GET /health fields`. */
   readonly id: string;
   /** Heading under which it is counted. */
   readonly group: string;
@@ -42,7 +39,7 @@ export interface Row<Subject> {
   run(subject: Subject, run: RowRun): Promise<void>;
 }
 
-/** The subject does something other than what the rule says. */
+/** The subject breaks the rule. */
 export class Mismatch extends Error {
   constructor(message: string) {
     super(message);
@@ -55,7 +52,7 @@ export function must(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Mismatch(message);
 }
 
-/** The rule does not apply to this subject as it is, or what it needs is missing. */
+/** The rule does not apply here, or something it needs is missing. */
 export class NotApplicable extends Error {
   constructor(message: string) {
     super(message);
@@ -72,7 +69,7 @@ export interface RowResult {
   readonly verdict: Verdict;
   /** For all verdicts except `passed`. */
   readonly reason?: string;
-  /** For a red row of a version in use: what is known about it, such as `bug: ends the connection`. */
+  /** What is known of a red row, such as `bug: ends the connection`. */
   readonly known?: string;
   /** Milliseconds. */
   readonly durationMs: number;
@@ -83,12 +80,12 @@ export interface RowResult {
 /** Number of rows by verdict. */
 export type Totals = Readonly<Record<Verdict, number>>;
 
-/** One run: what was graded, by which rows, and how it went. */
+/** One run: what was graded, by which rows, and the result. */
 export interface ConformanceReport {
   readonly kind: 'http' | 'wire' | 'chain';
   /** What was graded, such as `http://127.0.0.1:1633, dialect swarm`. */
   readonly subject: string;
-  /** What it calls itself; empty when it does not say. */
+  /** Its name for itself; empty: none. */
   readonly implementation: string;
   readonly level: Level;
   readonly startedAt: string;
@@ -96,7 +93,7 @@ export interface ConformanceReport {
   readonly durationMs: number;
   readonly totals: Totals;
   readonly rows: readonly RowResult[];
-  /** What the run has made on the subject and could not remove. */
+  /** What could not be removed from the subject. */
   readonly leftBehind: readonly string[];
 }
 

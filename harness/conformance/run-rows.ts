@@ -1,4 +1,4 @@
-/** Runs rows one after another: each with a deadline, none able to end the others. */
+/** Runs rows in sequence, each with a deadline, independent of the others. */
 import type { Clock } from '../../formats/clock.ts';
 import { messageOf } from '../base/errors.ts';
 import {
@@ -11,16 +11,16 @@ import {
   type RowResult,
 } from './row.ts';
 
-/** More than any answer of a node takes; rows that wait on purpose have their own limit. */
+/** Longer than any answer; rows that wait have their own limit. */
 const ROW_LIMIT_MS = 30_000;
-/** Time for a row that is out of time to report what it was still waiting for. */
+/** For a late row to report what it waited for. */
 const LAST_WORDS_MS = 200;
-/** Evidence of one row: at most this many exchanges, each side at most this long. */
+/** At most this many exchanges per row, each side this long. */
 const EXCHANGES_MAX = 12;
 const TEXT_MAX = 8192;
 
 export interface RunOptions {
-  /** What limits and durations are measured with: that of the subject. */
+  /** The subject's clock. */
   readonly clock: Clock;
   readonly level: Level;
   /** Rows that have not begun by then are skipped. */
@@ -28,7 +28,7 @@ export interface RunOptions {
   readonly onResult?: ((result: RowResult, done: number, total: number) => void) | undefined;
 }
 
-/** @returns a result for each row, in order; never rejects because of a row */
+/** @returns a result per row, in order; rows do not make it reject */
 export async function runRows<Subject>(
   rows: readonly Row<Subject>[],
   subject: Subject,
@@ -83,7 +83,7 @@ async function outcomeOf<Subject>(
   const onAbort = () => waits.use(clock.timer(LAST_WORDS_MS, () => late.reject(signal.reason)));
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    // Raced, so that a row ends even if its subject never answers and it ignores its signal.
+    // Ends a row even if subject and signal are ignored.
     await Promise.race([row.run(subject, { signal, record }), late.promise]);
     return { verdict: 'passed' };
   } catch (error) {

@@ -1,7 +1,6 @@
 /**
- * How long many operations of one kind took. The whole distribution is kept (HDR histogram, 1 µs to 1 h,
- * three digits), so that distributions of nodes, runs and load generators merge without averaging
- * percentiles; the extremes are exact. Source: `scenarios.md` 8.1.
+ * Durations of many operations of one kind, as a whole distribution (HDR histogram, 1 µs to 1 h, three digits), so
+ * that distributions merge without averaging percentiles; extremes are exact. Source: `scenarios.md` 8.1.
  */
 import {
   build,
@@ -19,15 +18,12 @@ const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p99
 /** Percentiles in reports. */
 export type PercentileName = keyof typeof PERCENTILES;
 
-/**
- * A distribution as JSON, ms. Percentiles are null when there are too few samples for them (`enoughFor`), the
- * other figures when there are none.
- */
+/** As JSON, ms. Percentiles are null with too few samples (`enoughFor`), others with none. */
 export interface LatencySummary extends Readonly<Record<PercentileName, number | null>> {
   readonly minMs: number | null;
   readonly meanMs: number | null;
   readonly maxMs: number | null;
-  /** All samples, µs: HDR histogram V2, compressed, base64; empty when there are none. */
+  /** All samples, µs: HDR histogram V2, compressed, base64; empty: none. */
   readonly histogram: string;
 }
 
@@ -81,7 +77,7 @@ export class Distribution {
     return this.#count;
   }
 
-  /** @param ms 0 or more; values above an hour count as an hour in the percentiles, but not in the maximum */
+  /** @param ms 0 or more; in percentiles, at most an hour */
   add(ms: number): void {
     const microseconds = Math.round(ms * MICROSECONDS_PER_MS);
     this.#histogram.recordValue(Math.min(LATENCY_MICROSECONDS_MAX, Math.max(1, microseconds)));
@@ -91,10 +87,10 @@ export class Distribution {
     this.#maxMs = Math.max(this.#maxMs, ms);
   }
 
-  /** @param percent 0 to 100 @returns ms; null when there are too few samples for it */
+  /** @param percent 0 to 100 @returns ms; null with too few samples */
   percentileMs(percent: number): number | null {
     if (!enoughFor(percent, this.#count)) return null;
-    // The histogram gives the upper edge of a bucket, which may lie above the largest sample.
+    // A bucket's upper edge may exceed the largest sample.
     const ms = this.#histogram.getValueAtPercentile(percent) / MICROSECONDS_PER_MS;
     return Math.min(this.#maxMs, Math.max(this.#minMs, ms));
   }
@@ -111,11 +107,8 @@ export class Distribution {
   }
 }
 
-/**
- * Whether a percentile is meaningful: at least one sample must lie above it, so p50 needs 2, p95 20, p99 100
- * and p99.9 1000.
- */
+/** At least one sample must lie above: p50 needs 2, p95 20, p99 100, p99.9 1000. */
 export function enoughFor(percent: number, count: number): boolean {
-  // Rounded, because 1 - 0.999 is a little more than a thousandth.
+  // 1 - 0.999 is a little more than a thousandth.
   return Math.round(count * (100 - percent) * 1e6) >= 100 * 1e6;
 }

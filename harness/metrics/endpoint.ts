@@ -14,7 +14,7 @@ export interface MetricsEndpoint extends AsyncDisposable {
 }
 
 /**
- * Answers `GET /metrics` with the harness's own series.
+ * Answers `GET /metrics` with the harness's series.
  * @param port 0: any free one @throws HarnessError `PORT_IN_USE`
  */
 export async function serveTestbed(testbed: TestbedMetrics, port: number): Promise<MetricsEndpoint> {

@@ -1,4 +1,4 @@
-/** Parses the text exposition format of Prometheus, version 0.0.4, into samples. */
+/** Prometheus's text exposition format, version 0.0.4. */
 
 export interface MetricFamily {
   readonly name: string;
@@ -22,7 +22,7 @@ const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 const KINDS = ['counter', 'gauge', 'histogram', 'summary', 'untyped'] as const;
 
-/** @throws SyntaxError naming the line that does not follow the format */
+/** @throws SyntaxError naming the wrong line */
 export function parseExposition(text: string): Exposition {
   const helps = new Map<string, string>();
   const families = new Map<string, MetricFamily>();
@@ -47,7 +47,7 @@ export function parseExposition(text: string): Exposition {
   return { families, samples };
 }
 
-/** `name{a="b"}`, labels in the order of their names: each series has exactly one text. */
+/** `name{a="b"}`, labels sorted: one text per series. */
 export function seriesKey({ name, labels }: Pick<Sample, 'name' | 'labels'>): string {
   const parts = Object.entries(labels)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

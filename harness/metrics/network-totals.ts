@@ -1,4 +1,4 @@
-/** Sums over all nodes of what each has counted since it was first seen, even across restarts. */
+/** Sums over all nodes since each was first seen, across restarts. */
 import type { Scrape } from './scrape.ts';
 import { gained, type SeriesId } from './series.ts';
 import type { NetworkFigures } from './testbed.ts';
@@ -15,7 +15,7 @@ const SETTLEMENTS: Readonly<Record<string, string>> = {
 const BYTES = 'libp2p_protocol_bytes_total';
 
 export class NetworkTotals {
-  /** Number of a series → the total it adds to. */
+  /** A series' number → its total. */
   readonly #parts = new Map<number, { readonly total: { value: number }; readonly node: string }>();
   readonly #cheques = new Map<string, { value: number }>();
   readonly #settlements = new Map<string, { value: number }>();
@@ -32,7 +32,7 @@ export class NetworkTotals {
       const value = values.get(number);
       if (value === undefined) continue;
       this.#met.add(node);
-      // A series that appears later than its node has started at zero.
+      // A later series started at zero.
       const before = this.#last.get(number) ?? (metBefore.has(node) ? 0 : value);
       total.value += gained(before, value);
       this.#last.set(number, value);

@@ -1,17 +1,14 @@
-/**
- * What a run measured: counts, bytes, latencies and errors per operation and node; their course over time per
- * operation; and the slowest operations.
- */
+/** A run's counts, bytes, latencies and errors per operation and node, over time, and the slowest operations. */
 import type { Clock } from '../../formats/clock.ts';
 import { Distribution, type LatencySummary } from './distribution.ts';
 import { type OperationTimeline, TimelineRecorder } from './timeline.ts';
 
 /** Slow operations kept over all nodes. */
 const SLOWEST_KEPT = 20;
-/** Length of a message that stands for its class; the rest is in the logs. */
+/** Of a class's example message; logs have the rest. */
 const EXAMPLE_LENGTH_MAX = 500;
 
-/** Name of an operation and of the node it was sent to; identifies a row of the report. */
+/** Operation and node: a row of the report. */
 export interface OperationKey {
   /** What was done, such as `upload file`. */
   readonly operation: string;
@@ -19,7 +16,7 @@ export interface OperationKey {
   readonly node: string;
 }
 
-/** One row of the result table. Rates are null when nothing was moved. */
+/** A row of the result table. Rates are null when nothing was moved. */
 export interface OperationSummary extends OperationKey, LatencySummary {
   /** Operations that succeeded: the latencies cover only these. */
   readonly count: number;
@@ -29,7 +26,7 @@ export interface OperationSummary extends OperationKey, LatencySummary {
   readonly errorClasses: Readonly<Record<string, number>>;
   /** The first message of each class. */
   readonly errorExamples: Readonly<Record<string, string>>;
-  /** Wall time from the first start to the last end, ms. */
+  /** From the first start to the last end, ms. */
   readonly wallMs: number;
   readonly mibPerSecond: number | null;
 }
@@ -43,7 +40,7 @@ export interface SlowOperation extends OperationKey {
   readonly subject?: string | undefined;
 }
 
-/** An operation timed elsewhere. Times are ms since the epoch. */
+/** Timed elsewhere, ms since the epoch. */
 export interface TimedOperation {
   readonly endMs: number;
   /** From the intended start, if known. */
@@ -71,7 +68,7 @@ interface Series extends OperationKey {
 /** Collects the durations and errors of operations. */
 export interface Recorder {
   /**
-   * Runs and times one operation; its errors are counted by class and rethrown.
+   * Times an operation; counts its error by class and rethrows it.
    * @returns what `work` returned
    */
   measure<T>(key: OperationKey, work: () => Promise<T>, bytesOf: (result: T) => number): Promise<T>;
@@ -149,7 +146,7 @@ export function createRecorder(
       const startMs = clock.monotonic();
       const series = seriesOf(key);
       span(series, startedAt, startedAt);
-      // The wall clock may jump: the end is the start plus the time that a monotonic clock has counted since.
+      // The wall clock may jump: the end is the start plus monotonic time.
       try {
         const result = await work();
         const latencyMs = clock.monotonic() - startMs;

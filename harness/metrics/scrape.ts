@@ -1,7 +1,4 @@
-/**
- * One reading of all series of a cluster. Each series gets a number when first seen; a reading maps these
- * numbers to values. A node that did not answer has no values: a gap, not an error.
- */
+/** One reading of all series, by number. A silent node leaves a gap. */
 import { parseExposition } from './exposition.ts';
 import { isKept, keptName } from './kept-series.ts';
 import type { SeriesId } from './series.ts';
@@ -10,17 +7,17 @@ import type { SeriesId } from './series.ts';
 export interface Scrape {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** By the number of the series. Absent: no value now. */
+  /** By the series' number. Absent: no value now. */
   readonly values: ReadonlyMap<number, number>;
 }
 
 /** Assigns permanent numbers to series. */
 export class SeriesNumbers {
   readonly ids: SeriesId[] = [];
-  /** By node, then by the series as exposed; -1: not kept. */
+  /** By node, then exposed series; -1: not kept. */
   readonly #numbers = new Map<string, Map<string, number>>();
 
-  /** Adds the values of one exposition. @param node undefined: the harness @throws SyntaxError */
+  /** @param node undefined: the harness @throws SyntaxError */
   read(node: string | undefined, text: string, values: Map<number, number>): void {
     let known = this.#numbers.get(node ?? '');
     if (known === undefined) this.#numbers.set(node ?? '', (known = new Map()));
@@ -42,7 +39,7 @@ export class SeriesNumbers {
     }
   }
 
-  /** Parses only the lines of the new series, and those that name their kind. */
+  /** Parses only new series and lines that name their kind. */
   #learn(node: string | undefined, text: string, fresh: readonly string[], known: Map<string, number>): void {
     const kinds = text.split('\n').filter((line) => line.startsWith('# TYPE'));
     const { families, samples } = parseExposition([...kinds, ...fresh].join('\n'));
@@ -64,7 +61,7 @@ export class SeriesNumbers {
   }
 }
 
-/** A line without its value. Neither a Bee nor our own node writes timestamps after values. */
+/** A line without its value; ours and Bees' have no timestamps. */
 function seriesText(line: string): string {
   return line.slice(0, line.lastIndexOf(' '));
 }

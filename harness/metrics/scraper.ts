@@ -1,7 +1,6 @@
 /**
- * Periodically reads the metrics of all nodes of a cluster, together with what the harness knows about their
- * processes, and passes each reading on: to the file of a run, to a page that shows it. The cost is bounded:
- * the more nodes there are and the longer a reading takes, the less often it happens.
+ * Reads all nodes' metrics and the harness's knowledge of their processes, for a run's file or a page. More nodes and
+ * slower readings make it rarer.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { allAtMost } from '../base/all-at-most.ts';
@@ -15,19 +14,19 @@ import type { FaultMoment, NodeFigures, TestbedMetrics } from './testbed.ts';
 
 const INTERVAL_PER_NODE_MS = 100;
 const INTERVAL_MIN_MS = 1000;
-/** The pause after a reading is at least this many times as long as the reading. */
+/** The pause is at least this many times the reading. */
 const REST_FACTOR = 4;
 const AT_ONCE = 8;
 /** A node that takes longer leaves a gap. */
 const ANSWER_LIMIT_MS = 5000;
-/** Name of a process on this machine that holds several nodes. */
+/** Name of a process here that holds several nodes. */
 const SHARED = { node: 'all', group: 'embedded' } as const;
-/** Target of a fault that is not aimed at nodes by name, such as bad links between all. */
+/** Target of a fault without named nodes. */
 const WHOLE_CLUSTER = 'cluster';
-/** Node states caused on purpose, also without a fault that can be healed, and the kind of fault they are. */
+/** States caused on purpose, also without a fault to heal, and their kind of fault. */
 const STATE_FAULTS: Readonly<Record<string, string>> = { killed: 'kill', paused: 'pause', stopped: 'stop' };
 
-/** A node as a scraper sees it; `ClusterNode` is one. */
+/** A node as a scraper sees it. */
 export interface ScrapedNode {
   readonly name: string;
   readonly flavour: string;
@@ -40,7 +39,7 @@ export interface ScrapedNode {
   stats(): Promise<{ readonly cpuMs?: number; readonly memoryBytes?: number | undefined }>;
 }
 
-/** A cluster as a scraper sees it; `Cluster` is one. */
+/** A cluster as a scraper sees it. */
 export interface ScrapedCluster {
   readonly clock: Clock;
   readonly nodes: readonly ScrapedNode[];
@@ -51,13 +50,13 @@ export interface ScrapedCluster {
 }
 
 export interface ScraperOptions {
-  /** Receives the resource usage of the nodes' processes, and is read together with the nodes. */
+  /** Receives the processes' usage, and is read with the nodes. */
   readonly testbed: TestbedMetrics;
-  /** Receives every reading, one at a time. A failure ends the watch and is thrown by `release`. */
+  /** Receives every reading, one at a time. A failure ends the watch; `release` throws it. */
   readonly onScrape: (scrape: Scrape, ids: readonly SeriesId[]) => Promise<void> | void;
   /** Default: by the number of nodes. */
   readonly intervalMs?: number;
-  /** Aborts a reading in progress; the last reading is skipped. */
+  /** Aborts a reading; the last one is skipped. */
   readonly signal?: AbortSignal;
 }
 
@@ -67,14 +66,14 @@ export function scrapeIntervalMs(nodes: number): number {
 }
 
 export class Scraper implements AsyncDisposable {
-  /** Why a running node gave no metrics; the latest failure of each. */
+  /** The latest reason why a running node gave no metrics. */
   readonly failures = new Map<string, string>();
   /** Nodes that have given metrics at least once. */
   readonly answered = new Set<string>();
   readonly #options: ScraperOptions;
   readonly #numbers = new SeriesNumbers();
   readonly #totals = new NetworkTotals();
-  /** Processes that have held several nodes: they keep their name when one node is left. */
+  /** Processes that held several nodes keep their name with one. */
   readonly #shared = new Set<number>();
   #watch:
     | { readonly closing: AbortController; readonly ended: Promise<{ readonly error: unknown } | undefined> }
@@ -84,7 +83,7 @@ export class Scraper implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Starts reading a cluster. Series numbers continue from a cluster read before. */
+  /** Series numbers continue from a cluster read before. */
   watch(cluster: ScrapedCluster): void {
     if (this.#watch !== undefined) throw new TypeError('a cluster is watched already');
     const closing = new AbortController();
@@ -92,7 +91,7 @@ export class Scraper implements AsyncDisposable {
     this.#watch = { closing, ended };
   }
 
-  /** Reads the cluster once more, then stops. @throws what `onScrape` has thrown */
+  /** Reads once more, then stops. @throws what `onScrape` has thrown */
   async release(): Promise<void> {
     const { closing, ended } = this.#watch ?? {};
     this.#watch = undefined;
@@ -132,7 +131,7 @@ export class Scraper implements AsyncDisposable {
     const at = clock.now();
     const values = new Map<number, number>();
     const [usage, answered] = await Promise.all([
-      // First: what the processes have used belongs to this moment, however long the nodes take to answer.
+      // First: usage belongs to this moment, however long nodes take.
       usageOf(nodes, this.#shared),
       allAtMost(
         AT_ONCE,
@@ -154,7 +153,7 @@ export class Scraper implements AsyncDisposable {
     await onScrape({ at, values }, this.#numbers.ids);
   }
 
-  /** @returns whether it has answered: one that does not may be about to die and leaves a gap */
+  /** @returns whether it answered; if not, it may be dying and leaves a gap */
   async #read(node: ScrapedNode, clock: Clock, values: Map<number, number>): Promise<boolean> {
     if (!node.running) return false;
     try {
@@ -179,7 +178,7 @@ function stateFault({ name, state }: ScrapedNode): FaultMoment[] {
   return kind === undefined ? [] : [{ kind, target: name }];
 }
 
-/** Synchronous for processes of this machine. @param shared gains the processes that hold several nodes */
+/** Synchronous for processes here. @param shared gains processes with several nodes */
 async function usageOf(nodes: readonly ScrapedNode[], shared: Set<number>): Promise<NodeFigures[]> {
   const running = nodes.filter((node) => node.running);
   const byProcess = Map.groupBy(running, ({ pid }) => pid);
@@ -195,7 +194,7 @@ async function usageOf(nodes: readonly ScrapedNode[], shared: Set<number>): Prom
   return figures.flat();
 }
 
-/** Usage of a node that is not a process on this machine, as reported by its driver. */
+/** Usage that a driver reports. */
 async function statsOf(node: ScrapedNode): Promise<NodeFigures> {
   const [stats] = await Promise.allSettled([node.stats()]);
   const { cpuMs, memoryBytes } = stats.status === 'fulfilled' ? stats.value : {};

@@ -17,7 +17,7 @@ import type { Series, SeriesColumns, SeriesId } from './series.ts';
 
 export const METRICS_FILE = 'metrics.jsonl';
 const SCHEMA = 1;
-/** Digits of values that are not whole numbers; the rest of a duration's digits is noise. */
+/** Digits of fractions; the rest of a duration is noise. */
 const DIGITS = 7;
 
 type SeriesRow = readonly [
@@ -42,7 +42,7 @@ export class SeriesFile {
   #begun = false;
   /** Bytes of whole lines. */
   #size = 0;
-  /** Whether a part of a line may follow them: a full disk takes what still fits. */
+  /** A part of a line may follow: a full disk takes what fits. */
   #torn = false;
 
   /** @param folder of the run */
@@ -77,7 +77,7 @@ export class SeriesFile {
     } catch (error) {
       throw cannotWrite(dirname(this.#path), error);
     }
-    // Only now: some disks say when the file is closed that they are full.
+    // Only now: some disks report at closing that they are full.
     this.#torn = false;
     this.#begun = true;
     this.#known = ids.length;
@@ -91,8 +91,8 @@ function rowOf({ node, name, labels, kind }: SeriesId): SeriesRow {
 }
 
 /**
- * Series of a run as columns. A last line that was cut off when the run was killed is left out.
- * @param folder of the run @param wanted selects series: an hour of fifty nodes is some millions of values
+ * A run's series as columns, without a last line cut off by a kill.
+ * @param folder of the run @param wanted selects series: an hour of fifty nodes is millions of values
  * @returns undefined when the run has kept none @throws HarnessError `STATE_INVALID` naming the line
  */
 export async function readSeries(

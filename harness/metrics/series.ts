@@ -1,15 +1,15 @@
-/** Series of a run in columns: one value per scrape, `NaN` where there is none. */
+/** A run's series in columns: a value per scrape, `NaN` for none. */
 import type { MetricFamily, Sample } from './exposition.ts';
 
 export interface SeriesId extends Omit<Sample, 'value'> {
-  /** Name of the node it comes from; absent: the harness. */
+  /** The node it comes from; absent: the harness. */
   readonly node?: string | undefined;
   readonly kind: MetricFamily['kind'];
 }
 
-/** The name lacks the dialect's prefix, so that nodes of all flavours share it: `pushsync_total_sent`. */
+/** Without the dialect's prefix, so that all flavours share names: `pushsync_total_sent`. */
 export interface Series extends SeriesId {
-  /** One per time. `NaN`: the node did not answer, or did not report it. */
+  /** One per time. `NaN`: no answer, or not reported. */
   readonly values: Float64Array;
 }
 
@@ -20,8 +20,8 @@ export interface SeriesColumns {
 }
 
 /**
- * What a counter gained per second, for every scrape since the previous one with a value: `NaN` at gaps and
- * at the first value. A counter that has fallen was restarted at zero.
+ * A counter's gain per second since the previous value: `NaN` at gaps and at the first. A fallen counter restarted at
+ * zero.
  * @param times ms
  */
 export function rate(times: ArrayLike<number>, values: ArrayLike<number>): Float64Array {
@@ -38,7 +38,7 @@ export function rate(times: ArrayLike<number>, values: ArrayLike<number>): Float
   return rates;
 }
 
-/** What a counter gained from its first value to its last, across restarts; `NaN` when it has no value. */
+/** A counter's gain from first to last value, across restarts; `NaN` without values. */
 export function increase(values: ArrayLike<number>): number {
   let total = Number.NaN;
   let before: number | undefined;

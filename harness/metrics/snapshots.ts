@@ -1,4 +1,4 @@
-/** Reads the metrics of nodes, of each at a moment of its own. */
+/** Nodes' metrics, each at its own moment. */
 import type { Clock } from '../../formats/clock.ts';
 import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
@@ -17,7 +17,7 @@ export interface SnapshotRound {
 export interface SnapshotLimits {
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** For each node, from the moment at which it is asked. */
+  /** Per node, from when it is asked. */
   readonly limitMs: number;
 }
 

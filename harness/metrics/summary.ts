@@ -1,4 +1,4 @@
-/** The metrics of one or many nodes at one moment: the sums of counters and the ranges of gauges. */
+/** Nodes' metrics at one moment: sums of counters, ranges of gauges. */
 import { type Exposition, type MetricFamily, type Sample, seriesKey } from './exposition.ts';
 import { keptName } from './kept-series.ts';
 import { gained } from './series.ts';
@@ -14,15 +14,15 @@ export interface MetricRow {
   readonly unit: Unit;
   /** Nodes that have it. */
   readonly nodes: number;
-  /** Sum over the nodes; for a histogram, its number of values; for a gauge, null. */
+  /** Sum over nodes; of a histogram, its count; of a gauge, null. */
   readonly total: number | null;
-  /** Over the nodes; for a histogram, by the number of values each holds. */
+  /** Over nodes; of a histogram, by count. */
   readonly min: number;
   readonly median: number;
   readonly max: number;
   /** For a histogram with any values: their mean. */
   readonly mean: number | null;
-  /** Growth between two readings of the nodes that gave both; null for gauges, and where no node did. */
+  /** Growth between two readings, of nodes with both; null for gauges, or without such nodes. */
   readonly perSecond: number | null;
 }
 
@@ -43,9 +43,8 @@ type Values = Map<string, Value & Pick<MetricsSnapshot, 'atMs'>>;
 type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 
 /**
- * @param snapshots one per node @param before readings from some seconds earlier, for rates: a node without one is
- * in none, a series that is new on a node counts from zero. Each node's growth is over its own interval: a node that
- * hangs delays others between their readings.
+ * @param snapshots one per node @param before readings some seconds earlier, for rates: nodes without one are in
+ * none, new series count from zero. Each node has its own interval: a hanging node delays others.
  * @returns sorted by name
  */
 export function summarise(
@@ -105,7 +104,7 @@ function medianOf(sorted: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2;
 }
 
-/** One value per series; the parts of a histogram or a summary count as one: its count, with the mean. */
+/** A value per series; a histogram's or summary's parts count as one: its count, with the mean. */
 function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; row: Row; value: Value }> {
   const sums = new Map<string, number>();
   for (const { name, labels, value } of samples) {
@@ -123,12 +122,12 @@ function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; r
     if (isPart && part?.[2] === 'sum') sums.set(key, value);
     if (isPart && part?.[2] === 'count')
       yield { key, row, value: { value, mean: value === 0 ? 0 : (sums.get(key) ?? 0) / value } };
-    // The quantiles of a summary are not values of their own.
+    // A summary's quantiles are not separate values.
     if (!isPart && row.kind !== 'summary' && row.kind !== 'histogram') yield { key, row, value: { value } };
   }
 }
 
-/** From the words in the name; the few names without such words are listed. */
+/** From words in the name; names without such words are listed. */
 function unitOf(name: string): Unit {
   if (/^postage_listener_(page|event)_duration$/.test(name)) return 'ns';
   if (/_bytes(_total)?$|^api_(up|down)load_speed$/.test(name)) return 'bytes';

@@ -1,6 +1,6 @@
 /**
- * The harness's own metrics as Prometheus series: `testbed_*` of `scenarios.md` 8.5, each with the label
- * `run`. A series without a source, such as the processor time of attached nodes, has no samples.
+ * The harness's series: `testbed_*` of `scenarios.md` 8.5, with label `run`. A series without a source, such as
+ * attached nodes' processor time, has no samples.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FailedOperation, OperationKey } from './recorder.ts';
@@ -19,10 +19,7 @@ const SIZE_CLASSES = [
 ] as const;
 const SIZE_CLASS_LARGEST = 'above';
 
-/**
- * Figures of a node's process. A process that holds several nodes has the name `all`: its figures are their
- * sum.
- */
+/** Figures of a node's process; `all`: the sum of several nodes in one. */
 export interface NodeFigures {
   readonly node: string;
   readonly group: string;
@@ -30,7 +27,7 @@ export interface NodeFigures {
   readonly residentBytes?: number | undefined;
 }
 
-/** What nodes have counted, summed over the cluster; never falls, even across restarts. */
+/** Nodes' counts, summed; never fall, even across restarts. */
 export interface NetworkFigures {
   readonly networkBytes: readonly { readonly protocol: string; readonly direction: string; value: number }[];
   readonly cheques: Readonly<Record<string, number>>;
@@ -63,7 +60,7 @@ export class TestbedMetrics {
   readonly #ledgers: Counted[] = [];
   readonly #m;
 
-  /** @param run name of the run, or of what watches outside runs */
+  /** @param run a run's name, or that of a watch outside runs */
   constructor(run: string) {
     this.#registry.setDefaultLabels({ run });
     this.contentType = this.#registry.contentType;
@@ -149,7 +146,7 @@ export class TestbedMetrics {
   }
 }
 
-/** By the largest payload of the class; `none` moves no bytes. */
+/** By the class's largest payload; `none` moves no bytes. */
 function sizeClass(bytes: number): string {
   return SIZE_CLASSES.find(([limit]) => bytes <= limit)?.[1] ?? SIZE_CLASS_LARGEST;
 }

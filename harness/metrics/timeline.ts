@@ -1,12 +1,10 @@
-/** What happened when: per operation, in windows of equal length over the time of a run. */
-
-/** An hour of windows of two seconds: as many as a chart can show, yet small enough for a report. */
+/** An hour of two-second windows: fits a chart and a report. */
 const WINDOWS_MAX = 1800;
 const WINDOW_MS = 1000;
 
 /**
- * One operation over all nodes. The arrays have an entry per window, counted by the end of an operation.
- * Latencies are null in windows in which none succeeded, and p99 is the largest sample if there are too few.
+ * One operation over all nodes. Arrays have an entry per window, by the operation's end. Latencies are null without
+ * successes; p99 is the largest sample if too few.
  */
 export interface OperationTimeline {
   readonly operation: string;

@@ -1,4 +1,4 @@
-/** What a run prints: live progress on a terminal, one plain line per step elsewhere, and the tables at the end. */
+/** A run's output: live progress on a terminal, a line per step elsewhere, final tables. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,8 +47,8 @@ export function formatBytes(bytes: number): string {
 }
 
 /**
- * The running step as a person sees it: name, detail, bar, rate and time left where the end is known, time.
- * On a terminal its line is redrawn; elsewhere a long step reports its progress every few seconds.
+ * The running step: name, detail, bar, rate and time left if the end is known, time. Redrawn on a terminal; elsewhere
+ * reported every few seconds.
  */
 export class StepDisplay {
   readonly #style: ConsoleStyle;
@@ -80,7 +80,7 @@ export class StepDisplay {
     if (this.#state !== undefined) this.#state.part = { done, total, unit };
   }
 
-  /** @param ms as measured by the step itself; otherwise since `start` */
+  /** @param ms as the step measured; else since `start` */
   end(succeeded: boolean, ms?: number): void {
     const state = this.#state;
     if (state === undefined) return;
@@ -91,7 +91,7 @@ export class StepDisplay {
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${this.#line(mark, state, state.detail, took)}\n`);
   }
 
-  /** When the name is longer than its column, what follows gives way, so that the times stay aligned. */
+  /** After a long name, the rest gives way so that times align. */
   #line(mark: string, { name: text }: { name: string }, detail: string, took: string): string {
     const name = text.padEnd(NAME_WIDTH);
     const room = Math.max(this.#style.width - name.length - TIME_WIDTH - 6, 1);
@@ -102,7 +102,7 @@ export class StepDisplay {
     const state = this.#state;
     if (state === undefined) return;
     const elapsedMs = MACHINE_CLOCK.monotonic() - state.startedMs;
-    // Progress comes first: the end of a long line is cut.
+    // Progress first: a long line's end is cut.
     const pace = state.part === undefined ? '' : paceText(state.part, elapsedMs);
     const detail = [pace, state.detail].filter((text) => text !== '').join(' · ');
     this.#write(`${this.#line('…', state, detail, formatMs(elapsedMs))}\n`);
@@ -126,7 +126,7 @@ function barText(part: StepProgress, elapsedMs: number): string {
 }
 
 const FRAME_MS = 100;
-/** Often enough to show that it goes on, seldom enough for a log. */
+/** Shows that it goes on, without filling a log. */
 const TELL_MS = 5000;
 const NAME_WIDTH = 12;
 const TIME_WIDTH = 8;
@@ -138,18 +138,16 @@ function progressBar(part: number): string {
   return `${'█'.repeat(full)}${'░'.repeat(20 - full)}`;
 }
 
-/**
- * Verdict, failures with evidence, the table of operations, where the report is and how to repeat the run.
- */
+/** Verdict, failures with evidence, operations, report and repeat line. */
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parallel = run.scenarios.some(({ folder }) => folder !== undefined);
-  // Each scenario run in parallel had its line when it ended.
+  // Parallel scenarios had their lines.
   const told = parallel ? run.scenarios.filter(({ result }) => NOT_PASSED.has(result)) : run.scenarios;
   const parts = told.map((scenario) => renderScenario(scenario, style));
   if (parallel) parts.push('', renderCounts(run, style), '');
   const page = join(run.report, 'report.html');
   const footer = [
-    // If the page could not be made, a problem says why.
+    // A problem says why there is no page.
     `  ${'report'.padEnd(NAME_WIDTH)} ${existsSync(page) ? page : run.report}`,
     `  ${'again'.padEnd(NAME_WIDTH)} ${run.command}`,
     ...(timeNote(run) === undefined ? [] : [`  ${'time'.padEnd(NAME_WIDTH)} ${timeNote(run)}`]),
@@ -178,7 +176,7 @@ function renderCounts({ scenarios, passed, durationMs }: RunResult, style: Conso
   return `  ${verdict}   ${count('passed')} of ${scenarios.length} scenarios${others.join('')}, in ${formatMs(durationMs)}`;
 }
 
-/** The runs of `--repeat` in one line each, the seeds that failed, and how often each scenario failed. */
+/** Runs of `--repeat`, a line each, failed seeds, and each scenario's failures. */
 export function renderRepeated({ runs, failedSeeds, failures }: RepeatedRun, style: ConsoleStyle): string {
   const lines = runs.map((run) => {
     const [colour, verdict] = run.passed ? (['green', 'passed'] as const) : (['red', 'failed'] as const);

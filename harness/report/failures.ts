@@ -1,7 +1,4 @@
-/**
- * What went wrong in a run: each failure with its moment, what had happened before, and what nodes logged
- * then.
- */
+/** Each failure with its moment, what preceded it, and nodes' logs then. */
 import { createReadStream, existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -11,7 +8,7 @@ import { type LogEntry, logEntry } from '../base/logs/log-entry.ts';
 import { expectFile } from '../base/own-folder.ts';
 import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
 
-/** Failures with log lines; a run with more than this usually has one cause. */
+/** Failures with log lines; more usually have one cause. */
 const EXPLAINED_MAX = 20;
 const BEFORE_MS = 5000;
 const AFTER_MS = 1000;
@@ -31,7 +28,7 @@ export interface Failure {
   readonly evidence?: string | undefined;
   /** Ms since the epoch, where that is known. */
   readonly at?: number | undefined;
-  /** Faults and incidents of the scenario up to then, the last ones. */
+  /** The scenario's last faults and incidents before. */
   readonly before: readonly RunEvent[];
   readonly logs: readonly LogLine[];
 }
@@ -103,7 +100,7 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
   return [error, ...assertions];
 }
 
-/** Logs of all clusters of the run, or of a part of it. @throws HarnessError `STATE_INVALID` for a link that leads out of it */
+/** Logs of a run or a part. @throws HarnessError `STATE_INVALID` for a link that leads out of it */
 async function logFiles(run: string, part: string): Promise<string[]> {
   const folder = join(run, part);
   if (!existsSync(folder)) return [];
@@ -120,7 +117,7 @@ async function logFiles(run: string, part: string): Promise<string[]> {
   return files;
 }
 
-/** Reads a log once for all failures. A line without a time belongs to the one before. */
+/** Reads a log once for all failures. Lines without time belong to the one before. */
 async function collect(path: string, collected: ReadonlyMap<Failure, LogLine[]>): Promise<void> {
   const part = basename(path, '.log');
   let at = Number.NaN;
@@ -166,7 +163,7 @@ function entryText({ module, message, fields }: LogEntry): string {
     .slice(0, LINE_LENGTH_MAX);
 }
 
-/** The lines of each node closest to the moment, all in order of time. */
+/** Each node's lines closest to the moment, in order of time. */
 function chosen({ at = 0 }: Failure, lines: readonly LogLine[]): LogLine[] {
   const near = (a: LogLine, b: LogLine) => Math.abs(a.at - at) - Math.abs(b.at - at);
   return [...Map.groupBy(lines, ({ part }) => part).values()]

@@ -12,13 +12,10 @@ import { gatherMaterial } from './material.ts';
 import { reportPage } from './page/report-page.ts';
 import type { RunResult } from './result.ts';
 
-/**
- * Version of `report.json`; raised when the meaning of a field changes. 2: percentiles are null when samples
- * are too few.
- */
+/** Version of `report.json`; raised when a field's meaning changes. 2: percentiles are null with too few samples. */
 export const REPORT_SCHEMA = 2;
 
-/** Everything about a run; its presence makes a folder that of a run. */
+/** Marks a run's folder. */
 export const REPORT_FILE = 'report.json';
 
 /** In a run's folder: what a person opens. */
@@ -27,42 +24,42 @@ export const REPORT_PAGE = 'report.html';
 /** In a run's folder: its verdict for CI systems. */
 export const JUNIT_FILE = 'junit.xml';
 
-/** In a run's folder: its page as text, for comments and job summaries. */
+/** The page as text, for comments and job summaries. */
 export const REPORT_TEXT = 'report.md';
 
-/** What to do when the folder cannot be written to. */
+/** Remedy for an unwritable folder. */
 export const REPORT_REMEDY = 'choose another with --report';
 
 /** In a run's folder: what it was asked for. */
 export const RECIPE_FILE = 'recipe.json';
 
-/** In a run's folder: what was done to its cluster and when, if that was drawn or read from a file. */
+/** What was done to the cluster and when, if drawn or read from a file. */
 export const SCHEDULE_FILE = 'schedule.json';
 
 /** In the folder of a repetition: its `RepeatedRun`. */
 export const REPEAT_FILE = 'repeat.json';
 
-/** In the folder of a run with many seeds: its `SeedsRun`. */
+/** A `SeedsRun`, in the folder of many seeds. */
 export const SEEDS_FILE = 'seeds.json';
 
 /** In a run's folder: every acknowledged upload. */
 export const LEDGER_FILE = 'ledger.jsonl';
 
-/** In a run's folder: why each missing chunk is nowhere, one line of JSON each. */
+/** Why each missing chunk is nowhere, a JSON line each. */
 export const LOSSES_FILE = 'losses.jsonl';
 
-/** In a run's folder: what its scenarios have broken, a line for each beginning and each end. */
+/** What scenarios broke, a line for each start and end. */
 export const FAULTS_FILE = 'faults.jsonl';
 
 /** Files that a run appends to line by line. */
 const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE];
 
-/** Folder of a part of a run, counted from 0: clusters side by side have one each. */
+/** Folder of a run's part, counted from 0: parallel clusters have one each. */
 export function partFolder(part: number): string {
   return `part-${part + 1}`;
 }
 
-/** Names of the folders of a run's parts, in their order: those that are named like parts and hold what parts hold. */
+/** Names of parts' folders, in order: named like parts and with parts' content. */
 export function partFolders(folder: string): string[] {
   return readdirSync(folder)
     .filter((name) => /^part-\d+$/.test(name))
@@ -75,8 +72,8 @@ function numberOf(part: string): number {
 }
 
 /**
- * Removes files and parts of an earlier run, so that they are not taken for this one's.
- * @param asked parameters of the run: a file that one of them names stays
+ * Removes an earlier run's files and parts.
+ * @param asked parameters of the run: a file that one names stays
  * @throws HarnessError `CANNOT_WRITE`
  */
 export function createReport(folder: string, asked: readonly unknown[] = []): void {
@@ -94,8 +91,8 @@ export function createReport(folder: string, asked: readonly unknown[] = []): vo
 }
 
 /**
- * Writes `report.json`, `junit.xml`, `report.html` and `report.md` into the run's folder, where logs, ledger and series are.
- * @returns why there are no pages (they can be made later from the rest); undefined when there are
+ * Writes `report.json`, `junit.xml`, `report.html` and `report.md`.
+ * @returns why there are no pages (they can be made later); undefined: there are
  * @throws HarnessError `CANNOT_WRITE` when the result itself cannot be kept
  */
 export async function writeReport(run: RunResult): Promise<string | undefined> {
@@ -109,14 +106,14 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
   }
 }
 
-/** Writes the pages made from the rest of the folder. @param baseline an earlier run to compare with */
+/** @param baseline an earlier run to compare with */
 export async function writePages(run: RunResult, baseline?: RunResult): Promise<void> {
   const material = await gatherMaterial(run, baseline);
   const page = reportPage(material, await pageBundle('report'));
   await writeInto(run.report, { [REPORT_PAGE]: page, [REPORT_TEXT]: reportMarkdown(material) });
 }
 
-/** A link that has the name is replaced, not written through. */
+/** Replaces a link of that name, instead of writing through it. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {

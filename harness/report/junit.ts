@@ -1,4 +1,4 @@
-/** JUnit XML, as those read it that show test results: totals, a time and a name of its own for each case, reasons. */
+/** JUnit XML for viewers of test results. */
 import { excerpt } from '../base/format.ts';
 import { type RunResult, type ScenarioResult, titlesOf } from './result.ts';
 
@@ -8,7 +8,7 @@ export interface JunitCase {
   /** Absent: it has passed. */
   readonly outcome?: {
     readonly kind: 'failure' | 'error' | 'skipped';
-    /** Its first line is the message, all of it the text. */
+    /** Its first line is the message. */
     readonly text: string;
   };
 }
@@ -26,7 +26,7 @@ export interface JunitSuite {
 /** Lists of tests show the message in one line. */
 const MESSAGE_MAX = 500;
 
-/** One suite per scenario, one case per assertion; a scenario that could not run, or was skipped, is a case of its own. */
+/** A suite per scenario, a case per assertion; a scenario that could not run, or was skipped, is a case. */
 export function junitXml(run: RunResult): string {
   const titles = titlesOf(run.scenarios);
   const suites = run.scenarios.map((scenario, index) => suiteOf(scenario, titles[index] ?? scenario.name));
@@ -35,7 +35,7 @@ export function junitXml(run: RunResult): string {
 
 function suiteOf(scenario: ScenarioResult, name: string): JunitSuite {
   const { assertions, error, result, skipReason = 'no reason was given', startedAt, durationMs } = scenario;
-  // What a condition took is what passed since the one before it.
+  // A condition's time is that since the previous one.
   let sinceMs = startedAt;
   const cases: JunitCase[] = assertions.map(({ name: title, passed, at, observed, expected, evidence }) => {
     const seconds = at === undefined || sinceMs === undefined ? 0 : Math.max(0, at - sinceMs) / 1000;
@@ -81,7 +81,7 @@ function countsOf(cases: readonly JunitCase[], seconds: number): Record<string, 
   };
 }
 
-/** Readers take two cases of one name for one: the second gets a number. */
+/** Readers merge cases of one name: the second gets a number. */
 function casesOf({ name, classname = name, cases }: JunitSuite): string[] {
   const times = new Map<string, number>();
   return cases.map(({ name: given, seconds, outcome }) => {
@@ -103,7 +103,7 @@ function attributes(values: Readonly<Record<string, string>>): string {
     .join(' ');
 }
 
-/** A parser would turn line ends and tabs of attributes into blanks, and every `\r` into a line end. */
+/** Parsers turn line ends and tabs of attributes into blanks, and `\r` into a line end. */
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -114,10 +114,10 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\r': '&#13;',
   '\t': '&#9;',
 };
-/** What XML 1.0 cannot represent in any way: control characters, halves of a pair, U+FFFE and U+FFFF. */
+/** Not representable in XML 1.0: control characters, halves of a pair, U+FFFE, U+FFFF. */
 const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
 
-/** @returns text for an element or an attribute; what XML has no form for is written as in JSON, such as `\u001b` */
+/** @returns text for an element or attribute; what XML cannot hold becomes JSON's, such as `\u001b` */
 export function escapeXml(text: string): string {
   return text
     .replace(NOT_XML, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -1,4 +1,4 @@
-/** `report.md`: a short report, for a pull request, a chat or a terminal. */
+/** `report.md`: short, for pull requests, chats and terminals. */
 import { inLine, inLines, inMarkdown, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { byteSize, clock, duration, NOTHING, quantity } from '../web/base/format.ts';
 import type { Failure } from './failures.ts';
@@ -107,7 +107,7 @@ function tableText(columns: readonly string[], rows: readonly (readonly string[]
   return [line(columns), `|${columns.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-/** An indented block of code: any line break within a line would end it. */
+/** Indented code: a line break within a line would end it. */
 function codeText(lines: readonly string[]): string {
   return lines.map((line) => `    ${inLine(line, LONG_LINE_MAX)}`).join('\n');
 }

@@ -1,4 +1,4 @@
-/** What the texts and pages of a run are made from: its result, and what else its folder contains. */
+/** What pages are made from: the result and the rest of the folder. */
 import { type Failure, failuresOf } from './failures.ts';
 import { type Resources, readResources } from './resources.ts';
 import type { RunResult } from './result.ts';
@@ -12,7 +12,7 @@ export interface ReportMaterial {
   readonly baseline?: RunResult | undefined;
 }
 
-/** @param run `report` names its folder @throws HarnessError `STATE_INVALID` when its series cannot be read */
+/** @param run `report` names its folder @throws HarnessError `STATE_INVALID` when series cannot be read */
 export async function gatherMaterial(run: RunResult, baseline?: RunResult): Promise<ReportMaterial> {
   const [failures, used] = await Promise.all([failuresOf(run), readResources(run.report)]);
   return { run, failures, used, baseline };

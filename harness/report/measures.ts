@@ -1,4 +1,4 @@
-/** Figures at the top of a scenario's pages: what all nodes did together, by operation. */
+/** Headline figures of a scenario: all nodes together, by operation. */
 
 import { grouped, plural } from '../base/format.ts';
 import { Distribution, type LatencySummary } from '../metrics/distribution.ts';
@@ -14,11 +14,11 @@ export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
   readonly count: number;
   readonly bytes: number;
   readonly errors: number;
-  /** From the first start to the last end on any node, as far as their windows show. */
+  /** From first start to last end on any node, as windows show. */
   readonly mibPerSecond: number | null;
 }
 
-/** Each page of a report shows them, and merging distributions takes a moment. */
+/** All pages need them, and merging takes a moment. */
 const known = new WeakMap<ScenarioResult, readonly OperationTotal[]>();
 
 export function operationTotals(scenario: ScenarioResult): readonly OperationTotal[] {
@@ -45,7 +45,7 @@ function totalsOf({ metrics, timelines }: ScenarioResult): OperationTotal[] {
     };
   });
 
-  /** Nodes may have worked in turn or together: only the time from the first byte to the last is shared. */
+  /** Nodes work in turn or together: only the time from first to last byte is shared. */
   function sharedRate(operation: string, bytes: number): number | null {
     const timeline = timelines.find((one) => one.operation === operation);
     if (timeline === undefined || bytes === 0) return null;
@@ -139,7 +139,7 @@ function numbersOf(scenario: ScenarioResult): Headline[] {
   ];
 }
 
-/** What the nodes of a run used for what it moved. */
+/** What a run's nodes used for what it moved. */
 export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], used: Resources): RunCosts {
   const moved = sum(
     scenarios.flatMap(({ metrics }) => metrics),
@@ -154,10 +154,7 @@ export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], u
   };
 }
 
-/**
- * The same of a run in parts, each with clusters of its own; what one of them does not know is not known. Where all
- * scenarios were skipped no cluster was started, so there is nothing to know.
- */
+/** The same of a run in parts; what one does not know is unknown. If all was skipped, no cluster started. */
 export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'series' | 'costs'>[]): RunCosts {
   const started = parts.filter(({ series }) => series !== undefined);
   const known = started.map(({ scenarios, costs = {} }) => ({
@@ -167,7 +164,7 @@ export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'seri
       ({ bytes }) => bytes,
     ),
   }));
-  // The cost of bytes says nothing of a part that has moved none.
+  // A part that moved nothing says nothing of bytes' cost.
   const movers = known.filter(({ moved }) => moved > 0);
   const cpu = sum(movers, ({ cpuSecondsPerGb = Number.NaN, moved }) => cpuSecondsPerGb * moved);
   const peak = Math.max(...known.map(({ peakMemory = Number.NaN }) => peakMemory));
@@ -207,7 +204,7 @@ export function usageHeadlines({ scenarios }: RunResult, used: Resources | undef
   ];
 }
 
-/** Jain's index of what nodes did: 1 when all did the same, 1/n when one did everything. */
+/** Jain's index: 1 when all did the same, 1/n when one did everything. */
 export function fairness(loads: readonly number[]): number | null {
   const total = sum(loads, (load) => load);
   return total === 0 ? null : total ** 2 / (loads.length * sum(loads, (load) => load ** 2));

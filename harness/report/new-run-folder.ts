@@ -1,4 +1,4 @@
-/** A folder of its own for each run: two that begin in the same second have the same name otherwise. */
+/** Runs that begin in the same second need different folders. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite } from '../base/errors.ts';
@@ -6,7 +6,7 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { makeFolder } from '../base/own-folder.ts';
 
 /**
- * Makes a folder that nothing has made before, for exactly one of all who ask for its name.
+ * Makes a new folder, for one of all who ask for its name.
  * @param runs folder of all runs @param name wanted; the second one gets `NAME-2`
  * @returns its path @throws HarnessError `CANNOT_WRITE`
  */
@@ -27,7 +27,7 @@ export function newRunFolder(runs: string, name: string): string {
   }
 }
 
-/** The moment as the beginning of a run's name, to the second. */
+/** To the second; begins a run's name. */
 export function runMoment(): string {
   return new Date(MACHINE_CLOCK.now()).toISOString().replaceAll(':', '-').slice(0, 19);
 }

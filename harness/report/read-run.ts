@@ -9,11 +9,11 @@ import { REPORT_FILE, REPORT_SCHEMA } from './folder.ts';
 import type { RunResult } from './result.ts';
 import { checkedResult } from './result-shape.ts';
 
-/** Stands for the last run. Names of runs begin with their time, so the last one is the last by name. */
+/** The last run, by name: names begin with the time. */
 const LAST = 'last';
 
 /**
- * @param name path of a folder, name of a run below the state directory, or `last`: the latest run there
+ * @param name folder path, name of a run in the state directory, or `last`
  * @returns a folder, of a run or of repeats @throws HarnessError `RUN_NOT_FOUND`
  */
 export function findRun(name: string, stateDir: string): string {
@@ -36,7 +36,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Names of the folders in a folder; none when it is not there. */
+/** Names of subfolders; none if there is no folder. */
 export function foldersIn(folder: string): string[] {
   if (!isFolder(folder)) return [];
   return readdirSync(folder, { withFileTypes: true })
@@ -46,7 +46,7 @@ export function foldersIn(folder: string): string[] {
 }
 
 /**
- * `report.json` of a run's folder, which may have been moved since.
+ * A run's `report.json`; the folder may have moved.
  * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`
  */
 export function readRun(folder: string): RunResult {

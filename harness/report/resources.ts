@@ -1,4 +1,4 @@
-/** What nodes used over a run, from the series in its folder: processor, memory, event loop delay; bytes. */
+/** What nodes used over a run: processor, memory, event loop delay; bytes. */
 
 import { increase, rate, type Series } from '../metrics/series.ts';
 import { readSeries } from '../metrics/series-file.ts';
@@ -8,10 +8,10 @@ const MEMORY = 'testbed_node_rss_bytes';
 const EVENT_LOOP = 'nodejs_eventloop_lag_p99_seconds';
 const BYTES = 'testbed_network_bytes_total';
 const WANTED = new Set([CPU, MEMORY, EVENT_LOOP, BYTES]);
-/** Points of a curve that is some hundred pixels wide. */
+/** Of a curve some hundred pixels wide. */
 const POINTS_MAX = 120;
 
-/** One figure of one node: its highest value in each of equally long parts of the run; `null`: no value. */
+/** A node's figure: the highest value in each of equal parts of the run; `null`: none. */
 export interface ResourceCurve {
   readonly points: readonly (number | null)[];
   readonly mean: number;
@@ -19,7 +19,7 @@ export interface ResourceCurve {
 }
 
 export interface NodeResources {
-  /** Name of a node; `all`: the one process of a cluster whose nodes are embedded. */
+  /** Node's name; `all`: the process of embedded nodes. */
   readonly node: string;
   /** Percent of one core. */
   readonly cpu?: ResourceCurve;
@@ -41,7 +41,7 @@ export interface Resources {
   }[];
 }
 
-/** @param folder of a run @returns undefined when it has kept no series @throws HarnessError `STATE_INVALID` */
+/** @param folder of a run @returns undefined without series @throws HarnessError `STATE_INVALID` */
 export async function readResources(folder: string): Promise<Resources | undefined> {
   const columns = await readSeries(folder, ({ name }) => WANTED.has(name));
   if (columns === undefined || columns.times.length === 0) return undefined;
@@ -80,7 +80,7 @@ export async function readResources(folder: string): Promise<Resources | undefin
   };
 }
 
-/** A node of one cluster and the node of the same name in a later one, whose kind may be another. */
+/** Nodes of one name in successive clusters, perhaps of other kinds. */
 function joined(earlier: Float64Array | undefined, later: Float64Array): Float64Array {
   return earlier === undefined
     ? later

@@ -1,4 +1,4 @@
-/** What `report.json` must be like to be used: it may be damaged, or have come from elsewhere. */
+/** Checks `report.json`, which may be damaged or foreign. */
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
 
@@ -8,7 +8,7 @@ const figureText = z.union([number, text], { error: 'a number, or decimal digits
 const list = <T extends z.ZodType>(of: T, what: string) => z.array(of, { error: `a list of ${what}` });
 const map = (what: string) => z.record(z.string(), z.unknown(), { error: `a map of ${what}` });
 const numbers = list(number.nullable(), 'numbers');
-/** Of a part, inside of the run's own: as `partFolder` names them. */
+/** Of a part, within the run's: as `partFolder` names them. */
 const folder = text.regex(/^part-\d{1,6}$/, { error: 'the name of a part, such as part-1' });
 
 const assertion = z.looseObject(
@@ -22,7 +22,7 @@ const assertion = z.looseObject(
   },
   { error: 'a condition' },
 );
-/** Conditions of early runs and of errors have fewer keys; what is there has its type. */
+/** Early runs and errors have fewer keys; present ones have their type. */
 const event = z.looseObject(
   {
     kind: text,

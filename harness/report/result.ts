@@ -4,15 +4,15 @@ import type { OperationTimeline } from '../metrics/timeline.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import type { NetworkPicture } from '../web/picture/picture.ts';
 
-/** One named condition of a scenario with what was seen. */
+/** A scenario's named condition and what was seen. */
 export interface Assertion {
   readonly name: string;
   readonly passed: boolean;
   readonly observed: string;
   readonly expected: string;
-  /** Node, peer, chunk, log excerpt: whatever helps find the cause. */
+  /** Node, peer, chunk, log excerpt. */
   readonly evidence?: string | undefined;
-  /** A condition on how fast and how well a load went; nothing is wrong with what was stored. */
+  /** A condition on speed or errors of a load, not on what was stored. */
   readonly threshold?: true;
   /** When it was checked, ms since the epoch. */
   readonly at?: number;
@@ -22,7 +22,7 @@ export interface Assertion {
 export interface Figure {
   /** What it counts, such as `cheques sent`. */
   readonly name: string;
-  /** Node or link that it belongs to; absent: the cluster. */
+  /** Its node or link; absent: the cluster. */
   readonly of?: string;
   /** Decimal digits for amounts that a number cannot hold. */
   readonly value: number | string;
@@ -30,26 +30,26 @@ export interface Figure {
 }
 
 /**
- * An event of a run that a chart marks. `phase`: a step of a scenario. `fault`: what a scenario did to a
- * node, a link or the chain. `incident`: what happened to one of them without the scenario's doing.
+ * An event on charts. `phase`: a step. `fault`: done by the scenario to a node, link or chain. `incident`: happened
+ * to one without the scenario.
  */
 export interface RunEvent {
   readonly kind: 'phase' | 'fault' | 'incident';
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Absent: it took no time, or had not ended when the run ended. */
+  /** Absent: instantaneous, or not ended with the run. */
   readonly endAt?: number | undefined;
-  /** Name of a node, or `chain`; absent: the whole cluster. */
+  /** A node, or `chain`; absent: the whole cluster. */
   readonly part?: string;
   /** Folder of its scenario. */
   readonly folder?: string;
   readonly text: string;
 }
 
-/** `failed`: a condition was false. `error`: the scenario could not run. `skipped`: an unmet need, named in `skipReason`. */
+/** `failed`: a condition was false. `error`: it could not run. `skipped`: an unmet need, in `skipReason`. */
 export type ScenarioOutcome = 'passed' | 'failed' | 'error' | 'skipped';
 
-/** Chunks of the ledger: those last looked for, or those acknowledged when none were looked for. */
+/** Chunks of the ledger last looked for, or else acknowledged. */
 export interface LedgerResult {
   readonly acknowledged: number;
   readonly found: number;
@@ -65,7 +65,7 @@ export interface Loss {
   readonly uploader: string;
   /** That stamped it, hex. */
   readonly batch: string;
-  /** Name of the node whose overlay is closest to the chunk. */
+  /** The node closest to the chunk. */
   readonly closest: string;
 }
 
@@ -82,33 +82,33 @@ export interface ScenarioResult {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly ledger: LedgerResult;
   readonly error?: string;
-  /** What happened to nodes or the chain that the scenario had not done; with any, it has not passed. */
+  /** What happened to nodes or chain without the scenario; with any, it has not passed. */
   readonly incidents?: readonly Incident[];
   readonly skipReason?: string;
-  /** What could not be checked on this cluster, a line each. */
+  /** What could not be checked, a line each. */
   readonly unchecked?: readonly string[];
   /** Ms since the epoch. */
   readonly startedAt?: number;
-  /** Subfolder of the report with its logs, ledger and series; absent: the folder of the report itself. */
+  /** Subfolder with logs, ledger and series; absent: the report's folder. */
   readonly folder?: string;
-  /** Of all that the nodes of its cluster had sent each other by its end: equal in equal runs of a simulated cluster. */
+  /** Of all frames its simulated nodes sent: equal in equal runs. */
   readonly digest?: string | undefined;
   /** Its cluster at the end of the scenario. */
   readonly picture?: NetworkPicture;
 }
 
-/** What the nodes of a run used, from its first scrape to its last. */
+/** What a run's nodes used, from first to last scrape. */
 export interface RunCosts {
-  /** Processor seconds of all nodes per 10^9 bytes that its operations moved; absent: none was moved. */
+  /** Of all nodes, per 10^9 bytes moved; absent: none was moved. */
   readonly cpuSecondsPerGb?: number;
-  /** Resident bytes of the largest node, or of the one process that holds all nodes. */
+  /** Resident bytes of the largest node, or of the process of all nodes. */
   readonly peakMemory?: number;
 }
 
 export interface RunResult {
   /** Name of the run and of its folder. */
   readonly run: string;
-  /** A number when JSON holds it exactly, otherwise decimal digits. */
+  /** A number if JSON holds it exactly, else digits. */
   readonly seed: number | string;
   /** Driver of its clusters. */
   readonly driver: DriverName;
@@ -123,13 +123,13 @@ export interface RunResult {
   readonly environment: Readonly<Record<string, string | number>>;
   /** Folder of the report. */
   readonly report: string;
-  /** File of that folder with the series of all nodes and of the harness; absent: no cluster was started. */
+  /** That folder's file of all series; absent: no cluster was started. */
   readonly series?: string | undefined;
   /** Absent: not known from the series. */
   readonly costs?: RunCosts | undefined;
   /** Name of the cluster left running. */
   readonly kept?: string | undefined;
-  /** What could not be recorded or drawn, a line each; it changes no verdict. Absent: nothing. */
+  /** What could not be recorded or drawn, a line each; changes no verdict. */
   readonly problems?: readonly string[];
 }
 
@@ -147,7 +147,7 @@ export interface FailedStart {
   readonly error: string;
 }
 
-/** The same run with a seed and the ones after it. */
+/** A run with several consecutive seeds. */
 export interface RepeatedRun {
   readonly passed: boolean;
   readonly failedSeeds: readonly (number | string)[];
@@ -159,11 +159,11 @@ export interface RepeatedRun {
 /** A seed with which a run has not passed. */
 export interface FailedSeed {
   readonly seed: number | string;
-  /** What failed, the first thing first: conditions and kinds of errors, without what differs from run to run. */
+  /** Failed conditions and kinds of errors in order, without varying parts. */
   readonly kinds: readonly string[];
   /** Command that repeats the run. */
   readonly command: string;
-  /** Folder of the report, as far as one was written. */
+  /** The report's folder, if written. */
   readonly report: string;
 }
 
@@ -175,34 +175,34 @@ export interface SeedsRun {
   /** Seeds that were asked for. */
   readonly of: number;
   readonly durationMs: number;
-  /** Commit of the code, or the version of the package: with another one a seed may give another run. */
+  /** Commit or package version: another one may give another run. */
   readonly code: string;
   /** In the order of their seeds. */
   readonly failures: readonly FailedSeed[];
-  /** The seeds of each kind of failure, the most frequent one first; a seed counts for the first thing that failed. */
+  /** Seeds of each kind of failure, most frequent first; a seed counts for its first failure. */
   readonly kinds: Readonly<Record<string, readonly (number | string)[]>>;
   /** With `--minimise`: of each kind, in their order. */
   readonly minimised?: readonly SmallestRun[];
 }
 
-/** The smallest run that still fails as the first one of its kind does; or why there is none. */
+/** The smallest run with the first failure of its kind; or why there is none. */
 export interface SmallestRun {
   readonly kind: string;
   readonly seed: number | string;
-  /** Nodes, faults, operations and milliseconds of the run of the seed. */
+  /** Nodes, faults, operations and ms of the seed's run. */
   readonly from?: Readonly<Record<string, number>>;
   /** Those of the smallest run. */
   readonly to?: Readonly<Record<string, number>>;
   /** File for `svcnet run`. */
   readonly scenario?: string;
-  /** What ended the search before nothing more could be left out; null: nothing did. */
+  /** What ended the search early; null: nothing. */
   readonly stopped?: 'attempts' | 'budget' | 'interrupted' | null;
   readonly error?: string;
 }
 
-/** The first thing in which two runs of one seed differ, and what each of them has there. */
+/** The first difference of two runs of one seed. */
 export interface Difference {
-  /** A frame and the file that has it, or the path of a value in the result, such as `scenarios.0.result`. */
+  /** A frame and its file, or a path in the result, such as `scenarios.0.result`. */
   readonly what: string;
   readonly first: string;
   readonly second: string;
@@ -217,12 +217,12 @@ export interface DeterminismCheck {
   readonly runs: readonly [RunResult, RunResult];
 }
 
-/** Skipped scenarios do not fail a run; everything else that is not `passed` does. */
+/** Only `passed` and `skipped` let a run pass. */
 export function runPassed(scenarios: readonly ScenarioResult[]): boolean {
   return scenarios.every(({ result }) => result === 'passed' || result === 'skipped');
 }
 
-/** Name of each scenario, numbered where a run has it more than once: `pushsync`, `pushsync (2)`. */
+/** Scenario names, numbered if repeated: `pushsync`, `pushsync (2)`. */
 export function titlesOf(scenarios: readonly Pick<ScenarioResult, 'name'>[]): string[] {
   const times = new Map<string, number>();
   return scenarios.map(({ name }) => {

@@ -1,14 +1,11 @@
-/** What a scenario measured over time, as charts below each other, with what happened meanwhile. */
+/** A scenario's course as charts, with what happened meanwhile. */
 import type { OperationTimeline } from '../metrics/timeline.ts';
 import type { ChartFrame, ChartMark, TimeChartData, TimeSeries } from '../web/chart/chart-data.ts';
 import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
 
-/**
- * Lines of one chart: as many as there are colours. The operations with the highest counts are drawn; the
- * tables have all.
- */
+/** One line per colour, for the highest counts; tables have all. */
 const OPERATIONS_MAX = 8;
-/** More points than this are noise at the width of a page. */
+/** More points are noise at a page's width. */
 const STEPS_MAX = 240;
 
 export function chartFrame(run: RunResult, scenario: ScenarioResult): ChartFrame {
@@ -27,7 +24,7 @@ function markOf({ kind, at, endAt, text }: RunEvent): ChartMark {
   return { kind, fromMs: at, toMs: endAt, text };
 }
 
-/** Throughput, rate, latency and errors; a chart that would have no line is left out. */
+/** Throughput, rate, latency and errors; charts without lines are left out. */
 export function timelineCharts({ timelines }: ScenarioResult): TimeChartData[] {
   const busiest = timelines
     .toSorted((a, b) => total(b.count) + total(b.errors) - total(a.count) - total(a.errors))
@@ -100,15 +97,12 @@ export function timelineCharts({ timelines }: ScenarioResult): TimeChartData[] {
 
 /** Steps of equal length over the whole time. */
 interface Grid {
-  /** Starts of the steps, and the end of the last one. */
+  /** Starts of the steps, and the last one's end. */
   readonly timesMs: readonly number[];
   readonly stepMs: number;
 }
 
-/**
- * Steps at least as long as the longest window, so that there are not too many, starting where the first
- * window starts.
- */
+/** Steps at least as long as the longest window, from the first window on. */
 function gridOf(timelines: readonly OperationTimeline[]): Grid {
   const from = Math.min(...timelines.map(({ startMs }) => startMs));
   const to = Math.max(...timelines.map(({ startMs, windowMs, count }) => startMs + windowMs * count.length));
@@ -118,7 +112,7 @@ function gridOf(timelines: readonly OperationTimeline[]): Grid {
   return { stepMs, timesMs: Array.from({ length: steps + 1 }, (_, i) => from + i * stepMs) };
 }
 
-/** For each step the windows of an operation that begin in it; none before its first and after its last. */
+/** Per step, an operation's windows that begin in it. */
 function windowsIn({ timesMs, stepMs }: Grid, { startMs, windowMs, count }: OperationTimeline): number[][] {
   const windows: number[][] = timesMs.map(() => []);
   const from = timesMs[0] as number;
@@ -131,7 +125,7 @@ function total(values: readonly number[]): number {
   return values.reduce((all, value) => all + value, 0);
 }
 
-/** A chart is some hundred pixels high: more digits would only make the page larger. */
+/** More digits than pixels only enlarge the page. */
 function rounded(value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(4));
 }

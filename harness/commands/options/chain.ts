@@ -1,10 +1,9 @@
-/** Options of the commands that act on the chain: `stamp`, `mine` and `fund`. */
 import { whole } from '../../cluster/plan/options/flag.ts';
 import type { CommandOptions } from './spec.ts';
 import { big, duration, ONE_CLUSTER } from './values.ts';
 
 const BATCH_DEPTH = { default: 20, min: 17, max: 40 } as const;
-/** Blocks per command: mining more takes longer than an RPC call may. */
+/** More blocks would exceed the RPC time limit. */
 const MINED_MAX = 10_000;
 
 export const stamp: CommandOptions = {

@@ -1,8 +1,8 @@
-/** The flags of clusters that a command takes, from the table of cluster options. */
+/** A command's cluster flags, from the table of cluster options. */
 import { CLUSTER_OPTIONS, type ClusterFlag, type FlaggedOption } from '../../cluster/plan/options/table.ts';
 import type { Options } from './spec.ts';
 
-/** @param own what the command says of one instead of the table @returns in the given order */
+/** @param own help that replaces the table's @returns in the given order */
 export function clusterOptions(
   names: readonly FlaggedOption[],
   own: Readonly<Partial<Record<FlaggedOption, Partial<ClusterFlag>>>> = {},
@@ -16,7 +16,6 @@ export function clusterOptions(
   );
 }
 
-/** For commands that can start a cluster of several flavours. */
 export const MIXED_NOTE = `
 Add real Bees with --with bee=COUNT; --bee-binary or SVCNET_BEE_BINARY names the executable. In a cluster with a Bee,
 blocks are mined at the block time and never on demand, and every node uses the public network's payment-threshold and

@@ -1,4 +1,3 @@
-/** Options of `svcnet conformance`: of one subcommand per interface of a node, and of the page of all. */
 import { DIALECT_NAMES } from '../../client/dialect.ts';
 import { NotExpected, oneOf } from '../../cluster/plan/options/flag.ts';
 import { LEVELS } from '../../conformance/row.ts';

@@ -1,4 +1,3 @@
-/** Options of the commands about clusters as files: `validate`, `attach`, `init`, `schema` and `export`. */
 import { NotExpected, oneOf, whole } from '../../cluster/plan/options/flag.ts';
 import { NODES_MAX } from '../../cluster/plan/options/nodes.ts';
 import { DEFAULT_SEED, type Machine } from '../../export/export-request.ts';

@@ -1,4 +1,3 @@
-/** Options of the commands that show a cluster and its nodes, change one of them, or break something on purpose. */
 import { whole } from '../../cluster/plan/options/flag.ts';
 import { clusterOptions } from './cluster.ts';
 import type { CommandOptions } from './spec.ts';
@@ -129,7 +128,7 @@ stopped nodes run again.
 
 export const down: CommandOptions = { options: { ...ONE_CLUSTER, '--all': 'remove every cluster' } };
 
-/** The kinds and their options are loaded with the command: `svcnet fault --help` lists them. */
+/** Kinds and options are loaded with the command. */
 export const fault: CommandOptions = { arguments: ['kind of fault and its arguments'] };
 
 export const heal: CommandOptions = {

@@ -1,4 +1,4 @@
-/** Parsers of option values, each naming what it expected, and the options that several commands share. */
+/** Parsers that name what they expected, and shared options. */
 import { DURATION_EXPECTED, parseDurationMs, parseWaitMs, WAIT_EXPECTED } from '../../../formats/units.ts';
 import { NotExpected, seed, whole } from '../../cluster/plan/options/flag.ts';
 import type { Options } from './spec.ts';

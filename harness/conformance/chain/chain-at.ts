@@ -1,4 +1,4 @@
-/** The chain of any network, by its endpoint and the addresses of the contracts. */
+/** Any network's chain, by endpoint and contract addresses. */
 
 import { createAccount } from '../../../chain/account.ts';
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
@@ -15,7 +15,7 @@ const CONTRACTS_MAX = 65_536;
 const FIRST_BLOCK = 1;
 
 /**
- * @param file JSON: names and addresses; default: where svcnet deploys them
+ * @param file JSON: names and addresses; default: where svcnet deploys
  * @throws HarnessError `USAGE`, `CHAIN_FAILED` when nothing answers
  */
 export async function chainAt(rpc: string, file: string | undefined, clock: Clock): Promise<Chain> {
@@ -46,7 +46,7 @@ export async function chainAt(rpc: string, file: string | undefined, clock: Cloc
   }
 }
 
-/** The first seven transactions of the public development account, as `chain/deployment/` sends them. */
+/** The public development account's first seven transactions, as in `chain/deployment/`. */
 function usualContracts(): Partial<Contracts> {
   const deployer = createAccount(DEPLOYER_KEY);
   return Object.fromEntries(CONTRACT_NAMES.map((name, nonce) => [name, deployer.contractAt(nonce)]));

@@ -1,4 +1,4 @@
-/** Conformance of a chain: whether its contracts are what nodes need. */
+/** Whether a chain's contracts are what nodes need. */
 
 import { createRpcClient, KEPT_CONNECTIONS } from '../../../chain/rpc.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -21,7 +21,7 @@ export interface ChainFlags {
   readonly startBlock?: bigint;
 }
 
-/** @param around put between endpoint and rows, to change answers on purpose */
+/** @param around changes answers on purpose */
 export function chainConformance(
   flags: ChainFlags,
   around: (ask: RpcCall) => RpcCall = (ask) => ask,

@@ -1,13 +1,10 @@
-/**
- * What nodes of the public network call and listen to, by contract: signatures, and for views the number of
- * words they answer. `contracts.md` 3 to 11.
- */
+/** What nodes call and listen to, by contract: signatures, and words that views answer. `contracts.md` 3 to 11. */
 import type { Contracts } from '../../chain/contracts.ts';
 
 export interface ContractRequirements {
   /** Transactions: their selectors are in the code. */
   readonly transactions: readonly string[];
-  /** Views without arguments, or with this many zeros as arguments, and words of the answer. */
+  /** Views with no arguments, or this many zeros, and words of the answer. */
   readonly views: readonly (readonly [signature: string, words: number])[];
   readonly events: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** What a chain must carry so that nodes can work on it: `contracts.md`. */
+/** What nodes need of a chain: `contracts.md`. */
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
 import { type AbiValue, encodeCall, readWords, selectorOf, topicOf } from '../../../formats/ethereum/abi.ts';
@@ -14,13 +14,13 @@ const TOKEN_DECIMALS = 16n;
 const BUCKET_DEPTH = 16n;
 /** Nodes drop a cheaper batch before they know it. */
 const VALIDITY_BLOCKS_MIN = 2n;
-/** Gas that nodes give for the deployment of a chequebook. */
+/** Gas that nodes give to deploy a chequebook. */
 const DEPLOY_GAS = 175_000n;
-/** With an older head, a node waits for the chain. */
+/** With an older head, a node waits. */
 const HEAD_AGE_MAX_S = 60n;
 /** The last batches, each of which is checked. */
 const BATCHES_MAX = 20;
-/** Ids of the public networks: nodes then expect their contracts. */
+/** Public networks, whose contracts nodes expect. */
 const PUBLIC_CHAINS = [100n, 11_155_111n];
 /** Around the address of the implementation contract (EIP-1167). */
 const PROXY = { head: '363d3d373d3d3d363d73', tail: '5af43d82803e903d91602b57fd5bf3' } as const;
@@ -44,7 +44,7 @@ const LINKS: readonly (readonly [contract: keyof Contracts, view: string, other:
   ['chequebookFactory', 'ERC20Address()', 'token'],
 ];
 
-/** Transactions that must fail and say why: a node of the public network exits on a revert without data. */
+/** Transactions that must fail with a reason: public nodes exit on a revert without data. */
 const REVERTS: readonly (readonly [
   contract: keyof Contracts,
   signature: string,
@@ -225,7 +225,7 @@ export const CHAIN_ROWS: readonly Row<ChainSubject>[] = [
   ),
 ];
 
-/** @returns whether it could be compared: the contract forgets an expired batch @throws Mismatch */
+/** @returns whether it could be compared: expired batches are forgotten @throws Mismatch */
 async function isAsTold(ask: Questions, stamp: string, { topics, data }: Log): Promise<boolean> {
   const [, id = ''] = topics;
   const told = readWords(data, BATCH_CREATED);
@@ -262,9 +262,7 @@ async function copyOf(ask: Questions): Promise<string> {
   return `0x${event.data.slice(-40)}`;
 }
 
-/**
- * Rows about code, functions and events of one contract. @param callable the contract whose views are called
- */
+/** Code, functions and events of a contract. @param callable the contract whose views are called */
 function needed(
   name: string,
   needs: ContractRequirements,

@@ -21,7 +21,7 @@ export interface ChainSubject {
   readonly startBlock: bigint;
 }
 
-/** What a row asks the chain, each question with its answer as evidence. */
+/** A row's questions to the chain, with answers as evidence. */
 export class Questions {
   readonly #subject: ChainSubject;
   readonly #record: (exchange: Exchange) => void;
@@ -59,12 +59,12 @@ export class Questions {
     }
   }
 
-  /** Runtime code as hex without 0x; empty when there is none. */
+  /** Runtime code, hex without 0x; empty: none. */
   async code(address: string): Promise<string> {
     return (await this.ask<string>('eth_getCode', [address, 'latest'])).slice(2).toLowerCase();
   }
 
-  /** @returns the words of the answer @throws Mismatch when the contract does not answer, or with fewer words */
+  /** @returns words of the answer @throws Mismatch for no answer, or fewer words */
   async view(
     address: string,
     signature: string,
@@ -88,7 +88,7 @@ export class Questions {
   }
 }
 
-/** An account that has nothing: the zero address may do less than any other. */
+/** An account with nothing: the zero address may do less than others. */
 export const NOBODY = `0x${'00'.repeat(18)}beef`;
 
 /** Code of contracts is long and says little. */

@@ -1,7 +1,4 @@
-/**
- * Conformance of a node's HTTP interface: what is asked, of which node, and what is left behind, ideally
- * nothing.
- */
+/** Conformance of a node's HTTP interface. */
 
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../formats/clock.ts';
@@ -24,19 +21,19 @@ const POLL_MS = 250;
 export interface HttpOptions {
   /** URL of the API. */
   readonly target: string;
-  /** URL of the debug API; without it, its rows are skipped. */
+  /** Without the debug API's URL, its rows are skipped. */
   readonly debugTarget?: string;
-  /** URL of the API of another node of the network; without it, rows about two nodes are skipped. */
+  /** API of another node of the network; without it, rows about two nodes are skipped. */
   readonly second?: string;
-  /** Names that the node uses in headers, paths and fields. */
+  /** The node's names of headers, paths and fields. */
   readonly dialect: DialectName;
   /** Bearer token with full access. */
   readonly token?: string;
-  /** Batch id for uploads, 64 hex digits. Default: a usable batch of the node. */
+  /** Batch for uploads, 64 hex digits. Default: a usable one of the node. */
   readonly batch?: string;
 }
 
-/** @param around put between node and rows, to change answers on purpose */
+/** @param around changes answers on purpose */
 export function httpConformance(
   options: HttpOptions,
   around: (transport: Transport) => Transport = (transport) => transport,
@@ -93,7 +90,7 @@ async function open(
   }
 }
 
-/** Whatever one of them cannot remove must not stop the others: the node may be gone by now. */
+/** One failure must not stop the others: the node may be gone. */
 async function cleanUp(cleanups: HttpSubject['cleanups'], clock: Clock): Promise<string[]> {
   const leftBehind: string[] = [];
   const deadline = clock.monotonic() + CLEANUP_LIMIT_MS;

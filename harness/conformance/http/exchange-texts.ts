@@ -1,4 +1,4 @@
-/** Requests and answers for a person to read: start line, headers, and as much of the body as is useful. */
+/** Requests and answers for people: start line, headers, and useful parts of the body. */
 import type { Conversation, HttpAnswer, HttpRequest, Transcript } from './messages.ts';
 
 const BODY_MAX = 2000;

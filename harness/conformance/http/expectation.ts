@@ -1,6 +1,4 @@
-/**
- * What an answer must be, and how it is not. Claims are data, so that a test can break each on purpose.
- */
+/** What an answer must be. Claims are data, so that a test can break each. */
 
 import type { HttpAnswer } from './messages.ts';
 import { misfits, parseShape } from './shape.ts';
@@ -13,13 +11,13 @@ export interface ExpectedReason {
 export interface Expectation {
   /** One of them. */
   readonly status: number | readonly number[];
-  /** By lower-case name; null: the header must not be there. */
+  /** By lower-case name; null: must be absent. */
   readonly headers?: Readonly<Record<string, string | RegExp | null>> | undefined;
   /** Shape of a JSON body. */
   readonly json?: string;
-  /** Known members of it: path such as `a.b` → value. */
+  /** Known members: path such as `a.b` → value. */
   readonly values?: Readonly<Record<string, unknown>> | undefined;
-  /** Of an error or an acknowledgement, whose `code` is the status. */
+  /** Of an error or acknowledgement, whose `code` is the status. */
   readonly message?: string | RegExp;
   readonly reasons?: readonly ExpectedReason[];
   readonly bytes?: Uint8Array | undefined;
@@ -37,7 +35,7 @@ const SOURCES = {
 /** Where a request has what is refused. */
 export type Source = keyof typeof SOURCES;
 
-/** A request whose parameters are refused. @param reasons by field */
+/** Refused parameters. @param reasons by field */
 export function refusal(source: Source, reasons: Readonly<Record<string, string | RegExp>>) {
   const listed = Object.entries(reasons).map(([field, error]): ExpectedReason => ({ field, error }));
   return { status: 400, message: SOURCES[source], reasons: listed } satisfies Expectation;
@@ -46,7 +44,7 @@ export function refusal(source: Source, reasons: Readonly<Record<string, string 
 /** How an element of `reasons` is written. */
 export type ReasonForm = 'text' | 'object';
 
-/** @returns what is not as expected, each as the end of a sentence; empty when all is as expected */
+/** @returns each difference as the end of a sentence */
 export function differences(answer: HttpAnswer, expected: Expectation, form: ReasonForm): string[] {
   const statuses = [expected.status].flat();
   const found: string[] = [];
@@ -99,7 +97,7 @@ function jsonDifferences(
     const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
     if (typeof message !== 'string' || !fits(message, expected.message))
       found.push(`message ${shown(message)}, expected ${wantedText(expected.message)}`);
-    // An answer of another kind has no code, which its status already shows.
+    // An answer of another kind shows its status already.
     const isOther = code === undefined && message === undefined;
     if (code !== answer.status && !isOther) found.push(`code ${shown(code)}, expected ${answer.status}`);
   }

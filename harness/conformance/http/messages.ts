@@ -1,7 +1,7 @@
 /** What goes to a node and what comes back. */
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
-/** Which interface is asked; `second` is another node of the network. */
+/** The interface asked; `second` is another node. */
 export type Place = 'main' | 'debug' | 'second';
 
 export interface HttpRequest {
@@ -15,7 +15,7 @@ export interface HttpRequest {
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Names in lower case; several lines of one name are joined by `, `. */
+  /** Lower-case names; several lines are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
@@ -24,11 +24,11 @@ export interface Conversation {
   readonly place?: Place;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as soon as the socket is open; a text goes out as a text message. */
+  /** Sent once the socket is open; text as text messages. */
   readonly messages?: readonly (Uint8Array | string)[];
-  /** Done when the socket is open and the messages are out. */
+  /** Done once the messages are out. */
   readonly during?: () => Promise<unknown>;
-  /** This many messages end the conversation; 0: what the node does next, which is to close. */
+  /** This many messages end the conversation; 0: the node closes it. */
   readonly expected: number;
 }
 
@@ -36,7 +36,7 @@ export interface Transcript {
   /** The answer to an upgrade that was refused. */
   readonly refused?: HttpAnswer;
   readonly received: readonly Uint8Array[];
-  /** Code with which the node ended the conversation; absent when the grader did. */
+  /** The node's closing code; absent if the grader closed. */
   readonly closed?: number;
   readonly closedReason?: string;
 }

@@ -1,10 +1,7 @@
-/**
- * Names of the same things in the two dialects (http-api-completion.md 1). The tables of rows are written in
- * `svc`.
- */
+/** Names in the two dialects (http-api-completion.md 1). Rows are written in `svc`. */
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 
-/** Header, path or JSON field of the `svc` dialect → that of the other. */
+/** Header, path or field of `svc` → the other dialect's. */
 export class Names {
   readonly dialect: DialectName;
   readonly isSwarm: boolean;
@@ -29,7 +26,7 @@ export class Names {
     return path.replace(/^\/svc(?=\/|$|\?)/, DIALECTS[this.dialect].files);
   }
 
-  /** The value for this dialect, where a rule has one for each. */
+  /** The value for this dialect. */
   either<T>(svc: T, swarm: T): T {
     return this.isSwarm ? swarm : svc;
   }

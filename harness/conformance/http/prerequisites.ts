@@ -1,4 +1,4 @@
-/** What rows need on the node before they can check something: a batch, content, peers, signed chunks. */
+/** What rows need on the node: a batch, content, peers, signed chunks. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -14,9 +14,9 @@ interface ListedBatch {
   readonly usable: boolean;
 }
 
-/** The header with the batch that pays for an upload. */
+/** The header that pays for an upload. */
 export const BATCH = { 'svc-postage-batch-id': '{batch}' } as const;
-/** Bytes on the node that no other row changes: their reference is `{content}`. */
+/** Bytes that no other row changes: `{content}`. */
 export const CONTENT: Fresh = { fresh: 'content', length: 10_000 };
 
 /** What `{name}` of a row stands for. */
@@ -58,7 +58,7 @@ async function batchOf(session: RowSession): Promise<string> {
 
 export type Upload = Pick<Ask, 'path' | 'headers' | 'body'>;
 
-/** Uploads any content with the node's batch. @returns its reference */
+/** Uploads content with the node's batch. @returns its reference */
 export async function upload(session: RowSession, { headers, ...content }: Upload): Promise<string> {
   const answer = await session.ask(
     { method: 'POST', ...content, headers: { ...BATCH, ...headers } },
@@ -111,14 +111,14 @@ function addressOf(session: RowSession, { fresh, length }: Fresh): string {
   return toHex(makeCac(BigInt(length), session.content(fresh, length)).address);
 }
 
-/** A chunk that the node has stored, with a tag: so that it waits for no other node. */
+/** A stored chunk, with a tag so that it waits for no other node. */
 function storedChunk(session: RowSession): Promise<string> {
   return session.once('chunk', (setup) =>
     upload(setup, { path: '/chunks', headers: { 'svc-tag': '{tag}' }, body: chunkOf('chunk') }),
   );
 }
 
-/** A peer that the node has an account with: content went there. */
+/** A peer with an account, which got content. */
 function tradingPeer(session: RowSession): Promise<string> {
   return session.once('trading peer', async (setup) => {
     const headers = { ...BATCH, 'svc-deferred-upload': 'false' };
@@ -132,7 +132,7 @@ function tradingPeer(session: RowSession): Promise<string> {
   });
 }
 
-/** Overlay of a connected peer. @throws NotApplicable when there is none */
+/** A connected peer's overlay. @throws NotApplicable when there is none */
 async function peerOf(session: RowSession): Promise<string> {
   const peer = await session.once('peer', async (setup) => {
     const { member } = await setup.ask({ path: '/peers' }, { status: 200 });
@@ -143,7 +143,7 @@ async function peerOf(session: RowSession): Promise<string> {
   return peer;
 }
 
-/** Within one run, the same key for the same name. */
+/** The same key for the same name within a run. */
 export function signerOf(session: RowSession, name: string): Signer {
   const key = session.content(`key ${name}`, 32);
   // Below the order of the curve, and not zero.
@@ -159,7 +159,7 @@ export interface SignedChunk {
   readonly body: Uint8Array;
 }
 
-/** A single-owner chunk and the request that stores it. @param id 64 hex digits */
+/** A single-owner chunk and its upload. @param id 64 hex digits */
 export function signedChunk(owner: Signer, id: string, payload: Uint8Array): SignedChunk {
   const wrapped = makeCac(BigInt(payload.length), payload).data;
   const { address, data } = signSoc(fromHex(id), wrapped, owner);
@@ -189,7 +189,6 @@ export function storedSoc(session: RowSession): Promise<SignedChunk> {
   });
 }
 
-/** Number of updates that a feed of this run has. */
 export const UPDATES = 2;
 
 export function storedFeed(session: RowSession): Promise<{ path: string; updates: readonly SignedChunk[] }> {

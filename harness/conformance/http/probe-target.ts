@@ -1,7 +1,4 @@
-/**
- * What is asked before a node is graded: whether it is one, which dialect it uses, and whether the other
- * interfaces and the batch that were named are there.
- */
+/** Before grading: is it a node, of which dialect, and are the named interfaces and batch there? */
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { parseJson } from '../../client/json.ts';
@@ -25,7 +22,7 @@ interface Answer {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-/** @returns what the node calls itself, such as `version 2.8.1`; empty when it does not say @throws HarnessError */
+/** @returns the node's name for itself, such as `version 2.8.1`; empty: none @throws HarnessError */
 export async function probeTarget(
   transport: NodeTransport,
   { urls, batch }: { readonly urls: Urls; readonly batch: string | undefined },
@@ -63,14 +60,17 @@ export async function probeTarget(
   return typeof version === 'string' ? `version ${version}` : '';
 }
 
-/** Whether the node leaves everything else to another interface: it describes this one, without an operation that all nodes have. */
+/**
+ * Whether other operations are on another interface: this one describes itself without an operation that all nodes
+ * have.
+ */
 async function servesOnlyData(ask: (path: string) => Promise<Answer>): Promise<boolean> {
   if ((await ask('/node')).status !== 404) return false;
   const { status, members } = await ask('/openapi.json');
   return status === 200 && !Object.hasOwn(members['paths'] ?? {}, '/node');
 }
 
-/** @returns `svc` for a node that does not say @throws HarnessError when nothing answers */
+/** @returns `svc` if the node does not say @throws HarnessError when nothing answers */
 export async function spokenDialect(
   { target, token }: { readonly target: string; readonly token?: string },
   run: Opening,
@@ -120,7 +120,7 @@ function membersOf(body: string): Answer['members'] {
     const value = parseJson(body);
     return typeof value === 'object' && value !== null ? (value as Answer['members']) : {};
   } catch (error) {
-    // The body of another server: it has no members, which the caller checks.
+    // Another server's body: the caller finds no members.
     if (error instanceof SyntaxError) return {};
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Rows over HTTP as data: one request and what must come back, or steps where there are more. */
+/** Rows as data: a request and its expected answer, or steps. */
 import type { Level, Row } from '../row.ts';
 import type { Place } from './messages.ts';
 import { type Upload, upload } from './prerequisites.ts';
@@ -12,7 +12,7 @@ interface Entry {
   readonly limitMs?: number;
   /** The interface without which the row is skipped. */
   readonly needs?: Place | undefined;
-  /** A path whose answer shows whether the subject of the row is switched on. */
+  /** A path that shows whether the row's subject is on. */
   readonly enabled?: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export interface Steps extends Entry {
   readonly steps: (session: RowSession) => Promise<unknown>;
 }
 
-/** Rows of one group. @param defaults of rows that do not say otherwise */
+/** Rows of a group. @param defaults of rows that do not say otherwise */
 export function table(
   group: string,
   defaults: { readonly level: Level; readonly limitMs?: number },

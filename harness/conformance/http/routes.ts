@@ -1,4 +1,4 @@
-/** The operations of the interface as data: paths, parameters with types and defaults, statuses, shapes of bodies. */
+/** Operations as data: paths, parameters, statuses, bodies. */
 
 import type { Method, Place } from './messages.ts';
 import type { Names } from './names.ts';
@@ -18,13 +18,13 @@ export interface RouteData {
   readonly params: Readonly<Record<string, string>>;
   readonly headers: readonly RouteParam[];
   readonly query: readonly RouteParam[];
-  /** Shape of the first success in the `svc` dialect, or what its body is otherwise. */
+  /** Shape of the first success in `svc`, or its body. */
   readonly response: string | null;
 }
 
 export const ROUTES = data as unknown as readonly RouteData[];
 
-/** Where the public network's node answers in another shape; http-api-completion 2 and 4.2. */
+/** The public node's other shapes; http-api-completion 2 and 4.2. */
 const SWARM_RESPONSES: Readonly<Record<string, string>> = {
   'GET /addresses':
     '{overlay:hex32,underlay:multiaddr[],ethereum:0xaddress,chain_address:0xaddress,publicKey:hex33,pssPublicKey:hex33}',
@@ -39,7 +39,7 @@ const SWARM_RESPONSES: Readonly<Record<string, string>> = {
   'GET /pins/check': 'lines',
 };
 
-/** Fields that the other dialect lacks, or has under another name. */
+/** Fields that the other dialect lacks or renames. */
 const SWARM_FIELDS: readonly (readonly [RegExp, string])[] = [
   [/,peer:hex32,proximity/, ',proximity'],
   [/svcMode/, 'beeMode'],
@@ -72,7 +72,7 @@ export function placesOf({ port }: RouteData): readonly Place[] {
   return port === 'both' ? ['main', 'debug'] : [port];
 }
 
-/** First segment of paths that a node may be configured without → a request that shows it. */
+/** First segment of optional paths → a request that shows it. */
 const PROBES: Readonly<Record<string, string>> = {
   stamps: '/stamps',
   settlements: '/settlements',
@@ -82,7 +82,7 @@ const PROBES: Readonly<Record<string, string>> = {
   rchash: '/redistributionstate',
 };
 
-/** The request whose answer shows whether the subject of a route is switched on; undefined: it always is. */
+/** The request that shows whether a route's subject is on; undefined: always. */
 export function probeOf({ path }: Pick<RouteData, 'path'>): string | undefined {
   return PROBES[path.split('/')[1] ?? ''];
 }

@@ -1,6 +1,4 @@
-/**
- * Parameters by type: a text that every node accepts, and texts that it refuses, with the reason it gives.
- */
+/** By type: a text that all nodes accept, and refused ones with the reason. */
 import type { Names } from './names.ts';
 import type { RouteData, RouteParam } from './routes.ts';
 
@@ -27,7 +25,7 @@ const NO_UINT64: Refused[] = [
 export interface Refused {
   readonly text: string;
   readonly error: string | RegExp;
-  /** Found only once every parameter could be read: the reason names the parameter in lower case. */
+  /** Found after all parameters are read: the reason has the lower-case name. */
   readonly checked?: true;
 }
 
@@ -52,14 +50,14 @@ const PATHS: Readonly<Record<string, string>> = {
 /** Only the document's formats exclude these. */
 const WRONG_LENGTH: Refused = { text: 'abcd', error: 'want len:32 or 64', checked: true };
 const NO_HASH: Refused = { text: 'abcd', error: 'want len:32', checked: true };
-/** Nothing is no amount there, and no batch has the sample's id. */
+/** No amount, and no batch has the sample's id. */
 const TOP_UP = /^\/stamps\/topup\//;
-/** Of chunks, which have no key: not references of content. */
+/** Addresses of chunks, not references. */
 const ADDRESSES = /^\/(chunks|gsoc)\//;
 const LEADING_ZERO: Refused = { text: '01', error: SYNTAX };
 const NEGATIVE: Refused = { text: '-1', error: 'want min:0', checked: true };
 
-/** The path of a route, each parameter as sampled or as given. */
+/** A route's path, parameters sampled or given. */
 export function samplePath(
   { path }: Pick<RouteData, 'path'>,
   given: Readonly<Record<string, string>> = {},
@@ -92,7 +90,7 @@ export function refusedInPath(route: RouteData, name: string, type: string, name
     case 'hex':
       return name.startsWith('anchor') ? [...NO_HEX, ...names.either<Refused[]>([NO_HASH], [])] : NO_HEX;
     case 'hex32':
-      // The id of a single-owner chunk is any text in hex.
+      // A single-owner chunk's id is any hex text.
       return /^\/(stamps|batches)\//.test(route.path) || (name !== 'id' && !names.isSwarm)
         ? [...NO_HEX, NO_HASH]
         : NO_HEX;
@@ -133,7 +131,7 @@ export function refusedInPath(route: RouteData, name: string, type: string, name
   }
 }
 
-/** Texts that a header or a parameter of a query refuses. */
+/** Texts that a header or query parameter refuses. */
 export function refusedText({ name, type }: RouteParam, names: Names): Refused[] {
   switch (type) {
     case 'bool':

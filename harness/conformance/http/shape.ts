@@ -1,6 +1,6 @@
 /**
- * Shapes of JSON bodies as texts, as in `routes.json`: `{f:T,g?:T}`, `T[]`, `{[key]:T}`, `T|null`, words of
- * `WORDS`, `same` for the shape just named, and `Name` for one defined after `with Name=`.
+ * Shapes of JSON as texts, as in `routes.json`: `{f:T,g?:T}`, `T[]`, `{[key]:T}`, `T|null`, words of `WORDS`, `same`
+ * for the shape just named, `Name` after `with Name=`.
  */
 
 /** What one word of the language accepts. */
@@ -31,7 +31,7 @@ const WORDS: Readonly<Record<string, Test>> = {
   ref: pattern(/^([0-9a-f]{64}|[0-9a-f]{128})$/),
   /** 40 lower-case hex digits. */
   address: pattern(/^[0-9a-f]{40}$/),
-  /** With prefix and lower-case, or in the case of a checksum. */
+  /** With prefix, lower-case or checksummed. */
   '0xaddress': pattern(/^0x[0-9a-f]{40}$/),
   checksummed: pattern(/^0x[0-9a-fA-F]{40}$/),
   txhash: pattern(/^0x[0-9a-f]{64}$/),
@@ -56,7 +56,7 @@ interface Field {
   readonly shape: Shape;
 }
 
-/** @throws Error naming the place that is not a shape */
+/** @throws Error naming what is not a shape */
 export function parseShape(text: string): Shape {
   const [main = '', ...definitions] = text.split(/ with (?=[A-Z]\w*=)/);
   const names = new Map<string, Shape>();
@@ -131,7 +131,7 @@ class Parser {
     return { kind: 'word', word };
   }
 
-  /** Names without a type have that of the next name with one; at the end, any. */
+  /** Names without a type take the next one's, or any. */
   #object(): Shape {
     const fields: Field[] = [];
     let waiting: { name: string; optional: boolean }[] = [];
@@ -154,7 +154,7 @@ class Parser {
   }
 }
 
-/** @returns where the value does not match the shape, with places; empty when it does */
+/** @returns places where the value does not match; empty: it does */
 export function misfits(shape: Shape, value: unknown, place = 'body'): string[] {
   switch (shape.kind) {
     case 'word':

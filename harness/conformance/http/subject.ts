@@ -1,4 +1,4 @@
-/** The node graded over HTTP, and what rows have found out or made on it for each other. */
+/** The node graded over HTTP, and what rows share. */
 import { createCipheriv, createHash } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -22,23 +22,23 @@ interface Cleanup {
 
 type Memo = Map<string, Promise<unknown>>;
 
-/** Bytes that have never been uploaded before: the same for the same name in one run. */
+/** New bytes, the same for the same name in a run. */
 export interface Fresh {
   readonly fresh: string;
   readonly length: number;
   /** The part from here, up to `to`. */
   readonly from?: number;
   readonly to?: number;
-  /** As a chunk: after the eight bytes of its span. */
+  /** As a chunk, after its span's eight bytes. */
   readonly span?: true;
 }
 
-/** A request in which `{name}` of a path or a header stands for what `Prerequisites` find or make. */
+/** A request whose `{name}`s stand for `Prerequisites`. */
 export interface Ask extends Omit<HttpRequest, 'body'> {
   readonly body?: Fresh | Uint8Array | string;
 }
 
-/** What must come back, with `{name}` in headers and values. */
+/** The expected answer, with `{name}`s. */
 export interface Expected extends Omit<Expectation, 'bytes'> {
   readonly bytes?: Fresh | Uint8Array;
 }
@@ -54,25 +54,25 @@ export interface SubjectParts {
   readonly places: ReadonlySet<Place>;
   /** Scheme, host and port of the main interface. */
   readonly origin: string;
-  /** Chosen by the person who grades; otherwise the largest usable one. */
+  /** The grader's choice, or the largest usable one. */
   readonly batch: string | undefined;
   /** Between two polls of a wait, milliseconds. */
   readonly pollMs: number;
-  /** Content differs from run to run, so that nothing from an earlier run is found. */
+  /** Content differs per run, so nothing old is found. */
   readonly seed: string;
 }
 
 export interface HttpSubject extends SubjectParts {
-  /** What rows share, made when the first of them needs it. */
+  /** Shared by rows, made on demand. */
   readonly memo: Memo;
   /** What is undone at the end, last to first. */
   readonly cleanups: Cleanup[];
 }
 
 export interface Answered extends HttpAnswer {
-  /** Member of a JSON body: `a.b` or `list.0.name`; undefined when there is none. */
+  /** Member of a JSON body: `a.b` or `list.0.name`; undefined: none. */
   readonly member: (path: string) => unknown;
-  /** The same, for a member that the expectation has shown to be a text. */
+  /** The same, for a member shown to be text. */
   readonly text: (path: string) => string;
 }
 
@@ -107,7 +107,7 @@ export class RowSession {
     if (!this.subject.places.has(place)) throw new NotApplicable(`needs ${flag}`);
   }
 
-  /** @throws NotApplicable when the node is configured without the subject of a row */
+  /** @throws NotApplicable when the row's subject is off */
   async enabled(probe: string | undefined): Promise<void> {
     if (probe === undefined) return;
     const off = await this.once(`enabled ${probe}`, async (setup) => {
@@ -119,7 +119,7 @@ export class RowSession {
     if (off !== undefined) throw new NotApplicable(`the node is configured without: ${message}`);
   }
 
-  /** Asks, and checks the answer. Header names and paths are those of the `svc` dialect. @throws Mismatch */
+  /** Asks and checks, in names of `svc`. @throws Mismatch */
   async ask(ask: Ask, expect: Expected): Promise<Answered> {
     const request = await this.#request(ask);
     const { answer, wrong } = await this.#attempt(request, await this.#expectation(expect));
@@ -127,7 +127,7 @@ export class RowSession {
     return answered(answer);
   }
 
-  /** Asks again and again until the answer is as expected, or the row is out of time. @throws Mismatch */
+  /** Asks until the answer fits or time is up. @throws Mismatch */
   async until(ask: Ask, expect: Expected): Promise<Answered> {
     const request = await this.#request(ask);
     const expected = await this.#expectation(expect);
@@ -182,7 +182,7 @@ export class RowSession {
     return Buffer.from(this.content(name, length)).toString('hex');
   }
 
-  /** Has something removed when the run has ended; a row's own signal has ended by then. */
+  /** Removes something at the end of the run, when the row's signal has ended. */
   later(what: string, request: HttpRequest): void {
     const named = { ...request, ...this.#named(request) };
     const remove = async () => {
@@ -200,7 +200,7 @@ export class RowSession {
     this.later(what, { method: 'DELETE', path: `/tags/${uid}` });
   }
 
-  /** Has something that cannot be removed named when the run has ended. */
+  /** Names at the end what cannot be removed. */
   stays(what: string, why: string): void {
     this.subject.cleanups.push({ what, remove: () => Promise.reject(new Error(why)) });
   }
@@ -235,7 +235,7 @@ export class RowSession {
     return texts;
   }
 
-  /** A text with what each `{name}` in it stands for. */
+  /** A text with its `{name}`s filled in. */
   async text(text: string): Promise<string> {
     let filled = text;
     for (const [whole, name = ''] of text.matchAll(/\{([^{}]+)\}/g))

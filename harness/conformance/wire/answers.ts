@@ -1,4 +1,4 @@
-/** What a counterpart answers when the node opens a stream to it, and what it learns from that. */
+/** A counterpart's answers to the node's streams, and what it learns. */
 
 import { BINS } from '../../../formats/chunk/address.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -26,7 +26,7 @@ import type { Conversation } from './conversation.ts';
 import type { Transcript } from './transcript.ts';
 
 const NOTHING_HERE = 'nothing is stored here';
-/** A long poll of the node is left open; so is our end. */
+/** The node's long poll stays open, as does our end. */
 const POLL_MS = 600_000;
 
 /** Something that happens once, with a wait for it. */

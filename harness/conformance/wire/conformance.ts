@@ -1,4 +1,4 @@
-/** Conformance on the wire: a node, and the peers that it must accept, answer, refuse and survive. */
+/** A node on the wire, and the peers that it must accept, answer, refuse and survive. */
 
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { secretsOf } from '../../../formats/shown-url.ts';
@@ -13,17 +13,17 @@ import { Transcript } from './transcript.ts';
 
 /** Node to grade as its peer. */
 export interface WireFlags {
-  /** Multiaddress with the identity that must be proved at it. */
+  /** Multiaddress with the identity to prove. */
   readonly peer: string;
   /** Network id of the handshake. */
   readonly networkId: bigint;
-  /** Also run rows of hostile input, which a node must survive. */
+  /** Also rows of hostile input. */
   readonly hostile?: boolean;
   /** Endpoint of the node's chain. */
   readonly rpc?: string;
   /** File with the addresses of the contracts. */
   readonly contracts?: string;
-  /** 32 bytes as hex, of an account that rows may spend from. */
+  /** 32 bytes hex, of an account that rows may spend from. */
   readonly key?: string;
   /** A batch of that account: `id:depth`. */
   readonly batch?: string;

@@ -1,4 +1,4 @@
-/** One stream to the node, message by message and, where needed, byte by byte. Everything is recorded. */
+/** A stream to the node, by messages or bytes, all recorded. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { decodeMessage, encodeFrame } from '../../../node/p2p/codec/codec.ts';
@@ -11,12 +11,12 @@ import { orLate } from '../../base/wait.ts';
 import { Mismatch, must } from '../row.ts';
 import { hexText, messageText, type Transcript } from './transcript.ts';
 
-/** A node that is not asked to wait answers within seconds; this much means that it hangs. */
+/** A node that takes this long hangs. */
 export const ANSWER_MS = 10_000;
-/** Frames of the node are read whatever their length: its row judges one that is too long. */
+/** Frames of any length are read: a row judges them. */
 const FRAME_SIZE_MAX = 2 ** 20;
 
-/** What comes next on a stream. `gone`: with the whole connection. */
+/** What comes next on a stream. `gone`: the connection too. */
 export type Next =
   | { readonly kind: 'frame'; readonly bytes: Uint8Array }
   | { readonly kind: 'end' | 'reset' | 'gone' | 'silence' };
@@ -60,7 +60,7 @@ export class Conversation {
     this.#write(bytes);
   }
 
-  /** A stream that the node has ended accepts no more; what the node did is judged by what is read. */
+  /** An ended stream accepts no more; reading judges the node. */
   #write(bytes: Uint8Array): void {
     try {
       this.#raw.write(bytes);
@@ -95,7 +95,7 @@ export class Conversation {
     return this.#decoded(table, name, next.bytes);
   }
 
-  /** One message that may come in several frames; the end follows the last one. @throws Mismatch */
+  /** A message that may span frames; the end follows. @throws Mismatch */
   async receiveParts<T extends MessageTable>(
     table: T,
     name: string,
@@ -134,22 +134,22 @@ export class Conversation {
     return bytes;
   }
 
-  /** The node ends its side, without saying anything before. @throws Mismatch */
+  /** The node ends its side first, silently. @throws Mismatch */
   async expectEnd(withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['end'], 'expected the end of the stream', withinMs);
   }
 
-  /** The node ends the stream without an answer, alone or with the connection. @throws Mismatch */
+  /** The node ends stream or connection without an answer. @throws Mismatch */
   async expectRefusal(what: string, withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['reset', 'gone'], `expected a reset: ${what}`, withinMs);
   }
 
-  /** The node ends the stream without an answer, in whatever way. @throws Mismatch */
+  /** The stream ends without an answer, in any way. @throws Mismatch */
   async expectNoAnswer(what: string, withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['end', 'reset', 'gone'], `expected no answer to ${what}`, withinMs);
   }
 
-  /** The node gives up on a stream on which nothing is said. @throws Mismatch */
+  /** The node abandons a silent stream. @throws Mismatch */
   async expectGivenUp(withinMs: number): Promise<void> {
     const next = await this.next(withinMs);
     this.record(next);
@@ -169,7 +169,7 @@ export class Conversation {
     this.#log.received(next.kind === 'frame' ? hexText(next.bytes) : next.kind);
   }
 
-  /** @throws Mismatch when a frame is longer than any frame may be */
+  /** @throws Mismatch for a frame longer than any may be */
   async next(withinMs = ANSWER_MS): Promise<Next> {
     const until = this.#clock.monotonic() + withinMs;
     for (;;) {

@@ -1,7 +1,6 @@
 /**
- * The other end of a connection to the node under test: our own stack up to the streams, and above them a
- * peer that can behave or misbehave. Requests of the node are answered as by a well-behaved peer with an
- * empty store.
+ * The other end of a connection to the node under test: our stack, and a peer that can misbehave. Requests are
+ * answered like a good peer's with an empty store.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -36,14 +35,14 @@ export const CONNECT_MS = 15_000;
 const WELCOME = '';
 /** The node announces right after the handshake. */
 const PRICING_MS = 3_000;
-/** Light nodes get this fraction of the credit of full ones. */
+/** Light nodes' fraction of the credit. */
 const LIGHT_FACTOR = 10n;
 /** What a node of the public network announces. */
 const USUAL_THRESHOLD = 13_500_000n;
 /** Two words, as real nodes expect it. */
 const AGENT = 'svcnet-conformance/1.0.0 node/24';
 
-/** Where the node is, and which identity it must prove there. */
+/** Where the node is, and the identity to prove. */
 export interface Address {
   /** Without identity. */
   readonly address: string;
@@ -57,7 +56,7 @@ export interface CounterpartOptions {
   readonly fullNode?: boolean;
   /** Nonce of the overlay, 32 bytes. */
   readonly nonce?: Uint8Array;
-  /** Where the node sees this machine; the loopback address until it has said so. */
+  /** Where the node sees this machine; loopback until told. */
   readonly seenAt?: string | undefined;
 }
 
@@ -127,7 +126,7 @@ export class Counterpart {
     });
   }
 
-  /** Connects and secures the connection; the node learns who this is by `introduce`. */
+  /** Connects and secures; `introduce` tells the node who this is. */
   static async connect(
     target: Address,
     log: Transcript,
@@ -181,7 +180,7 @@ export class Counterpart {
     }
   }
 
-  /** From here on, exchanges are the evidence of another row. */
+  /** Exchanges are now another row's evidence. */
   recordIn(log: Transcript): void {
     this.#log = log;
   }
@@ -201,7 +200,7 @@ export class Counterpart {
     return new Conversation(raw, this.#log, { isGone: () => this.isClosed, clock: this.#clock });
   }
 
-  /** A stream whose protocol the node has agreed to. @returns undefined when it does not speak it */
+  /** An agreed stream. @returns undefined when the node does not speak the protocol */
   async tryOpen(protocolId: string): Promise<Conversation | undefined> {
     this.#log.sent(`open ${protocolId}`);
     using limit = this.#clock.deadline(ANSWER_MS);
@@ -232,7 +231,7 @@ export class Counterpart {
     return conversation;
   }
 
-  /** One message and its answer, on a stream that both sides end. @throws Mismatch */
+  /** A message and its answer; both sides end the stream. @throws Mismatch */
   async ask<Asked extends MessageTable, Answered extends MessageTable>(
     protocolId: string,
     request: readonly [table: Asked, message: Partial<MessageOf<Asked>>, name: string],
@@ -246,7 +245,7 @@ export class Counterpart {
     return message;
   }
 
-  /** Proposes and continues at once, as a node does that knows what the other one speaks. */
+  /** Proposes and continues at once, as nodes do with known peers. */
   openAtOnce(protocolId: string): Conversation {
     this.#log.sent(`open ${protocolId}, without waiting for the answer`);
     return this.#conversation(this.link.open(protocolId));
@@ -284,7 +283,7 @@ export class Counterpart {
 
   /**
    * The handshake up to the node's answer.
-   * @returns the stream, and the node's introduction @throws Mismatch
+   * @returns stream and introduction @throws Mismatch
    */
   async greet(generation: Generation, observedUnderlay = this.observed()) {
     const conversation = await this.open(handshakeId(generation));
@@ -293,7 +292,7 @@ export class Counterpart {
     return { conversation, answer };
   }
 
-  /** The whole handshake, with our part altered. @throws Mismatch when the node refuses */
+  /** The handshake, with our part altered. @throws Mismatch when refused */
   async introduce(generation: Generation, alter: Alteration = (ack) => ack) {
     const { conversation, answer } = await this.greet(generation);
     conversation.send(Ack, alter(this.ack(generation)), 'Ack');
@@ -302,14 +301,14 @@ export class Counterpart {
     return answer;
   }
 
-  /** What peers do next: each tells the other how much it may owe. @throws Mismatch */
+  /** Next, each tells how much the other may owe. @throws Mismatch */
   async settle(): Promise<void> {
     const announced = await this.unsolicited.pricing.within(PRICING_MS);
     this.#granted = granted(announced?.threshold ?? 0n, this.fullNode);
     await this.announceAgain();
   }
 
-  /** As much as the node lends a full node, so that no node considers it too little. */
+  /** As much as a full node gets, which no node finds too little. */
   announceAgain(): Promise<Conversation> {
     return this.announce(this.#granted);
   }
@@ -325,7 +324,7 @@ export class Counterpart {
     return conversation;
   }
 
-  /** A node that has heard of us may introduce itself on our connection. */
+  /** A node that heard of us may introduce itself here. */
   async #answerHandshake(conversation: Conversation, protocolId: string): Promise<void> {
     const generation = HANDSHAKE_DIALECTS.find(({ id }) => id === protocolId)?.generation ?? '15.0.0';
     await conversation.receive(Syn, 'Syn');
@@ -354,7 +353,7 @@ export class Counterpart {
     return this.isClosed;
   }
 
-  /** @param after what was done, for the message @throws Mismatch unless the node ends the connection */
+  /** @param after what was done, for the message @throws Mismatch unless the connection ends */
   async mustEnd(after = ''): Promise<void> {
     must(await this.endsWithin(ANSWER_MS), `${after}the connection was still open after ${ANSWER_MS} ms`);
   }

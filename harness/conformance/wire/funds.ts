@@ -1,4 +1,4 @@
-/** What rows spend: a batch to stamp with and a chequebook, from an account whose key was given. */
+/** What rows spend: a batch and a chequebook of a given account. */
 import { randomBytes } from 'node:crypto';
 import { bucketOf, encodeStamp, stampDigest, stampIndex } from '../../../formats/chunk/stamp.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -9,14 +9,14 @@ import { encodeWord, readWords } from '../../../formats/ethereum/abi.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { NotApplicable } from '../row.ts';
 
-/** For a bought batch: the smallest that the contract sells. */
+/** The smallest batch that the contract sells. */
 const DEPTH = 17;
 const BUCKET_DEPTH = 16;
-/** How long it is bought for, beyond the contract's minimum: a whole run, on any chain. */
+/** Beyond the contract's minimum: a whole run on any chain. */
 const VALIDITY_BLOCKS = 5_000n;
-/** Nodes accept stamps of a batch after this many blocks. */
+/** Blocks until nodes accept a batch's stamps. */
 const USABLE_BLOCKS = 12n;
-/** Without this limit, a chain that makes no blocks of its own would be waited for endlessly. */
+/** A chain may make no blocks of its own. */
 const USABLE_MS = 200_000;
 const GAS = { approve: 90_000, createBatch: 500_000, deploy: 175_000, transfer: 90_000 } as const;
 /** Accounting units covered by a chequebook. */
@@ -45,7 +45,7 @@ export interface Funds {
   readonly signer: Signer;
   chainId(): Promise<bigint>;
   stamping(): Promise<Stamping>;
-  /** Funded with tokens; the account is its issuer. 20 bytes. */
+  /** Funded; the account is its issuer. 20 bytes. */
   chequebook(): Promise<{ readonly chequebook: Uint8Array }>;
 }
 

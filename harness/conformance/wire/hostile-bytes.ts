@@ -1,4 +1,4 @@
-/** What no honest peer sends, as bytes: for the checker and for the tests of our own node. */
+/** Bytes that no honest peer sends, for the checker and our tests. */
 import { PING_ID } from '../../../node/p2p/libp2p/identify.ts';
 import { MESSAGE_SIZE_MAX } from '../../../node/p2p/stream/framing.ts';
 import { data, FLAG, frame, opening, TYPE, WINDOW } from './yamux-frame.ts';
@@ -39,7 +39,7 @@ export function nested(number: number, depth: number): Uint8Array {
   return bytes;
 }
 
-/** Lengths in front of a message that are invalid, or that no message may have. */
+/** Invalid or forbidden lengths before a message. */
 export const BAD_LENGTHS: readonly Uint8Array[] = [
   Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
   uvarint(MESSAGE_SIZE_MAX + 1),
@@ -47,7 +47,7 @@ export const BAD_LENGTHS: readonly Uint8Array[] = [
   uvarint(2n ** 64n - 1n),
 ];
 
-/** Sent where a protocol expects its first message: name of the problem, and its bytes. */
+/** Instead of a first message: name of the problem, bytes. */
 export const NO_MESSAGES: readonly (readonly [what: string, bytes: Uint8Array])[] = [
   ...BAD_LENGTHS.map((bytes): [string, Uint8Array] => ['a length that no message has', bytes]),
   ['a field longer than its message', framed(join(tag(1, LENGTH_DELIMITED), uvarint(2 ** 31)))],
@@ -56,7 +56,7 @@ export const NO_MESSAGES: readonly (readonly [what: string, bytes: Uint8Array])[
   ['random bytes', framed(Uint8Array.from({ length: 60 }, (_, n) => (n * 151 + 29) & 0xff))],
 ];
 
-/** Frames of the multiplexer on which a connection must end. */
+/** Multiplexer frames that must end a connection. */
 export const BREAKING_FRAMES: readonly (readonly [what: string, bytes: Uint8Array])[] = [
   ['a frame of another version', Uint8Array.of(1, ...new Uint8Array(11))],
   ['a frame of an unknown type', frame(9, 0, 1, 0)],
@@ -65,7 +65,7 @@ export const BREAKING_FRAMES: readonly (readonly [what: string, bytes: Uint8Arra
   ['more bytes than the window', frame(TYPE.data, FLAG.syn, 1, WINDOW + 1)],
 ];
 
-/** Frames of the multiplexer that mean nothing to a node, and that it must tolerate. */
+/** Multiplexer frames that a node must ignore. */
 export const IDLE_FRAMES = join(
   data(77, new Uint8Array(5_000).fill(1)),
   frame(TYPE.windowUpdate, 0, 79, 5),
@@ -75,7 +75,7 @@ export const IDLE_FRAMES = join(
   frame(TYPE.windowUpdate, FLAG.syn | FLAG.rst, 85, 0),
 );
 
-/** Streams that are opened and reset in one packet. @param first odd */
+/** Streams opened and reset in one packet. @param first odd */
 export function openedAndReset(first: number, count: number, protocolId: string): Uint8Array {
   const ids = Array.from({ length: count }, (_, n) => first + 2 * n);
   return join(...ids.flatMap((id) => [opening(id, protocolId), frame(TYPE.windowUpdate, FLAG.rst, id, 0)]));

@@ -1,4 +1,4 @@
-/** libp2p identities of the checker: a node must accept a peer whatever kind of key it proves itself with. */
+/** The checker's libp2p identities: a node must accept every kind of key. */
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import type { OwnIdentity } from '../../../node/p2p/address/identity-key.ts';
 import { identityOf } from '../../places/links/tap/identity.ts';
@@ -6,7 +6,7 @@ import { identityOf } from '../../places/links/tap/identity.ts';
 export const KEY_KINDS = ['Ed25519', 'P-256', 'secp256k1'] as const;
 export type KeyKind = (typeof KEY_KINDS)[number];
 
-/** A fresh identity: nothing that a node remembers from an earlier one applies to it. */
+/** A fresh identity, which no node remembers. */
 export function freshIdentity(kind: KeyKind): OwnIdentity {
   const { privateKey } =
     kind === 'Ed25519'

@@ -1,4 +1,4 @@
-/** The node under test as rows see it: where it is, what is already known about it, and connections to it. */
+/** The node under test: where it is, what is known, connections to it. */
 import type { Clock } from '../../../formats/clock.ts';
 import { parseRecord, RecordError } from '../../../node/p2p/address/record.ts';
 import { isLoopback } from '../../../node/p2p/address/underlay.ts';
@@ -17,19 +17,17 @@ import type { Funds, SwapPrice } from './funds.ts';
 import { freshIdentity } from './identities.ts';
 import { Transcript } from './transcript.ts';
 
-/** Between two connections to a node on another machine: it accepts ten per second from one address. */
+/** A remote node accepts ten connections per second from an address. */
 const PACE_MS = 250;
-/**
- * Time for a node that may have ended, or hangs, to accept a connection; less once it is known to be gone.
- */
+/** For a node that may have ended to accept a connection; less once it is gone. */
 const ALIVE_MS = { first: 5_000, again: 1_000 } as const;
 
 const UNREACHABLE = 'the node says that it cannot be reached from outside, and passes chunks on';
 
 export interface WireOptions extends Address {
-  /** Rows that send what no honest node sends, to see whether it survives. */
+  /** Rows that send what no honest node sends. */
   readonly hostile: boolean;
-  /** What the oracle of the node's chain reports; absent when its chain is not known. */
+  /** The chain's oracle; absent: unknown chain. */
   readonly swapPrice?: (() => Promise<SwapPrice>) | undefined;
   /** Funds of an account that rows may spend from. */
   readonly funds?: Funds;
@@ -45,7 +43,7 @@ export interface WireSubject {
   readonly memory: Memory;
 }
 
-/** Something that takes long and costs nothing: it runs alongside the rows, one of which judges it. */
+/** Slow but free: runs beside the rows, judged by one. */
 interface BackgroundCheck {
   readonly exchanges: readonly Exchange[];
   readonly done: Promise<void>;
@@ -56,7 +54,7 @@ interface Introduction {
   readonly answer: SynAckMessage;
 }
 
-/** What rows find out for each other. Lives as long as the run. */
+/** What rows learn for each other during a run. */
 export class Memory {
   readonly clock: Clock;
   readonly #options: WireOptions;
@@ -69,13 +67,13 @@ export class Memory {
   #generations: Promise<readonly Generation[]> | undefined;
   /** The node's introduction in a handshake. */
   introduction: Introduction | undefined;
-  /** Where the node sees this machine, which a peer must announce to have an address; undefined: unknown. */
+  /** Where the node sees this machine, for a peer to announce; undefined: unknown. */
   seenAt: string | undefined;
   readonly background = new Map<string, BackgroundCheck>();
   /** What rows have found out for others, by name. */
   readonly #kept = new Map<string, Promise<unknown>>();
 
-  /** @param run.signal ends all connections, and what waits for one */
+  /** @param run.signal ends all connections and waits */
   constructor(options: WireOptions, { clock, signal }: Opening) {
     this.clock = clock;
     this.#options = options;
@@ -100,11 +98,7 @@ export class Memory {
     return counterpart;
   }
 
-  /**
-   * Whether the node, which has taken connections before, still does.
-   * @throws Mismatch when it has ended, or hangs: nothing can be said about it then, and no row need wait for
-   * it
-   */
+  /** @throws Mismatch when a node that took connections has ended or hangs: rows need not wait */
   async mustBeThere(): Promise<void> {
     if (!this.#hasConnected || this.#stopped.signal.aborted) return;
     await this.#pace();
@@ -121,7 +115,7 @@ export class Memory {
     }
   }
 
-  /** No row begins until the node answers again. @throws Mismatch */
+  /** Waits until the node answers again. @throws Mismatch */
   async mustBeBack(): Promise<void> {
     if (this.#isGone) await this.mustBeThere();
   }
@@ -148,7 +142,7 @@ export class Memory {
     return spoken;
   }
 
-  /** A peer that all rows share while it is connected. */
+  /** The peer that rows share while connected. */
   async friend(log: Transcript): Promise<Counterpart> {
     const known = this.#friend;
     if (known !== undefined && !known.isClosed) {
@@ -174,7 +168,7 @@ export class Memory {
     return counterpart;
   }
 
-  /** Chain address of the node, 20 bytes, as its handshake proves it. */
+  /** The node's chain address, 20 bytes, from its handshake. */
   nodeEthereum(): Uint8Array {
     return recordOf(this.introduction, this.#options.networkId).ethereum;
   }
@@ -192,7 +186,7 @@ export class Memory {
   }
 }
 
-/** What one row works with. Everything that it opens is closed when it ends. */
+/** One row's tools. All that it opens closes with it. */
 export class Desk {
   readonly options: WireOptions;
   readonly memory: Memory;
@@ -209,7 +203,7 @@ export class Desk {
     return this.memory.clock;
   }
 
-  /** What a node does at once. @throws Mismatch when it takes too long, or the other side hangs up */
+  /** What a node does at once. @throws Mismatch when too late, or the other side hangs up */
   async within<T>(work: Promise<T>): Promise<T> {
     const late = new Mismatch(`no answer within ${ANSWER_MS} ms`);
     try {
@@ -222,7 +216,7 @@ export class Desk {
     }
   }
 
-  /** The shared peer, a light node: no other node ever hears of it. @throws NotApplicable when the node takes no peers */
+  /** The shared peer, a light node that others never hear of. @throws NotApplicable when the node takes no peers */
   async friend(): Promise<Counterpart> {
     return prerequisite('introduction', this.memory.friend(this.log));
   }
@@ -243,7 +237,7 @@ export class Desk {
     return counterpart;
   }
 
-  /** Waits for something begun with the run because it takes long. */
+  /** Waits for a slow check begun with the run. */
   async waited(name: string): Promise<void> {
     const wait = this.memory.background.get(name);
     if (wait === undefined) throw new Error(`nothing was begun as ${name}`);
@@ -261,7 +255,7 @@ export class Desk {
     return connection;
   }
 
-  /** An encrypted channel and nothing above it: the frames of the multiplexer are up to the row. */
+  /** An encrypted channel; the row makes the frames. */
   async channel(): Promise<SecureChannel & { readonly closed: Promise<void> }> {
     const connection = await this.socket();
     const closed = Promise.withResolvers<void>();
@@ -288,7 +282,7 @@ export class Desk {
   }
 
   /**
-   * A node that considers itself unreachable passes chunks on to others, even those of its own neighbourhood.
+   * A node that thinks itself unreachable passes on even its neighbourhood's chunks.
    * @throws NotApplicable when the node says so
    */
   async keepsChunks(): Promise<void> {
@@ -300,7 +294,7 @@ export class Desk {
     if (!isReachable) throw new NotApplicable(UNREACHABLE);
   }
 
-  /** Of the node. @throws NotApplicable before it has introduced itself */
+  /** @throws NotApplicable before its introduction */
   overlay(): Uint8Array {
     const overlay = this.memory.introduction?.answer.ack?.address?.overlay;
     if (overlay === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
@@ -334,7 +328,7 @@ function recordOf(introduction: Introduction | undefined, networkId: bigint) {
   }
 }
 
-/** Others build on what one row proves: when it fails, they say nothing about the node. */
+/** When it fails, rows that build on it say nothing. */
 export async function prerequisite<T>(row: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -344,7 +338,7 @@ export async function prerequisite<T>(row: string, work: Promise<T>): Promise<T>
   }
 }
 
-/** Begins the checks that run beside the rows. @param checks by name */
+/** Begins slow checks. @param checks by name */
 export async function beginBackground(
   subject: WireSubject,
   checks: Readonly<Record<string, (desk: Desk) => Promise<void>>>,
@@ -363,7 +357,7 @@ export async function beginBackground(
       }
     };
     const done = work();
-    // Its row reports the outcome, if it is among those that run.
+    // Its row reports the outcome.
     all.push(Promise.allSettled([done]));
     subject.memory.background.set(name, { exchanges, done });
   }
@@ -372,11 +366,11 @@ export async function beginBackground(
 
 export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   readonly hostile?: boolean;
-  /** For what a light node does not serve, or for what it does instead. */
+  /** What a light node does not serve, or does instead. */
   readonly mode?: 'full' | 'light';
   /** Begun with the run, by this name. */
   readonly background?: string;
-  /** Ends a version of a node that is in use: runs last, after all others. */
+  /** Ends a node version in use: runs last. */
   readonly mayEndIt?: true | undefined;
   readonly check: (desk: Desk) => Promise<void>;
 }
@@ -406,7 +400,7 @@ export function rowOf({
       if (hostile === true && !subject.options.hostile) throw new NotApplicable('needs --hostile');
       const log = new Transcript(record);
       const desk = new Desk(subject, log);
-      // A row that is out of time is judged while it is still waiting.
+      // A late row is judged while it waits.
       signal.addEventListener('abort', () => log.flush(), { once: true });
       try {
         await subject.memory.mustBeBack();

@@ -1,11 +1,11 @@
-/** What passed between the checker and the node while a row was judged: the evidence of its verdict. */
+/** What passed while a row was judged: its evidence. */
 import type { Exchange } from '../row.ts';
 
 /** Per exchange; the beginning of a flood is enough. */
 const LINES_MAX = 40;
 const BYTES_SHOWN = 48;
 
-/** Lines of both sides in order, cut into exchanges where the checker speaks again. */
+/** Both sides' lines, cut into exchanges where the checker speaks again. */
 export class Transcript {
   readonly #record: (exchange: Exchange) => void;
   #sent: string[] = [];
@@ -39,7 +39,7 @@ export class Transcript {
   }
 }
 
-/** A message as text: bytes as hex, long ones shortened, empty fields left out. */
+/** A message as text: hex bytes, shortened, without empty fields. */
 export function messageText(message: object): string {
   const fields = Object.entries(message).flatMap(([name, value]) => {
     const text = valueText(value);

@@ -1,4 +1,4 @@
-/** Single rows of wire conformance, for scenarios that check one behaviour of a node. */
+/** Single wire rows, for scenarios. */
 import { HarnessError } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { RowResult } from '../row.ts';

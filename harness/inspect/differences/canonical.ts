@@ -1,32 +1,32 @@
 /**
- * What a network has answered, in a form in which two networks of one seed can be compared. What time, ports or chance
- * decide becomes a placeholder, such as `{uid}`. Keys, and what follows from them, stay: the same seed gives the same.
+ * A network's answers in a form that two networks of one seed can share. What time, ports or chance decide becomes a
+ * placeholder, such as `{uid}`; keys stay, since the seed gives them.
  */
 import { createHash } from 'node:crypto';
 import { parseJson } from '../../client/json.ts';
 
 /** One thing that was seen of a network. */
 export interface Fact {
-  /** `shape`: fields and types of an answer whose values move by themselves; `result`: how a scenario ended. */
+  /** `shape`: fields and types of a changing answer; `result`: how a scenario ended. */
   readonly kind: 'http' | 'shape' | 'placement' | 'money' | 'result';
   /** Unique within a network. */
   readonly what: string;
   readonly seen: string;
-  /** Whether it came up at all depends on the moment: that another network has nothing like it says nothing. */
+  /** Its occurrence depends on the moment: absence elsewhere says nothing. */
   readonly ifBoth?: true;
 }
 
-/** Values that no seed decides, wherever a field of JSON has this name. */
+/** JSON fields that no seed decides. */
 const MOVING = new Set(
   'uid startedAt timestamp nonce batchTTL blockNumber version apiVersion duration transactionHash txHash underlay'.split(
     ' ',
   ),
 );
 
-/** The same of a batch that all uploads of a node share: addresses of messages and encrypted chunks are drawn. */
+/** The same for a shared batch: addresses of messages and encrypted chunks are random. */
 const MOVING_IF_SHARED = new Set(['utilization', 'utilizationRatio']);
 
-/** Of a list whose order says nothing: the field of its elements that sorts them; empty: their text. */
+/** Lists without order: the field that sorts them; empty: their text. */
 const UNORDERED: Readonly<Record<string, string>> = {
   references: '',
   peers: 'address',
@@ -39,7 +39,7 @@ const UNORDERED: Readonly<Record<string, string>> = {
 const MOMENTARY =
   /^\/(?:accounting|addresses|balances|batches|blocklist|chainstate|chequebook|consumed|health|metrics|node|peers|pingpong|readiness|redistributionstate|reservestate|settlements|status|timesettlements|topology|transactions|wallet)(?:[/?]|$)/;
 
-/** Headers of an answer that are part of it; those of the dialect are, too. */
+/** Compared headers; the dialect's are, too. */
 const HEADERS = new Set(
   'accept-ranges content-disposition content-encoding content-length content-range content-type etag location'.split(
     ' ',
@@ -48,34 +48,31 @@ const HEADERS = new Set(
 const OF_DIALECT = /^(?:swarm|svc)-/;
 /** Its value is a number that the node draws. */
 const TAG_HEADER = /^(?:swarm|svc)-tag(?:-uid)?$/;
-/** Headers of requests that say little of what is asked for: a node's own batch is that of nearly all uploads. */
+/** Request headers that say little: nearly all uploads use a node's own batch. */
 const UNSAID = new Set(['authorization', 'connection', 'content-length', 'content-type']);
 const BATCH_HEADER = /^(?:swarm|svc)-postage-batch-id$/;
 const HASH_DIGITS = 8;
 const ADDRESS = /^(?:0x)?[0-9a-f]{40,64}$/i;
 
-/** Content of users, which is compared byte by byte whatever its type. */
+/** User content, compared byte by byte. */
 const CONTENT = /^\/(?:bytes|bzz|chunks|feeds|soc)\//;
 
-/**
- * Requests after which a node draws keys: what it answers is another reference each time. Lists of grantees, and histories,
- * are encrypted, too.
- */
+/** Requests with new random keys and so new references; grantee lists and histories are encrypted too. */
 const DRAWING = /^\S+ (?:(?:POST|PATCH) \/grantee\b|POST .*, (?:swarm|svc)-(?:act|encrypt): true\b)/;
 const HISTORY_HEADER = /^(?:swarm|svc)-act-history-address$/;
 /** Names what fields of such an answer stand for. */
 const DRAWN_FIELDS = { reference: 'reference', ref: 'list', historyref: 'history' } as const;
-/** Addresses of 32 bytes, and references that hold a key as well. */
+/** 32-byte addresses, and references with a key. */
 const ADDRESSES = /[0-9a-f]{128}|[0-9a-f]{64}/gi;
 
-/** Names for what a network draws: the same thing has the same name in each network. */
+/** Names for random values: the same thing has the same name in each network. */
 export class Names {
   /** Of batches, and of references that nobody can compute. */
   readonly #drawn = new Map<string, string>();
   /** By node and tag: each node counts its own. */
   readonly #tags = new Map<string, string>();
 
-  /** @param drawn id of a batch, or a reference: hex digits; what has a name keeps it */
+  /** @param drawn batch id or reference, hex; an existing name stays */
   add(drawn: string, name: string): void {
     if (!this.#drawn.has(drawn)) this.#drawn.set(drawn, name);
   }
@@ -94,7 +91,7 @@ export class Names {
     return text.replace(ADDRESSES, (word) => this.#drawn.get(word.toLowerCase()) ?? word);
   }
 
-  /** A path of a node, with these names and that of its tag. */
+  /** A node's path with these names and its tag's. */
   inPath(node: string, path: string): string {
     return this.in(path).replace(/(?<=^\/tags\/)\d+/, (tag) => this.ofTag(node, tag));
   }
@@ -105,7 +102,7 @@ export class Names {
   }
 }
 
-/** The batch that a node got when its cluster started. */
+/** The batch that a node got at the start. */
 export function batchName(node: string): string {
   return `{batch of ${node}}`;
 }
@@ -140,7 +137,7 @@ export interface AskedFor {
   readonly body?: unknown;
 }
 
-/** A request of a node as people read it. Content that comes as a stream is not in it. */
+/** A request for people, without streamed content. */
 export function requestText(
   node: string,
   { method, path, headers = {}, body }: AskedFor,
@@ -159,7 +156,7 @@ export function requestText(
   return [`${node} ${method} ${names.inPath(node, path)}`, ...said.toSorted(), ...sent].join(', ');
 }
 
-/** Whether what is asked for moves by itself, so that of the answer the shape alone counts. */
+/** Whether the answer changes by itself, so that only its shape counts. */
 export function isMomentary({ method, path }: Pick<AskedFor, 'method' | 'path'>): boolean {
   return method === 'GET' && MOMENTARY.test(path);
 }
@@ -167,11 +164,11 @@ export function isMomentary({ method, path }: Pick<AskedFor, 'method' | 'path'>)
 export interface Answered {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** As far as it was read: a document, or the length and hash of content; undefined: nothing was. */
+  /** As far as read: a document, or length and hash; undefined: nothing. */
   readonly body: { readonly json: string } | { readonly content: string } | undefined;
 }
 
-/** Whether an answer is a document, rather than content that somebody has stored. */
+/** A document, not stored content. */
 export function isDocument(
   { method, path }: Pick<AskedFor, 'method' | 'path'>,
   { status, headers }: Pick<Answered, 'status' | 'headers'>,
@@ -181,8 +178,7 @@ export function isDocument(
 }
 
 /**
- * Gives names to what an answer of a node tells for the first time: tags, batches, and references under keys that were
- * drawn.
+ * Names what an answer tells first: tags, batches, references with random keys.
  * @param asked its request as text
  */
 export function learn({ headers, body }: Answered, node: string, asked: string, names: Names): void {
@@ -201,16 +197,16 @@ export function learn({ headers, body }: Answered, node: string, asked: string, 
   }
 }
 
-/** Place of an answer's status, and of what became of its transfer. */
+/** Place of an answer's status and its transfer's result. */
 export const STATUS = 'status';
 const IN_ANSWER = ' → ';
 
-/** @param what an exchange @returns what a fact about this place of its answer is called */
+/** @param what an exchange @returns name of a fact about this place */
 export function placeOf(what: string, place: string): string {
   return `${what}${IN_ANSWER}${place}`;
 }
 
-/** @returns the exchange that a fact is about, and the place in its answer; undefined: it is about something else */
+/** @returns the exchange and place of a fact; undefined: another kind of fact */
 export function exchangeOf({
   kind,
   what,
@@ -220,7 +216,7 @@ export function exchangeOf({
   return { exchange: what.slice(0, at), place: what.slice(at + IN_ANSWER.length) };
 }
 
-/** The parts of an answer, each with its place in it. */
+/** An answer's parts with their places. */
 export function answerParts(
   { status, headers, body }: Answered,
   { names, momentary }: { readonly names: Names; readonly momentary: boolean },
@@ -232,7 +228,7 @@ export function answerParts(
   }
   const told = Object.entries(headers)
     .filter(([name]) => HEADERS.has(name) || OF_DIALECT.test(name))
-    // The length of what has placeholders in it says nothing.
+    // Placeholders make the length meaningless.
     .filter(([name]) => name !== 'content-length' || body === undefined || 'content' in body)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]): [string, string] => [name, TAG_HEADER.test(name) ? '{uid}' : names.in(value)]);
@@ -269,7 +265,7 @@ function inOrder(list: readonly unknown[], by: string | undefined): readonly unk
   return list.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
 }
 
-/** Fields and their types. A list, or a map by address, may be empty or null at one moment and filled at another. */
+/** Fields and types. Lists and maps by address may be empty at one moment. */
 function shapeOf(value: unknown): string {
   if (Array.isArray(value) || value === null) return '[…]';
   if (typeof value !== 'object') return typeof value === 'bigint' ? 'number' : typeof value;
@@ -278,7 +274,7 @@ function shapeOf(value: unknown): string {
   return `{ ${fields.map(([name, one]) => `${name}: ${shapeOf(one as unknown)}`).join(', ')} }`;
 }
 
-/** What JSON says, or the text itself where it is none. */
+/** The JSON value, or else the text. */
 function orText(text: string): unknown {
   try {
     return parseJson(text);

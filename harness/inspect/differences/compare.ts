@@ -1,4 +1,4 @@
-/** Compares what was seen of several networks, fact by fact: the first is what the others are measured by. */
+/** Compares networks' facts with the first network's. */
 import type { KnownDifference } from '../../conformance/known-differences.ts';
 import { exchangeOf, type Fact, STATUS } from './canonical.ts';
 
@@ -14,11 +14,11 @@ export interface Observation {
   readonly facts: readonly Fact[];
 }
 
-/** One fact on which a network differs from the first. */
+/** A fact on which a network differs from the first. */
 export interface Difference {
   readonly kind: Fact['kind'];
   readonly what: string;
-  /** By name of the network; undefined: nothing like it was seen. */
+  /** By the network's name; undefined: not seen. */
   readonly seen: Readonly<Record<string, string | undefined>>;
   /** Why it is accepted, if it is. */
   readonly accepted?: string;
@@ -27,11 +27,11 @@ export interface Difference {
 /** One network beside the first. */
 export interface Compared {
   readonly name: string;
-  /** In the order in which they were seen, those that are accepted as well; of answers of another status the status alone. */
+  /** In order, with accepted ones; of answers with another status, only the status. */
   readonly differences: readonly Difference[];
   /** Differences by kind, without those that are accepted. */
   readonly counts: Readonly<Partial<Record<Fact['kind'], number>>>;
-  /** Number of differences by the reason for which they are accepted. */
+  /** Accepted differences by reason. */
   readonly accepted: Readonly<Record<string, number>>;
   /** Facts that both have. */
   readonly compared: number;

@@ -1,4 +1,4 @@
-/** Watches a scenario on a network, and says in facts what was seen of it: answers, where chunks lie, what was paid. */
+/** Watches a scenario and records facts: answers, places of chunks, payments. */
 import { HarnessError } from '../../base/errors.ts';
 import { until } from '../../base/wait.ts';
 import type { ExchangeOutcome, RequestOptions } from '../../client/http.ts';
@@ -22,11 +22,11 @@ import {
   STATUS,
 } from './canonical.ts';
 
-/** Chunks are pulled within seconds once a network is quiet; what is astray then is told. */
+/** Chunks arrive within seconds in a quiet network; the rest is reported. */
 const PLACED_TIMEOUT_MS = 60_000;
-/** What a chunk costs for each bit of distance, accounting units, unless an option says otherwise. */
+/** Accounting units per chunk and bit of distance, by default. */
 const PRICE_UNIT = 10_000n;
-/** Requests that read: only what they were last answered counts, however often something was asked for again. */
+/** Reading requests: only the last answer counts. */
 const READING = new Set(['GET', 'HEAD']);
 
 interface Exchange {
@@ -34,7 +34,7 @@ interface Exchange {
   /** Two that change something have different ones. */
   what: string;
   answer?: Pick<Answered, 'status' | 'headers'>;
-  /** Of a document the whole, which the client bounds; of content what tells it apart. */
+  /** Whole documents; of content, what tells it apart. */
   document?: string;
   content?: ContentText;
   failure?: string;
@@ -46,11 +46,11 @@ export interface Watched {
   readonly signal: AbortSignal;
 }
 
-/** One scenario on one network. Nodes that join later are not heard. */
+/** One scenario on one network, without later nodes. */
 export class ScenarioWatch {
   /** By what was asked for, if it only reads. */
   readonly #exchanges = new Map<unknown, Exchange>();
-  /** How often something that changes something was asked for, and has been answered. */
+  /** Changing requests and their answers so far. */
   readonly #times = new Map<string, number>();
   readonly #names = new Names();
   readonly #watched: Watched;
@@ -64,7 +64,7 @@ export class ScenarioWatch {
     for (const { client } of nodes) client.observe((node, request) => this.#hear(node, request));
   }
 
-  /** What was seen, once the network is quiet. Nothing is heard from then on. */
+  /** The facts once the network is quiet. Listening ends. */
   async facts(): Promise<Fact[]> {
     const { cluster, signal, ledger } = this.#watched;
     for (const { client } of cluster.nodes) client.observe(undefined);
@@ -79,7 +79,7 @@ export class ScenarioWatch {
     }));
   }
 
-  /** Where chunks lie is asked for chunk by chunk, by all who look for them: the placement tells it. */
+  /** Searches for chunks are left out: the placement shows them. */
   #hear(node: string, request: RequestOptions): ExchangeOutcome {
     const text = requestText(node, request, this.#names);
     const { method, path } = request;
@@ -87,7 +87,7 @@ export class ScenarioWatch {
     const exchange: Exchange = { request: { method, path }, what: text };
     const isTold = method !== 'HEAD' || !path.startsWith('/chunks/');
     if (isTold && !reads) this.#exchanges.set(exchange, exchange);
-    // Of several readings the last one that has ended counts.
+    // Of several readings, the last to end counts.
     const ended = () => {
       if (isTold && reads) this.#exchanges.set(text, exchange);
     };
@@ -119,7 +119,7 @@ export class ScenarioWatch {
     };
   }
 
-  /** The same may be asked for twice, and each time something happens. Of two at once the first answer is the first. */
+  /** Repeated changing requests are numbered by their answers. */
   #numbered(text: string): string {
     const times = (this.#times.get(text) ?? 0) + 1;
     this.#times.set(text, times);
@@ -131,7 +131,7 @@ export class ScenarioWatch {
     const body = bodyOf(exchange);
     const momentary = isMomentary(request);
     const kind = momentary ? 'shape' : 'http';
-    // What is still under way was asked for by something else, such as the watch over the run.
+    // What is still under way belongs to others, such as the run's watch.
     if (answer === undefined && failure === undefined) return [];
     const parts =
       answer === undefined
@@ -173,7 +173,7 @@ export class ScenarioWatch {
               kind: 'money',
               what: `${name} ${this.#names.in(batchID)}`,
               seen: `amount ${amount}, depth ${depth}, bucket depth ${bucketDepth}, immutable ${immutableFlag}`,
-              // One that was bought a moment ago may not be listed yet; the answer to its purchase tells that it is there.
+              // A new batch may not be listed yet; its purchase tells.
               ...(given.has(batchID) ? {} : { ifBoth: true as const }),
             }),
           ),
@@ -189,9 +189,8 @@ export class ScenarioWatch {
 }
 
 /**
- * How much two nodes did for each other, and how it was paid, depends on who was asked first. What it cost in total is
- * a multiple of the unit, as what each chunk costs is.
- * @param rate token units for an accounting unit
+ * Who paid whom depends on timing; the total is a multiple of the unit.
+ * @param rate token units per accounting unit
  */
 function priceText(link: Link, rate: bigint): string {
   const { balance, timeReceived, timeSent, chequeReceived, chequeSent } = link;
@@ -221,7 +220,7 @@ async function placement(
     kind: 'placement',
     what: `chunk ${chunk}`,
     seen: wanted.map((node) => (lacking.includes(node) ? `not on ${node.name}` : node.name)).join(', '),
-    // Its reference, in an answer, tells what another network has instead.
+    // Its reference shows what the other network has.
     ifBoth: true,
   }));
 }
@@ -231,7 +230,7 @@ function bodyOf({ document, content }: Exchange): Answered['body'] {
   return content === undefined ? undefined : { content: String(content) };
 }
 
-/** @returns what it was waited for, or what was missing in the end: that is seen of the network as well */
+/** @returns the result, or what was missing: that counts too */
 async function inTime<T>(wait: Promise<T>): Promise<T | string> {
   try {
     return await wait;

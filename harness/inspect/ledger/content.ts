@@ -1,7 +1,6 @@
 /**
- * What a scenario uploads, and what it must become: payloads from a seed, directory trees as tar archives, and the
- * chunk addresses that the splitter computes for them here, so that the ledger knows every chunk of an
- * upload.
+ * Scenarios' uploads and what they become: seeded payloads, trees as tar, and the splitter's chunk addresses for the
+ * ledger.
  */
 import type { Chunk, ChunkPutter } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -15,17 +14,17 @@ import { tarEntries } from '../../../node/files/collection/tar.ts';
 import { type SplitOptions, split } from '../../../node/files/splitter.ts';
 import type { TreeFile } from '../../base/tree.ts';
 
-/** Reference and chunks of some content, computed without any node. */
+/** Reference and chunks of content, computed here. */
 export interface ExpectedContent {
   readonly reference: string;
   /** Hex addresses, each once. */
   readonly chunks: readonly string[];
 }
 
-/** How an upload was asked to be stored; encrypted content has a different reference each time. */
+/** How to store an upload; encrypted references differ each time. */
 export type StoredAs = Pick<SplitOptions, 'level'>;
 
-/** @returns reference and chunks of bytes as `POST /bytes` stores them */
+/** @returns reference and chunks of bytes as in `POST /bytes` */
 export async function expectBytes(data: Uint8Array, stored: StoredAs = {}): Promise<ExpectedContent> {
   const recorded = recordingPutter();
   const { reference } = await split(oneBuffer(data), recorded.putter, stored);
@@ -43,18 +42,18 @@ export async function expectFile(
   return { reference: toHex(reference), chunks: recorded.addresses() };
 }
 
-/** Paths of the documents served for the root, and for missing paths. */
+/** Documents for the root and for missing paths. */
 export type SiteDocuments = Pick<CollectionOptions, 'indexDocument' | 'errorDocument'>;
 
 /** How a node stores an archive. */
 export interface TarStoredAs extends StoredAs {
-  /** A hard link has its target's content in `svc`, the default, and none in `swarm`, as on a Bee. */
+  /** A hard link has its target's content in `svc` (default), none in `swarm`, as on a Bee. */
   readonly dialect?: 'svc' | 'swarm';
 }
 
 const HARD_LINKS = { svc: 'file', swarm: 'empty' } as const;
 
-/** @returns reference and chunks of a tar archive as a collection */
+/** @returns reference and chunks of a tar collection */
 export async function expectTar(
   archive: Uint8Array,
   documents: SiteDocuments = {},
@@ -80,9 +79,7 @@ export async function expectForm(
 
 const BOUNDARY = 'svcnet-part-boundary';
 
-/**
- * The files as parts of a form. Directories are in the parts' names: in a file name they would be cut off.
- */
+/** Files as form parts. Part names keep the directories, which file names lose. */
 export function formOf(files: readonly TreeFile[]): { body: Uint8Array; contentType: string } {
   const parts = files.flatMap(({ path, data }) => [
     Buffer.from(

@@ -1,14 +1,10 @@
-/**
- * Which chunks the nodes of a network are responsible for: a node covers the addresses that begin like its
- * own overlay.
- */
+/** A node covers the addresses that begin like its overlay. */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import type { Storer } from './placement.ts';
 
 /**
- * Neighbourhoods without a node: the largest parts of the address space outside every storer's radius.
- * @returns first bits of their addresses, as `0` and `1`, in order; none without storers, when nothing is
- * known
+ * Largest address ranges outside every storer's radius.
+ * @returns first bits, as `0` and `1`, in order; none without storers
  */
 export function uncovered(storers: readonly Storer[]): string[] {
   if (storers.length === 0) return [];
@@ -16,7 +12,7 @@ export function uncovered(storers: readonly Storer[]): string[] {
   return gaps('', covered);
 }
 
-/** Descends only where a storer covers a part: at most as many steps as the radii of all storers together. */
+/** Descends only into partly covered ranges: at most the sum of all radii. */
 function gaps(prefix: string, covered: ReadonlySet<string>): string[] {
   if (covered.has(prefix)) return [];
   const within = [...covered].filter((other) => other.startsWith(prefix));

@@ -1,8 +1,6 @@
 /**
- * The ledger: every acknowledged upload of a run, one JSON line each, with the addresses of all chunks below its
- * reference. Verification asks the nodes themselves (HEAD looks only in the local store) and, for a chunk
- * that no node holds, says which node should have it and where it came from. Source: `scenarios.md` 1.4 and
- * 5.4.
+ * The ledger: every acknowledged upload as a JSON line with its chunk addresses. Verification asks nodes (HEAD reads
+ * the local store) and explains missing chunks. Source: `scenarios.md` 1.4 and 5.4.
  */
 
 import { appendFileSync } from 'node:fs';
@@ -24,10 +22,10 @@ export interface LedgerEntry {
   readonly reference: string;
   /** Payload, bytes. */
   readonly size: number;
-  /** Hex addresses of every chunk below the reference, the root included. */
+  /** Hex addresses of every chunk, the root included. */
   readonly chunks: readonly string[];
   readonly mode: 'direct' | 'deferred';
-  /** `api`: the answer itself promises durability (direct). `synced`: the tag said so (deferred). */
+  /** `api`: the answer promises durability (direct). `synced`: the tag did (deferred). */
   readonly level: 'api' | 'synced';
   readonly requestedAtMs: number;
   readonly acknowledgedAtMs: number;
@@ -37,7 +35,7 @@ export interface LedgerEntry {
 export interface ChunkHolder {
   readonly name: string;
   readonly overlay: string;
-  /** Is the chunk in the node's local store? Never asks the network. */
+  /** Is the chunk in the local store? Never asks the network. */
   hasChunk(address: string, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -52,7 +50,7 @@ export interface LedgerVerdict {
 
 /** In a result; the run's folder has all. */
 const LOSSES_SHOWN = 50;
-/** Requests under way at once: enough to keep the nodes busy, few enough for a small machine. */
+/** Enough to keep nodes busy, few enough for a small machine. */
 const VERIFY_CONCURRENCY = 64;
 
 /** The acknowledged uploads of a run. */
@@ -63,12 +61,12 @@ export class Ledger {
   readonly #origins = new Map<string, LedgerEntry>();
   #verdict: LedgerVerdict | undefined;
 
-  /** @param path file of the run's folder; without it the ledger lives in memory */
+  /** @param path in the run's folder; absent: in memory */
   constructor(path?: string) {
     this.#path = path;
   }
 
-  /** In this turn: virtual time would stand still while a file is written in others, and they cost more than it. */
+  /** In this turn: virtual time would stand for asynchronous writes. */
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
     for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);
@@ -82,7 +80,7 @@ export class Ledger {
     }
   }
 
-  /** Chunks that nodes can no longer be expected to have; their uploads stay on record. */
+  /** Chunks no longer expected on nodes; uploads stay on record. */
   release(chunks: Iterable<string>): void {
     for (const chunk of chunks) this.#origins.delete(chunk);
   }
@@ -98,8 +96,8 @@ export class Ledger {
   }
 
   /**
-   * Is every acknowledged chunk held by at least one node? Nodes are asked closest first, so that a healthy network
-   * needs one request a chunk. @param onProgress chunks checked, chunks in total
+   * Does some node hold every acknowledged chunk? Closest nodes first: one request a chunk when healthy.
+   * @param onProgress chunks checked, in total
    */
   async verify(
     holders: readonly ChunkHolder[],
@@ -131,7 +129,7 @@ export class Ledger {
     return this.#verdict;
   }
 
-  /** Figures of the last verification; before the first, what was acknowledged. */
+  /** Figures of the last verification, or of acknowledgements before. */
   result(): LedgerResult {
     if (this.#verdict === undefined) return { acknowledged: this.acknowledgedChunks(), found: 0, missing: 0 };
     const { losses, ...counts } = this.#verdict;

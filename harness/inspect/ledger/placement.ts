@@ -1,6 +1,6 @@
 /**
- * Where chunks are: whether each is held by the node closest to it and by all others of its neighbourhood, the nodes
- * whose storage radius takes it in (scenarios.md 1.1).
+ * Whether each chunk is on its closest node and its neighbourhood, the nodes whose radius takes it in (scenarios.md
+ * 1.1).
  */
 import { closerTo, proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -9,7 +9,7 @@ import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 
-/** Chunks asked for at once; each is asked of all nodes. */
+/** Chunks at once, each asked of all nodes. */
 const CHUNKS_AT_ONCE = 32;
 /** Misplaced chunks shown. */
 const CHUNKS_SHOWN = 3;
@@ -22,7 +22,7 @@ export interface Storer {
   readonly radius: number;
 }
 
-/** @returns the nodes, closest to the chunk first, each with whether it should hold it */
+/** @returns nodes, closest first, with whether each should hold it */
 export function rankStorers<S extends Storer>(
   chunk: Uint8Array,
   storers: readonly S[],
@@ -46,14 +46,14 @@ export interface Placement {
   readonly lacking: readonly ClusterNode[];
 }
 
-/** Follows chunks to where they belong: every probe asks only for those not yet in place. */
+/** Each probe asks only for chunks not yet in place. */
 export class PlacementWatch {
   readonly #nodes: readonly { readonly node: ClusterNode; readonly overlay: Uint8Array }[];
   readonly #placed = new Map<string, Placement>();
   #pending: readonly string[];
   #astray: readonly Placement[] = [];
 
-  /** @param nodes full nodes, each a possible storer; at least one */
+  /** @param nodes full nodes, at least one */
   constructor(chunks: Iterable<string>, nodes: readonly ClusterNode[]) {
     this.#pending = [...new Set(chunks)];
     this.#nodes = nodes.map((node) => ({ node, overlay: fromHex(node.overlay) }));

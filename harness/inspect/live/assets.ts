@@ -1,7 +1,4 @@
-/**
- * The files of the page. Script and style are separate files, so that the security policy need not allow
- * inline ones.
- */
+/** The page's files, separate so that the security policy need not allow inline code. */
 import type { PageBundle } from '../../web/pages/bundle.ts';
 
 /** A file of the page. */

@@ -1,13 +1,11 @@
-/**
- * Computes the charts' figures from the nodes' metrics: counters become rates, histograms become percentiles.
- */
+/** Chart figures from metrics: rates of counters, percentiles of histograms. */
 import { processUsage } from '../../base/machine/usage.ts';
 import { type Exposition, parseExposition, type Sample } from '../../metrics/exposition.ts';
 import { keptName } from '../../metrics/kept-series.ts';
 import { gained } from '../../metrics/series.ts';
 import { FIGURES, type FigureName } from '../../web/picture/live.ts';
 
-/** The metrics behind a node's figures; apart from the prefix, our own nodes and Bees use the same names. */
+/** Metrics behind figures; apart from the prefix, ours and Bees' are equal. */
 const COUNTERS = {
   pushed: ['pusher_sync_time_count'],
   retrieved: ['retrieval_request_success_count'],
@@ -23,7 +21,7 @@ export interface Reading {
   readonly at: number;
   /** Sums over labels, by full name. */
   readonly values: ReadonlyMap<string, number>;
-  /** Requests that this page had sent to the node by then: they are subtracted. */
+  /** The page's own requests to the node, which are subtracted. */
   readonly asked: number;
   /** Cumulative counts by upper bound, seconds. */
   readonly buckets: Readonly<Record<HistogramName, ReadonlyMap<number, number>>>;
@@ -54,8 +52,8 @@ function addBucket(buckets: Map<number, number>, { labels, value }: Pick<Sample,
 }
 
 /**
- * @param waiting chunks that the node reports as held back
- * @returns in the order of `FIGURES`; `null` for unknown figures, such as every rate at the first reading
+ * @param waiting chunks held back
+ * @returns in the order of `FIGURES`; `null`: unknown, such as rates at the first reading
  */
 export function figuresOf(
   now: Reading,
@@ -127,10 +125,7 @@ export interface ReadingPair {
   readonly before: Reading | undefined;
 }
 
-/**
- * Percentile over all nodes of the operations finished between their readings, milliseconds; interpolated
- * linearly between two bounds, as in Prometheus. `null`: nothing was finished.
- */
+/** Percentile over all nodes between readings, ms, interpolated as in Prometheus. `null`: nothing finished. */
 export function latencyOf(
   pairs: readonly ReadingPair[],
   histogram: HistogramName,
@@ -167,7 +162,7 @@ export interface Used {
   readonly residentBytes: number;
 }
 
-/** Usage of a process that holds several nodes, which cannot report their individual shares. */
+/** Of a process that holds several nodes. */
 export function usedOf(pid: number, at: number): Used | undefined {
   const usage = processUsage(pid);
   return usage === undefined ? undefined : { at, ...usage };

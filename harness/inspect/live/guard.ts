@@ -1,7 +1,6 @@
 /**
- * Who may view the page. Loopback alone is not enough: any page in a browser on this machine can send
- * requests there. So every request has to carry the token, and its `Host` has to be ours, which rules out
- * names rebound to 127.0.0.1.
+ * Any page in a local browser can reach loopback. So requests must carry the token and our `Host`, which excludes
+ * rebound names.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
@@ -12,15 +11,12 @@ export interface PageRequest {
   readonly host: string | undefined;
 }
 
-/** The requested path below the token, or the status of the refusal. */
+/** The path below the token, or the refusal's status. */
 export type Verdict =
   | { readonly path: string; readonly query: URLSearchParams }
   | { readonly refused: 400 | 404 | 405 | 421; readonly why: string };
 
-/**
- * Headers of every answer. Scripts, styles and connections only from here; no other page may frame or read
- * it.
- */
+/** Only own scripts, styles and connections; no framing or reading by other pages. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

@@ -1,6 +1,4 @@
-/**
- * What a part has logged, for the page: text and a level for each line, never more than the page can handle.
- */
+/** A part's log for the page: text and level per line, bounded. */
 import type { PartLog } from '../../base/logs/file-log.ts';
 import { logEntry } from '../../base/logs/log-entry.ts';
 import type { LogAnswer, LogLine } from '../../web/picture/live.ts';
@@ -10,9 +8,9 @@ const LINES_MAX = 400;
 const LINES_AT_FIRST = 150;
 const LINE_LENGTH_MAX = 600;
 
-/** @param after position of the previous answer; undefined: there was none, return the last lines */
+/** @param after position of the last answer; undefined: return the last lines */
 export async function logAnswer(log: PartLog, after: string | undefined): Promise<LogAnswer> {
-  // Lines added between the two calls are shown twice rather than never.
+  // Better twice than never.
   const end = await log.end();
   const lines = after === undefined ? await log.tail(LINES_AT_FIRST) : await log.since(positionOf(after));
   const shown = lines.filter((line) => line !== '').slice(-LINES_MAX);
@@ -24,7 +22,7 @@ export async function logAnswer(log: PartLog, after: string | undefined): Promis
   };
 }
 
-/** A position is a number in a file, or text if an engine keeps the log. */
+/** A number in a file, or text if an engine keeps the log. */
 function positionOf(text: string): number | string {
   return text.startsWith('n') ? Number(text.slice(1)) : text.slice(1);
 }

@@ -1,7 +1,4 @@
-/**
- * Chunks moving from node to node, from the nodes' chunk events: a sample, because a network moves more
- * chunks than a page can show. The figures cover the rest.
- */
+/** Chunk moves between nodes, from chunk events: a sample, as there are more than a page can show. */
 import { allAtMost } from '../../base/all-at-most.ts';
 import type { ChunkEvents } from '../../client/types.ts';
 import { flavourOf } from '../../flavours/table.ts';
@@ -11,15 +8,15 @@ import type { ObservedNode } from './network-observer.ts';
 
 const ANSWER_LIMIT_MS = 2000;
 const NODES_AT_ONCE = 8;
-/** Events read per round from all nodes, and moves reported of them. */
+/** Events per round of all nodes, and moves reported. */
 const EVENTS_MAX = 1000;
 const MOVES_MAX = 100;
-/** A node without events is asked again after this many rounds: it may have been restarted with them. */
+/** Rounds until a node without events is asked again. */
 const ROUNDS_WITHOUT = 40;
-/** No node has events after this number: it answers with the number of its last one. */
+/** Beyond all events: a node answers with its last number. */
 const END = Number.MAX_SAFE_INTEGER;
 
-/** Events at the end of a hop, and its direction between the reporting node and its peer. */
+/** Final events of a hop, and its direction. */
 const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly toPeer: boolean }>> = {
   'push-accepted': { kind: 'push', toPeer: true },
   'ask-delivered': { kind: 'retrieval', toPeer: false },
@@ -29,7 +26,7 @@ const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly
 interface Reader {
   /** Undefined: not asked yet. */
   cursor: number | undefined;
-  /** Rounds until it is asked again, if it keeps no events. */
+  /** Rounds until asked again, without events. */
   without: number;
 }
 
@@ -39,7 +36,7 @@ export class MoveReader {
   readonly #places: ReadonlyMap<string, number>;
   readonly #onAsked: (place: number) => void;
 
-  /** @param onAsked called for every request, with the place of the node */
+  /** @param onAsked called per request, with the node's place */
   constructor(nodes: readonly ObservedNode[], onAsked: (place: number) => void) {
     this.#nodes = [...nodes];
     this.#onAsked = onAsked;
@@ -52,12 +49,12 @@ export class MoveReader {
     return this.#readers.some(({ cursor }) => cursor !== undefined) ? 'on' : 'off';
   }
 
-  /** Moves that happened while no page was open are not shown. */
+  /** Moves without an open page are not shown. */
   forget(): void {
     for (const reader of this.#readers) reader.cursor = undefined;
   }
 
-  /** A sample of the moves since the previous call; none at the first. */
+  /** A sample since the previous call; none at first. */
   async sample(signal: AbortSignal): Promise<ChunkMove[]> {
     const limit = Math.max(10, Math.floor(EVENTS_MAX / Math.max(this.#nodes.length, 1)));
     const found = await allAtMost(
@@ -86,7 +83,7 @@ export class MoveReader {
     reader.cursor = 'value' in end && end.value.capacity > 0 ? end.value.last : undefined;
     if ('value' in end && end.value.capacity === 0) reader.without = ROUNDS_WITHOUT;
     if (cursor === undefined || reader.cursor === undefined || reader.cursor === cursor) return [];
-    // Only the newest; a restarted node counts from the beginning.
+    // Only the newest; a restarted node counts anew.
     const after = Math.max(reader.cursor < cursor ? 0 : cursor, reader.cursor - limit);
     this.#onAsked(place);
     const page = await replyOf(node.client.chunkEvents({ after, limit }, signal));
@@ -95,7 +92,6 @@ export class MoveReader {
   }
 }
 
-/** Exported for its test. @param places of nodes in the cluster by their overlays */
 export function movesOf(
   events: ChunkEvents['events'],
   place: number,
@@ -110,7 +106,7 @@ export function movesOf(
   });
 }
 
-/** Evenly spaced, so that no node and no time is left out. Exported for its test. */
+/** Evenly spaced over nodes and time. Exported for its test. */
 export function sample<T>(all: readonly T[], most: number): T[] {
   if (all.length <= most) return [...all];
   return Array.from({ length: most }, (_, i) => all[Math.floor((i * all.length) / most)] as T);

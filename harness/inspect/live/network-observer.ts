@@ -1,7 +1,4 @@
-/**
- * What the nodes report about themselves, by GET alone: watching must change nothing, so it neither pings nor
- * connects. Every request is independent; a node that does not answer does not affect the others.
- */
+/** What nodes report by GET alone: watching changes nothing. A silent node does not affect others. */
 import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import type { Settlements } from '../../client/money-types.ts';
@@ -22,9 +19,9 @@ import {
   usedOf,
 } from './figures.ts';
 
-/** More than in `status`: nodes under load are the ones worth watching. */
+/** More than in `status`: nodes under load matter. */
 const ANSWER_LIMIT_MS = 5000;
-/** Enough that several hanging nodes do not delay the others, few enough not to load the machine. */
+/** Hanging nodes do not delay others, without loading the machine. */
 const NODES_AT_ONCE = 8;
 
 /** Requests per node, for figures and for relations. */
@@ -68,7 +65,7 @@ interface Side {
 }
 
 interface LinkMemory {
-  /** Accounting units that `a` has ever charged `b`, less those the other way round. */
+  /** Accounting units that `a` charged `b`, less the reverse. */
   readonly total: bigint;
   readonly paid: bigint;
   /** Monotonic, milliseconds. */
@@ -85,7 +82,7 @@ export class NetworkObserver {
   readonly #links = new Map<string, LinkMemory>();
   #shared: Used | undefined;
 
-  /** @param before has observed some of the same nodes: what it knows of them is kept */
+  /** @param before what it knows of the same nodes is kept */
   constructor(
     { nodes, clock }: { readonly nodes: readonly ObservedNode[]; readonly clock: Clock },
     before?: NetworkObserver,
@@ -101,28 +98,27 @@ export class NetworkObserver {
     return new Map(this.#nodes.map((node, place) => [node, this.#memories[place] as Memory]));
   }
 
-  /** Whether these are the nodes that it observes, in this order. */
+  /** Whether it observes these nodes in this order. */
   observes(nodes: readonly ObservedNode[]): boolean {
     return nodes.length === this.#nodes.length && nodes.every((node, place) => node === this.#nodes[place]);
   }
 
-  /** The nodes as currently known, each with its last observed state. */
   get views(): readonly NodeView[] {
-    // An upgrade changes more of a node than its state.
+    // An upgrade changes more than the state.
     return this.#memories.map(({ view }, place) => ({
       ...view,
       ...factsOf(this.#nodes[place] as ObservedNode),
     }));
   }
 
-  /** Discards the earlier readings that rates are computed from: they are too old. */
+  /** Discards readings too old for rates. */
   forget(): void {
     for (const known of this.#memories) delete known.reading;
     this.#shared = undefined;
     this.#links.clear();
   }
 
-  /** Counts a request that other code sent to a node for the page. */
+  /** Counts other code's request for the page. */
   asked(place: number): void {
     (this.#memories[place] as Memory).requestCount++;
   }
@@ -147,7 +143,7 @@ export class NetworkObserver {
     };
   }
 
-  /** What changes slowly and costs more to read: peers, and what they owe and have paid each other. */
+  /** Slow and costly: peers, debts and payments. */
   async relations(signal: AbortSignal): Promise<readonly LinkView[]> {
     const sides = new Map<string, { a?: Side; b?: Side; connected: boolean; latencyMs: number | null }>();
     await allAtMost(
@@ -171,7 +167,7 @@ export class NetworkObserver {
     );
     return [...sides].map(([key, { a, b, connected, latencyMs }]) => {
       const [from, to] = key.split('-').map(Number) as [number, number];
-      // Both ends agree except for what is in progress; one of them may be silent.
+      // Ends agree except for what is in progress; one may be silent.
       const side = a ?? mirrored(b as Side);
       const { balance, sent, received } = side;
       return {
@@ -187,7 +183,7 @@ export class NetworkObserver {
     });
   }
 
-  /** Usage of the single process that all our own nodes run in, if they share one. */
+  /** Usage of the process that our nodes share, if they do. */
   #sharedNow(): Row['shared'] {
     const pids = this.#nodes.flatMap(({ pid, running }) => (running && pid !== undefined ? [pid] : []));
     const [shared] = pids.filter((pid, i) => pids.indexOf(pid) !== i);
@@ -218,7 +214,7 @@ export class NetworkObserver {
       ),
       reportsBacklog(node) ? replyOf(node.client.backlog(limit)) : undefined,
     ]);
-    // What was not waited for says nothing of the node.
+    // An aborted wait says nothing of the node.
     if (signal.aborted) return undefined;
     memory.view = { ...memory.view, ...statusView(status, backlog) };
     if ('failure' in metrics) {
@@ -282,7 +278,7 @@ export class NetworkObserver {
     );
   }
 
-  /** The amount charged is the increase of the debt plus what was paid meanwhile. */
+  /** Charged: growth of the debt plus payments. */
   #flow(key: string, { balance, settled, sent, received }: Side): number {
     const [total, paid, at] = [balance + settled, sent + received, this.#clock.monotonic()];
     const before = this.#links.get(key);
@@ -293,12 +289,12 @@ export class NetworkObserver {
 }
 
 function flowSince(before: LinkMemory, now: Omit<LinkMemory, 'flow'>): number {
-  // A cheque is in tokens, at a rate not known here: the previous flow is assumed to continue.
+  // A cheque's rate is unknown here: the previous flow continues.
   if (before.paid !== now.paid) return before.flow;
   return Math.round(Math.abs(Number(now.total - before.total)) / ((now.at - before.at) / 1000));
 }
 
-/** Values that a node that is not running cannot have. */
+/** Values that a stopped node cannot have. */
 const NOTHING_NOW = {
   problem: null,
   peers: null,

@@ -1,7 +1,4 @@
-/**
- * The live page of a cluster: a server on loopback that shows what the watch sees. It is read-only: no
- * request from a page reaches a node or can change anything.
- */
+/** The read-only live page on loopback: no request of a page reaches a node. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -29,12 +26,9 @@ export interface UiDeps {
 }
 
 export interface Ui {
-  /** Includes the token: anyone who has the URL may view the page. */
+  /** Includes the token: whoever has it may view the page. */
   readonly url: string;
-  /**
-   * For the arguments of a browser, which other users of the machine can read: leads to the page once. Later, or
-   * for the second who asks, it leads nowhere.
-   */
+  /** For browser arguments, which other users can read: works once. */
   onceUrl(): string;
   readonly watch: Pick<ClusterWatch, 'rounds' | 'snapshot'>;
   /** Ends every stream and waits for pending requests. */

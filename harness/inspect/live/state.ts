@@ -1,4 +1,4 @@
-/** The current state of the network, and changes to it. No input or output: findings are passed in. */
+/** The network's state and its changes. No input or output. */
 import {
   type ChunkMove,
   type ClusterView,
@@ -11,9 +11,9 @@ import {
   type UiEvent,
 } from '../../web/picture/live.ts';
 
-/** Ten minutes of a small network at one round per second; more is what runs and dashboards are for. */
+/** Ten minutes of a small network, a round per second. */
 const ROWS_MAX = 600;
-/** Limit over all rows: some megabytes as JSON, which a page has to read when it connects. */
+/** Of all rows: some MB of JSON for a connecting page. */
 const NUMBERS_MAX = 200_000;
 const EVENTS_MAX = 300;
 
@@ -64,10 +64,7 @@ export class UiState {
     };
   }
 
-  /**
-   * Nodes have joined or left: what is known of those that stay is kept, at their new places. A page needs the whole
-   * snapshot then. The order of nodes that stay must be the same.
-   */
+  /** Keeps what is known of remaining nodes, whose order must be the same. Pages need the whole snapshot. */
   renew(nodes: readonly NodeView[]): void {
     const old = [...this.#nodes.keys()];
     const was = nodes.map(({ name }) => old.indexOf(name));
@@ -81,7 +78,7 @@ export class UiState {
       .map((row) => ({ ...row, nodes: was.map((place) => row.nodes[place] ?? null) }));
   }
 
-  /** @returns what a page with the previous state needs; undefined when nothing is new */
+  /** @returns the delta to the previous state; undefined: nothing new */
   put(findings: Findings): Delta | undefined {
     const cluster = { ...this.#cluster, ...findings.cluster };
     const nodes = (findings.nodes ?? []).filter((node) => differs(node, this.#nodes.get(node.name)));
@@ -118,7 +115,7 @@ function linkKey({ a, b }: LinkView): string {
   return `${a}-${b}`;
 }
 
-/** Both are made by the same code, so their fields have the same order. */
+/** Same code, so same order of fields. */
 function differs(now: object, before: object | undefined): boolean {
   return JSON.stringify(now) !== JSON.stringify(before);
 }

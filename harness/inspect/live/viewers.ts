@@ -1,19 +1,16 @@
-/**
- * The open event streams. Nothing is buffered for a slow reader: until it has taken what it was sent, it gets
- * nothing more, and then the whole current state.
- */
+/** Open event streams. A slow reader gets nothing until it has caught up, then the whole state. */
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../../formats/clock.ts';
 import { every } from '../../base/wait.ts';
 
-/** Proxies and browsers treat a long silent connection as dead. */
+/** Proxies and browsers drop silent connections. */
 const HEARTBEAT_MS = 5000;
-/** A reader that takes nothing for this long counts as gone; a page that is still open reconnects. */
+/** A reader stuck this long is gone; open pages reconnect. */
 const STUCK_MS = 60_000;
 
 interface Viewer {
   readonly stream: Writable;
-  /** When it stopped taking what it was sent, milliseconds since the epoch. */
+  /** When it stopped reading, ms since the epoch. */
   blockedSince: number | undefined;
   /** Whether it has missed something since. */
   behind: boolean;
@@ -23,7 +20,7 @@ export interface ViewersDeps {
   readonly clock: Pick<Clock, 'now' | 'timer'>;
   /** The current state as JSON. */
   readonly snapshot: () => string;
-  /** Called when the first viewer has come or the last one has gone. */
+  /** On the first viewer's arrival and the last one's departure. */
   readonly onWatched: (watched: boolean) => void;
 }
 
@@ -44,7 +41,7 @@ export class Viewers {
     const viewer: Viewer = { stream, blockedSince: undefined, behind: false };
     this.#viewers.add(viewer);
     stream.once('close', () => this.#remove(viewer));
-    // The stream closes after an error, such as a reader going away.
+    // The stream closes after an error.
     stream.on('error', () => this.#remove(viewer));
     stream.on('drain', () => {
       viewer.blockedSince = undefined;
@@ -63,7 +60,7 @@ export class Viewers {
     this.#sendAll(message('delta', delta));
   }
 
-  /** The state has changed in a way that no delta tells. */
+  /** The state changed in a way no delta tells. */
   renew(): void {
     this.#sendAll(message('snapshot', this.#deps.snapshot()));
   }

@@ -1,7 +1,4 @@
-/**
- * The one loop that watches the cluster, for all viewers together and only while there is one. The more nodes
- * there are, the less often each is read, so that watching takes only a small share of the machine.
- */
+/** The one loop that watches for all viewers, while there are any. More nodes are read less often, to stay cheap. */
 import type { Clock } from '../../../formats/clock.ts';
 import { inUnits, plural, TOKEN_DECIMALS } from '../../base/format.ts';
 import { pause } from '../../base/wait.ts';
@@ -16,19 +13,16 @@ import { MoveReader } from './moves.ts';
 import { NetworkObserver, type ObservedNode } from './network-observer.ts';
 import { type Findings, UiState } from './state.ts';
 
-/**
- * A reading costs a node some milliseconds of processor time: 5 nodes are read every 1 s, 100 nodes every 6
- * s.
- */
+/** A reading costs a node some ms: 5 nodes every 1 s, 100 every 6 s. */
 const PAUSE_PER_NODE_MS = 60;
 const PAUSE_MS = { min: 1000, max: 10_000 } as const;
-/** Links change slowly, and asking for them costs more than the figures. */
+/** Links change slowly and cost more. */
 const FIGURES_PER_RELATIONS = 3;
 const CHAIN_LIMIT_MS = 2000;
-/** How often chunk moves are read, which costs a node less than a millisecond. */
+/** Of chunk moves; costs a node less than a ms. */
 const MOVES_PAUSE_PER_NODE_MS = 20;
 const MOVES_PAUSE_MS = { min: 500, max: 3000 } as const;
-/** How soon a change of state is shown; membership observes nodes several times a second. */
+/** How soon a state change shows. */
 const STATE_PAUSE_MS = 250;
 
 /** What the watch needs of a cluster. */
@@ -47,11 +41,11 @@ export interface Watched {
 type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
 
 export interface WatchDeps {
-  /** Whether the cluster still exists, rather than another one of the same name. */
+  /** Whether the same cluster still exists. */
   readonly isThere: () => boolean;
   /** Called with every change. */
   readonly tell: (delta: Delta) => void;
-  /** Nodes have joined or left: the snapshot is another one. */
+  /** Nodes joined or left: another snapshot. */
   readonly renewed: () => void;
 }
 
@@ -106,7 +100,7 @@ export class ClusterWatch {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    // Rates across the time without viewers would be averages over it.
+    // Rates would average the time without viewers.
     this.#observer.forget();
     this.#moves.forget();
     while (!signal.aborted && this.#state.cluster.phase === 'here') {
@@ -185,7 +179,7 @@ export class ClusterWatch {
     const before = this.#state.snapshot();
     const links = withRelations ? await this.#observer.relations(signal) : [];
     const [row, height] = await Promise.all([this.#observer.figures(signal), this.#height(signal)]);
-    // Requests in progress when the watch ended are only partly answered.
+    // Requests at the end of the watch are partly answered.
     if (signal.aborted) return;
     this.#rounds++;
     const nodes = this.#observer.views;
@@ -259,7 +253,7 @@ export function radiusEvents(
   });
 }
 
-/** One line for all cheques since the links were last looked at. Exported for its test. */
+/** One line for all new cheques. Exported for its test. */
 export function chequeEvents(
   before: { readonly links: readonly LinkView[] },
   now: { readonly links: readonly LinkView[]; readonly nodes: readonly Pick<NodeView, 'name'>[] },
@@ -288,7 +282,7 @@ export function chequeEvents(
   return [{ at, kind: 'change', part: paid.length === 1 ? first.from : null, text }];
 }
 
-/** Faults that began or were healed since the previous round. */
+/** Faults begun or healed since the last round. */
 export function faultEvents(
   before: readonly ActiveFault[],
   now: readonly ActiveFault[],

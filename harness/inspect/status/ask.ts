@@ -1,7 +1,4 @@
-/**
- * What the nodes of a cluster report about themselves at one moment. Every request is independent: a node
- * that does not answer, or answers only some requests, does not affect the others' answers.
- */
+/** What nodes report at one moment. Requests are independent: a silent node does not affect others. */
 import { allAtMost } from '../../base/all-at-most.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ClientError, type ClientErrorClass } from '../../client/errors.ts';
@@ -14,16 +11,14 @@ import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { reportsBacklog } from './congestion.ts';
 
-/** A healthy node answers within some milliseconds; one that takes a second is worth reporting. */
+/** Healthy nodes answer in ms. */
 export const ANSWER_LIMIT_MS = 1000;
-/** Less, so that the topology, which the peers' answers update, can still be requested in time. */
+/** Leaves time for the topology, which pings update. */
 const PING_LIMIT_MS = 400;
-/** Pings per round, and per node: many at once measure little but their own load. */
+/** Many at once measure their own load. */
 const PINGS_MAX = 40;
 const PINGED_MAX = 8;
-/**
- * Nodes asked at once: enough that several hanging nodes delay the others by no more than their own limit.
- */
+/** Hanging nodes delay others by at most their limit. */
 const NODES_AT_ONCE = 32;
 
 /** The outcome of one request. */
@@ -40,7 +35,7 @@ export interface Failure {
   readonly text: string;
 }
 
-/** Undefined stands for features that the node has switched off. */
+/** Undefined: features that are off. */
 export interface Replies {
   readonly status: Reply<StatusRecord>;
   readonly topology: Reply<Topology>;
@@ -58,15 +53,15 @@ export interface NodeAnswers {
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
   readonly state: NodeState;
-  /** Absent when it is not running and was not asked. */
+  /** Absent when not running and not asked. */
   readonly replies?: Replies;
-  /** Overlays of running peers that have not answered its ping. */
+  /** Overlays of running peers that did not answer its ping. */
   readonly unheard: readonly string[];
-  /** Own batches that are full and displace older chunks; absent: none, or not reported. */
+  /** Own full batches that displace chunks; absent: none, or not reported. */
   readonly displacing?: readonly Pick<Stamp, 'batchID' | 'displaced'>[];
 }
 
-/** Takes about as long as the slowest node, and at most the limit of one. */
+/** Takes as long as the slowest node, at most one limit. */
 export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<NodeAnswers[]> {
   const states = nodes.map((node) => ({ node, state: node.state }));
   const running = new Set(states.filter(({ state }) => state === 'running').map(({ node }) => node.overlay));
@@ -99,7 +94,7 @@ interface Pinging {
   readonly running: ReadonlySet<string>;
   /** Peers of each node that are pinged. */
   readonly pings: number;
-  /** Differs from node to node: they know the same peers, but should not all ping the same ones. */
+  /** Differs per node, so that not all ping the same peers. */
   readonly offset: number;
 }
 
@@ -123,7 +118,7 @@ async function askNode(
       replyOf(client.stamps.list(signal)),
     ]);
   const replies = { status, topology, chainState, balances, cheques, chequebook };
-  // A node that does not answer this says why to the other questions, or has no batches.
+  // A node without this answer explains itself elsewhere, or has no batches.
   const displacing = valueOr(stamps, []).filter(({ displaced = 0 }) => displaced > 0);
   return {
     unheard,
@@ -132,7 +127,7 @@ async function askNode(
   };
 }
 
-/** Latencies are measured by pings; there may have been none so far. */
+/** Pings measure latencies; there may be none yet. */
 async function askTopology(
   client: NodeClient,
   { running, pings, offset }: Pinging,

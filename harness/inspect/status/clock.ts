@@ -1,16 +1,13 @@
-/** Whether the clock of a node is wrong, seen from the clocks of all others. */
+/** Whether a node's clock is wrong, by the others'. */
 import { formatMs } from '../../base/format.ts';
 import { type NodeAnswers, valueOr } from './ask.ts';
 
-/**
- * A node refuses an address record that is further in its future (p2p-protocols.md 3.4). Answers of one look
- * are some seconds apart at most.
- */
+/** A node refuses records further in its future (p2p-protocols.md 3.4). One look takes seconds. */
 const SKEW_MAX_MS = 60_000;
 
 /**
- * @param nowMs this machine's clock, one among those of the nodes: two nodes could not outvote each other
- * @returns what is wrong with the node's clock and what follows; undefined: nothing, as far as can be told
+ * @param nowMs this machine's clock, to outvote one of two nodes
+ * @returns what is wrong and what follows; undefined: nothing known
  */
 export function clockProblem(
   node: NodeAnswers,

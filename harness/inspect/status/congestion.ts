@@ -1,4 +1,4 @@
-/** Which neighbourhoods of a cluster accept no more chunks, what waits for them, and what would help. */
+/** Full neighbourhoods, what waits for them, and remedies. */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { grouped, plural } from '../../base/format.ts';
@@ -6,17 +6,16 @@ import type { Backlog } from '../../client/types.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 
-/** A neighbourhood that accepts no more chunks, and how many wait for it. */
 export interface CongestedNeighbourhood {
   /** First bits of its addresses, as `0` and `1`. */
   readonly neighbourhood: string;
-  /** Chunks of uploads that wait for it, on all nodes. */
+  /** Chunks of uploads that wait for it. */
   readonly waiting: number;
-  /** Chunks that nodes outside hold for it and cannot hand over. */
+  /** Chunks that outside nodes hold for it. */
   readonly leftover: number;
   /** Its nodes whose reserves are full. */
   readonly full: readonly string[];
-  /** One line for a person: what is wrong, and what would help. */
+  /** A line for people: problem and remedy. */
   readonly text: string;
 }
 
@@ -25,7 +24,7 @@ interface BacklogReport {
   readonly backlog: Backlog;
 }
 
-/** Asks every running node that can report it. @throws ClientError */
+/** Asks running nodes that report it. @throws ClientError */
 export async function congestionOf(
   nodes: readonly ClusterNode[],
   signal?: AbortSignal,
@@ -40,13 +39,13 @@ export async function congestionOf(
   );
 }
 
-/** Whether a node can report what it cannot place: only our own full nodes can. */
+/** Only our full nodes report what they cannot place. */
 export function reportsBacklog(node: Pick<ClusterNode, 'mode' | 'api' | 'debug'> & Flavoured): boolean {
   const { mode, api, debug } = node;
   return mode === 'full' && flavourOf(node).debugApi && debug !== api;
 }
 
-/** @param reports backlogs reported by nodes @param nodes all running full nodes */
+/** @param reports backlogs @param nodes all running full nodes */
 export function congested(
   reports: readonly BacklogReport[],
   nodes: readonly Pick<ClusterNode, 'overlay'>[],

@@ -1,15 +1,15 @@
-/** Neighbourhoods that no node covers: the network has no place for their chunks, even before any is lost. */
+/** Neighbourhoods without a node: their chunks have no place. */
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { plural } from '../../base/format.ts';
 import { uncovered } from '../ledger/coverage.ts';
 import type { NodeAnswers } from './ask.ts';
 
-/** Listing more adds nothing if the radius is far too large for the number of nodes. */
+/** More adds nothing if the radius is far too large. */
 const SHOWN = 4;
 
 /**
  * One line per neighbourhood.
- * @param named neighbourhoods already listed as a problem
+ * @param named already listed
  */
 export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly string[] = []): string[] {
   const storers = nodes.flatMap(({ overlay, mode, replies }) =>
@@ -32,7 +32,7 @@ export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly 
     : [...shown, `${plural(rest.length, 'more neighbourhood')} without a node: ${rest.join(', ')}`];
 }
 
-/** Full peers outside the cluster, such as other nodes of an attached network. */
+/** Full peers outside the cluster. */
 function unlisted(nodes: readonly NodeAnswers[]): string[] {
   const own = new Set(nodes.map(({ overlay }) => overlay));
   const met = nodes.flatMap(({ replies }) =>

@@ -1,4 +1,4 @@
-/** The document of `status`: built from the answers alone, so that it can be tested without a cluster. */
+/** `status` as a document, from answers alone. */
 import { formatMs, plural } from '../../base/format.ts';
 import type { Backlog, Topology } from '../../client/types.ts';
 import { type Debt, debtsOf } from '../../cluster/books/debts.ts';
@@ -7,7 +7,7 @@ import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Rep
 import { congested } from './congestion.ts';
 import { coverageProblems } from './coverage.ts';
 
-/** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
+/** With public constants a node reads in steps of five, four blocks behind. */
 const BLOCKS_BEHIND_MAX = 10;
 
 /** `null` stands for what the node has not reported. */
@@ -16,7 +16,7 @@ export interface NodeStatus {
   readonly flavour: string;
   readonly mode: string;
   readonly state: string;
-  /** Whether it answered anything; absent when it is not running and was not asked. */
+  /** Whether it answered; absent when not running and not asked. */
   readonly answers?: boolean;
   readonly peers: number | null;
   readonly depth: number | null;
@@ -29,9 +29,9 @@ export interface NodeStatus {
   /** Token units as text; absent without one. */
   readonly chequebook?: { readonly total: string; readonly available: string };
   readonly slowest?: { readonly peer: string; readonly latencyMs: number };
-  /** Running peers that have not answered its ping in time. */
+  /** Running peers that did not answer its ping. */
   readonly unheard: readonly string[];
-  /** What it cannot place; absent for nodes that do not report it. */
+  /** What it cannot place; absent: not reported. */
   readonly backlog?: Backlog;
   readonly problem?: string;
 }
@@ -62,7 +62,7 @@ export interface ClusterAnswers extends Pick<StatusDocument, 'at' | 'name' | 'se
   /** `null`: the nodes have no chain. */
   readonly height: Reply<number | null>;
   readonly nodes: readonly NodeAnswers[];
-  /** Names of nodes without a peer → why, as far as known. */
+  /** Nodes without a peer → why, if known. */
   readonly isolated?: ReadonlyMap<string, string>;
 }
 
@@ -142,7 +142,7 @@ function absence(name: string, state: NodeState): string {
   return state === 'new' ? `${name} has not been started` : `${name} is ${state}`;
 }
 
-/** One line, however many requests failed: mostly they fail for the same reason. */
+/** One line: requests mostly fail for one reason. */
 function problemOf(name: string, replies: Replies): string | undefined {
   const failures = failuresOf(replies);
   const [first] = failures;
@@ -200,7 +200,7 @@ function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, stri
   });
 }
 
-/** Nodes of ours are unreachable only where an option says so. */
+/** Our nodes are unreachable only by an option. */
 function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
   const status = replies && valueOr(replies.status, undefined);
   if (flavour !== 'bee' || mode !== 'full' || status?.isReachable !== false) return [];
@@ -209,7 +209,7 @@ function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
   ];
 }
 
-/** What was uploaded first is no longer kept, although every upload is acknowledged. */
+/** The oldest uploads are lost, though all were acknowledged. */
 function displacement({ name, displacing = [] }: NodeAnswers): string[] {
   return displacing.map(
     ({ batchID, displaced = 0 }) =>
@@ -217,7 +217,7 @@ function displacement({ name, displacing = [] }: NodeAnswers): string[] {
   );
 }
 
-/** Neighbourhoods that accept no more chunks, and those without a node. */
+/** Full neighbourhoods, and those without a node. */
 function congestion(nodes: readonly NodeAnswers[]): string[] {
   const reports = nodes.flatMap((node) => {
     const backlog = node.replies?.backlog;

@@ -1,4 +1,4 @@
-/** Why a running node is connected to no other, as far as the nodes themselves can tell. */
+/** Why a running node has no peer, as nodes tell. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { BlockedPeer } from '../../client/types.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';
@@ -17,7 +17,7 @@ export interface BlocklistSource {
 
 type ActiveFault = Pick<Fault, 'id' | 'text' | 'targets'>;
 
-/** Names of running nodes that have no peer although others run → why. Asks no node if there are none. */
+/** Running nodes without peers although others run → why. Asks nobody if there are none. */
 export async function isolationOf(
   answers: readonly NodeAnswers[],
   nodes: readonly BlocklistSource[],

@@ -1,7 +1,4 @@
-/**
- * Takes the picture of a network, with the same requests as `status`; a node that does not answer does not
- * affect the others.
- */
+/** A picture of a network, with `status`'s requests; silent nodes do not affect others. */
 import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import type { Chain } from '../../chain/chain.ts';
@@ -11,13 +8,13 @@ import { parseExposition } from '../../metrics/exposition.ts';
 import type { NetworkPicture, PictureLink, PictureNode } from '../../web/picture/picture.ts';
 import { ANSWER_LIMIT_MS, askNodes, type NodeAnswers, type Reply, replyOf, valueOr } from './ask.ts';
 
-/** All links of a network of a hundred nodes; of larger ones, those on which most was paid. */
+/** All links of a hundred nodes; of more, the best-paid ones. */
 const LINKS_MAX = 5000;
 const NODES_AT_ONCE = 32;
 const SHORT_HEX = 8;
 const CACHE_SIZE = /_localstore_cache_size$/;
 
-/** Takes about as long as the slowest node, and at most a little more than the limit of one. */
+/** Takes as long as the slowest node, at most little more than a limit. */
 export async function takePicture(
   cluster: {
     readonly name: string;
@@ -134,7 +131,7 @@ interface Ends {
   readonly connected: boolean;
 }
 
-/** What either end reports; if both do, the report of the end that pays or owes. */
+/** Either end's report; of two, the payer's or debtor's. */
 function pictureLinks(
   answers: readonly NodeAnswers[],
   more: ReadonlyMap<string, MoreReplies>,

@@ -1,10 +1,10 @@
-/** The document of `status` for people: a head, tables and problems. */
+/** `status` for people: head, tables, problems. */
 import { grouped, plural, tokenColumn } from '../../base/format.ts';
 import { renderTable, wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
 import type { DebtStatus, NodeStatus, StatusDocument } from './document.ts';
 
-/** Number of debts shown, largest first; a cluster has as many as it has links. The JSON document has all. */
+/** Largest first; the JSON document has all. */
 const DEBTS_SHOWN = 10;
 
 const COLUMNS = [
@@ -67,7 +67,7 @@ export function textLines({ head, tables, verdict }: StatusText): string[] {
   return [...head, ...tables, ...verdict];
 }
 
-/** As much of it as fits: problems come before the rest of the tables. */
+/** What fits: problems precede the other tables. */
 export function fitted(page: StatusText, rows: number): string[] {
   const { head, tables, verdict } = page;
   const room = Math.max(rows - head.length, 0);
@@ -100,7 +100,7 @@ function slowestText({ unheard, slowest }: NodeStatus): string {
   return slowest === undefined ? '-' : `${slowest.peer} ${slowest.latencyMs.toFixed(1)} ms`;
 }
 
-/** Cheques paid and received by each node, once there has been a cheque. */
+/** Cheques of each node, once there was one. */
 function moneyLines(nodes: readonly NodeStatus[], width: number): string[] {
   const paid = nodes.flatMap(({ name, cheques, chequebook }) =>
     cheques === undefined ? [] : [{ name, ...cheques, ...chequebook }],

@@ -1,7 +1,4 @@
-/**
- * Every chunk below a reference, and the nodes that hold it. Chunks are read from nodes that already hold
- * them, and are not cached on the way: the survey does not change where they are.
- */
+/** Chunks below a reference and their holders. Chunks are read from holders, uncached: the survey moves nothing. */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { chunkFrom } from '../../../formats/chunk/validate.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -9,13 +6,13 @@ import { traverse } from '../../../node/files/traversal.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { TracedNode, Witness } from './witnesses.ts';
 
-/** Chunks looked up at once; every node is asked for each. */
+/** Chunks at once; every node is asked for each. */
 const CHUNKS_AT_ONCE = 16;
 
 export interface Survey {
-  /** Chunk, 64 hex digits → names of the nodes that hold it; the root first. */
+  /** Chunk, 64 hex digits → its holders; the root first. */
   readonly holders: ReadonlyMap<string, readonly string[]>;
-  /** Why there may be more chunks than these; undefined when these are all. */
+  /** Why there may be more chunks; undefined: these are all. */
   readonly unread: string | undefined;
 }
 
@@ -25,7 +22,7 @@ export interface SurveyOptions {
   readonly onChunk?: (count: number) => void;
 }
 
-/** @param reference 64 hex digits, or 128 of encrypted content */
+/** @param reference 64 hex digits, or 128 if encrypted */
 export async function survey(
   reference: string,
   witnesses: readonly Witness[],

@@ -1,7 +1,6 @@
 /**
- * Why an acknowledged chunk is nowhere: where it belongs and whether any node is there, which node
- * acknowledged it, which had it, what removed it, and the last that is known of it. Based on the nodes' chunk
- * events, if they keep any.
+ * Why an acknowledged chunk is nowhere: where it belongs, who acknowledged, had and removed it, from chunk events if
+ * kept.
  */
 import { addressPrefix, proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -19,7 +18,7 @@ import {
   witnessesOf,
 } from './witnesses.ts';
 
-/** Events that show it was in a reserve; nodes that had it also keep other kinds. */
+/** Events of chunks in a reserve; such nodes keep other kinds too. */
 const ARRIVALS: readonly ChunkEvent['kind'][] = ['stored', 'pulled', 'kept'];
 const DEPARTURES: readonly ChunkEvent['kind'][] = ['evicted', 'replaced'];
 /** Possible last events of a chunk, in words. */
@@ -42,10 +41,10 @@ const ENDS: Readonly<Partial<Record<ChunkEvent['kind'], string>>> = {
 };
 
 /**
- * `uncovered`: no running node covers its neighbourhood. `evicted`, `replaced`: it was in a reserve, and
- * every node that had it has dropped it. `away`: a node that had it, or may have had it, does not answer.
- * `never-stored`: no node has an event of storing it. `displaced`: no events tell, but its batch is full and has given
- * slots of older chunks to newer ones. `untold`: nodes keep no events, or have lost them.
+ * `uncovered`: no running node covers its neighbourhood. `evicted`, `replaced`: every node that had it in its reserve
+ * dropped it. `away`: a node that had, or may have had, it does not answer. `never-stored`: no event of storing it.
+ * `displaced`: no events, but its full batch gave older slots to newer chunks. `untold`: nodes keep no events, or
+ * lost them.
  */
 export type LossCause =
   | 'uncovered'
@@ -56,36 +55,36 @@ export type LossCause =
   | 'displaced'
   | 'untold';
 
-/** A chunk that is not there, what became of it, and the evidence. */
+/** A missing chunk, its fate and the evidence. */
 export interface Diagnosis {
   /** 64 hex digits. */
   readonly chunk: string;
   readonly reference: string;
   /** Node whose API acknowledged it. */
   readonly uploader: string;
-  /** First bits of the chunk, as many as the largest current storage radius. */
+  /** Its first bits, as many as the largest radius. */
   readonly neighbourhood: string;
-  /** Full nodes that cover it with their current radius; none: the network has no place for it. */
+  /** Full nodes that cover it now; none: the network has no place. */
   readonly covering: readonly string[];
-  /** The closest full node, and its proximity order to the chunk. */
+  /** The closest full node, and its proximity order. */
   readonly closest: { readonly node: string; readonly proximityOrder: number } | null;
   /** Storers whose receipts ended a push. */
   readonly receipts: readonly string[];
-  /** When the last of these receipts came, ms since the epoch; null: none is known. */
+  /** Time of the last receipt, ms since the epoch; null: none known. */
   readonly receiptAt: number | null;
   /** Nodes that had it in their reserve. */
   readonly had: readonly string[];
   readonly left: readonly { readonly node: string; readonly at: number; readonly why: string }[];
   /** Nodes that cannot be asked, with the reason. */
   readonly silent: readonly { readonly node: string; readonly why: string }[];
-  /** Its batch, and how many stamps of it have taken the place of older chunks; null: none has. */
+  /** Its batch and how many older chunks its stamps displaced; null: none. */
   readonly displacing: { readonly batch: string; readonly chunks: number } | null;
-  /** The last event of it; null when none is known. */
+  /** Its last event; null: none known. */
   readonly end: { readonly node: string; readonly at: number; readonly what: string } | null;
   readonly cause: LossCause;
 }
 
-/** @param losses any number; the events of the nodes are read once @throws ClientError of a node that stops answering */
+/** @param losses any number; nodes' events are read once @throws ClientError of a node that stops answering */
 export async function diagnose(
   losses: readonly Loss[],
   nodes: readonly TracedNode[],
@@ -98,7 +97,7 @@ export async function diagnose(
   return losses.map((loss) => diagnosisOf(loss, witnesses, of(loss.chunk)));
 }
 
-/** @param told what nodes that keep events report about this chunk */
+/** @param told nodes' events of this chunk */
 export function diagnosisOf(
   { chunk, reference, uploader, batch }: Loss,
   witnesses: readonly Witness[],
@@ -191,8 +190,8 @@ function causeOf(
 }
 
 /**
- * Lines for a person: causes with their counts first, then a line per chunk.
- * @param shown number of chunks listed one by one
+ * Lines for people: causes with counts, then chunks.
+ * @param shown number of chunks listed
  */
 export function diagnosisLines(diagnoses: readonly Diagnosis[], shown: number): string[] {
   const causes = Map.groupBy(diagnoses, causeText);

@@ -1,4 +1,4 @@
-/** What `trace` finds out about a reference, as one document; the text for a terminal is a view of it. */
+/** `trace`'s findings as one document. */
 
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
@@ -21,7 +21,7 @@ export interface TraceDocument {
   readonly content: ContentDocument;
   /** Chunks whose routes were asked for, the root first. */
   readonly chunks: readonly ChunkDocument[];
-  /** What could not be determined, and how it could be. */
+  /** What could not be found out, and how it could. */
   readonly notes: readonly string[];
 }
 
@@ -31,32 +31,32 @@ interface NodeDocument {
   readonly flavour: FlavourName;
   readonly mode: NodeMode;
   readonly state: NodeState;
-  /** Why it was not asked, or did not answer; null when it did. */
+  /** Why it was not asked or did not answer; null: it did. */
   readonly silence: string | null;
-  /** Bits; null for a node that stores nothing for others. */
+  /** Bits; null: stores nothing for others. */
   readonly storageRadius: number | null;
-  /** How many events it keeps, and how many it has lost; null for nodes that cannot keep events. */
+  /** Events kept and lost; null: cannot keep events. */
   readonly events: { readonly capacity: number; readonly lost: number } | null;
 }
 
 interface ContentDocument {
-  /** Chunks below the reference, the root included, as far as they could be read. */
+  /** Chunks below the reference, with the root, as far as read. */
   readonly chunks: number;
   readonly found: number;
   /** 64 hex digits each. */
   readonly missing: readonly string[];
-  /** There may be more chunks, because those above them could not be read: why; null when these are all. */
+  /** Why chunks may be missing here; null: complete. */
   readonly unread: string | null;
-  /** How many chunks are held by how many nodes, most copies first. */
+  /** Chunks by number of holders, most copies first. */
   readonly copies: readonly { readonly copies: number; readonly chunks: number }[];
-  /** Chunks whose own push took longest, slowest first; empty when there are no events about it. */
+  /** Chunks with the slowest own push first; empty without events. */
   readonly slowest: readonly { readonly chunk: string; readonly node: string; readonly ms: number }[];
 }
 
 export interface ChunkDocument {
   /** 64 hex digits. */
   readonly chunk: string;
-  /** Names of the nodes with the chunk in their local store, for any reason. */
+  /** Nodes with the chunk in their store, for any reason. */
   readonly holders: readonly string[];
   /** Full nodes that should hold it, closest first. */
   readonly belongs: readonly Belonging[];
@@ -85,13 +85,13 @@ export interface TraceRequest extends SurveyOptions {
 const SLOWEST_SHOWN = 5;
 const ADDRESS_DIGITS = 64;
 
-/** @throws ClientError of a node that stops answering while it is asked for its events */
+/** @throws ClientError of a node that stops answering */
 export async function trace(request: TraceRequest): Promise<TraceDocument> {
   const { name, reference, signal } = request;
   const witnesses = await witnessesOf(request.nodes, signal);
   const found = await survey(reference, witnesses, request);
   const addresses = [...found.holders.keys()];
-  // For a single chunk the nodes filter their events themselves.
+  // Nodes filter events of a single chunk.
   const single = addresses.length === 1 ? addresses[0] : undefined;
   const told = await testimonies(witnesses, single, signal);
   const of = byChunk(told);
@@ -111,7 +111,7 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
   };
 }
 
-/** The same for one known chunk, such as one missing from a ledger. */
+/** For one known chunk, such as a lost one. */
 export async function traceChunk(
   chunk: string,
   nodes: readonly TracedNode[],
@@ -159,10 +159,7 @@ function contentDocument(
   };
 }
 
-/**
- * From a node's first attempt to push the chunk to the receipt that counted, including all attempts in
- * between.
- */
+/** From a node's first push to the receipt that counted, with all attempts. */
 function longestPush(
   chunk: string,
   told: readonly Testimony[],
@@ -191,7 +188,7 @@ function chunkDocument(
   };
 }
 
-/** A node that does not report its radius is assumed to have the largest of the others'. */
+/** An unreported radius counts as the others' largest. */
 function belongings(
   chunk: Uint8Array,
   holders: readonly string[],

@@ -1,4 +1,4 @@
-/** Evidence of lost chunks: why each is nowhere, and its route as far as nodes keep events. */
+/** Why chunks are lost, and their routes as far as events tell. */
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
@@ -17,8 +17,8 @@ const CHUNKS_SHOWN = 50;
 const PLAIN: ConsoleStyle = { width: 120, colour: false, live: false };
 
 /**
- * Finds out why chunks are missing, and keeps what it has found in the run's folder.
- * @returns lines: causes with their counts, the first chunks one by one, and the routes of some
+ * Explains missing chunks, and writes that to the run's folder.
+ * @returns lines: causes with counts, the first chunks, some routes
  */
 export async function explainLosses(
   losses: readonly Loss[],
@@ -31,7 +31,7 @@ export async function explainLosses(
   return [...diagnosisLines(diagnoses, CHUNKS_SHOWN), ...(await waysOfLost(chunks, nodes, signal))];
 }
 
-/** @param chunks 64 hex digits each @returns lines; none when no node keeps events of them */
+/** @param chunks 64 hex digits each @returns lines; none without events */
 export async function waysOfLost(
   chunks: readonly string[],
   nodes: readonly TracedNode[],

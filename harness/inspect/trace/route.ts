@@ -1,8 +1,6 @@
 /**
- * What the nodes of a cluster report about one chunk, as its route: which node uploaded it, the ways of
- * every push and every request from node to node, which nodes pulled it, and where it was removed. Steps are
- * linked by cause: an attempt belongs to what its node was doing, and the peer's part in it to the attempt.
- * Clocks only order steps without a common cause.
+ * A chunk's route from nodes' events: uploader, pushes and requests from node to node, pulls, removals. Steps are
+ * linked by cause; clocks order only those without one.
  */
 import type { ChunkEvent, ChunkEventKind } from '../../../node/env/chunk-events.ts';
 
@@ -16,23 +14,23 @@ export interface Testimony {
   readonly events: readonly ChunkEvent[];
 }
 
-/** One peer that was asked to take the chunk, or to deliver it. */
+/** A peer asked to take or deliver the chunk. */
 export interface Attempt {
   /** From 1, as its node counts. */
   readonly number: number;
-  /** Name of the peer; the first digits of its overlay when the cluster has no such node. */
+  /** The peer's name; outside the cluster, its overlay's first digits. */
   readonly peer: string;
   /** Milliseconds since the unix epoch. */
   readonly at: number;
-  /** Absent while it is in progress, or when its end is not known. */
+  /** Absent while in progress, or if its end is unknown. */
   readonly ms?: number | undefined;
   readonly outcome: 'done' | 'failed' | 'open';
   readonly detail?: string | undefined;
-  /** What the peer did with it; absent when the peer does not report it, or was never reached. */
+  /** What the peer did; absent if not reported or reached. */
   readonly hop?: Hop | undefined;
 }
 
-/** What one node did, asked by a peer or, at the beginning of a route, by itself. */
+/** What one node did, asked by a peer or first. */
 export interface Hop {
   readonly node: string;
   /** Absent at the beginning of a route. */
@@ -40,14 +38,14 @@ export interface Hop {
   readonly at: number;
   readonly ms?: number | undefined;
   /**
-   * Kind of the event that ended it. Silent: the node reports nothing itself, but others got the chunk from
-   * it, or were asked by it, during the attempt.
+   * Kind of its last event. Silent: reports nothing, but others got the chunk from it, or were asked by it,
+   * meanwhile.
    */
   readonly outcome: ChunkEventKind | 'open' | 'silent';
   /** The storer whose receipt ended it. */
   readonly storer?: string | undefined;
   readonly detail?: string | undefined;
-  /** Peers that could not be asked at first, for lack of credit with them. */
+  /** Peers first passed over for lack of credit. */
   readonly noCredit: readonly string[];
   readonly attempts: readonly Attempt[];
 }
@@ -66,12 +64,12 @@ export interface Route {
   /** Oldest first. */
   readonly pushes: readonly Hop[];
   readonly pulls: readonly Moment[];
-  /** What else was stored, cached and removed; the last hop of a push includes its own store. */
+  /** Other stores, caches and removals; a push's last hop includes its store. */
   readonly kept: readonly Moment[];
   readonly requests: readonly Hop[];
 }
 
-/** The events that make up one of the two kinds of route. */
+/** Events of one kind of route. */
 interface EventVocabulary {
   /** A node begins a route by itself. */
   readonly begins: (event: ChunkEvent) => boolean;
@@ -105,14 +103,11 @@ const UPLOADS: readonly ChunkEventKind[] = ['uploaded', 'queued'];
 const PULLS: readonly ChunkEventKind[] = ['pulled'];
 const KEPT: readonly ChunkEventKind[] = ['stored', 'cached', 'replaced', 'evicted', 'uncached', 'deleted'];
 
-/**
- * Possible difference between the clocks of two nodes, milliseconds: each is set from the wall clock at the
- * node's start.
- */
+/** Clocks of two nodes may differ by this much, ms: each is set at the node's start. */
 const CLOCK_TOLERANCE_MS = 50;
 const OVERLAY_SHOWN = 8;
 
-/** @param nameOf maps an overlay to a node's name; undefined for nodes outside the cluster */
+/** @param nameOf overlay to name; undefined: outside the cluster */
 export function routeOf(
   testimonies: readonly Testimony[],
   nameOf: (overlay: string) => string | undefined,
@@ -141,7 +136,7 @@ export function routeOf(
   };
 }
 
-/** A node that signs a receipt has stored the chunk: the hop already says so. */
+/** A signed receipt implies the store. */
 function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
   return (
     kind === 'stored' &&
@@ -162,7 +157,7 @@ class PathReader {
   readonly #named: (overlay: string) => string;
   /** Attempt → its arrival at the peer. */
   readonly #arrivals: ReadonlyMap<ChunkEvent, AttributedEvent>;
-  /** Attempt → arrivals at peers of its peer, if the peer itself reports nothing. */
+  /** Attempt → arrivals at peers of its silent peer. */
   readonly #passedOn: ReadonlyMap<ChunkEvent, readonly AttributedEvent[]>;
   readonly #told = new Set<ChunkEvent>();
 
@@ -175,8 +170,8 @@ class PathReader {
   }
 
   /**
-   * Beginnings, and arrivals whose sender reports nothing. Every arrival belongs to at most one attempt and
-   * is used once, so that no route is circular, whatever the nodes claim.
+   * Beginnings, and arrivals from silent senders. Each arrival is used once, so no route is circular, whatever nodes
+   * claim.
    */
   roots(): Hop[] {
     const { begins, arrives } = this.#vocabulary;
@@ -216,7 +211,7 @@ class PathReader {
     return matches;
   }
 
-  /** For attempts with peers that report nothing: the first such attempt in progress takes the arrival. */
+  /** The first attempt in progress with a silent peer takes the arrival. */
   #matchSilent(): Map<ChunkEvent, AttributedEvent[]> {
     const { arrives, tries } = this.#vocabulary;
     const tellers = new Set(this.#testimonies.map(({ overlay }) => overlay));

@@ -1,4 +1,4 @@
-/** The document of `trace` for people: where the chunk is, and its route as a tree of hops. */
+/** `trace` for people: where the chunk is, and its route as a tree. */
 import { formatMs, plural } from '../../base/format.ts';
 import { wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
@@ -18,7 +18,7 @@ const ADDRESS_SHOWN = 16;
 const MISSING_SHOWN = 10;
 const INDENT = '  ';
 
-/** A line of the route: when, what, and how long it took. */
+/** When, what, and how long. */
 interface Line {
   readonly at: number;
   readonly text: string;
@@ -89,7 +89,7 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
   return `${mark} ${node}  proximity order ${proximityOrder}${closest ? ', closest' : ''}${presence}`;
 }
 
-/** Sections in the order in which they began; within a push or a request ordered by cause. */
+/** Sections by their beginning; within them, by cause. */
 function routeLines(route: Route, page: TextStyle): string[] {
   const sections: Line[][] = [
     ...route.uploads.map((moment) => [momentLine(moment)]),

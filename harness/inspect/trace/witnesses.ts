@@ -1,4 +1,4 @@
-/** The nodes of a cluster as witnesses: which of them can be asked, and what each can report about chunks. */
+/** Which nodes can be asked about chunks, and what each can report. */
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
@@ -8,7 +8,6 @@ import type { NodeClient } from '../../client/node-client.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import type { Testimony } from './route.ts';
 
-/** What is needed of a node; its client provides the rest. */
 export type TracedNode = Pick<ClusterNode, 'name' | 'overlay' | 'flavour' | 'mode' | 'state' | 'client'>;
 
 /** How many events a node keeps. */
@@ -25,11 +24,11 @@ export interface Witness {
   readonly overlay: Uint8Array;
   /** Why it cannot be asked; undefined when it answers. */
   readonly silence: string | undefined;
-  /** Storage radius, bits; undefined for a node that stores nothing for others, or does not answer. */
+  /** Storage radius, bits; undefined: stores nothing for others, or no answer. */
   readonly radius: number | undefined;
-  /** Undefined: nodes of its flavour keep no events, or it does not answer. */
+  /** Undefined: keeps no events, or no answer. */
   readonly ring: Ring | undefined;
-  /** Own batches that have started again → stamps that took an older chunk's place; absent: not asked, or no answer. */
+  /** Own batches that started again → displaced chunks; absent: not asked, or no answer. */
   readonly displaced?: ReadonlyMap<string, number>;
 }
 
@@ -60,7 +59,7 @@ async function witness(node: TracedNode, signal: AbortSignal): Promise<Witness> 
   }
 }
 
-/** The same witnesses, with what they tell of their batches. A node without a chain has none. */
+/** The witnesses with their batches. A node without a chain has none. */
 export async function askedForBatches(
   witnesses: readonly Witness[],
   signal: AbortSignal,
@@ -84,7 +83,7 @@ export async function askedForBatches(
   return allAtMost(NODES_AT_ONCE, works);
 }
 
-/** Nodes that are not ours do not support this request. */
+/** Other nodes do not support this request. */
 async function ringOf(client: NodeClient, signal: AbortSignal): Promise<Ring | undefined> {
   try {
     const { capacity, lost } = await client.chunkEvents({ limit: 1 }, signal);
@@ -96,8 +95,8 @@ async function ringOf(client: NodeClient, signal: AbortSignal): Promise<Ring | u
 }
 
 /**
- * What every node that keeps events reports about one chunk, or about all.
- * @param address 64 hex digits @throws ClientError from a node that answered before and no longer does
+ * Events of one chunk, or of all.
+ * @param address 64 hex digits @throws ClientError from a node that stopped answering
  */
 export async function testimonies(
   witnesses: readonly Witness[],
@@ -121,7 +120,7 @@ export async function testimonies(
   );
 }
 
-/** The same for single chunks: address, 64 hex digits → what the nodes report about it. */
+/** Address, 64 hex digits → its events. */
 export function byChunk(told: readonly Testimony[]): (address: string) => readonly Testimony[] {
   const grouped = told.map(({ node, overlay, events }) => ({
     node,

@@ -1,4 +1,4 @@
-/** How the two servers are started, as a program or in a container. */
+/** How to start the two servers, as programs or containers. */
 import { basename, join } from 'node:path';
 import type { Command } from '../../base/machine/processes.ts';
 import { CONFINED } from '../../places/docker/container.ts';
@@ -17,7 +17,7 @@ export interface ServerPlan {
   readonly folder: string;
 }
 
-/** By itself it lets pages of every origin read; a pattern for the whole origin. */
+/** By default any origin could read; a pattern for the origin. */
 export const CORS_OF_PROMETHEUS = String.raw`--web.cors.origin=http://127\.0\.0\.1:\d+`;
 
 interface Start {
@@ -52,8 +52,8 @@ function grafanaStart({ port, folder }: ServerPlan): Start {
 }
 
 /**
- * Anyone who can reach it may view but not change anything; it makes no requests to the internet. Under another
- * name than its own, such as one that was made to lead here, it shows nothing.
+ * Anyone who reaches it may view, not change; it makes no internet requests, and shows nothing under a foreign host
+ * name.
  */
 export function grafanaEnvironment(folder: string): Record<string, string> {
   return {
@@ -78,19 +78,18 @@ function startOf(plan: ServerPlan): Start {
   return plan.name === 'prometheus' ? prometheusStart(plan) : grafanaStart(plan);
 }
 
-/** @throws HarnessError `BINARY_INVALID` when Grafana's own files are not beside its program */
+/** @throws HarnessError `BINARY_INVALID` without Grafana's own files beside its program */
 export function serverCommand(plan: ServerPlan, program: string): Command {
   const { args, env } = startOf(plan);
   if (plan.name === 'prometheus') return { file: program, args, env };
-  // Since version 9 there is one program with commands; the separate server program existed before and still
-  // does.
+  // Since version 9 one program has commands; the separate server remains.
   const command = basename(program).startsWith('grafana-server') ? [] : ['server'];
   return { file: program, args: [...command, '--homepath', grafanaHome(program), ...args], env };
 }
 
 /**
- * It shares the machine's network, because nodes and harness listen on loopback only, and the folder, under
- * the same path and user. The container is removed when it stops.
+ * Shares the machine's network, where nodes listen on loopback, and the folder under the same path and user. Removed
+ * when it stops.
  */
 export function serverContainer(
   plan: ServerPlan,

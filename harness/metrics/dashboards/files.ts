@@ -27,7 +27,7 @@ export interface DashboardFile {
   readonly content: string;
 }
 
-/** The properties of a node that matter for its metrics. */
+/** What matters of a node for metrics. */
 export interface ScrapedPlace {
   readonly name: string;
   /** URL of its debug API. */
@@ -104,13 +104,13 @@ function prometheusConfig(intervalMs: number): string {
     rule_files: [RULES],
     scrape_configs: [
       { job_name: 'nodes', file_sd_configs: [{ files: ['targets/nodes.json'] }] },
-      // Labels such as node describe what is measured, not the harness.
+      // Labels such as node name what is measured.
       { job_name: 'testbed', honor_labels: true, file_sd_configs: [{ files: ['targets/testbed-*.json'] }] },
     ],
   });
 }
 
-/** A node's group is the same as in the harness's own series. */
+/** Groups are those of the harness's own series. */
 export function nodeTargets(nodes: readonly ScrapedPlace[]): string {
   return targetFile(
     nodes.map(({ name, debug, flavour, mode }) => ({
@@ -120,7 +120,7 @@ export function nodeTargets(nodes: readonly ScrapedPlace[]): string {
   );
 }
 
-/** @param url of an endpoint of the harness, such as `http://127.0.0.1:9464/metrics` */
+/** @param url such as `http://127.0.0.1:9464/metrics` */
 export function testbedTargets(url: string): string {
   return targetFile([{ url: new URL(url), labels: {} }]);
 }

@@ -1,4 +1,4 @@
-/** Where Prometheus and Grafana come from: a program on this machine, or an image. */
+/** Prometheus and Grafana: a program here, or an image. */
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -34,8 +34,8 @@ export const SERVERS: Readonly<Record<ServerName, Known>> = {
 };
 
 /**
- * The program named by a flag, or else by a variable, or else the first one on the path.
- * @returns undefined when there is none @throws HarnessError `BINARY_INVALID` when a named one cannot be run
+ * The flag's program, else the variable's, else the first on the path.
+ * @returns undefined: none @throws HarnessError `BINARY_INVALID` when a named one cannot run
  */
 export function findProgram(
   name: ServerName,
@@ -72,7 +72,7 @@ function isRunnable(path: string): boolean {
 const GRAFANA_PACKAGED = '/usr/share/grafana';
 
 /**
- * The folder with the files that belong to a Grafana program.
+ * Folder of a Grafana program's files.
  * @throws HarnessError `BINARY_INVALID` when there is none
  */
 export function grafanaHome(program: string, packaged = GRAFANA_PACKAGED): string {

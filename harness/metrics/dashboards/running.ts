@@ -1,7 +1,4 @@
-/**
- * The running dashboards of a cluster, as a file in its folder, so that any process can end them: the command
- * that started them, another one, or the end of the cluster.
- */
+/** A cluster's running dashboards as a file, so that any process can end them. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
@@ -12,10 +9,10 @@ import { Engine } from '../../places/docker/engine/engine.ts';
 import { NODE_TARGETS, testbedTargets } from './files.ts';
 import type { ServerName } from './programs.ts';
 
-/** Time for the servers to write what they have in memory. */
+/** For the servers to write their memory. */
 const GRACE_MS = 5000;
 
-/** One server: a process on this machine, or a container on its engine. */
+/** A process here, or a container. */
 export interface RunningServer {
   readonly name: ServerName;
   readonly url: string;
@@ -30,7 +27,7 @@ export interface RunningDashboards {
   readonly servers: readonly RunningServer[];
 }
 
-/** Files of the servers; the endpoints of an earlier start go, its data stays. @throws Error of the file system */
+/** Writes the servers' files; earlier endpoints go, data stays. @throws Error of the file system */
 export function writeDashboards(
   folder: string,
   files: readonly { readonly path: string; readonly content: string }[],
@@ -65,8 +62,7 @@ function isOwned({ owner }: RunningDashboards): boolean {
 }
 
 /**
- * Ends the servers, no matter which command started them; their data stays. The command that watches them can
- * tell that it was intended.
+ * Ends the servers of any command; data stays. Their command can tell that it was intended.
  * @param folder of the cluster @returns what ran @throws HarnessError `ENGINE_FAILED`
  */
 export async function endDashboards(folder: string): Promise<RunningDashboards | undefined> {
@@ -97,14 +93,14 @@ export function hasDashboards(folder: string): boolean {
 
 /** Series announced to a cluster's Prometheus. */
 export interface Announcement {
-  /** Whether a Prometheus that could read them is still running. */
+  /** Whether a Prometheus that could read them runs. */
   isHeard(): boolean;
   withdraw(): void;
 }
 
 /**
- * Announces series of the harness to the Prometheus of a cluster with dashboards.
- * @param folder of the cluster @param who for example the name of a run @param url of their endpoint
+ * Announces the harness's series to a cluster's Prometheus.
+ * @param folder of the cluster @param who such as a run's name @param url of their endpoint
  */
 export function announceTestbed(folder: string, who: string, url: string): Announcement {
   const file = join(

@@ -31,8 +31,8 @@ export interface ServerRequest extends ServerPlan {
 }
 
 /**
- * A program on this machine, or else an image if this machine's engine answers and has it or can get it.
- * @param note receives notes about what takes long
+ * A program here, else an image that the engine has or gets.
+ * @param note receives notes about slow steps
  * @throws HarnessError `BINARY_INVALID`, `PROGRAM_NOT_FOUND` saying how to get it
  */
 export async function findServer(
@@ -60,7 +60,7 @@ export async function findServer(
 }
 
 /**
- * Starts it, and waits until it answers.
+ * Waits until it answers.
  * @throws HarnessError `PROCESS_FAILED` with its last log lines, `INTERRUPTED`
  */
 export async function startServer(request: ServerRequest, signal: AbortSignal): Promise<RunningServer> {
@@ -127,7 +127,7 @@ async function unreadiness(url: string, signal: AbortSignal): Promise<string | u
   }
 }
 
-/** @returns the error for a server that has ended by itself, with its last log lines */
+/** @returns the error of a server that ended, with its last log lines */
 export async function ended({
   name,
   source,
@@ -137,7 +137,7 @@ export async function ended({
   if (source.kind === 'container') {
     return new HarnessError('PROCESS_FAILED', `the container of ${title} has ended by itself`);
   }
-  // Its last lines may still be on their way to the file.
+  // Its last lines may not be in the file yet.
   await MACHINE_CLOCK.sleep(50);
   const lines = await fileLog(log).tail(LOG_LINES_SHOWN);
   return new HarnessError('PROCESS_FAILED', `${title} has ended by itself`, {

@@ -1,7 +1,4 @@
-/**
- * Compares runs: each figure of the first side with those of the others, and whether it is better, the same
- * or worse.
- */
+/** Compares each figure of the first side with the others: better, same or worse. */
 import type { RunResult } from '../result.ts';
 import { estimateOf, isShare, pooled } from './estimate.ts';
 import { costFigures, type FigureKey, figuresOf, keyText, type Reading, type RunFigure } from './figures.ts';
@@ -9,10 +6,7 @@ import { commonScenarios, differencesOf, type Side } from './sides.ts';
 import type { Estimate, Interval } from './statistics.ts';
 import { CONFIDENCE, judge, type Verdict, verdictOfAll } from './verdict.ts';
 
-/**
- * Errors have no tolerance: more of them is worse. They are the same if their difference surely stays within
- * this share.
- */
+/** Errors have no tolerance. They are the same if their difference surely stays within this share. */
 const ERRORS_UNSEEN = 0.01;
 
 export interface ComparedSide {
@@ -21,21 +15,20 @@ export interface ComparedSide {
   readonly runs: readonly string[];
 }
 
-/** A figure of one side compared with that of the first. */
 export interface Compared {
   /** Name of the side. */
   readonly side: string;
-  /** Side to base; null for errors, and when one of the two has no value. */
+  /** Side to base; null for errors, or without a value. */
   readonly ratio: number | null;
   /** For errors: side minus base, percentage points. */
   readonly difference: number | null;
-  /** 95 %, of the ratio or the difference; null when there are too few samples. */
+  /** 95 %, of the ratio or difference; null: too few samples. */
   readonly interval: Interval | null;
   readonly verdict: Verdict;
 }
 
 export interface ComparedFigure extends FigureKey {
-  /** For each side, including the first: the median of its runs; for errors, the share over all its runs. */
+  /** Per side, with the first: the median of runs; for errors, the share over all. */
   readonly values: readonly (number | null)[];
   /** For each side except the first. */
   readonly compared: readonly Compared[];
@@ -52,7 +45,7 @@ export interface Comparison {
 }
 
 /**
- * @param sides at least two; the others are compared with the first
+ * @param sides at least two; others are compared with the first
  * @param tolerance share by which a figure may differ and still be the same
  * @throws HarnessError `RUNS_DIFFER`
  */
@@ -101,7 +94,7 @@ type Table = ReadonlyMap<string, { readonly key: FigureKey; readonly readings: r
 function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
   const table = new Map<string, { key: FigureKey; readings: RunFigure[] }>();
   for (const run of runs) {
-    // The costs of a whole run say nothing about a part of it.
+    // A whole run's costs say nothing about a part.
     const costs = run.scenarios.length === scenarios.length ? costFigures(run) : [];
     for (const figure of [...scenarios.flatMap((scenario) => figuresOf(run, scenario)), ...costs]) {
       const text = keyText(figure);
@@ -110,7 +103,7 @@ function readingsOf({ runs }: Side, scenarios: readonly string[]): Table {
       table.set(text, row);
     }
   }
-  // A figure that some runs lack, such as an operation that was not reached, is left out.
+  // A figure missing in some runs is left out.
   return new Map([...table].filter(([, { readings }]) => readings.length === runs.length));
 }
 
@@ -119,9 +112,8 @@ function keyOf({ scenario, what, of, figure, unit, better }: RunFigure): FigureK
 }
 
 /**
- * For runs that took turns, one of either side in every two in the order of time: whether each pair began
- * with the other side.
- * @returns undefined when they did not
+ * For alternating runs: whether each pair began with the other side.
+ * @returns undefined when they did not alternate
  */
 export function turnsTaken(base: Side, other: Side): boolean[] | undefined {
   if (base.runs.length !== other.runs.length) return undefined;

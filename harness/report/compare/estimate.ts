@@ -1,4 +1,4 @@
-/** Estimates from runs how far a figure of one side is from that of another. */
+/** Estimates how far two sides' figures are apart. */
 import { type FigureKey, type Reading, type WindowSeries } from './figures.ts';
 import {
   blockBootstrapError,
@@ -14,30 +14,24 @@ import {
   UNTRIMMED,
 } from './statistics.ts';
 
-/** With at least this many runs of each side their spread is measured; with fewer, it is assumed. */
+/** With this many runs per side their spread is measured; with fewer, assumed. */
 export const REPEATS_MIN = 4;
-/**
- * Standard deviation of the logarithm between runs of the same program on the same machine, used while it
- * cannot be measured: single runs differ by up to 7 % for no reason.
- */
+/** Assumed standard deviation of the logarithm between equal runs, which differ by up to 7 % for no reason. */
 const BETWEEN_RUNS = 0.025;
-/** With fewer complete windows in a run, their spread says nothing. */
+/** With fewer complete windows, their spread says nothing. */
 const WINDOWS_MIN = 10;
 
-/** Readings of one figure, one per run, in the order of time. */
+/** One figure's readings, a run each, in order of time. */
 export interface Readings {
   readonly base: readonly Reading[];
   readonly other: readonly Reading[];
-  /**
-   * For runs that took turns, so that each has a partner under the same machine conditions: whether the pair
-   * began with the other side. Undefined: they did not take turns.
-   */
+  /** For alternating runs: whether each pair began with the other side. Undefined: they did not alternate. */
   readonly turned: readonly boolean[] | undefined;
 }
 
 /**
- * For errors the difference of their shares, for everything else the logarithm of the ratio; other to base.
- * @returns undefined when there are too few samples
+ * For errors the difference of shares, else the logarithm of the ratio; other to base.
+ * @returns undefined: too few samples
  */
 export function estimateOf(key: FigureKey, readings: Readings): Estimate | undefined {
   return isShare(key) ? shareEstimate(readings) : ratioEstimate(readings);
@@ -71,14 +65,14 @@ interface Repeats {
   readonly trim: number;
 }
 
-/** If runs took turns, what disturbed both runs of a pair cancels out. */
+/** In alternating runs, what disturbed both of a pair cancels out. */
 function repeatedEstimate({ a, b, turned, trim }: Repeats): Estimate {
   if (turned === undefined) return differenceOfMeans(a, b, trim);
   const differences = a.map((value, i) => (b[i] as number) - value);
   return crossoverMean(differences, turned, trim);
 }
 
-/** Standard error of the mean logarithm from the spread within the runs; undefined when one is too short. */
+/** Standard error of the mean logarithm within runs; undefined: one is too short. */
 function errorWithin(readings: readonly Reading[]): number | undefined {
   const errors = readings.map(({ windows }) => (windows === undefined ? undefined : windowsError(windows)));
   const known = errors.filter((error) => error !== undefined);
@@ -93,7 +87,7 @@ function shareEstimate({ base, other, turned }: Readings): Estimate | undefined 
   const [a, b] = [sharesOf(base), sharesOf(other)];
   if (a === undefined || b === undefined) return undefined;
   const [aPooled, bPooled] = [pooled(a), pooled(b)];
-  // Errors come in bursts: if there are any, the spread between runs shows how much their rate varies.
+  // Errors come in bursts: the spread between runs shows their variation.
   if (Math.min(a.length, b.length) >= REPEATS_MIN && aPooled.count + bPooled.count > 0) {
     const rates = (shares: readonly Share[]) => shares.map(({ count, total }) => count / total);
     return repeatedEstimate({ a: rates(a), b: rates(b), turned, trim: UNTRIMMED });

@@ -1,6 +1,5 @@
 /**
- * The comparable figures of a run, each a number with its unit and the direction in which it is better: for
- * every operation over all nodes and on each node, and the costs of the run.
+ * A run's comparable figures, with unit and better direction: each operation over all nodes and per node, and costs.
  */
 import { Distribution } from '../../metrics/distribution.ts';
 import type { OperationSummary } from '../../metrics/recorder.ts';
@@ -26,11 +25,11 @@ export interface Reading {
   readonly value: number | null;
   /** For errors: how many out of how many. */
   readonly share?: Share;
-  /** The same figure in windows of equal length, if the run has kept them. */
+  /** The same in windows of equal length, if kept. */
   readonly windows?: WindowSeries;
 }
 
-/** Windows of a run, and a statistic of any selection of them that moves as the figure does. */
+/** A run's windows, and a statistic of any selection that moves as the figure does. */
 export interface WindowSeries {
   readonly windows: readonly Window[];
   readonly statistic: (windows: readonly Window[]) => number;
@@ -51,7 +50,7 @@ const LATENCIES = [
   { figure: 'p99', percent: 99 },
 ] as const;
 
-/** Same order in every run of the same scenario. @param scenario its title */
+/** Same order in every run of a scenario. @param scenario its title */
 export function figuresOf(run: RunResult, scenario: string): RunFigure[] {
   const result = run.scenarios[titlesOf(run.scenarios).indexOf(scenario)];
   return result === undefined ? [] : operationFigures(scenario, result);
@@ -126,7 +125,7 @@ function rowFigures(
         unit: 'ms',
         better: 'lower',
         value: latencies.percentileMs(percent),
-        // Windows have no p90: their p99 varies more, so the interval is too wide rather than too narrow.
+        // Windows have no p90; p99 varies more, so the interval is rather too wide.
         ...series(percent === 50 ? typicalMedian : typicalTail),
       }),
     ),
@@ -149,7 +148,7 @@ function typicalTail(windows: readonly Window[]): number {
   return weightedMedian(windows.map(({ p99Ms, count }) => [p99Ms ?? 0, count]));
 }
 
-/** Without the first and the last window, which are incomplete. */
+/** Without the incomplete first and last window. */
 function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] {
   return count
     .map((n, i) => ({
@@ -161,7 +160,7 @@ function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] 
     .slice(1, -1);
 }
 
-/** A key that is equal for the same figure of different runs. */
+/** Equal for the same figure of different runs. */
 export function keyText({ scenario, what, of = '', figure, unit }: FigureKey): string {
   return JSON.stringify([scenario, what, of, figure, unit]);
 }

@@ -1,4 +1,4 @@
-/** The order in which the runs of compared sides alternate. */
+/** Order of alternating runs. */
 
 /** One run of a side. */
 export interface ScheduledRun<S> {
@@ -8,8 +8,8 @@ export interface ScheduledRun<S> {
 }
 
 /**
- * Each side once per round, every other round backwards (A B, B A, …): a steady change, such as a machine
- * warming up, affects all sides alike.
+ * Each side once per round, every other round backwards (A B, B A, …): a steady change, such as a warming machine,
+ * affects all alike.
  */
 export function alternatingRuns<S>(sides: readonly S[], rounds: number): ScheduledRun<S>[] {
   return Array.from({ length: rounds }, (_, round) => {

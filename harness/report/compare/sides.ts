@@ -1,7 +1,4 @@
-/**
- * The sides of a comparison, each a run or several repeats of one, read from their folders. Runs that cannot
- * be compared are refused; their other differences are reported.
- */
+/** A comparison's sides: a run, or repeats of one. Incomparable runs are refused; other differences are reported. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -17,8 +14,7 @@ export interface Side {
 }
 
 /**
- * @param given paths of folders, or names of runs below the state directory; a folder is a run's own, or
- * holds those of its repeats
+ * @param given paths of folders, or names of runs in the state directory; of a run or of its repeats
  * @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `RUNS_DIFFER`
  */
 export function readSides(given: readonly string[], stateDir: string): Side[] {
@@ -63,7 +59,7 @@ export interface Difference {
   readonly text: string;
 }
 
-/** Titles of the scenarios that both sides have. @throws HarnessError `RUNS_DIFFER` when there is none */
+/** Titles that both sides have. @throws HarnessError `RUNS_DIFFER` when there is none */
 export function commonScenarios(base: Side, other: Side): string[] {
   const names = ({ runs }: Side) => titlesOf((runs[0] as RunResult).scenarios);
   const common = names(base).filter((name) => names(other).includes(name));
@@ -75,7 +71,7 @@ export function commonScenarios(base: Side, other: Side): string[] {
   );
 }
 
-/** Differences, apart from the figures, that keep two sides from being repeats of each other. */
+/** Differences, apart from figures, between the sides' runs. */
 export function differencesOf(base: Side, other: Side): Difference[] {
   const [a, b] = [base.runs[0] as RunResult, other.runs[0] as RunResult];
   const machine = (['cpu', 'cores', 'memory', 'platform', 'node'] as const).flatMap((key) =>

@@ -15,31 +15,30 @@
 /** Lower and upper end. */
 export type Interval = readonly [low: number, high: number];
 
-/** An estimate with its interval for any confidence (a share of 1). */
+/** An estimate with its interval for a confidence (share of 1). */
 export interface Estimate {
   readonly value: number;
   readonly interval: (confidence: number) => Interval;
 }
 
-/** Share trimmed at either end of the sorted repeats: a single disturbed run does not decide. */
+/** Trimmed at either end of sorted repeats: one disturbed run does not decide. */
 export const TRIMMED = 0.1;
-/** For what happens rarely and then in one run alone, such as errors: that run must count. */
+/** For rare events in single runs, such as errors: that run must count. */
 export const UNTRIMMED = 0;
-/** With fewer pairs of each order, the effect of the order cannot be estimated. */
+/** With fewer pairs per order, its effect cannot be estimated. */
 const EACH_ORDER_MIN = 2;
 const REPLICATES = 500;
 const SEED = 0x5eed;
 
-/** The mean of independent values. @param values at least two @param trim share at either end */
+/** @param values at least two, independent @param trim share at either end */
 export function trimmedMean(values: readonly number[], trim: number): Estimate {
   const { mean, error, freedom } = trimmed(values, trim);
   return { value: mean, interval: (confidence) => around(mean, error, freedom, confidence) };
 }
 
 /**
- * The mean of differences within pairs, some of which began with one side and some with the other. The second
- * run may be affected by what the first has left behind, such as full caches or a disk still writing: that
- * effect is half of the difference between the two orders, and removing it costs one degree of freedom.
+ * The mean of differences within pairs of both orders. A second run may suffer from the first, such as a disk still
+ * writing: that effect is half the difference of the orders; removing it costs a degree of freedom.
  * @param differences at least two @param turned for each, whether its pair began with the other side
  * @param trim share at either end
  */
@@ -63,7 +62,7 @@ export function crossoverMean(
 }
 
 /**
- * Mean of `b` minus mean of `a`; sizes and variances may differ (Welch).
+ * Mean of `b` minus mean of `a` (Welch).
  * @param a,b at least two each @param trim share at either end
  */
 export function differenceOfMeans(a: readonly number[], b: readonly number[], trim: number): Estimate {
@@ -71,13 +70,13 @@ export function differenceOfMeans(a: readonly number[], b: readonly number[], tr
   const value = after.mean - before.mean;
   const [va, vb] = [before.error ** 2, after.error ** 2];
   const error = Math.sqrt(va + vb);
-  // Welch and Satterthwaite; without any spread on either side the difference is certain.
+  // Welch and Satterthwaite; without spread the difference is certain.
   const freedom =
     error === 0 ? before.freedom : (va + vb) ** 2 / (va ** 2 / before.freedom + vb ** 2 / after.freedom);
   return { value, interval: (confidence) => around(value, error, freedom, confidence) };
 }
 
-/** An estimate of a normal distribution with a known standard error. */
+/** Normal distribution with known standard error. */
 export function normalEstimate(value: number, error: number): Estimate {
   return { value, interval: (confidence) => around(value, error, Number.POSITIVE_INFINITY, confidence) };
 }
@@ -112,9 +111,9 @@ function wilson({ count, total }: Share, confidence: number): Interval {
 }
 
 /**
- * Standard error of the logarithm of a statistic of a time series, from repeatedly drawn blocks of it.
- * @param series in the order of time @param statistic of any selection of its windows; above zero
- * @returns undefined when the statistic is not above zero for some draw
+ * Standard error of the logarithm of a time series' statistic, from redrawn blocks.
+ * @param series in order of time @param statistic of any selection of windows; above zero
+ * @returns undefined when some draw gives no value above zero
  */
 export function blockBootstrapError<W>(
   series: readonly W[],
@@ -122,8 +121,7 @@ export function blockBootstrapError<W>(
 ): number | undefined {
   const random = seeded(SEED);
   const { length } = series;
-  // Blocks must be as long as the dependence, yet numerous enough to draw from; the cube root is the usual
-  // compromise.
+  // As long as the dependence, yet numerous: the cube root is usual.
   const block = Math.ceil(Math.cbrt(length));
   const logs: number[] = [];
   for (let replicate = 0; replicate < REPLICATES; replicate++) {
@@ -139,7 +137,7 @@ export function blockBootstrapError<W>(
   return standardDeviation(logs);
 }
 
-/** @param pairs values with their weights; at least one weight is above zero */
+/** @param pairs values with weights; at least one weight above zero */
 export function weightedMedian(pairs: readonly (readonly [value: number, weight: number])[]): number {
   const sorted = pairs.toSorted(([a], [b]) => a - b);
   const half = sorted.reduce((sum, [, weight]) => sum + weight, 0) / 2;
@@ -177,7 +175,7 @@ function around(value: number, error: number, freedom: number, confidence: numbe
   return [value - half, value + half];
 }
 
-/** Quantile of Student's t distribution. @param share above a half @param freedom infinite: the normal distribution */
+/** Of Student's t. @param share above a half @param freedom infinite: normal */
 export function quantileOfT(share: number, freedom: number): number {
   let [low, high] = [0, 1];
   while (shareBelow(high, freedom) < share) high *= 2;
@@ -191,12 +189,12 @@ export function quantileOfT(share: number, freedom: number): number {
 
 /** @param t 0 or more */
 function shareBelow(t: number, freedom: number): number {
-  // With this many degrees of freedom the two distributions agree to six digits.
+  // From here the distributions agree to six digits.
   const degrees = Math.min(freedom, 1e7);
   return 1 - incompleteBeta(degrees / (degrees + t * t), degrees / 2, 0.5) / 2;
 }
 
-/** Regularised incomplete beta function by its continued fraction (DLMF 8.17.22, modified Lentz). */
+/** Regularised incomplete beta function by continued fraction (DLMF 8.17.22, modified Lentz). */
 function incompleteBeta(x: number, a: number, b: number): number {
   if (x <= 0) return 0;
   if (x >= 1) return 1;
@@ -221,7 +219,7 @@ function nonZero(value: number): number {
   return Math.abs(value) < 1e-300 ? 1e-300 : value;
 }
 
-/** Stirling's series, shifted to where it is accurate to the last digits. @param x above zero */
+/** Stirling's series, shifted to where it is exact. @param x above zero */
 function logGamma(x: number): number {
   let shift = 0;
   let z = x;

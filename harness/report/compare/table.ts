@@ -1,4 +1,4 @@
-/** A comparison for people: the sides, their figures side by side, and the conclusions. */
+/** A comparison for people. */
 import { formatMs, plural } from '../../base/format.ts';
 import { type Column, renderTable } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../console.ts';
@@ -12,7 +12,7 @@ export interface TableOptions {
   readonly style: ConsoleStyle;
   /** Columns; infinite when the output is not a terminal. */
   readonly width: number;
-  /** Also shows the rows of single nodes; otherwise only those that are better or worse. */
+  /** Also rows of single nodes that are neither better nor worse. */
   readonly wide: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Markup in which text is always text: whatever a node has said cannot become an element. */
+/** Markup in which text stays text, whatever a node said. */
 
 export class Html {
   readonly markup: string;
@@ -18,7 +18,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Texts and numbers are escaped, lists are joined, `undefined` and `false` are nothing. */
+/** Escapes texts and numbers, joins lists; `undefined` and `false` are nothing. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(
     strings.reduce((all, text, i) => all + text + (i < parts.length ? markupOf(parts[i]) : ''), ''),
@@ -32,7 +32,7 @@ function markupOf(part: Part): string {
   return String(part).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }
 
-/** JSON inside a script element: nothing in it can end the element. */
+/** JSON in a script element, which nothing in it can end. */
 export function embeddedJson(id: string, value: unknown): Html {
   const json = JSON.stringify(value).replaceAll('<', '\\u003c');
   return new Html(`<script type="application/json" id="${id}">${json}</script>`);
@@ -44,7 +44,7 @@ export interface Column {
   readonly number?: boolean;
 }
 
-/** Cells this short are not wrapped: a wrapped one is harder to read than a wider table is to scroll. */
+/** Shorter cells are not wrapped. */
 const SHORT_MAX = 24;
 
 function isShort(cell: Part): boolean {
@@ -52,8 +52,8 @@ function isShort(cell: Part): boolean {
 }
 
 /**
- * A table that scrolls by itself where it is wider than the page. The first cell of a row is its heading.
- * @param name its label for people who cannot see its place on the page
+ * Scrolls by itself when wider than the page. A row's first cell is its heading.
+ * @param name label for screen readers
  */
 export function table(name: string, columns: readonly Column[], rows: readonly (readonly Part[])[]): Html {
   const kind = ({ number }: Column) => (number === true ? 'number' : 'text');

@@ -1,6 +1,6 @@
 /**
- * `report.html`: one self-contained file, in the order of `scenarios.md` 9. All text is already markup; the
- * script only draws the charts and the ring, from the embedded JSON. It may load nothing.
+ * `report.html`: one self-contained file, ordered as in `scenarios.md` 9. The script only draws from the embedded
+ * JSON, and may load nothing.
  */
 import type { PageBundle } from '../../web/pages/bundle.ts';
 import { DATA_ID, type ReportPageData } from '../../web/report/page-data.ts';
@@ -83,7 +83,7 @@ interface ScenarioPlace {
   readonly scenario: ScenarioResult;
   readonly i: number;
   readonly before: ScenarioResult | undefined;
-  /** For the whole run, if it is the only scenario. */
+  /** For the whole run, if it has one scenario. */
   readonly usage: readonly Headline[];
 }
 

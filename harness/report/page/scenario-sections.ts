@@ -1,4 +1,4 @@
-/** What a page says about one scenario: its numbers, what happened over time, and its tables. */
+/** A scenario's numbers, course and tables. */
 import { grouped } from '../../base/format.ts';
 import type { OperationSummary, SlowOperation } from '../../metrics/recorder.ts';
 import { byteSize, clock, NOTHING, quantity } from '../../web/base/format.ts';
@@ -11,7 +11,7 @@ import { type Column, Html, html, table } from './html.ts';
 /** More node rows than this are folded away. */
 const NODE_ROWS_OPEN = 12;
 
-/** @param before the same of an earlier run; empty: there is none */
+/** @param before an earlier run's; empty: none */
 export function headlineStrip(numbers: readonly Headline[], before: readonly Headline[]): Html | undefined {
   if (numbers.length === 0) return undefined;
   return html`<ul class="headlines">${numbers.map((one) =>
@@ -26,7 +26,7 @@ function headline({ title, value, unit, detail, verdict }: Headline, before: Hea
   return html`<li class="${verdict ?? ''}"><span class="what">${title}</span> <span class="amount">${quantity(value, unit)}</span> <span class="detail">${detail}</span>${before !== undefined && html` <span class="detail">${changeText(value, before)}</span>`}</li>`;
 }
 
-/** Compares one run with one run: a ratio without an interval, which `compare` gives for several. */
+/** A ratio of two runs has no interval; `compare` gives one for several. */
 function changeText(value: number | null, { value: was, unit }: Headline): string {
   if (value === null || was === null) return `baseline ${quantity(was, unit)}`;
   if (was === 0) return `baseline ${quantity(was, unit)}`;

@@ -1,4 +1,4 @@
-/** Builds elements in one expression. Text is always text: nothing here takes markup. */
+/** Builds elements in one expression. Text stays text. */
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 type Child = Node | string;
@@ -19,7 +19,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return filled(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 }
 
-/** `false` and undefined leave an attribute out, `true` sets it without a value. */
+/** `false` and undefined omit an attribute, `true` sets it without value. */
 function filled<E extends HTMLElement | SVGElement>(
   made: E,
   attributes: Attributes,
@@ -27,7 +27,7 @@ function filled<E extends HTMLElement | SVGElement>(
 ): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === false) continue;
-    // A content security policy forbids the attribute, but not the property.
+    // A content security policy forbids the attribute, not the property.
     if (name === 'style') made.style.cssText = String(value);
     else made.setAttribute(name, value === true ? '' : String(value));
   }
@@ -35,13 +35,13 @@ function filled<E extends HTMLElement | SVGElement>(
   return made;
 }
 
-/** Value of a CSS variable at an element, such as `--ink`. */
+/** A CSS variable's value at an element, such as `--ink`. */
 export function themeColour(at: Element, variable: string): string {
   return getComputedStyle(at).getPropertyValue(variable).trim();
 }
 
 /**
- * Calls back when the theme changes between light and dark, or the page is printed.
+ * Calls back on a change of theme or printing.
  * @returns removes the callback
  */
 export function onThemeChange(changed: () => void): () => void {

@@ -1,4 +1,4 @@
-/** Numbers as a person reads them, the same on pages and in their text versions. */
+/** Numbers for people, the same on pages and in text. */
 import { grouped } from '../../base/format.ts';
 
 /** What an axis, a chart or a table counts. */
@@ -7,7 +7,7 @@ export type Unit = 'ms' | 'bytes' | 'MiB/s' | '1/s' | '%' | 'count' | 's';
 /** Shown for unknown values. */
 export const NOTHING = '–';
 
-/** With its unit, three significant digits: `41 ms`, `1.27 s`, `9.81 MiB/s`, `12,400`. */
+/** With unit, three significant digits: `41 ms`, `1.27 s`, `9.81 MiB/s`, `12,400`. */
 export function quantity(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return NOTHING;
   switch (unit) {
@@ -62,7 +62,7 @@ export function digits(value: number): string {
   return String(Number(value.toFixed(places)));
 }
 
-/** Time since the beginning as a clock: `0:07`, `12:30`, `1:02:03`; with tenths below a minute if asked for. */
+/** Elapsed time: `0:07`, `12:30`, `1:02:03`; optionally with tenths below a minute. */
 export function clock(ms: number, tenths = false): string {
   const sign = ms < 0 ? '-' : '';
   const seconds = Math.abs(ms) / 1000;

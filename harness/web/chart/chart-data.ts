@@ -1,13 +1,13 @@
-/** What a chart over time shows; plain data, so that a page can carry it as JSON. */
+/** A time chart's content as plain data, which JSON can carry. */
 import type { Unit } from '../base/format.ts';
 
 export interface TimeSeries {
   readonly label: string;
   /** One per time; `null` is a gap. */
   readonly values: readonly (number | null)[];
-  /** Drawn thinner and dashed, such as a median beside its extreme. */
+  /** Thinner and dashed, such as a median beside its extreme. */
   readonly dashed?: boolean | undefined;
-  /** Number of its colour, from 1; default: its place. Series of one thing share one. */
+  /** Colour number from 1; default: its place. Related series share one. */
   readonly colour?: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface TimeChartData {
   readonly scale?: 'log';
   /** What a reader must know about its values. */
   readonly note?: string;
-  /** Each value stands for the time from its own to the next: drawn as steps. */
+  /** Each value stands until the next: drawn as steps. */
   readonly steps?: boolean;
 }
 

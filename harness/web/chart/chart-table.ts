@@ -1,6 +1,6 @@
 /**
- * All values of a chart as a table, for people who cannot see the canvas. Rows and cells stay the same elements while
- * their values change, so that focus, place and what is being read are kept.
+ * A chart's values as a table, for people who cannot see the canvas. Elements stay while values change, to keep focus
+ * and reading position.
  */
 import { element } from '../base/dom.ts';
 import { clock, quantity } from '../base/format.ts';
@@ -49,7 +49,7 @@ export class ChartTable {
   }
 }
 
-/** @param scope of headings: all cells of a head, or the first one of a row */
+/** @param scope of headings: a head's cells, or a row's first */
 function write(
   row: HTMLTableRowElement,
   texts: readonly string[],

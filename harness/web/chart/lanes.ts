@@ -1,11 +1,11 @@
-/** Phases, faults and incidents as bars above the charts, on the same axis. */
+/** Phases, faults and incidents as bars on the charts' axis. */
 import { element } from '../base/dom.ts';
 import { clock, duration } from '../base/format.ts';
 import type { ChartFrame, ChartMark } from './chart-data.ts';
 
-/** Overlapping bars are stacked; more than this at once are drawn over each other. */
+/** Overlapping bars stack; more than this overlap. */
 const ROWS_MAX = 6;
-/** Minimum width of a bar, so that it can be seen. */
+/** Minimum width of a visible bar. */
 const PERCENT_MIN = 0.4;
 
 const KINDS: readonly (readonly [ChartMark['kind'], string])[] = [
@@ -38,7 +38,7 @@ function lane(title: string, marks: readonly ChartMark[], frame: ChartFrame): HT
   const bars = placed.map(({ mark, end, left, width, row }, i) => {
     const start = clock(mark.fromMs - originMs, true);
     const when = end > mark.fromMs ? `${start}, ${duration(end - mark.fromMs)}` : start;
-    // Text continues past its bar up to the next one.
+    // Text extends to the next bar.
     const next = placed.slice(i + 1).find((other) => other.row === row)?.left ?? 100;
     return element(
       'li',

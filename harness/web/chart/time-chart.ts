@@ -1,7 +1,6 @@
 /**
- * Lines over time with faults and phases behind them, drawn with uPlot. For people who cannot see the canvas
- * or have no mouse there are alternatives: arrow keys move the cursor and its values are announced, and a
- * table lists all of them.
+ * Lines over time with faults and phases, by uPlot. Without canvas or mouse: arrow keys move an announced cursor, and
+ * a table lists values.
  */
 import uPlot from 'uplot';
 import { element, onThemeChange, themeColour } from '../base/dom.ts';
@@ -10,10 +9,7 @@ import type { ChartFrame, TimeChartData, TimeSeries } from './chart-data.ts';
 import { chartSummary } from './chart-summary.ts';
 import { ChartTable } from './chart-table.ts';
 
-/**
- * Width of the value axis and of the right margin, the same in all charts, so that their times line up.
- * `chart.css` repeats both.
- */
+/** Width of value axis and right margin, equal in all charts so that times align. Repeated in `chart.css`. */
 const AXIS_PX = 84;
 const RIGHT_PX = 28;
 const HEIGHT_PX = 180;
@@ -21,9 +17,9 @@ const COLOURS = 8;
 /** The enumeration exists only in the package's type declarations. */
 // oxlint-disable-next-line typescript/no-unsafe-enum-assignment
 const LOGARITHMIC = 3 as uPlot.Scale.Distr.Logarithmic;
-/** With more series the summary is a wall of text: it is then hidden, except from screen readers. */
+/** With more series the summary is only for screen readers. */
 const SUMMARY_SHOWN_MAX = 3;
-/** Times must ascend, so a step ends this long before the next begins. */
+/** Times must ascend: a step ends this long before the next. */
 const STEP_GAP_SECONDS = 1e-4;
 /** Cursors of all charts on a page move together. */
 const SYNC_KEY = 'svcnet';
@@ -47,7 +43,7 @@ export class TimeChart {
   readonly #endTheme: () => void;
   #chart: uPlot | undefined;
 
-  /** Drawn as soon as `root` is on the page and has a width. */
+  /** Drawn once `root` is on the page and has a width. */
   constructor(data: TimeChartData, frame: ChartFrame) {
     this.#data = data;
     this.#frame = frame;
@@ -69,7 +65,7 @@ export class TimeChart {
     this.#describe();
   }
 
-  /** Shows new values; keeps the drawn chart if the series are the same. */
+  /** Keeps the chart if the series are the same. */
   update(data: TimeChartData, frame: ChartFrame): void {
     const labels = ({ series }: TimeChartData) => series.map(({ label }) => label).join('\n');
     const same = labels(data) === labels(this.#data);
@@ -123,7 +119,7 @@ export class TimeChart {
       cursor: { sync: { key: SYNC_KEY }, drag: { x: true, y: false }, points: { size: 7 }, y: false },
       scales: {
         x: { time: false, auto: false },
-        // From zero: a tenth of a millisecond must not look like a mountain.
+        // From zero: tenths of a ms must not look large.
         y:
           this.#data.scale === 'log'
             ? { distr: LOGARITHMIC, log: 10 }
@@ -166,7 +162,7 @@ export class TimeChart {
     };
   }
 
-  /** Behind the lines: a band for each fault, a line for each incident and each start of a phase. */
+  /** Behind the lines: bands for faults, lines for incidents and phases. */
   #drawMarks(chart: uPlot): void {
     const { ctx, bbox } = chart;
     const { originMs, toMs, marks } = this.#frame;
@@ -193,7 +189,7 @@ export class TimeChart {
     ctx.restore();
   }
 
-  /** In steps each value has two points: where it starts to apply, and just before the next one does. */
+  /** In steps, each value has two points: start, and just before the next. */
   #columns(): uPlot.AlignedData {
     const { timesMs, series, steps = false } = this.#data;
     const seconds = timesMs.map((ms) => (ms - this.#frame.originMs) / 1000);
@@ -205,7 +201,7 @@ export class TimeChart {
     ];
   }
 
-  /** Index of the value that a drawn point belongs to. */
+  /** The value that a drawn point belongs to. */
   #valueIndex(point: number): number {
     return this.#data.steps === true ? Math.floor(point / 2) : point;
   }

@@ -1,4 +1,4 @@
-/** Everything about one node, beside the page, so that the network stays in view. */
+/** One node in detail, beside the page. */
 
 import { element } from '../base/dom.ts';
 import { NOTHING, quantity } from '../base/format.ts';

@@ -1,7 +1,6 @@
 /**
- * Chunks in transit: dashes that move along a link for as long as the eye needs, which is longer than the chunk
- * takes. With reduced motion nothing moves: the link is highlighted for that time. They have a canvas of their
- * own between links and nodes, so that a hundred nodes with five thousand links cost nothing while chunks move.
+ * Chunks in transit: dashes that move as long as the eye needs. With reduced motion, links are highlighted. A
+ * separate canvas keeps thousands of links free.
  */
 
 import { element, themeColour } from '../base/dom.ts';
@@ -11,12 +10,9 @@ import type { Ring } from '../network/ring.ts';
 import type { ChunkMove } from '../picture/live.ts';
 
 const FLIGHT_MS = 900;
-/**
- * Moves arrive in batches; each batch is spread over the expected time until the next, which is about the
- * time since the last.
- */
+/** Moves come in batches, spread over the expected time to the next. */
 const SPREAD_MS = { min: 300, max: 2500 } as const;
-/** More dashes than this are a cloud; the figures cover the rest. */
+/** More are a cloud; figures cover the rest. */
 const FLIGHTS_MAX = 400;
 const TAIL = 0.09;
 

@@ -1,7 +1,4 @@
-/**
- * A table whose cells change while it is read: rows stay the same elements, so that focus and selection are
- * kept.
- */
+/** A table whose rows stay the same elements, to keep focus and selection. */
 import { element } from '../base/dom.ts';
 
 export interface Column {
@@ -23,7 +20,7 @@ export class LiveTable {
   readonly #body = element('tbody');
   readonly #rows = new Map<string, HTMLTableRowElement>();
 
-  /** @param onOpen makes the first cell of each row a button; called with the row's key */
+  /** @param onOpen makes each row's first cell a button; called with the row's key */
   constructor(caption: string, columns: readonly Column[], onOpen?: (key: string) => void) {
     this.#columns = columns;
     this.#onOpen = onOpen;

@@ -1,11 +1,11 @@
-/** The end of a node's log, followed while it is open. */
+/** The end of a node's log, followed while open. */
 
 import { element } from '../base/dom.ts';
 import type { LogAnswer, LogLine } from '../picture/live.ts';
 
 const PAUSE_MS = 1000;
 const LINES_MAX = 500;
-/** Closer to the end than this, the view follows new lines. */
+/** This close to the end, the view follows new lines. */
 const AT_END_PX = 24;
 
 export class LogView {
@@ -40,7 +40,7 @@ export class LogView {
         const body = (await answer.json()) as LogAnswer | { readonly error: string };
         if ('error' in body) {
           this.#where.textContent = body.error;
-          // A node that is not there will not come; an engine that was busy answers the next time.
+          // A missing node stays away; a busy engine answers next time.
           if (answer.status === 404) return;
         } else {
           position = body.position;

@@ -1,7 +1,4 @@
-/**
- * What the page knows about the network: the initial snapshot, and every change since. No DOM, so that it can
- * be tested.
- */
+/** The page's knowledge of the network: snapshot and changes. No DOM, for tests. */
 
 import type { ChartMark } from '../chart/chart-data.ts';
 import type {
@@ -72,7 +69,7 @@ export class Model {
     return [...this.links.values()].filter(({ a, b }) => a === place || b === place);
   }
 
-  /** Figure of one node in the last row; `null`: unknown. */
+  /** A node's figure in the last row; `null`: unknown. */
   figure(place: number, name: FigureName): number | null {
     return figureOf(this.rows.at(-1), place, name);
   }
@@ -105,10 +102,7 @@ function knownOf(row: Row | undefined, name: FigureName): number[] {
   });
 }
 
-/**
- * A part that is not running gets a band from its fault to its recovery; without a recovery the band has no
- * end.
- */
+/** A part that is down gets a band until its recovery, if any. */
 export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] {
   const open = new Map<string, { fromMs: number; text: string }>();
   const marks: ChartMark[] = [];
@@ -130,7 +124,7 @@ export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] 
   );
 }
 
-/** What is wrong with a node, in a few words; undefined: nothing. */
+/** What is wrong with a node, briefly; undefined: nothing. */
 export function troubleOf({ state, problem, warmingUp }: NodeView): string | undefined {
   if (state !== 'running') return state === 'new' ? 'not started' : state;
   if (problem !== null) return 'does not answer';

@@ -1,4 +1,4 @@
-/** The live page: it shows what the server has seen, and requests nothing but logs. */
+/** The live page shows what the server saw, and requests only logs. */
 
 import { element } from '../base/dom.ts';
 import { NOTHING, quantity } from '../base/format.ts';
@@ -14,7 +14,7 @@ import { clusterCharts, frameOf, hasValues } from './series.ts';
 import { type Connection, openStream } from './stream.ts';
 import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
 
-/** Longer lists are not read; the largest links are shown. */
+/** Of the largest links; longer lists are not read. */
 const LINKS_SHOWN = 60;
 const EVENTS_SHOWN = 60;
 
@@ -132,7 +132,7 @@ class Page {
     this.#draw();
   }
 
-  /** After a reconnection, or when nodes have joined or left. */
+  /** After a reconnection, or when nodes joined or left. */
   replace(snapshot: Snapshot): void {
     this.#model.replace(snapshot);
     const { shown } = this.#drawer;
@@ -194,7 +194,7 @@ class Page {
     for (const [i, data] of clusterCharts(rows).entries()) {
       const chart = this.#charts[i];
       if (chart === undefined) continue;
-      // Not every node reports everything: nodes that share a process report nothing about the process.
+      // Nodes that share a process report nothing about it.
       chart.root.hidden = !hasValues(data);
       chart.update(data, frame);
     }

@@ -1,4 +1,4 @@
-/** The network as it is now, as the ring shows it: what links and sizes stand for is chosen on the page. */
+/** The present network for the ring; the page chooses what links and sizes mean. */
 import type { LegendLine, RingContent } from '../network/drawing.ts';
 import type { FigureName, LinkView, NodeView } from '../picture/live.ts';
 import { CHUNK_KINDS } from './flights.ts';

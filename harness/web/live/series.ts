@@ -1,10 +1,10 @@
-/** Builds the page's charts from the rows: for the whole cluster, or for one node. */
+/** Charts from the rows, for the cluster or one node. */
 
 import type { ChartFrame, ChartMark, TimeChartData } from '../chart/chart-data.ts';
 import { type FigureName, LATENCIES, type LatencyName, type Row } from '../picture/live.ts';
 import { figureOf, highestOf, totalOf } from './model.ts';
 
-/** The axis is at least this long, so that the first rows do not fill it. */
+/** Minimum axis, so that first rows do not fill it. */
 const SPAN_MIN_MS = 60_000;
 
 type Column = (row: Row) => number | null;
@@ -33,7 +33,7 @@ const latency =
   (row) =>
     row.latencies[LATENCIES.indexOf(name)] ?? null;
 
-/** Sum of a process with several nodes and of nodes with their own processes. */
+/** Sum of a shared process and of other nodes' processes. */
 function together(shared: number | null | undefined, own: number | null): number | null {
   return shared === null || shared === undefined ? own : shared + (own ?? 0);
 }
@@ -116,7 +116,7 @@ export function hasValues({ series }: TimeChartData): boolean {
   return series.some(({ values }) => values.some((value) => value !== null));
 }
 
-/** Ends with the last row: now is 0:00, and earlier times are negative. */
+/** Ends with the last row: now is 0:00, earlier is negative. */
 export function frameOf(rows: readonly Row[], marks: readonly ChartMark[]): ChartFrame {
   const toMs = rows.at(-1)?.at ?? 0;
   const first = rows[0]?.at ?? toMs;

@@ -1,11 +1,11 @@
-/** The event stream of the server, and whether what is shown is still true. */
+/** The server's event stream, and whether the page is still current. */
 import type { Delta, Snapshot } from '../picture/live.ts';
 
 /** The server sends something at least every five seconds. */
 const SILENCE_MS = 12_000;
 const CHECK_MS = 1000;
 
-/** `stale`: connected, but nothing has arrived for a long time. */
+/** `stale`: connected, but silent for long. */
 export type Connection = 'connecting' | 'live' | 'stale' | 'lost';
 
 export interface StreamEvents {

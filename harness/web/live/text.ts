@@ -1,4 +1,4 @@
-/** The texts of the page. No DOM, so that they can be tested. */
+/** The page's texts. No DOM, for tests. */
 
 import { grouped, inUnits, TOKEN_DECIMALS } from '../../base/format.ts';
 import { NOTHING, quantity } from '../base/format.ts';

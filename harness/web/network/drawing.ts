@@ -1,6 +1,6 @@
 /**
- * The picture of a network as data: what stands where, how large, in which colour, with which words. No DOM, so
- * that it can be tested; `ring.ts` makes elements of it. Colours are names of CSS variables.
+ * A network's picture as data: places, sizes, colours (CSS variables), words. No DOM, for tests; `ring.ts` makes
+ * elements.
  */
 import { quantity } from '../base/format.ts';
 import { neighbourhoods, onCircle, type Point, shareOf, spreadLabels } from './layout.ts';
@@ -11,9 +11,9 @@ export interface RingNode {
   readonly overlay: string;
   readonly flavour: string;
   readonly mode: string;
-  /** Of a node that runs and does not answer: `silent`. */
+  /** Of a running node that does not answer: `silent`. */
   readonly state: string;
-  /** What is wrong with it, in a few words; undefined: nothing. */
+  /** What is wrong with it, briefly; undefined: nothing. */
   readonly trouble: string | undefined;
   readonly storageRadius: number | null;
   /** Chunks. */
@@ -28,7 +28,7 @@ export interface RingLink {
   readonly a: number;
   readonly b: number;
   readonly connected: boolean;
-  /** The larger, the wider it is drawn; 0: only as a connection. */
+  /** The larger, the wider; 0: only a connection. */
   readonly weight: number;
   readonly title?: string | undefined;
 }
@@ -60,7 +60,7 @@ export interface Shape {
   readonly mark: string;
 }
 
-/** From one node to another, bent towards the middle, so that links between neighbours are seen beside the ring. */
+/** Bent towards the middle, so that links of neighbours leave the ring. */
 export interface Curve {
   readonly from: Point;
   readonly bend: Point;
@@ -92,7 +92,7 @@ export interface DrawnArea {
   readonly path: string;
   readonly colour: string;
   readonly title: string;
-  /** First bits of its addresses; undefined: there is no room. */
+  /** First bits of its addresses; undefined: no room. */
   readonly bits?: { readonly text: string; readonly at: Point } | undefined;
 }
 
@@ -111,7 +111,7 @@ export interface RingDrawing {
   /** Of the circle on which the nodes are. */
   readonly radius: number;
   readonly areas: readonly DrawnArea[];
-  /** From where overlays are to their nodes, which may be drawn elsewhere so that they cover no other. */
+  /** From overlays to their nodes, which may be moved to not cover others. */
   readonly leaders: string;
   /** In the order in which they are painted. */
   readonly links: readonly DrawnLinks[];
@@ -123,18 +123,18 @@ export interface RingDrawing {
 const NARROW_PX = 520;
 const MARGIN_PX = { narrow: 44, wide: 86 } as const;
 const DOT_PX = { min: 4, max: 15 } as const;
-/** With more nodes than this, only those in trouble and the chosen one are named. */
+/** With more nodes, only troubled and chosen ones are named. */
 const NAMED_MAX = 60;
 /** From the circle to a name. */
 const LABEL_OUT_PX = { narrow: 25, wide: 33 } as const;
-/** Of a line of text, and about the width of a character. */
+/** Of a line, and about a character's width. */
 const TEXT_PX = { height: 14, character: 7 } as const;
 /** A ring with more neighbourhoods cannot show their names. */
 const AREAS_NAMED_MAX = 32;
-/** Links of about the same width are one path: a hundred nodes have five thousand of them. */
+/** Links of similar width share a path: a hundred nodes have five thousand. */
 const WIDTHS = 8;
 
-/** Nodes that do not run; one that runs has the colour of its flavour. */
+/** Of stopped nodes; running ones have their flavour's colour. */
 const LOOKS: Readonly<Record<string, { readonly colour: string; readonly mark: string }>> = {
   crashed: { colour: '--bad', mark: '✕' },
   killed: { colour: '--bad', mark: '✕' },
@@ -144,7 +144,7 @@ const LOOKS: Readonly<Record<string, { readonly colour: string; readonly mark: s
   new: { colour: '--muted', mark: '' },
 };
 
-/** Our own nodes are round, others square, light and boot nodes hollow. */
+/** Ours are round, others square, light and boot nodes hollow. */
 function shapeOf({ flavour, mode, state }: Pick<RingNode, 'flavour' | 'mode' | 'state'>): Shape {
   const look = LOOKS[state];
   const colour = look?.colour ?? (flavour === 'svc' || flavour === 'dishonest' ? '--series-1' : '--series-5');
@@ -172,7 +172,7 @@ interface Placed {
   readonly chosen: string | undefined;
 }
 
-/** @param size pixels @param chosen name of a node: it and its links stand out */
+/** @param size pixels @param chosen a node that stands out with its links */
 export function drawRing(content: RingContent, size: number, chosen?: string): RingDrawing {
   const { nodes } = content;
   const narrow = size < NARROW_PX;
@@ -216,7 +216,7 @@ function nodesOf(nodes: readonly RingNode[], { points, largest, labels, chosen }
   const heaviest = Math.max(1, ...nodes.map(({ weight }) => weight));
   return nodes.map((node, place) => {
     const trouble = node.trouble !== undefined;
-    // A node in trouble has no figures, but must be visible.
+    // A troubled node has no figures, but must be visible.
     const scale = trouble ? 1 : Math.sqrt(node.weight / heaviest);
     return {
       name: node.name,
@@ -231,7 +231,7 @@ function nodesOf(nodes: readonly RingNode[], { points, largest, labels, chosen }
   });
 }
 
-/** Names are level where none covers another, and like rays otherwise. @param shares where nodes are drawn */
+/** Level where none covers another, else like rays. @param shares where nodes are drawn */
 function labelsOf(
   nodes: readonly RingNode[],
   shares: readonly number[],
@@ -272,7 +272,7 @@ function factsOf({ name, flavour, mode, trouble, overlay, peers, storageRadius, 
   return `${name}: ${facts.join(', ')}`;
 }
 
-/** One line for each kind of node that is drawn, and for each way of not running. */
+/** A line per kind of node drawn, and per way of not running. */
 function kindsOf(nodes: readonly RingNode[]): RingDrawing['legend'] {
   const kinds = new Map<string, Shape>();
   for (const node of nodes.toSorted((a, b) => Number(a.state in LOOKS) - Number(b.state in LOOKS))) {
@@ -290,7 +290,7 @@ function areasOf(nodes: readonly RingNode[], { narrow, centre, radius }: Frame, 
     const gap = Math.min(0.002, (to - from) / 8);
     const which = whole ? 'the whole address space' : `addresses that begin with ${prefix}`;
     return {
-      // An arc that ends where it begins is nothing: a whole circle is two of them.
+      // An arc cannot be a whole circle: two can.
       path: whole
         ? arc(0, 0.5, outer, centre) + arc(0.5, 1, outer, centre)
         : arc(from + gap, to - gap, outer, centre),

@@ -1,11 +1,8 @@
-/**
- * Positions of the address space on a ring: addresses ascend clockwise from the top. No DOM, so that it can
- * be tested.
- */
+/** Addresses on a ring, clockwise from the top. No DOM, for tests. */
 import type { NetworkPicture, PictureNode } from '../picture/picture.ts';
 
 const TURN = 2 * Math.PI;
-/** Digits of an overlay that decide its place: more than a screen can tell apart. */
+/** More digits than a screen can tell apart. */
 const PREFIX_DIGITS = 8;
 
 export interface Point {
@@ -13,7 +10,7 @@ export interface Point {
   readonly y: number;
 }
 
-/** Share of the address space before an overlay, from 0 to 1. */
+/** Share of the address space before an overlay, 0 to 1. */
 export function shareOf(overlay: string): number {
   return Number.parseInt(overlay.slice(0, PREFIX_DIGITS), 16) / 16 ** PREFIX_DIGITS;
 }
@@ -23,18 +20,18 @@ export function onCircle(share: number, radius: number, centre: Point): Point {
   return { x: centre.x + radius * Math.cos(angle), y: centre.y + radius * Math.sin(angle) };
 }
 
-/** Addresses with the same first bits, for which the same nodes are responsible. */
+/** Addresses with the same first bits and responsible nodes. */
 export interface Neighbourhood {
-  /** First bits, `0` and `1`; empty: the whole address space. */
+  /** First bits, `0` and `1`; empty: all. */
   readonly prefix: string;
   /** Shares of the address space. */
   readonly from: number;
   readonly to: number;
-  /** Names of the full nodes responsible for it, according to their storage radius. */
+  /** Full nodes responsible for it, by storage radius. */
   readonly nodes: readonly string[];
 }
 
-/** The neighbourhoods that follow from full nodes' storage radii, ordered by address. */
+/** Neighbourhoods by full nodes' radii, ordered by address. */
 export function neighbourhoods(
   nodes: readonly Pick<PictureNode, 'name' | 'overlay' | 'mode' | 'storageRadius'>[],
 ): Neighbourhood[] {
@@ -59,13 +56,12 @@ function bitsOf(overlay: string): string {
     .padStart(PREFIX_DIGITS * 4, '0');
 }
 
-/** Moves overlapping labels apart, as little as possible. @param gap minimum share between two */
+/** Moves overlapping labels apart, minimally. @param gap minimum share between two */
 export function spreadLabels(shares: readonly number[], gap: number): number[] {
   const order = shares.map((share, i) => ({ share, i })).toSorted((a, b) => a.share - b.share);
   const room = Math.min(gap, 1 / Math.max(1, order.length));
   const placed = order.map(({ share }) => share);
-  // Each round moves neighbours that are too close apart, each by half of what is missing; around a ring this
-  // takes several rounds.
+  // Each round moves close neighbours by half the missing gap; a ring needs several.
   for (let round = 0; round < 100; round++) {
     let moved = false;
     for (let k = 0; k < placed.length && placed.length > 1; k++) {
@@ -97,7 +93,7 @@ export function networkSummary({ nodes, links, cluster }: NetworkPicture): strin
   return `${cluster}: ${running.length} of ${nodes.length} nodes answer, ${connected} links, ${radius}.${missing}`;
 }
 
-/** A running node that does not answer is in trouble, whatever the state of its process. */
+/** A running node that does not answer is in trouble. */
 export function stateText(state: string): string {
   return state === 'running' ? 'runs, does not answer' : state;
 }

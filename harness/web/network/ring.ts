@@ -1,4 +1,4 @@
-/** The one backend of the ring's drawing: SVG, redrawn for its actual width, so that its text is as large as the page's. */
+/** Draws the ring as SVG for its actual width, so that text has the page's size. */
 import { element, svg } from '../base/dom.ts';
 import {
   type Curve,
@@ -25,7 +25,7 @@ export class Ring {
   readonly root: HTMLElement;
   readonly legend = element('ul', { class: 'ring-legend' });
   readonly #content: () => RingContent;
-  /** What others draw on the stage lies between the two. */
+  /** Others draw between the two. */
   readonly #ground = svg('svg', { 'aria-hidden': 'true' });
   readonly #nodes = svg('svg');
   readonly #areas = svg('g', { class: 'ring-areas' });
@@ -53,7 +53,7 @@ export class Ring {
     new ResizeObserver(() => this.update()).observe(this.root);
   }
 
-  /** Draws once before the next frame, however often it is called until then. */
+  /** Draws once before the next frame. */
   update(): void {
     if (this.#dirty) return;
     this.#dirty = true;
@@ -68,7 +68,7 @@ export class Ring {
     this.update();
   }
 
-  /** @param from,to places of nodes @returns undefined as long as nothing is drawn */
+  /** @param from,to places of nodes @returns undefined before the first drawing */
   curve(from: number, to: number): Curve | undefined {
     const { nodes, centre } = this.#drawing ?? {};
     const [a, b] = [nodes?.[from], nodes?.[to]];
@@ -80,7 +80,7 @@ export class Ring {
     return this.#drawing?.nodes.find((node) => node.name === name)?.facts;
   }
 
-  /** An item for each node, in the order of addresses; those of nodes that stay are kept. */
+  /** An item per node, by address; remaining ones are kept. */
   #follow(nodes: RingContent['nodes']): void {
     const known = this.#items;
     if (nodes.length === known.size && nodes.every(({ name }) => known.has(name))) return;
@@ -99,7 +99,7 @@ export class Ring {
     const item = svg('g', { 'data-name': name, role: 'option', tabindex: -1 });
     item.addEventListener('click', () => onPress(name));
     item.addEventListener('focus', () => {
-      // One node, of all of them, is reached with the tab key.
+      // The tab key reaches one of all nodes.
       for (const other of this.#items.values()) other.setAttribute('tabindex', other === item ? '0' : '-1');
       if (item.matches(':focus-visible')) onKey?.(name);
     });
@@ -155,7 +155,7 @@ export class Ring {
     this.#fill(this.legend, legend, () => legend.map(legendItem));
   }
 
-  /** Makes what is inside anew only if it has changed: a tooltip stays, and nothing is painted again. */
+  /** Only what changed is remade: tooltips stay. */
   #fill(at: Element, drawn: unknown, parts: () => readonly Element[]): void {
     const text = JSON.stringify(drawn);
     if (this.#shown.get(at) === text) return;
@@ -170,7 +170,7 @@ function nodeParts(item: SVGGElement, node: DrawnNode): SVGElement[] {
   item.setAttribute('transform', `translate(${at.x} ${at.y})`);
   item.setAttribute('aria-selected', String(chosen));
   const parts = [
-    // The tooltip, and the name that a screen reader says.
+    // Tooltip and screen reader's name.
     svg('title', {}, facts),
     // A pointer needs more room than an eye.
     svg('circle', { class: 'ring-target', r: r + 4 }),

@@ -1,6 +1,6 @@
 /**
- * The pages' browser code as one script and one style sheet. From source it is bundled when it is asked for; a
- * published package carries the result (`.ci/package.ts`), because its compiled files are no input for a page.
+ * The pages' code as one script and style sheet: bundled on demand from source; a package has the result
+ * (`.ci/package.ts`).
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export interface PageBundle {
 
 const bundles = new Map<Page, Promise<PageBundle>>();
 
-/** Where a package keeps a bundle, in the folder of this file. */
+/** A package's bundle, in this file's folder. */
 export function bundledFile(page: Page, kind: keyof PageBundle): string {
   return `${page}.${kind === 'script' ? 'js' : 'css'}.bundle`;
 }

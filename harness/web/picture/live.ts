@@ -1,17 +1,17 @@
 /**
- * A live network as the server of the live page describes it: a snapshot at the beginning of each connection,
- * then the changes. Plain JSON without imports, for browsers too.
+ * A live network from the server: a snapshot per connection, then changes. Plain JSON without imports, also for
+ * browsers.
  */
 
-/** Figures per node and row, in the order of the numbers in a row. */
+/** Figures per node, in a row's order. */
 export const FIGURES = [
-  /** Chunks per second: pushed by the node for its own uploads, retrieved by it, taken into its reserve. */
+  /** Chunks per second: pushed for own uploads, retrieved, taken into the reserve. */
   'pushed',
   'retrieved',
   'stored',
   /** API requests per second. */
   'requests',
-  /** Chunks of its own uploads that wait to be pushed. */
+  /** Chunks of own uploads waiting to be pushed. */
   'queue',
   /** Percent of one core. */
   'cpu',
@@ -22,7 +22,7 @@ export const FIGURES = [
 ] as const;
 export type FigureName = (typeof FIGURES)[number];
 
-/** Of all nodes together, milliseconds; `null`: nothing has happened since the previous row. */
+/** Of all nodes, ms; `null`: nothing since the previous row. */
 export const LATENCIES = ['pushP50', 'pushP95', 'retrievalP50', 'retrievalP95'] as const;
 export type LatencyName = (typeof LATENCIES)[number];
 
@@ -30,14 +30,14 @@ export type LatencyName = (typeof LATENCIES)[number];
 export interface Row {
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Per node in the order of the cluster, per figure; `null`: the node has not reported it. */
+  /** Per node in cluster order, per figure; `null`: not reported. */
   readonly nodes: readonly (readonly (number | null)[] | null)[];
   readonly latencies: readonly (number | null)[];
-  /** Usage of a process that holds several nodes, percent of one core and bytes; `null`: there is none. */
+  /** Of a process with several nodes, percent of a core and bytes; `null`: none. */
   readonly shared: { readonly cpu: number | null; readonly memory: number } | null;
 }
 
-/** A node; `null` stands for what it has not reported. */
+/** `null`: not reported. */
 export interface NodeView {
   readonly name: string;
   readonly flavour: string;
@@ -61,7 +61,7 @@ export interface NodeView {
   /** Chunks in its reserve, and its capacity. */
   readonly reserve: number | null;
   readonly capacity: number | null;
-  /** Waiting chunks of uploads, and the reason that the node reports for the longest wait. */
+  /** Waiting chunks of uploads, and the node's reason for the longest wait. */
   readonly waiting: number | null;
   readonly waitingFor: string | null;
   readonly peers: number | null;
@@ -71,7 +71,7 @@ export interface NodeView {
   readonly chequebook: { readonly total: string; readonly available: string } | null;
 }
 
-/** Two nodes that know each other; `a` is before `b` in the cluster. */
+/** Two acquainted nodes; `a` precedes `b` in the cluster. */
 export interface LinkView {
   readonly a: number;
   readonly b: number;
@@ -80,9 +80,9 @@ export interface LinkView {
   readonly latencyMs: number | null;
   /** Accounting units as text; positive: `b` owes `a`. */
   readonly balance: string;
-  /** Net traffic as both are charged for it, accounting units per second. */
+  /** Net traffic as charged, accounting units per second. */
   readonly flow: number;
-  /** Paid by cheques so far, token units as text: from `a` to `b`, and from `b` to `a`. */
+  /** Paid by cheque so far, token units as text: `a` to `b`, and `b` to `a`. */
   readonly paidByA: string;
   readonly paidByB: string;
 }
@@ -93,7 +93,7 @@ export interface UiEvent {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly kind: 'fault' | 'recovery' | 'change';
-  /** Name of a node, or `chain`; `null`: the whole cluster. */
+  /** A node, or `chain`; `null`: the whole cluster. */
   readonly part: string | null;
   readonly text: string;
 }
@@ -108,25 +108,25 @@ export interface ChunkMove {
   readonly chunk: string;
 }
 
-/** Whether single chunks can be seen. `off`: no node records chunk events. */
+/** `off`: no node records chunk events. */
 export type ChunkSight = 'on' | 'off';
 
 /** Facts about the cluster apart from nodes and links. */
 export interface ClusterView {
   readonly name: string;
   readonly driver: string;
-  /** As text; `null`: nothing in it follows from a seed. */
+  /** As text; `null`: nothing follows from a seed. */
   readonly seed: string | null;
-  /** `gone`: the cluster has been removed and is no longer watched. */
+  /** `gone`: the cluster was removed. */
   readonly phase: 'here' | 'gone';
-  /** Height of the chain; `null`: it does not answer, or there is none. */
+  /** Of the chain; `null`: no answer, or none. */
   readonly height: number | null;
   readonly hasChain: boolean;
   /** Whether logs can be read. */
   readonly logged: boolean;
   /** Milliseconds between two rounds. */
   readonly intervalMs: number;
-  /** End of the last round, milliseconds since the epoch; `null`: there was none. */
+  /** End of the last round, ms since the epoch; `null`: none. */
   readonly lookedAt: number | null;
   readonly chunkSight: ChunkSight;
 }
@@ -155,7 +155,7 @@ export interface Delta {
 export interface LogAnswer {
   /** Path or command that prints it. */
   readonly where: string;
-  /** Oldest first; only the last ones if there were too many. */
+  /** Oldest first; only the last ones of too many. */
   readonly lines: readonly LogLine[];
   readonly leftOut: number;
   /** Where to continue. */

@@ -1,14 +1,14 @@
-/** A network at one moment, as drawn by the pages. Plain JSON without imports, for browsers too. */
+/** A network at one moment, as pages draw it. Plain JSON without imports, also for browsers. `null`: not reported. */
 
 /** `null` stands for what a node has not reported. */
 export interface NetworkPicture {
   /** ISO 8601. */
   readonly at: string;
   readonly cluster: string;
-  /** Block of the chain's head; `null` if there is none or it does not answer. */
+  /** The chain's head; `null`: none, or no answer. */
   readonly height: number | null;
   readonly nodes: readonly PictureNode[];
-  /** Pairs of nodes that are connected, or that keep accounts about each other. */
+  /** Pairs of nodes that are connected or keep accounts. */
   readonly links: readonly PictureLink[];
   /** Total number of links, if not all are included. */
   readonly linksInAll?: number;
@@ -31,20 +31,17 @@ export interface PictureNode {
   readonly reserve: number | null;
   /** Chunks in its cache. */
   readonly cache: number | null;
-  /** Chunks of uploads that wait for room in their neighbourhood. */
+  /** Chunks of uploads waiting for room in their neighbourhood. */
   readonly waiting: number | null;
   /** Last block it has read. */
   readonly block: number | null;
   /** Balances of its chequebook, token units as text. */
   readonly chequebook: { readonly total: string; readonly available: string } | null;
-  /** Connected peers; those of other networks by the first digits of their overlay. */
+  /** Connected peers; outside ones by their overlay's first digits. */
   readonly peers: readonly string[] | null;
 }
 
-/**
- * Two nodes by name, `a` before `b`. Amounts are strings of digits, because they may exceed the range of a
- * number.
- */
+/** Two nodes by name, `a` before `b`. Amounts are digits: they may exceed numbers. */
 export interface PictureLink {
   readonly a: string;
   readonly b: string;

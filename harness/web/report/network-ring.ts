@@ -1,4 +1,4 @@
-/** The ring of a run's network, with a line of facts about the chosen node, or about the one under the pointer. */
+/** The ring of a run, with facts about the chosen or pointed node. */
 import { element } from '../base/dom.ts';
 import type { RingContent } from '../network/drawing.ts';
 import { stateText } from '../network/layout.ts';

@@ -1,4 +1,4 @@
-/** Draws the charts and rings when `report.html` is opened; the page already has all its text. */
+/** Draws charts and rings of `report.html`, which already has all text. */
 import { eventLanes } from '../chart/lanes.ts';
 import { TimeChart } from '../chart/time-chart.ts';
 import { networkRing } from './network-ring.ts';

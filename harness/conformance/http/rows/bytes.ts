@@ -1,4 +1,4 @@
-/** Raw bytes: uploads with every header, downloads, ranges and conditions. */
+/** Raw bytes: upload headers, downloads, ranges, conditions. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Names } from '../names.ts';

@@ -1,4 +1,4 @@
-/** Single chunks, streams of chunks, stamps of chunks, and single-owner chunks with the feeds that they make. */
+/** Chunks, streams, stamps, single-owner chunks and their feeds. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Transcript } from '../messages.ts';
@@ -377,7 +377,7 @@ function feeds(names: Names): (Question | Steps)[] {
       isAwaited: true,
       upload: { path: '{feed}', body: '' },
       ask: { path: '/svc/{upload}/' },
-      // Its update is no collection, so that only the look-up can be observed.
+      // Its update is no collection: only the look-up shows.
       expect: { status: 404, json: '{code:int,message:text}', message: 'address not found or incorrect' },
     },
     {

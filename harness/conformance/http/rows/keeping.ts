@@ -1,4 +1,4 @@
-/** What is kept about content, and for whom: tags, pins, lists of grantees, stewardship. */
+/** Tags, pins, grantee lists, stewardship. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Names } from '../names.ts';
@@ -130,7 +130,7 @@ async function tagPages(session: RowSession): Promise<void> {
 const RECORD = '{reference:ref,total:uint,missing:uint,invalid:uint}';
 
 function pins(names: Names): (Question | Steps)[] {
-  /** Content that no other row pins, and what pins it. */
+  /** Content that only this row pins. */
   const pinnable = async (session: RowSession, name: string) => {
     const headers = { 'svc-redundancy-level': '0' };
     const body = { fresh: `pin ${name}`, length: 5000 };

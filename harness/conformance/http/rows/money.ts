@@ -1,11 +1,11 @@
-/** What the node spends, in the smallest amounts that show how. */
+/** What the node spends, in the smallest amounts. */
 import { NotApplicable, type Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import { table } from '../question.ts';
 import { ROUTES } from '../routes.ts';
 import type { HttpSubject, RowSession } from '../subject.ts';
 
-/** Two transactions are mined before an answer, and ten blocks pass before a batch is usable. */
+/** Two transactions are mined, and ten blocks pass, before a batch is usable. */
 const CHAIN_LIMIT_MS = 120_000;
 const DEPTH = 17;
 const BATCH = '{batchID:hex32,txHash:txhash}';
@@ -152,7 +152,7 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
   ]);
 }
 
-/** Blocks of two days on the public network, and more than enough on a faster chain. */
+/** Two days of the public network; ample on faster chains. */
 const BLOCKS = 34_560n;
 
 /** Amount per chunk for that time. */

@@ -1,14 +1,14 @@
-/** Operations that only read: status, type and every field of the body, on each interface and below `/v1`. */
+/** Read-only operations: status, type and every field, on each interface and below `/v1`. */
 import type { Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import { type Question, table } from '../question.ts';
 import { placesOf, probeOf, ROUTES, type RouteData, responseOf } from '../routes.ts';
 import type { Expected, HttpSubject } from '../subject.ts';
 
-/** Reading these costs the node time, or depends on more than the node. */
+/** Slow to read, or dependent on more than the node. */
 const SPECIAL = new Set(['GET /loggers/{exp}', 'GET /pins/check', 'GET /chunks/stream']);
 
-/** The public network's node has no `/v1` for these. */
+/** The public node has no `/v1` for these. */
 const WITHOUT_PREFIX = new Set([
   '/node',
   '/addresses',

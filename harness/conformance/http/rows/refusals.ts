@@ -1,6 +1,6 @@
 /**
- * Errors in a request are named: status 400, the source of the parameter, and a reason with its name for each
- * text that its type does not accept. A refused request changes nothing.
+ * Errors name the parameter: status 400, its source and a reason, for each text that its type refuses. Nothing
+ * changes.
  */
 import type { Level, Row } from '../../row.ts';
 import { refusal, type Source } from '../expectation.ts';
@@ -11,10 +11,10 @@ import { probeOf, ROUTES, type RouteData, type RouteParam } from '../routes.ts';
 import { fieldOf, type Refused, refusedInPath, refusedText, sampleOf, samplePath } from '../samples.ts';
 import type { Expected, HttpSubject } from '../subject.ts';
 
-/** These have rows of their own, or are read after something else. */
+/** These have their own rows, or are read later. */
 const SPECIAL = new Set(['type', 'accept', 'upgrade', 'name']);
 
-/** In `swarm` a path of files without a slash is redirected before anything is read. */
+/** `swarm` first redirects a path of files without a slash. */
 export function refusalRows(names: Names): Row<HttpSubject>[] {
   const routes = ROUTES.filter((route) => !(names.isSwarm && route.path === '/svc/{reference}'));
   const rows = routes.flatMap((route) => [
@@ -40,10 +40,10 @@ function paramRows(route: RouteData, list: 'query' | 'headers', names: Names): Q
     ]);
 }
 
-/** Whether the dialect knows a parameter: some exist in only one of them. */
+/** Whether the dialect knows a parameter. */
 function isRead({ method, path }: RouteData, name: string, { isSwarm }: Names): boolean {
   if (!isSwarm) return true;
-  // Without a batch the chunks of a stream carry their stamps.
+  // Without a batch, a stream's chunks carry stamps.
   if (name === 'all' || (path === '/chunks/stream' && name === 'svc-postage-batch-id')) return false;
   // Read only after the content has been found.
   if (name === 'svc-lookahead-buffer-size' && path.startsWith('/svc')) return false;
@@ -81,7 +81,7 @@ function missingRow(route: RouteData, names: Names, { source, name }: Omit<Refus
   });
 }
 
-/** The public network's node reads these headers only after it has found the chunk. */
+/** The public node reads these headers only after finding the chunk. */
 const STORED: Readonly<Record<string, string>> = {
   'GET /soc/{owner}/{id}': '{soc}',
   'GET /feeds/{owner}/{topic}': '{feed}',
@@ -113,16 +113,13 @@ function rowOf(route: RouteData, { id, about, request, expect, stored }: Refusal
 /** Paths below which an accepted request sends a transaction. */
 const PAID = /^\/(stake|chequebook|wallet|transactions|stamps\/(\{amount\}|topup|dilute))(\/|$)/;
 
-/**
- * A node that does not refuse would do what was asked. The samples are small, but a transaction costs
- * something.
- */
+/** A node that does not refuse would act; samples are small, but transactions cost. */
 function levelOf({ method, path }: RouteData): Level {
   if (method === 'GET' || method === 'HEAD') return 'read';
   return PAID.test(path) ? 'money' : 'write';
 }
 
-/** A request with one parameter set to a text, or left out, and all others valid. */
+/** One parameter set or left out, all others valid. */
 function requestOf(
   route: RouteData,
   { source, name, text }: { source: Source; name: string; text: string | undefined },

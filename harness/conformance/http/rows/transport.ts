@@ -1,4 +1,4 @@
-/** What holds for every path: methods, slashes, path cleaning, prefixes, both interfaces, origins. */
+/** For every path: methods, slashes, cleaning, prefixes, interfaces, origins. */
 import type { Row } from '../../row.ts';
 import type { Method, Place } from '../messages.ts';
 import type { Names } from '../names.ts';
@@ -121,7 +121,7 @@ const OTHER_PATHS: readonly Question[] = [
   },
 ];
 
-/** The debug interface serves some of the paths, and nothing on it is cached. */
+/** The debug interface serves some paths, uncached. */
 function interfaces(): Question[] {
   const here = new Set(ROUTES.filter(({ port }) => port !== 'main').map(({ path }) => path));
   const elsewhere = new Set(ROUTES.map(({ path }) => path).filter((path) => !here.has(path)));

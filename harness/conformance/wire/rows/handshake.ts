@@ -1,4 +1,4 @@
-/** How two nodes introduce themselves, in both versions: `p2p-protocols.md` 3 and 4.1. */
+/** Introductions in both versions: `p2p-protocols.md` 3 and 4.1. */
 import { randomBytes } from 'node:crypto';
 import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import { equalRecords, parseRecord, RecordError } from '../../../../node/p2p/address/record.ts';
@@ -111,7 +111,7 @@ export const HANDSHAKE_ROWS = table({ group: 'handshake', level: 'read' }, [
     id: 'introduction',
     about: 'takes a light node as its peer: the handshake ends without a reset, and its streams are served',
     async check(desk) {
-      // Not through `desk.friend`, because this row is about what would not hold there.
+      // Not `desk.friend`: this row tests what that needs.
       const friend = await desk.memory.friend(desk.log);
       must(!friend.isClosed, 'the node closed the connection after the handshake');
     },
@@ -127,7 +127,7 @@ export const HANDSHAKE_ROWS = table({ group: 'handshake', level: 'read' }, [
   },
 ]);
 
-/** Takes long on purpose: begun with the run, judged by a row. */
+/** Slow: begun with the run, judged by a row. */
 export async function silentHandshake(desk: Desk): Promise<void> {
   const stranger = await desk.stranger();
   const [generation] = await desk.memory.generations();
@@ -240,7 +240,7 @@ function rowsOf(generation: Generation): readonly WireEntry[] {
   ];
 }
 
-/** What its other connections lead to would have come by then. */
+/** What follows from its other connections would have come. */
 async function mustStay(peer: Counterpart): Promise<void> {
   must(!(await peer.endsWithin(200)), 'the node closed the first connection');
   await mustServe(peer);

@@ -1,4 +1,4 @@
-/** What a node has to survive. Every row ends by checking that an honest peer is still served. */
+/** What a node must survive. Each row ends with an honest peer's request. */
 import { randomBytes } from 'node:crypto';
 import type { Generation } from '../../../../node/p2p/host.ts';
 import { IDENTIFY_ID, PING_ID } from '../../../../node/p2p/libp2p/identify.ts';
@@ -21,11 +21,11 @@ import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
 import { mustServe } from './peers.ts';
 
-/** Enough for a serious peer, and no load for the machine. */
+/** Enough for a serious peer, little for the machine. */
 const PINGS = 10_000;
 const STREAMS = 2_000;
 const SOCKETS = 20;
-/** Yamux ping whose answer shows that everything before it was processed. */
+/** Its answer shows that all before was processed. */
 const MARK = 0x5eed_0001;
 
 const PROTOCOLS: readonly string[] = [PRICING.id, PINGPONG.id, STATUS.id, PSEUDOSETTLE.id, SWAP.id];
@@ -150,7 +150,7 @@ function survives(what: string, attack: (desk: Desk) => Promise<void>): WireEntr
   };
 }
 
-/** Each must end its stream, whatever the node says before. */
+/** Each must end its stream. */
 async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
   for (const [what, bytes] of NO_MESSAGES) {
     const peer = await desk.fresh();
@@ -185,7 +185,7 @@ async function wrongHandshakes(desk: Desk, generation: Generation): Promise<void
   }
 }
 
-/** An honest peer, whether already connected or new, is answered. */
+/** An honest peer, connected or new, gets an answer. */
 async function stillServing(desk: Desk): Promise<void> {
   await mustServe(await desk.friend());
 }

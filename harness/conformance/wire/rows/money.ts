@@ -1,4 +1,4 @@
-/** How debts are settled, by time and by cheque: `p2p-protocols.md` 4.6 and 4.7. */
+/** Settlement by time and by cheque: `p2p-protocols.md` 4.6 and 4.7. */
 
 import { type Clock, unixSeconds } from '../../../../formats/clock.ts';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
@@ -15,9 +15,9 @@ import { hexText } from '../transcript.ts';
 import { held } from './pullsync.ts';
 import { priceOf, retrieve } from './retrieval.ts';
 
-/** Clocks of peers may differ by this much: a payer refuses the rest of its peer. */
+/** Allowed clock difference: a payer refuses more. */
 const CLOCKS_DIFFER_SECONDS = 2n;
-/** Two payments may fall into two seconds by chance, but not again and again. */
+/** Two payments may fall into two seconds by chance, not repeatedly. */
 const ATTEMPTS_MAX = 5;
 const CHAIN_MS = 120_000;
 
@@ -44,7 +44,7 @@ export const PSEUDOSETTLE_ROWS = table({ group: 'pseudosettle', level: 'read' },
         if (next.kind === 'reset') return;
         must(next.kind === 'frame', `the node answered with ${next.kind}, expected a reset`);
         conversation.end();
-        // The next second had begun, and the node counted this payment, too.
+        // The next second had begun, and the node counted this payment too.
         await peer.endsWithin(1_100 - (desk.clock.now() % 1_000));
         must(first.timestamp > 0n, 'Timestamp: 0');
       }
@@ -219,9 +219,7 @@ async function emit(desk: Desk, peer: Counterpart, cheque: Uint8Array): Promise<
   return conversation;
 }
 
-/**
- * A cheque on a chequebook made for this run. @param units accounting units that it pays for, more each time
- */
+/** A cheque on a chequebook of this run. @param units accounting units paid, more each time */
 async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
   const funds = desk.funds();
   const { chequebook } = await funds.chequebook();
@@ -231,7 +229,7 @@ async function covered(desk: Desk, units: bigint): Promise<SignedCheque> {
   return signCheque(cheque, funds.signer, await funds.chainId());
 }
 
-/** @throws NotApplicable when the node does not take cheques at all */
+/** @throws NotApplicable when the node takes no cheques */
 async function opened(desk: Desk, peer: Counterpart) {
   const conversation = await peer.tryOpen(SWAP.id);
   if (conversation === undefined) throw new NotApplicable('the node does not take part in swap');

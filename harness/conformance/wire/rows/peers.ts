@@ -1,4 +1,4 @@
-/** What peers tell each other about themselves and others: pricing, pingpong, status, hive. `p2p-protocols.md` 4.2 to 4.5. */
+/** Pricing, pingpong, status, hive: `p2p-protocols.md` 4.2 to 4.5. */
 import { MAX_PO } from '../../../../formats/chunk/address.ts';
 import type { Clock } from '../../../../formats/clock.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';
@@ -13,9 +13,7 @@ import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { Counterpart } from '../counterpart.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 
-/**
- * The least that a node of the public network accepts, accounting units: twice what it forgives in a second.
- */
+/** The public network's minimum, accounting units: what two seconds forgive. */
 const THRESHOLD_MIN = { full: 9_000_000n, light: 900_000n } as const;
 /** Records that a peer may announce at once. */
 const BUDGET = 128;
@@ -85,7 +83,7 @@ export const PINGPONG_ROWS = table({ group: 'pingpong', level: 'read' }, [
   },
 ]);
 
-/** @throws Mismatch unless the node answers a greeting of this peer */
+/** @throws Mismatch unless the node answers this peer */
 export async function mustServe(peer: Counterpart): Promise<void> {
   const conversation = await peer.converse(PINGPONG.id);
   conversation.send(Ping, { greeting: 'still there' }, 'Ping');
@@ -136,7 +134,7 @@ export const STATUS_ROWS = table({ group: 'status', level: 'read' }, [
     async check(desk) {
       const peer = await desk.fresh({ fullNode: true });
       let seen = 0n;
-      // The peer counts once everything that follows a handshake is done.
+      // The peer counts once all after a handshake is done.
       for (let n = 0; n < 20 && seen === 0n; n++) {
         const conversation = await peer.converse(STATUS.id);
         conversation.send(Get, {}, 'Get');
@@ -163,14 +161,14 @@ export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) =>
     conversation.end();
     return conversation;
   };
-  /** With a peer of its own, which the node keeps. */
+  /** With a peer that the node keeps. */
   const keeping = (check: (desk: Desk, peer: Counterpart) => Promise<void>) => async (desk: Desk) => {
     await desk.requireGeneration(generation);
     const peer = await desk.fresh({ generation });
     await check(desk, peer);
     must(!(await peer.endsWithin(200)), 'the node closed the connection');
   };
-  /** Of nodes that do not exist: a node accepts them until it tries to reach them. */
+  /** Of imaginary nodes: accepted until the node dials them. */
   const records = ({ clock, options }: Desk, count: number): AddressRecord[] =>
     Array.from({ length: count }, () => Counterpart.unconnected(options.networkId, clock).record(generation));
   return table({ group: 'hive', level: 'write' }, [
@@ -256,7 +254,7 @@ async function heardBy(clock: Clock, peers: readonly Counterpart[]) {
 function checkRecord(record: AddressRecord, networkId: bigint, generation: Generation): void {
   try {
     decodeUnderlays(record.underlay);
-    // The older version passes on a subset of the addresses, which is not signed.
+    // The older version passes on unsigned address subsets.
     if (generation === '15.0.0') parseRecord(record, networkId, { generation });
   } catch (error) {
     if (!(error instanceof RecordError || error instanceof UnderlayError)) throw error;

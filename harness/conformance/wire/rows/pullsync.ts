@@ -1,4 +1,4 @@
-/** How a node hands out what its reserve holds: `p2p-protocols.md` 4.10. */
+/** How a node hands out its reserve: `p2p-protocols.md` 4.10. */
 
 import { BINS, proximityOrder } from '../../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
@@ -26,10 +26,10 @@ import { type Desk, table } from '../subject.ts';
 const OFFERED_MAX = 250;
 /** Chunks that a row asks for. */
 const WANTED = 3;
-/** A page is closed a second after its last chunk. */
+/** A page closes a second after its last chunk. */
 const QUIET_MS = 2_500;
 
-/** A chunk that the node has, as it delivered it. */
+/** A chunk as the node delivered it. */
 export interface StoredChunk {
   readonly address: Uint8Array;
   readonly data: Uint8Array;
@@ -152,7 +152,7 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
   },
 ]);
 
-/** A chunk that the node holds, or at least hands out. @throws NotApplicable when it has none to show */
+/** A chunk that the node hands out. @throws NotApplicable when it has none */
 export function held(desk: Desk): Promise<StoredChunk> {
   return desk.memory.once('held', async () => {
     try {

@@ -15,18 +15,18 @@ import type { Stamping } from '../funds.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 import { retrieve } from './retrieval.ts';
 
-/** A push travels through the network, and so do its timeouts. */
+/** A push crosses the network, with its timeouts. */
 const PUSH_MS = 35_000;
-/** First the purchase, then ten blocks until nodes accept stamps of the batch. */
+/** The purchase, then ten blocks until stamps count. */
 const BUYING_MS = 240_000;
 
-/** Bits that a chunk shares with the node it is pushed to. */
+/** Bits shared by chunk and node. */
 const NEAR = 8;
 
 interface Refused {
   readonly id: string;
   readonly about: string;
-  /** Only noticed by a node that would keep the chunk. */
+  /** Noticed only by a node that would keep the chunk. */
   readonly ofStorer?: true;
   readonly change: (honest: Pushed) => Pushed;
 }
@@ -37,9 +37,7 @@ interface Pushed {
   readonly stamp: Uint8Array;
 }
 
-/**
- * None of these needs a batch: they are wrong before the stamp is checked, or the stamp is of no known batch.
- */
+/** Wrong before the stamp is checked, or stamped by an unknown batch. */
 const REFUSED: readonly Refused[] = [
   {
     id: 'stamp too short',
@@ -61,7 +59,7 @@ const REFUSED: readonly Refused[] = [
   },
 ];
 
-/** What may be wrong with a stamp of an existing batch. */
+/** Faults of an existing batch's stamp. */
 const WRONG_STAMPS: readonly {
   readonly id: string;
   readonly about: string;
@@ -148,7 +146,7 @@ function someChunk(text: string): Chunk {
   return makeCac(BigInt(payload.length), payload);
 }
 
-/** A chunk in the node's neighbourhood, so that the node, or one as near, keeps it. */
+/** A chunk in the node's neighbourhood, kept there. */
 function nearChunk(desk: Desk, text: string): Chunk {
   for (let n = 0; ; n++) {
     const chunk = someChunk(`${text} ${desk.clock.now()} ${n}`);
@@ -157,12 +155,12 @@ function nearChunk(desk: Desk, text: string): Chunk {
 }
 
 async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt>> {
-  // Chunks are served on credit, which the shared peer would use up.
+  // On credit, which would use up the shared peer's.
   const peer = await desk.fresh();
   return peer.ask(PUSHSYNC.id, [Delivery, chunk, 'Delivery'], [Receipt, 'Receipt', PUSH_MS]);
 }
 
-/** Stamps that the node accepts: a wrong one is then refused for what is wrong with it. */
+/** The node accepts them: a wrong one then fails for its fault. */
 function provedStamping(desk: Desk): Promise<Stamping> {
   return desk.memory.once('stamping', async () => {
     const stamping = await desk.funds().stamping();

@@ -1,4 +1,4 @@
-/** Requesting a chunk from a node, and the credit it gives its peers: `p2p-protocols.md` 4.8 and 5. */
+/** Requests for chunks, and peers' credit: `p2p-protocols.md` 4.8 and 5. */
 import { proximityOrder } from '../../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
 import { Ack } from '../../../../node/p2p/handshake/wire.ts';
@@ -10,14 +10,14 @@ import { digestOf } from '../identities.ts';
 import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { held, valid } from './pullsync.ts';
 
-/** A search over the network ends after this time, whatever the result. */
+/** A search ends after this time. */
 const SEARCH_MS = 35_000;
 /** Accounting units of one step of proximity. */
 const PRICE_STEP = 10_000n;
 const PRICE_STEPS = 32n;
-/** A row that runs into debt asks at most this often. */
+/** Requests of a row that runs into debt. */
 const REQUESTS_MAX = 200;
-/** Percent of the announced threshold that a peer may owe: a quarter more, and what a second forgives. */
+/** Percent of the threshold that a peer may owe: a quarter more, plus a second's forgiveness. */
 const LIMIT_PERCENT = 125n;
 
 export const RETRIEVAL_ROWS = table({ group: 'retrieval', level: 'read', mode: 'full' }, [
@@ -79,7 +79,7 @@ export const RETRIEVAL_ROWS = table({ group: 'retrieval', level: 'read', mode: '
   },
 ]);
 
-/** A refused peer comes back with the same overlay. @throws Mismatch when it is let in */
+/** A refused peer returns with its overlay. @throws Mismatch when let in */
 export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void> {
   const [generation] = await desk.memory.generations();
   if (generation === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");

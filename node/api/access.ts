@@ -1,10 +1,10 @@
-/** Counts, times and logs every request, including those whose client did not wait for the answer. */
+/** Counts, times and logs every request, also those whose client left. */
 import type { Exchange } from './exchange/exchange.ts';
 import type { ApiMetrics } from './metrics.ts';
 import type { Port } from './route/route.ts';
 import type { NodeServices } from './services.ts';
 
-/** Code for counting an answer that its client did not wait for. */
+/** Counted for an answer that its client did not await. */
 const CLIENT_GONE_STATUS = 499;
 
 interface AccessDeps {

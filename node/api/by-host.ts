@@ -1,7 +1,6 @@
 /**
- * Content by host name: `http://{name}.svc.localhost/{path}` is the same file as `/svc/{name}/{path}`, so
- * that a page's absolute links work: `http-api-completion.md` 5.3, end. Contrary to that text, no operation
- * of the node is available there: pages of that host would share its origin.
+ * `http://{name}.svc.localhost/{path}` is the file `/svc/{name}/{path}`, so that a page's absolute links work:
+ * `http-api-completion.md` 5.3, end. Unlike there, such a host has no operations: its pages would share their origin.
  */
 import { nameOf } from './admission/hosts.ts';
 import { HOST_SUFFIXES } from './dialect.ts';
@@ -10,7 +9,7 @@ import type { Port, Route } from './route/route.ts';
 import { HOST_FILE_ROUTE } from './routes/files.ts';
 import { createRouter, type Match, type PathRoutes, pathsOf } from './routing.ts';
 
-/** Finds the operation of a request: by its host if that names content, unless it is one for probes. */
+/** Finds the operation: by a host that names content, unless for probes. */
 export function createMatcher(
   routes: readonly Route[],
   port: Port,
@@ -28,7 +27,7 @@ export function createMatcher(
   };
 }
 
-/** The part before the suffix; undefined for the host of a node. */
+/** The part before the suffix; undefined: a node's host. */
 function contentName(host = ''): string | undefined {
   const name = nameOf(host) ?? '';
   const suffix = HOST_SUFFIXES.find((end) => name.endsWith(end));

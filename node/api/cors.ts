@@ -1,4 +1,4 @@
-/** Cross-origin headers of `http-api-completion.md` 3.5. A refused origin gets no such headers; its request still runs. */
+/** Cross-origin headers, `http-api-completion.md` 3.5. Requests of refused origins still run. */
 import { acceptedHeaderNames, type Dialect } from './dialect.ts';
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS, POST, PUT, DELETE';
@@ -25,7 +25,7 @@ const COMMON_REQUEST_HEADERS = [
 export interface Cors {
   /** Whether pages of `origin` may use this API at `host`. */
   accepts(origin: string, host: string | undefined): boolean;
-  /** Headers for a request from `origin` to `host`; undefined when the origin is not accepted or absent. */
+  /** @returns undefined: origin absent or refused */
   headersFor(
     origin: string | undefined,
     host: string | undefined,

@@ -1,7 +1,7 @@
 /**
- * The two naming dialects of the HTTP API as two columns of one table: header names, path segment, JSON names, texts
- * and the differing behaviours of `http-api-completion.md` section 2. Handlers read columns; they never ask which
- * dialect is active. Requests are accepted in both families of names, the active one wins; answers use the active one.
+ * The two dialects as columns of a table: names, texts and behaviours of `http-api-completion.md` section 2. Handlers
+ * read columns, never the dialect. Requests may use both families of names, the active one first; answers use the
+ * active one.
  */
 import { checksumAddress } from '../../formats/crypto/checksum.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -10,7 +10,7 @@ import { PATH_SIZE_MAX } from '../manifest/manifest.ts';
 
 export type DialectName = 'svc' | 'swarm';
 
-/** Headers whose name starts with the prefix of the dialect: key in code → rest of the name. */
+/** Headers with the dialect's prefix: key in code → rest of the name. */
 const OWN_HEADERS = {
   postageBatchId: 'postage-batch-id',
   postageStamp: 'postage-stamp',
@@ -60,7 +60,7 @@ export type HeaderKey = OwnHeader | keyof typeof COMMON_HEADERS;
 interface HeaderName {
   /** Lower case; used in answers and in validation errors. */
   readonly active: string;
-  /** Name of the other family, accepted when `active` is absent. */
+  /** Accepted when `active` is absent. */
   readonly other?: string;
   /** Capitalised form, used in parse errors. */
   readonly declared: string;
@@ -72,7 +72,7 @@ export interface Reason {
   readonly error: string;
 }
 
-/** A logical JSON field → the names under which it is emitted, all with the same value; none: left out. */
+/** JSON field → names with the same value; none: left out. */
 interface FieldNames {
   readonly mode: readonly string[];
   readonly walletBalance: readonly string[];
@@ -85,20 +85,20 @@ interface FieldNames {
   readonly stampExpired: readonly string[];
   /** Stamps that have taken the slots of older chunks. */
   readonly stampDisplaced: readonly string[];
-  /** As a duration; both dialects also have the number of seconds. */
+  /** As a duration; both dialects also have seconds. */
   readonly sampleDuration: readonly string[];
   /** Second name of a staking transaction, on the debug port. */
   readonly debugTransaction: readonly string[];
   readonly debugApiVersion: readonly string[];
-  /** Of the chain state: how many blocks a new batch must last. */
+  /** Blocks that a new batch must last. */
   readonly minimumValidity: readonly string[];
 }
 
 interface Versions {
-  /** Versions of the interface on either port, which clients check. */
+  /** Interface versions, checked by clients. */
   readonly main: string;
   readonly debug: string;
-  /** The version that the node reports as its own. @param own version of the package */
+  /** The reported product version. @param own the package's */
   readonly product: (own: string) => string;
 }
 
@@ -109,7 +109,7 @@ interface Messages {
   readonly coins: string;
   /** Body of `GET /`. */
   readonly root: string;
-  /** For a tag in a stream's query that is not a number. */
+  /** For a stream's tag that is no number. */
   readonly streamTag: string;
 }
 
@@ -117,7 +117,7 @@ interface DialectColumn {
   readonly prefix: string;
   /** First segment of the file routes. */
   readonly segment: string;
-  /** Suffix of the host names whose first part names the content. */
+  /** Suffix of host names that name content. */
   readonly hostSuffix: string;
   readonly metricPrefix: string;
   /** The network's token as a coin of the wallet. */
@@ -127,23 +127,22 @@ interface DialectColumn {
   readonly messages: Messages;
   /** One element of `reasons`. */
   readonly reason: (reason: Reason) => unknown;
-  /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
+  /** A bigint is written as an integer, a string as text. */
   readonly settlementAmount: (amount: bigint) => bigint | string;
   /**
-   * Values excluded by the document's formats are refused: signs and leading zeros of numbers, references of
-   * another length, negative prices, JSON of another shape. The other dialect reads such values as the public
-   * network's node does.
+   * Refuses what the document excludes: signs and leading zeros, other reference lengths, negative prices, other
+   * JSON. Otherwise they are read as a Bee reads them.
    */
   readonly strictRequests: boolean;
   /** Status of a sent deposit, withdrawal or cashout. */
   readonly paidStatus: 200 | 201;
-  /** A request for the cheques of a peer without any is answered 404. */
+  /** No cheques of a peer: 404. */
   readonly missesCheques: boolean;
   /** 20-byte chain address in JSON. */
   readonly chainAddress: (address: Uint8Array) => string;
-  /** The same, in the fields that public nodes write in checksum case. */
+  /** In fields that Bees write in checksum case. */
   readonly checksummedAddress: (address: Uint8Array) => string;
-  /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
+  /** Bounds of `limit` in `GET /tags`; without a maximum, 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
   /** Deleting a missing tag is answered 404. */
   readonly missesTags: boolean;
@@ -153,47 +152,47 @@ interface DialectColumn {
   readonly chunkTaken: Uint8Array;
   /** Redundancy of an upload that names no level. */
   readonly uploadLevel: RedundancyLevel;
-  /** Level for the replicas that a re-upload searches for when it names none. */
+  /** Default level of a re-upload's search for replicas. */
   readonly reuploadLevel: RedundancyLevel;
-  /** Feeds, pins, stewardship and lists of grantees read the level just as uploads and downloads do. */
+  /** Feeds, pins, stewardship and grantees read the level too. */
   readonly levelEverywhere: boolean;
   /** Type of the answer with a chunk. */
   readonly chunkType: string;
-  /** A file whose manifest entry has an empty type is served with an empty one, not with what its first bytes look like. */
+  /** An empty type is served empty, not sniffed. */
   readonly servesEmptyTypes: boolean;
-  /** Chunks of a stream without a batch bring their own stamps, and the query may name the stream's tag. */
+  /** A stream without a batch has stamped chunks; the query may name its tag. */
   readonly stampedStreams: boolean;
-  /** Message to a stream before it is ended for a chunk of impossible size; undefined: none. */
+  /** Message before ending a stream for an impossible chunk; undefined: none. */
   readonly streamChunkInvalid: string | undefined;
-  /** A re-upload without a batch is refused instead of paid from the batch of an earlier upload. */
+  /** A re-upload without a batch is refused; otherwise an earlier upload's batch pays. */
   readonly reuploadNeedsBatch: boolean;
-  /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
+  /** Whether a file request without path redirects to a slash. @param accept of the request */
   readonly redirectsRoot: (accept: string) => boolean;
   /** Names of request headers on which that depends. */
   readonly rootVary: Readonly<Record<string, string>>;
-  /** The only word accepted as the type of a feed, upper or lower case; undefined: the type is ignored. */
+  /** The only accepted feed type, in any case; undefined: ignored. */
   readonly feedType: string | undefined;
   /** Longest path of a file that is uploaded, bytes. */
   readonly pathMax: number;
-  /** What a hard link of an archive is stored as. */
+  /** What an archive's hard link becomes. */
   readonly hardLinks: 'file' | 'empty';
-  /** ETag on the answer of a collection upload; a single file always has one. */
+  /** ETag for collection uploads; single files always have one. */
   readonly collectionEtag: boolean;
   /** `GET /stamps` knows the query parameter `all`. */
   readonly expiredStamps: boolean;
   /** `POST /welcome-message` answers the health members besides the acknowledgement. */
   readonly welcomeWithHealth: boolean;
-  /** The error that the game is for full nodes comes before the one that it is switched off. */
+  /** The error for other modes precedes that for a game switched off. */
   readonly fullModeFirst: boolean;
-  /** Form of the loggers of one name in the tree of loggers. */
+  /** Loggers of one name in the tree. */
   readonly namedLoggers: (entries: readonly string[]) => string | readonly string[];
-  /** Entries of that tree have both of their members, even empty ones. */
+  /** Tree entries have both members, even if empty. */
   readonly wholeLoggers: boolean;
-  /** Status records say of every peer whether it failed, not only of those that did. */
+  /** Status records say of every peer whether it failed. */
   readonly saysNotFailed: boolean;
-  /** The balance with a peer has members for thresholds, which are never filled. */
+  /** Balances with a peer have thresholds, which stay empty. */
   readonly balanceThresholds: boolean;
-  /** A look-up of a feed finds the update of the time that it names; otherwise that time is ignored. */
+  /** Feed look-ups obey their time. */
   readonly feedsByTime: boolean;
   /** Value in the proof of a content-addressed chunk. */
   readonly noSocProof: readonly [] | null;
@@ -239,7 +238,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     checksummedAddress: toHex,
     tagLimit: { min: 1, max: 1000 },
     missesTags: true,
-    // A browser needs the slash for relative links; other clients get the content at once.
+    // Browsers need the slash for relative links.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
     pinChecks: { start: '[', between: ',', end: ']' },
     chunkTaken: Uint8Array.of(0),
@@ -273,7 +272,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     hostSuffix: '.swarm.localhost',
     metricPrefix: 'bee',
     token: 'bzz',
-    // The versions of Bee 2.8.1, whose builds append a word of their own.
+    // Those of Bee 2.8.1, whose builds append a word.
     versions: { main: '8.1.0', debug: '8.1.0', product: () => '2.8.1-svcnet' },
     fields: {
       mode: ['beeMode'],
@@ -341,12 +340,12 @@ export interface Dialect extends DialectColumn {
   readonly headers: Readonly<Record<HeaderKey, HeaderName>>;
 }
 
-/** First path segments under which files are served; both work in either dialect. */
+/** Segments for files; both work in either dialect. */
 export const FILE_SEGMENTS: readonly string[] = [COLUMNS.svc.segment, COLUMNS.swarm.segment];
-/** Host names under which content is served; both work in either dialect. */
+/** Host names for content; both work in either dialect. */
 export const HOST_SUFFIXES: readonly string[] = [COLUMNS.svc.hostSuffix, COLUMNS.swarm.hostSuffix];
 /** The segment used for them in the route table. */
-/** The network's token as a coin of the wallet: either dialect accepts both names. */
+/** The token as a wallet's coin; both names work. */
 export const TOKEN_NAMES: readonly string[] = [COLUMNS.svc.token, COLUMNS.swarm.token];
 
 export const CANONICAL_SEGMENT = COLUMNS.svc.segment;
@@ -364,18 +363,18 @@ export function dialectOf(name: DialectName): Dialect {
   return { ...COLUMNS[name], name, headers: headers as Record<HeaderKey, HeaderName> };
 }
 
-/** Names of the headers of both families, the active one first: what browsers may send. */
+/** Header names of both families, active first, for browsers. */
 export function acceptedHeaderNames(dialect: Dialect): string[] {
   const names = Object.keys(OWN_HEADERS).map((key) => dialect.headers[key as OwnHeader]);
   return [...names.map(({ active }) => active), ...names.flatMap(({ other }) => other ?? [])];
 }
 
-/** The same value under each of the names that the dialect emits. */
+/** The value under each of the dialect's names. */
 export function emit(names: readonly string[], value: unknown): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, value]));
 }
 
-/** As `emit`, for a value that is read only when the dialect has a name for it. */
+/** As `emit`, reading only if there is a name. */
 export async function emitRead(
   names: readonly string[],
   read: () => Promise<unknown>,

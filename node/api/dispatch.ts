@@ -1,6 +1,6 @@
 /**
- * The course of one request once its path is known: gates, method, size, parameters, handler, answer. Order:
- * `http-api-completion.md` 3.3.
+ * A request whose path is known: gates, method, size, parameters, handler, answer. Order: `http-api-completion.md`
+ * 3.3.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Expressions } from '../env/expression.ts';
@@ -37,7 +37,7 @@ export interface DispatchDeps {
   readonly bodyTurns: TurnAllowance;
   readonly manifestRoom: SharedRoom;
   readonly patience: Patience;
-  /** The table, without what is left to the other listener. */
+  /** Without what the other listener serves. */
   readonly routes: readonly Route[];
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
@@ -72,7 +72,7 @@ export async function dispatch(
   }
 }
 
-/** Binds content that is fetched while it is being sent to this request's span. */
+/** Binds fetching while sending to the request's span. */
 function bound(answer: Answer, tracing: Tracing | undefined): Answer {
   if (tracing === undefined || answer.stream === undefined) return answer;
   return { ...answer, stream: tracing.bind(answer.stream) };
@@ -153,7 +153,7 @@ function callOf(
 const NO_PARAMS: ParamTable = {};
 const NO_HEADERS: HeaderTable = {};
 
-/** Answer to a wrong method, or OPTIONS: the list of methods, for browsers in the header that they read. */
+/** For a wrong method, or OPTIONS: the methods. */
 function methodAnswer(routes: PathRoutes, { method, response }: Exchange): Answer {
   const methods = [...routes.byMethod.keys()].sort().join(', ');
   const crossOrigin = response.hasHeader('access-control-allow-origin');
@@ -185,7 +185,7 @@ export function errorAnswer(
   };
 }
 
-/** Aborts when the connection closes before the answer is complete, or when the server stops. */
+/** Aborts when the connection closes early or the server stops. */
 function requestSignal(
   response: ServerResponse,
   stopping: AbortSignal,
@@ -207,7 +207,7 @@ function requestSignal(
   };
 }
 
-/** Reason of a request's signal when its client has disconnected. */
+/** Abort reason: the client disconnected. */
 class ClientGoneError extends Error {
   readonly code = 'CLIENT_GONE';
 
@@ -217,7 +217,7 @@ class ClientGoneError extends Error {
   }
 }
 
-/** Header lines of one name are joined by the HTTP parser; only the first one counts. */
+/** The parser joins lines of one name; the first counts. */
 function firstValue(request: IncomingMessage, name: string): string | undefined {
   const joined = request.headers[name];
   if (typeof joined !== 'string') return joined?.[0];

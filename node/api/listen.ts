@@ -1,4 +1,4 @@
-/** Sockets of a listener: opening, closing, and input that is not HTTP. */
+/** A listener's sockets, and input that is not HTTP. */
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -8,17 +8,17 @@ import { Pipeline } from './exchange/pipeline.ts';
 import { wantsWebSocket } from './exchange/websocket.ts';
 import { JSON_CONTENT_TYPE } from './values/json.ts';
 
-/** Time in which the headers of a request must have arrived. */
+/** Until a request's headers are there. */
 const HEADERS_TIMEOUT_MS = 3000;
 /** Idle time after which a kept connection is closed. */
 const KEEP_ALIVE_MS = 30_000;
-/** How often Node.js looks for requests past the first limit. Each look wakes an idle node. */
+/** How often Node.js checks that; each check wakes an idle node. */
 const CONNECTIONS_CHECK_MS = 5000;
 /** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;
-/** What Node.js calls headers that are not here in time. */
+/** Node.js's code for late headers. */
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
-/** Running requests get this long to end after their signal was aborted, then their connections are cut. */
+/** For aborted requests to end before their connections are cut. */
 const STOP_GRACE_MS = 2000;
 
 export class ApiStartError extends Error {
@@ -36,7 +36,7 @@ export class ApiStartError extends Error {
 /** How a server handles its requests. */
 export interface Listener {
   readonly handle: RequestListener;
-  /** Handles a request for a WebSocket, whose connection the server has released. */
+  /** A released connection's WebSocket request. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
@@ -48,7 +48,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** A server of the API that does not listen yet. */
+/** Does not listen yet. */
 export interface ApiServer {
   readonly server: Server;
   /** Waits for running requests, but not for long. */
@@ -58,7 +58,7 @@ export interface ApiServer {
 export function createApiServer(listener: Listener, { clock }: { readonly clock: Clock }): ApiServer {
   const connections = new Connections();
   const pipeline = new Pipeline(clock);
-  // By name: an import statement evaluates all exports of the module, see `onchain/http-endpoint.ts`.
+  // By name: an import evaluates all exports, see `onchain/http-endpoint.ts`.
   const server = process.getBuiltinModule('node:http').createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -78,7 +78,7 @@ export function createApiServer(listener: Listener, { clock }: { readonly clock:
   });
   const refuse = async (error: NodeJS.ErrnoException, socket: Duplex) => {
     const before = connections.count(socket);
-    // After a stall of this process the limit passes before the headers that arrived meanwhile are read.
+    // After a stall the limit passes before headers that came meanwhile are read.
     if (error.code === TOO_LATE) await clock.turn();
     if (connections.count(socket) !== before) return;
     if (connections.hasBegun(socket)) socket.destroy();
@@ -104,7 +104,7 @@ export async function listen(
   return { server, address: boundAddress(server, address), close };
 }
 
-/** What the HTTP server does not say about its connections. */
+/** What the server does not say about connections. */
 class Connections {
   readonly #owed = new WeakMap<Duplex, Set<ServerResponse>>();
   readonly #counts = new WeakMap<Duplex, number>();
@@ -123,7 +123,7 @@ class Connections {
     return this.#counts.get(socket) ?? 0;
   }
 
-  /** Whether an answer is being sent, so that other bytes would become part of it. */
+  /** Whether other bytes would become part of an answer. */
   hasBegun(socket: Duplex): boolean {
     return [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
@@ -160,12 +160,12 @@ async function close(server: Server, connections: Connections, clock: Clock): Pr
   };
   grace.signal.addEventListener('abort', cut, { once: true });
   const closed = once(server, 'close');
-  // Closes idle connections too; on the others the answer tells the client that it is the last.
+  // Also closes idle connections; on others the answer is the last.
   server.close();
   await closed;
 }
 
-/** Answers bytes that are not an HTTP request; there is no request object to answer through. */
+/** Bytes that are no HTTP request. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -1,4 +1,4 @@
-/** Metrics of the HTTP API. Names are those that dashboards of the public network read. */
+/** HTTP metrics, named as in public dashboards. */
 import type { MetricsOf, MetricTable } from '../env/metrics.ts';
 
 export const API_METRICS = {

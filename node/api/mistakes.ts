@@ -1,7 +1,6 @@
 /**
- * Mistakes of clients that nodes of the public network report as failures of their own, with 500. The dialect that
- * follows the document refuses such a request instead, and says what is wrong with it; the other one answers as they
- * do, unless they accept the request.
+ * Clients' mistakes that Bees answer with 500. The document's dialect refuses them and says why; the other answers as
+ * Bees do, unless it accepts them.
  */
 import type { ChunkErrorCode } from '../../formats/chunk/errors.ts';
 import type { SignatureErrorCode } from '../../formats/crypto/signer.ts';
@@ -31,11 +30,11 @@ interface Mistake {
   readonly status: 400 | 404 | 413;
   /** What of the request is wrong. */
   readonly field: string | { readonly header: HeaderKey };
-  /** Nodes of the public network do not answer 500: both dialects refuse it. */
+  /** Bees do not answer 500: both dialects refuse it. */
   readonly everywhere?: true;
 }
 
-/** Code of an answer, or of the error below it. */
+/** Code of an answer or its cause. */
 const MISTAKES: { readonly [C in Code]?: Mistake } = {
   // Batches.
   DEPTH_INVALID: { status: 400, field: 'depth' },
@@ -66,7 +65,7 @@ const MISTAKES: { readonly [C in Code]?: Mistake } = {
   PEER_NOT_ALLOWED: { status: 400, field: 'multi-address' },
 };
 
-/** Undefined when the node has failed, or the answer is a refusal already. */
+/** Undefined: the node failed, or it is a refusal already. */
 export function mistakeOf(answer: ApiError, dialect: Dialect): Refusal | undefined {
   if (statusOf(answer) < 500) return undefined;
   const mistake = found(answer.cause) ?? found(answer);

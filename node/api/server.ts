@@ -1,7 +1,6 @@
 /**
- * The HTTP server of a node: two listeners built from one route table. Everything that the API specifies
- * about paths, methods, headers and bodies is implemented here and in `dispatch.ts` (`http-api-completion.md`
- * 3).
+ * The HTTP server: two listeners from one route table. With `dispatch.ts` it implements all of
+ * `http-api-completion.md` 3.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
@@ -33,16 +32,12 @@ import type { NodeServices } from './services.ts';
 import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
 
-/**
- * Files and nodes of manifests, each mostly one chunk to hash and to stamp: together some two milliseconds.
- * One packet may contain hundreds of them, and the manifest of a collection is made when all of it has
- * arrived.
- */
+/** Files and manifest nodes, each mostly a chunk to hash and stamp: two ms. One packet may contain hundreds. */
 const UPLOADS_PER_TURN = 8;
-/** Bytes of all uploads: two packets, each some two milliseconds, so that a single upload never waits. */
+/** Bytes of all uploads: two packets of two ms, so that one upload never waits. */
 const BODY_BYTES_PER_TURN = 128 * 1024;
 
-/** Part of the heap for the manifests of all collections that are being uploaded, each of which is made in memory. */
+/** Of the heap, for manifests made in memory. */
 const MANIFESTS_SHARE = 1 / 4;
 
 interface ApiOptions extends AdmissionOptions {
@@ -50,20 +45,20 @@ interface ApiOptions extends AdmissionOptions {
   readonly address: string;
   /** Absent: no debug listener. */
   readonly debugAddress?: string;
-  /** Whether operations that both listeners could serve are left to the debug listener. */
+  /** Whether shared operations are only on the debug listener. */
   readonly dataOnly: boolean;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
-  /** Time after which a client that stops sending its body or taking its answer is cut off, milliseconds. */
+  /** For a client that stops sending or taking, ms. */
   readonly idleTimeoutMs: number;
 }
 
 export interface Api {
-  /** Listens. The technical routes answer from here on, the others when the node is ready. @throws ApiStartError */
+  /** Technical routes answer from now, others once ready. @throws ApiStartError */
   start(): Promise<void>;
   /** Ends running requests and closes both listeners. */
   stop(): Promise<void>;
-  /** Where the listeners are reachable, as `host:port`; known after `start`. */
+  /** As `host:port`; known after `start`. */
   readonly addresses: { readonly main: string | undefined; readonly debug: string | undefined };
 }
 
@@ -98,7 +93,7 @@ export function createApi(options: ApiOptions, services: NodeServices, listen: L
   };
 }
 
-/** The listeners, not listening yet; the debug one when it has an address. Tests inject requests into them. */
+/** Not listening yet; the debug one if it has an address. Tests inject requests. */
 export function createListeners(
   options: Omit<ApiOptions, 'address'>,
   services: NodeServices,
@@ -222,10 +217,7 @@ function answerWithoutRoute(target: Target, failed: (error: unknown) => Answer):
   return failed(new ApiError(target.kind === 'malformed' ? 'MALFORMED_URL' : 'NOT_FOUND'));
 }
 
-/**
- * For content under the API's own host: a page of it runs, but with an opaque origin that is accepted
- * nowhere, and so it has no access to the API. Images, scripts and downloads are unaffected.
- */
+/** For content under the API's host: its pages run with an opaque origin, which has no access to the API. */
 const SANDBOX = [
   'content-security-policy',
   'sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts',

@@ -1,7 +1,4 @@
-/**
- * What the API needs from a node: the ports of the layers below, and a few small readers that
- * `compose/services.ts` fills in. A route takes everything it needs from here and nothing from elsewhere.
- */
+/** All that routes need from a node: ports of lower layers, and readers of `compose/services.ts`. */
 
 import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
@@ -63,7 +60,7 @@ export interface NodeServices {
   readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
   readonly pss: Pick<Pss, 'send' | 'subscribe'>;
   readonly gsoc: Pick<Gsoc, 'subscribe'>;
-  /** Cheques and their backing; undefined on a node that takes none. */
+  /** Undefined on a node without cheques. */
   readonly swap: Swap | undefined;
   readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
@@ -102,7 +99,7 @@ interface NodeFacts {
   readonly capacityDoubling: number;
   /** 20 bytes. */
   readonly ethereum: Uint8Array;
-  /** 33 bytes, compressed; of the chain account and of messaging. */
+  /** 33 bytes, compressed; of chain account and messaging. */
   readonly publicKey: Uint8Array;
   readonly pssPublicKey: Uint8Array;
 }
@@ -112,13 +109,13 @@ export interface Readiness {
   state(): 'starting' | 'ready' | 'failed';
 }
 
-/** The status protocol, and what this node reports in it about itself. */
+/** The status protocol, and this node's report. */
 interface StatusReader extends Pick<Status, 'request'> {
   local(): StatusSnapshot;
   isWarmingUp(): boolean;
 }
 
-/** Totals of a node's cheques, and its chequebook, which is undefined on a node that sends none. */
+/** Cheque totals, and the chequebook: undefined on a node that sends none. */
 interface Swap extends Pick<SwapServices, 'settlements' | 'settlement' | 'lastCheques' | 'lastChequesWith'> {
   readonly cashout: Pick<Cashout, 'cash' | 'status'>;
   readonly chequebook:

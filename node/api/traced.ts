@@ -1,13 +1,10 @@
-/**
- * Requests as spans: those whose body or answer is content, and all that come with a context. WebSockets get
- * none.
- */
+/** Spans for requests with content, or with a context. Not for WebSockets. */
 import { contextOfRequest, traceparentOf } from '../env/tracing/span-context.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Dialect } from './dialect.ts';
 import type { KnownExchange } from './dispatch.ts';
 
-/** Runs `answer`, and ends the span when the connection is done with the answer. Never rejects when `answer` does not. */
+/** Ends the span when the answer is sent. Rejects only when `answer` does. */
 export async function tracedRequest(
   exchange: KnownExchange,
   { tracing, dialect }: { readonly tracing: Tracing; readonly dialect: Dialect },
@@ -40,7 +37,7 @@ export async function tracedRequest(
   });
 }
 
-/** The path, without the second halves of references to encrypted content: they are its keys, and traces leave the node. */
+/** Without second halves of encrypted references: keys must not leave in traces. */
 function withoutKeys(url: string): string {
   const [path = ''] = url.split('?', 1);
   return path.replaceAll(/([0-9a-f]{64})[0-9a-f]{64}/gi, '$1…');

@@ -1,24 +1,24 @@
 /**
- * Encrypted chunks: each has its own key, and all have the same size, so that the content's length is hidden
- * without the key. Specification: `data-formats.md` 2.3. Vectors: test/vectors/encryption.json
+ * Encrypted chunks have own keys and equal sizes, which hides the content's length. Specification: `data-formats.md`
+ * 2.3. Vectors: test/vectors/encryption.json
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
 import type { Random } from '../../formats/random.ts';
 
-/** The span is encrypted after the segments of the longest payload. */
+/** After the segments of the longest payload. */
 const SPAN_COUNTER = CHUNK_PAYLOAD_SIZE / KEY_SIZE;
 /** Bytes of every encrypted chunk. */
 export const ENCRYPTED_CHUNK_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
-/** Keys drawn at once: a call of the system's generator costs more than the bytes. */
+/** Drawn at once: a system call costs more than the bytes. */
 const KEYS_DRAWN = 64;
 
 /** The source of randomness for encrypted content. */
 export interface Encryption {
   /**
-   * @param plain span and payload of the chunk
-   * @returns its key, 32 bytes, and the `paddingSize` bytes that follow the encrypted payload
+   * @param plain span and payload
+   * @returns the key, 32 bytes, and `paddingSize` bytes after the encrypted payload
    */
   readonly secret: (
     plain: Uint8Array,
@@ -28,7 +28,7 @@ export interface Encryption {
   readonly obfuscationKey: () => Uint8Array;
 }
 
-/** A random key for each chunk. @returns encryption for `split` */
+/** A random key per chunk. @returns encryption for `split` */
 export function randomEncryption(random: Random): Encryption {
   let drawn: Uint8Array = new Uint8Array(0);
   const nextKey = (): Uint8Array => {
@@ -43,7 +43,7 @@ export function randomEncryption(random: Random): Encryption {
   };
 }
 
-/** @param plain span and at most 4096 bytes of payload @returns 4104 bytes, and the key that opens them */
+/** @param plain span and up to 4096 bytes of payload @returns 4104 bytes, and their key */
 export function encryptChunk(
   plain: Uint8Array,
   encryption: Encryption,
@@ -58,8 +58,8 @@ export function encryptChunk(
 }
 
 /**
- * Span and 4096 bytes, of which only the first are content: the span tells how many.
- * @param data 4104 bytes @param key any 32 bytes; a wrong one gives other bytes, not an error
+ * Span and 4096 bytes, of which the span says how many are content.
+ * @param data 4104 bytes @param key any 32 bytes; a wrong one gives other bytes, no error
  */
 export function decryptChunk(data: Uint8Array, key: Uint8Array): Uint8Array {
   return transcryptChunk(data, key, data.length);

@@ -1,12 +1,7 @@
-/**
- * A source whose pending `next()` can be abandoned from outside: a body that never sends its next part must
- * not keep an upload alive whose chunks can no longer be stored.
- */
+/** A source whose pending `next()` can be abandoned: a stuck body must not keep a failed upload alive. */
 export interface Interruptible<T> {
   readonly parts: AsyncIterable<T>;
-  /**
-   * The pending and every later `next()` rejects with `reason`. The source is ended as soon as it answers.
-   */
+  /** Every pending and later `next()` rejects with `reason`; the source ends when it answers. */
   readonly interrupt: (reason: unknown) => void;
 }
 
@@ -16,7 +11,7 @@ export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {
   let giveUp: ((reason: unknown) => void) | undefined;
   const pull = async () => {
     const result = await iterator.next();
-    // No reader is left for this part, nor for errors when the source ends.
+    // Nobody reads this part or its errors.
     if (interrupted !== undefined) void Promise.allSettled([iterator.return?.()]);
     return result;
   };

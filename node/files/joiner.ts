@@ -1,8 +1,7 @@
 /**
- * Reads a tree of chunks as a byte stream, completely or in part. A read walks down only where the tree
- * overlaps the wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once
- * it is delivered. Nothing is allocated based on a claimed length. Specification: `data-formats.md` 2.2, 2.3,
- * 3.5 to 3.7.
+ * Reads a tree of chunks as a byte stream. A read follows the wanted range, fetches a bounded number of bytes ahead
+ * and forgets delivered leaves. Claimed lengths allocate nothing. Specification: `data-formats.md` 2.2, 2.3, 3.5 to
+ * 3.7.
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
@@ -23,24 +22,19 @@ import {
   TREE_HEIGHT_MAX,
 } from './tree.ts';
 
-/** Bytes fetched ahead of the consumer, for content up to a size and above it: the public network's values. */
+/** Bytes ahead, below and above a size: the public network's values. */
 const READ_AHEAD_SHORT = 262_144;
 const READ_AHEAD_LONG = 524_288;
 const SHORT_CONTENT_MAX = 10_000_000n;
-/**
- * A caller may ask for less or more, but not for more than this: it costs memory and open retrievals per
- * request.
- */
+/** Upper limit: it costs memory and open retrievals. */
 const READ_AHEAD_MAX = 4 * 1024 * 1024;
-/**
- * Leaves that have already arrived are delivered together up to this size: fewer, larger writes to a socket.
- */
+/** Arrived leaves are delivered together up to this size, for larger writes. */
 const PIECE_SIZE_MAX = 65_536;
 
 interface ReadOptions {
-  /** Bytes; 0 or less fetches one chunk at a time. */
+  /** Bytes; 0 or less: one chunk at a time. */
   readonly readAhead?: number;
-  /** For a consumer that is done with a piece when it requests the next one: all pieces then share memory. */
+  /** Pieces share memory, for a consumer done with one when it requests the next. */
   readonly reuse?: true;
   readonly signal?: AbortSignal;
 }
@@ -49,18 +43,18 @@ export interface JoinedFile {
   /** Bytes, as claimed by the root chunk. */
   readonly length: bigint;
   /**
-   * The bytes from `offset` up to but excluding `end`; `0 <= offset <= end <= length`. Pieces are views of
-   * chunks: they must not be changed, and with `reuse` not kept. Leaving the loop ends the open fetches.
+   * The bytes of `offset` to `end`, excluded; `0 <= offset <= end <= length`. Pieces are views of chunks: not to be
+   * changed, or with `reuse` kept. Leaving ends open fetches.
    * @throws JoinError `MALFORMED_TREE`, `CHUNK_UNAVAILABLE`; the signal's reason
    */
   read(offset: bigint, end: bigint, options?: ReadOptions): AsyncGenerator<Uint8Array, void, void>;
 }
 
 /**
- * Fetches the root chunk. For a single-owner chunk, the content is that of the wrapped chunk.
- * @param reference 32 bytes; 64 with the key of encrypted content
- * @throws ChunkNotFoundError when there is no root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`,
- * `MALFORMED_TREE` (a wrong key, or a chunk that is no root); whatever else the getter throws
+ * Fetches the root. A single-owner chunk's content is the wrapped chunk's.
+ * @param reference 32 bytes; 64 with a key
+ * @throws ChunkNotFoundError when there is no root chunk or no peer to ask; JoinError `REFERENCE_INVALID`,
+ * `MALFORMED_TREE` (a wrong key, or no root); what the getter throws
  */
 export async function openFile(
   reference: Uint8Array,
@@ -93,8 +87,8 @@ export async function openFile(
 }
 
 /**
- * A root chunk, or the content of a replica of it.
- * @throws ChunkNotFoundError also when there is no peer to ask; whatever else the getter throws
+ * A root, or its replica's content.
+ * @throws ChunkNotFoundError also without a peer to ask; what the getter throws
  */
 export async function getRoot(
   address: Uint8Array,
@@ -115,20 +109,20 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-/** Bytes to fetch ahead in content of this length, unless its reader says otherwise. */
+/** Default bytes ahead for content of this length. */
 export function defaultReadAhead(length: bigint): number {
   return length <= SHORT_CONTENT_MAX ? READ_AHEAD_SHORT : READ_AHEAD_LONG;
 }
 
-/** A subtree that the range overlaps. An intermediate chunk stays in the list, before its children, as an empty one. */
+/** An overlapping subtree. Intermediate chunks stay before their children, empty. */
 interface Subtree extends Reference {
-  /** Its start in the file, and how many bytes its parent says it covers. */
+  /** Start in the file, and bytes covered by its parent's account. */
   readonly start: bigint;
   readonly span: bigint;
   /** Steps below the root. */
   readonly depth: number;
   next: Subtree | undefined;
-  /** The chunks that it can be recovered from, and its place among them. */
+  /** The chunks that can recover it, and its place among them. */
   readonly siblings: Siblings | undefined;
   readonly place: number;
   /** Settles, and never rejects, when `outcome` is known. */
@@ -136,7 +130,7 @@ interface Subtree extends Reference {
   outcome: Outcome | undefined;
 }
 
-/** For a root, which is fetched before the read starts. */
+/** For a root, which is fetched first. */
 const NOWHERE = { address: new Uint8Array(0), key: undefined, siblings: undefined, place: 0 } as const;
 
 type Outcome =
@@ -154,8 +148,8 @@ interface Range {
 }
 
 /**
- * One read: a list, in file order, of the subtrees not yet delivered. Those that start within the window
- * after the head are being fetched; an intermediate chunk that arrives inserts its children after itself.
+ * A read: undelivered subtrees in file order. Those starting in the window are fetched; an arriving intermediate
+ * chunk inserts its children behind it.
  */
 class Walk {
   readonly #range: Range;
@@ -194,8 +188,8 @@ class Walk {
   }
 
   /**
-   * Waits for all wanted siblings of the first leaf, and throws when they cannot be recovered: damage is
-   * reported before the first byte, as an error instead of a truncated answer.
+   * Waits for the first leaf's wanted siblings, and throws if unrecoverable: an error before the first byte, instead
+   * of a cut answer.
    */
   async #settleGroup(first: Subtree): Promise<void> {
     if (first.siblings === undefined) return;
@@ -206,7 +200,7 @@ class Walk {
     for (const { outcome } of group) if (outcome?.kind === 'failure') throw outcome.reason;
   }
 
-  /** Removes arrived leaves from the head, up to the size of a piece. Throws if the head has failed. */
+  /** Arrived leaves from the head, up to a piece. Throws if the head failed. */
   #takeLeaves(): Uint8Array[] {
     const leaves: Uint8Array[] = [];
     let size = 0;
@@ -219,7 +213,7 @@ class Walk {
         size += wanted.length;
       }
       this.#head = head.next;
-      // Once in the old generation, it would keep all its successors from being collected with the young one.
+      // Once old, it would keep its successors from young collections.
       head.next = undefined;
     }
     return leaves;
@@ -232,7 +226,7 @@ class Walk {
     return payload.subarray(Number(from), Number(to));
   }
 
-  /** Starts fetching the head and everything that starts within the window after it. */
+  /** Fetches what starts within the window from the head. */
   #fetchAhead(): void {
     const head = this.#head;
     if (head === undefined) return;
@@ -273,7 +267,7 @@ class Walk {
     this.#frontier = node.next;
   }
 
-  /** Inserts, after the node, those children that the range overlaps. */
+  /** Inserts the node's children that overlap the range. */
   #insertChildren(node: Subtree, content: Content): void {
     const rest = node.next;
     let last = node;
@@ -290,7 +284,7 @@ class Walk {
     last.next = rest;
   }
 
-  /** Undefined when there are no parities to recover a lost child from, or recovery is not wanted. */
+  /** Undefined: no parities, or recovery not wanted. */
   #siblingsOf({ data, parities }: Children): Siblings | undefined {
     const { recovery } = this.#getter;
     if (parities.length === 0 || recovery === undefined || isOnDemand(recovery)) return undefined;
@@ -334,9 +328,7 @@ function ownMemory(size: number): Uint8Array {
   return new Uint8Array(size);
 }
 
-/**
- * Otherwise a gigabyte of pieces is a gigabyte of garbage, of which the C library keeps tens of megabytes.
- */
+/** Otherwise a gigabyte of pieces is garbage, of which the C library keeps tens of megabytes. */
 function sharedMemory(): Allocate {
   let memory: Uint8Array | undefined;
   return (size) => (memory ??= new Uint8Array(PIECE_SIZE_MAX + CHUNK_PAYLOAD_SIZE)).subarray(0, size);

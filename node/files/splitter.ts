@@ -1,7 +1,6 @@
 /**
- * Cuts a byte stream into a tree of content-addressed chunks. Uses memory for one chunk buffer per level
- * (with redundancy, the chunks of one run per level) plus the leaves that workers hash and the chunks that the putter has
- * not yet taken, whatever the length of the stream. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
+ * Cuts a stream into content-addressed chunks, in bounded memory: a buffer per level (with redundancy, a run), plus
+ * hashed leaves and untaken chunks. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
  */
 import { cacFromData, cacWithAddress } from '../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
@@ -21,14 +20,13 @@ import {
 import { makeReplicas } from './redundancy/replicas.ts';
 
 /**
- * Leaves given to the putter and not yet taken, plus the chunks that the last of them completes, one per
- * level. As many as a node pushes at once; half a megabyte.
+ * Leaves given to the putter and not taken, plus a chunk per level that the last completes: as many as a node pushes
+ * at once, half a megabyte.
  */
 const IN_FLIGHT_CHUNKS = 128;
 /**
- * Leaves hashed by workers at once, while as many are being cut: with the copies for the workers, less than half a
- * megabyte more. Buffers of twice the size cost a node 20 to 40 MiB. Only while leaves come fast, so that none waits long
- * for the others.
+ * Leaves hashed by workers, while as many are cut: half a megabyte more. Twice that costs a node 20 to 40 MiB. Only
+ * for fast leaves, so that none waits long.
  */
 const HASHED_AT_ONCE = 32;
 
@@ -38,15 +36,10 @@ export interface SplitOptions {
   readonly encryption?: Encryption | undefined;
   /** Default 0: no parities, no replicas. */
   readonly level?: RedundancyLevel;
-  /**
-   * Awaited before each file of a collection and each node of a manifest, so that other work gets its turn.
-   */
+  /** Awaited before each file and manifest node, for other work's turn. */
   readonly pace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /**
-   * Hash the leaves of content that is not encrypted, when `offer` says so. Absent: the caller's thread hashes
-   * everything.
-   */
+  /** Hash plain leaves when `offer` says so. Absent: the caller's thread does. */
   readonly workers?:
     | {
         offer(operations: number): boolean;
@@ -55,9 +48,9 @@ export interface SplitOptions {
     | undefined;
 }
 
-/** Reference: 32 bytes, 64 when encrypted. `length`: bytes of content. */
+/** Reference: 32 bytes, 64 if encrypted. `length`: bytes of content. */
 export interface SplitResult {
-  /** Address of the root chunk, 32 bytes; for encrypted content, followed by its key. */
+  /** The root's address, 32 bytes; its key follows if encrypted. */
   readonly reference: Uint8Array;
   readonly length: bigint;
   /** Every chunk given to the putter, duplicates included. */
@@ -65,9 +58,9 @@ export interface SplitResult {
 }
 
 /**
- * Stores the stream. The bytes of a yielded part are copied before the next part is requested. Rejects with
- * the first error of the source, the putter or the signal, after every open put has ended. Vectors:
- * test/vectors/file-tree.json, test/vectors/encryption.json, test/vectors/redundancy.json
+ * Stores the stream. A part's bytes are copied before the next. Rejects with the first error of source, putter or
+ * signal, after open puts ended. Vectors: test/vectors/file-tree.json, test/vectors/encryption.json,
+ * test/vectors/redundancy.json
  */
 export async function split(
   source: AsyncIterable<Uint8Array>,
@@ -84,7 +77,7 @@ export async function split(
     if (!inFlight.hasRoom) await inFlight.room();
     tree.add(leaf, address);
   };
-  // The tree makes another chunk of a leaf that is encrypted.
+  // An encrypted leaf becomes another chunk.
   const hashed =
     workers === undefined || encryption !== undefined ? undefined : new LeavesHashedAhead(workers, add);
   const onAbort = () => inFlight.fail(signal?.reason);
@@ -114,12 +107,12 @@ export async function split(
   }
 }
 
-/** Content that is already in memory, in the form that `split` reads. */
+/** Content in memory, for `split`. */
 export async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield bytes;
 }
 
-/** Cuts the stream into the data of leaves: span ‖ payload. */
+/** Cuts leaves: span ‖ payload. */
 class Leaves {
   #leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
   #filled = 0;
@@ -132,7 +125,7 @@ class Leaves {
     return this.#filled === CHUNK_PAYLOAD_SIZE;
   }
 
-  /** Takes bytes of `part` from `offset` up to the end of the current leaf; returns how many. */
+  /** Takes bytes from `offset` to the leaf's end; returns how many. */
   write(part: Uint8Array, offset: number): number {
     const taken = Math.min(part.length - offset, CHUNK_PAYLOAD_SIZE - this.#filled);
     this.#leaf.set(part.subarray(offset, offset + taken), SPAN_SIZE + this.#filled);
@@ -140,7 +133,7 @@ class Leaves {
     return taken;
   }
 
-  /** The current leaf, filled or not; the next one begins. */
+  /** The current leaf, filled or not. */
   take(): Uint8Array {
     const leaf = this.#leaf.subarray(0, SPAN_SIZE + this.#filled);
     leaf.set(encodeSpan(BigInt(this.#filled)));
@@ -157,7 +150,7 @@ interface Hashing {
 
 type AddLeaf = (leaf: Uint8Array, address: Uint8Array) => Promise<void>;
 
-/** Leaves on their way to the tree, in order: some are being hashed by workers while the next ones are cut. */
+/** Leaves in order: workers hash some while the next are cut. */
 class LeavesHashedAhead {
   readonly #workers: NonNullable<SplitOptions['workers']>;
   readonly #add: AddLeaf;
@@ -211,12 +204,12 @@ class LeavesHashedAhead {
 
 /** A run of references being filled. */
 interface Level {
-  /** Span (written when the run is wrapped) and references, the buffer of the future chunk. */
+  /** Span (written when wrapped) and references: the future chunk. */
   data: Uint8Array;
   count: number;
   /** Sum of the children's spans. */
   span: bigint;
-  /** The newest child, which moves up unwrapped if it stays the only one. */
+  /** The newest child, which moves up unwrapped if single. */
   last: Child | undefined;
   /** The children's bytes as stored; filled only with redundancy. */
   shards: Uint8Array[];
@@ -229,10 +222,7 @@ interface Child {
   readonly stored: Chunk;
 }
 
-/**
- * The tree under construction: one open run per level above the leaves. A span is below 2^64, so there are never
- * more than the eight levels that a tree may have.
- */
+/** The open tree: a run per level above the leaves, at most eight, as spans are below 2^64. */
 class Tree {
   chunks = 0;
   readonly #emit: (chunk: Chunk) => void;
@@ -254,7 +244,7 @@ class Tree {
     return this.#levels.length === 0;
   }
 
-  /** @param leaf span and payload; kept unless it is encrypted @param address of the leaf, if it is known */
+  /** @param leaf span and payload; kept unless encrypted @param address if known */
   add(leaf: Uint8Array, address?: Uint8Array): void {
     const span = BigInt(leaf.length - SPAN_SIZE);
     this.#add(
@@ -263,16 +253,14 @@ class Tree {
     );
   }
 
-  /** Closes the tree. @returns the root, whose replicas have also been emitted */
+  /** @returns the root, whose replicas are emitted */
   finish(): Child {
     const root = this.#wrapUp();
     for (const replica of makeReplicas(root.stored, this.#shape.level)) this.#take(replica);
     return root;
   }
 
-  /**
-   * Wraps the open runs, level by level. A run of a single reference is not wrapped: it moves up as it is.
-   */
+  /** Wraps open runs by level; a single reference moves up. */
   #wrapUp(): Child {
     for (let height = 0; ; height++) {
       const level = this.#levels[height] as Level;
@@ -294,7 +282,7 @@ class Tree {
     if (level.count === this.#shardsMax) this.#wrap(height);
   }
 
-  /** Turns the open run of a level, with its parities, into a chunk and hands that to the level above. */
+  /** Makes a level's run with parities a chunk for the level above. */
   #wrap(height: number): void {
     const { data, count, span, shards } = this.#levels[height] as Level;
     let length = SPAN_SIZE + count * this.#referenceSize;
@@ -312,7 +300,7 @@ class Tree {
     this.#add(height + 1, chunk);
   }
 
-  /** Makes and emits a chunk. @param plain span and payload; kept unless it is encrypted */
+  /** Makes and emits a chunk. @param plain span and payload; kept unless encrypted */
   #close(plain: Uint8Array, span: bigint): Child {
     if (this.#encryption === undefined) return this.#child(cacFromData(plain), span);
     const { data, key } = encryptChunk(plain, this.#encryption);

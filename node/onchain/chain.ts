@@ -1,12 +1,12 @@
 /**
- * The methods of `contracts.md` 11.1 over any way to send a request: parameters out, results checked field by field.
- * Reads refer to the latest block; the height is the endpoint's real one, never extrapolated.
+ * The methods of `contracts.md` 11.1 over any transport, results checked by field. Reads use the latest block;
+ * heights are the endpoint's, never extrapolated.
  */
 import { hexBytes, malformed, quantity } from '../../formats/ethereum/hex.ts';
 import { isObject, type JsonObject, type Send } from '../../formats/ethereum/json-rpc.ts';
 import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
-/** What sending transactions needs in addition to the reads of `Chain`. */
+/** For sending transactions, besides `Chain`'s reads. */
 export interface SendingChain extends Chain {
   /** Timestamp of a block, unix seconds. */
   timestamp(block: number, signal?: AbortSignal): Promise<bigint>;
@@ -16,11 +16,11 @@ export interface SendingChain extends Chain {
   estimateGas(call: CallRequest, signal?: AbortSignal): Promise<bigint>;
   /** @returns the hash that the endpoint computed */
   sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
-  /** Number of mined transactions of the account as of a block. */
+  /** The account's mined transactions as of a block. */
   minedCount(address: string, block: number | 'latest', signal?: AbortSignal): Promise<number>;
-  /** Undefined while the transaction is pending, and for an unknown hash. */
+  /** Undefined: pending or unknown. */
   receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
-  /** Whether the transaction is in the pool, mined, or unknown. */
+  /** In the pool, mined, or unknown. */
   transactionState(hash: string, signal?: AbortSignal): Promise<'pending' | 'mined' | 'unknown'>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Bindings of StakeRegistry and Redistribution: only the functions that a node uses. `contracts.md` 6 and 7.
- * Vectors: test/vectors/abi-signatures.json, test/vectors/contracts.json.
+ * StakeRegistry and Redistribution, as far as a node uses them. `contracts.md` 6 and 7. Vectors:
+ * test/vectors/abi-signatures.json, test/vectors/contracts.json.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { encodeCall, readWords, selectorOf } from '../../formats/ethereum/abi.ts';
@@ -34,7 +34,7 @@ const gameSelector = selectorsOf(GAME_FUNCTIONS);
 
 type Reader = Pick<Chain, 'call'>;
 
-/** What the registry knows about an owner; all zero for one that has staked nothing. */
+/** Of an owner; all zero: nothing staked. */
 export interface Stake {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
@@ -62,10 +62,7 @@ export async function stakeOf(
   };
 }
 
-/**
- * Surplus over the stake required at the current price. @param owner 20 bytes: the contract answers its
- * caller
- */
+/** Above the stake required now. @param owner 20 bytes: the contract answers its caller */
 export async function withdrawableStake(
   chain: Reader,
   registry: string,
@@ -89,8 +86,9 @@ export const WITHDRAW_STAKE = stakeSelector.withdrawFromStake;
 export const MIGRATE_STAKE = stakeSelector.migrateStake;
 
 /**
- * In the claim phase, that of the next round. @returns 32 bytes @throws ChainError REVERTED after the first
- * reveal, until the claim phase
+ * In the claim phase, the next round's.
+ * @returns 32 bytes
+ * @throws ChainError REVERTED from the first reveal to the claim phase
  */
 export async function currentRoundAnchor(
   chain: Reader,
@@ -101,7 +99,7 @@ export async function currentRoundAnchor(
   return readWords(result, 'currentRoundAnchor').bytes32(0);
 }
 
-/** @param owner 20 bytes @throws ChainError REVERTED for an owner without a stake, or with a recent one */
+/** @param owner 20 bytes @throws ChainError REVERTED without a stake, or with a recent one */
 export async function isParticipating(
   chain: Reader,
   game: string,
@@ -112,7 +110,7 @@ export async function isParticipating(
   return readWords(await chain.call({ to: game, data }, signal), 'isParticipatingInUpcomingRound').bool(0);
 }
 
-/** @param overlay 32 bytes @throws ChainError REVERTED when there is nothing to win, or no longer anything */
+/** @param overlay 32 bytes @throws ChainError REVERTED when there is nothing to win */
 export async function isWinner(
   chain: Reader,
   game: string,
@@ -133,7 +131,7 @@ export function encodeReveal(depth: number, hash: Uint8Array, key: Uint8Array): 
   return encodeCall(gameSelector.reveal, depth, hash, key);
 }
 
-/** Named as in the contract. Byte fields have 32 bytes unless stated otherwise. */
+/** The contract's names; byte fields have 32 bytes unless stated. */
 export interface InclusionProof {
   /** Of the chunk's address in the commitment. */
   readonly proofSegments: readonly Uint8Array[];

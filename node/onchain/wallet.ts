@@ -1,10 +1,10 @@
-/** The node's chain account: its holdings, and transfers to addresses that the operator allows. */
+/** The chain account: holdings, and transfers to allowed addresses. */
 import { encodeTransfer, toAddress, tokenBalance } from './contracts.ts';
 import type { Chain, TransactionRequest, Transactions } from './ports.ts';
 
-/** Gas limit of a token transfer, whatever a request says. */
+/** Gas of a token transfer, always. */
 const TOKEN_TRANSFER_GAS = 90_000n;
-/** Gas limit of a transfer of native coin to any kind of account, unless a request sets one. */
+/** Default gas of a native transfer to any account. */
 const NATIVE_TRANSFER_GAS = 300_000n;
 
 interface WalletOptions {
@@ -23,7 +23,7 @@ interface WalletDeps {
 
 type GasTerms = Pick<TransactionRequest, 'gasPrice' | 'gasLimit'>;
 
-/** @param to 20 bytes @param amount base units @returns the hash once the transaction is sent @throws ChainError */
+/** @param to 20 bytes @param amount base units @returns the hash once sent @throws ChainError */
 type Transfer = (to: Uint8Array, amount: bigint, gas: GasTerms, signal: AbortSignal) => Promise<string>;
 
 export interface Wallet {

@@ -1,7 +1,6 @@
 /**
- * Mirror of the postage contract: every live batch of the network, and how much has been paid per chunk since genesis.
- * Events change it page by page; the changes are handed out as one set of records, so that a page is on disk
- * completely or not at all. A failed page forces the process to stop, so memory is changed in place.
+ * Mirror of the contract: all live batches, and the total paid per chunk. Pages of events change it; their changes
+ * are one set of records, so a page is on disk wholly or not at all. A failed page stops the process.
  * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
  */
 import { fromBigEndian } from '../../formats/crypto/big-endian.ts';
@@ -29,19 +28,19 @@ const WORD_SIZE = 32;
 /** Where the records of a mirror are read from. */
 type Records = Pick<KeyValueStore, 'get' | 'entries'>;
 
-/** The records of a mirror that starts at the start block. */
+/** Of a mirror at the start block. */
 export const NO_RECORDS: Records = { get: () => undefined, entries: () => [] };
 
-/** An applied block. The state is valid as long as the chain has it. */
+/** An applied block; the state is valid while the chain has it. */
 export interface Anchor {
   readonly block: number;
-  /** `0x` and 64 hex; `0x`, which no block has, in records of an earlier form. */
+  /** `0x` and 64 hex; `0x` in an earlier form's records. */
   readonly hash: string;
 }
 
 /** A batch with the amount paid for it. */
 export interface MirroredBatch extends Batch {
-  /** Per chunk: creation and top-ups. A dilution does not change it. */
+  /** Per chunk: creation and top-ups, unchanged by dilution. */
   readonly amount: bigint;
 }
 
@@ -50,7 +49,7 @@ interface BatchMirrorOptions {
   readonly startBlock: number;
   /** Chunks; the radius is relative to it. */
   readonly reserveCapacity: number;
-  /** Newest blocks of the chain that are not read yet. */
+  /** Newest blocks not read yet. */
   readonly tailBlocks: number;
 }
 
@@ -60,13 +59,13 @@ export class BatchMirror implements BatchStore {
   #chain: ChainState = { block: 0, totalAmount: 0n, currentPrice: 0n };
   #anchor: Anchor | undefined;
   #commitment = 0n;
-  /** No batch has a lower value. Kept so that blocks in which nothing expires cost nothing. */
+  /** No batch is lower: blocks without expiry cost nothing. */
   #lowestValue: bigint | undefined;
-  /** Batches (hex) that only unsettled prices have used up, and their values. */
+  /** Batches (hex) used up only by unsettled prices, and values. */
   readonly #doubtful = new Map<string, bigint>();
-  /** The states before the newest price changes, oldest first; some may be settled. */
+  /** States before the newest price changes, oldest first; some settled. */
   #priceChanges: readonly ChainState[] = [];
-  /** Record key → current content of records that the open page changed. */
+  /** Key → content of the open page's changes. */
   readonly #changed = new Map<string, KeyValueChange>();
   #chainChanged = false;
   #expired: string[] = [];
@@ -76,7 +75,6 @@ export class BatchMirror implements BatchStore {
     this.load(records);
   }
 
-  /** Loads the records into the mirror, as if it were new. */
   load(records: Records): void {
     this.#batches.clear();
     this.#doubtful.clear();
@@ -109,7 +107,7 @@ export class BatchMirror implements BatchStore {
     return [...this.#batches.values()];
   }
 
-  /** Whether the batch has expired, but would live on a branch without the newest blocks. */
+  /** Expired, but alive on a branch without the newest blocks. */
   isDoubtful(id: Uint8Array): boolean {
     return this.#doubtful.has(toHex(id));
   }
@@ -123,7 +121,7 @@ export class BatchMirror implements BatchStore {
     return this.#chain;
   }
 
-  /** The end of the last page; undefined before the first page. */
+  /** The last page's end; undefined before the first. */
   anchor(): Anchor | undefined {
     return this.#anchor;
   }
@@ -137,7 +135,7 @@ export class BatchMirror implements BatchStore {
   }
 
   /**
-   * The price so far applies up to and including `block`; then used-up batches expire.
+   * The price applies up to `block`; then batches expire.
    * @throws PostageSyncError EVENTS_INCONSISTENT when blocks run backwards
    */
   advance(block: number): void {
@@ -151,23 +149,23 @@ export class BatchMirror implements BatchStore {
     this.#expire();
   }
 
-  /** The end of a page: everything up to this block is applied. */
+  /** A page's end: everything up to it is applied. */
   close(anchor: Anchor): void {
     this.advance(anchor.block);
     this.#anchor = anchor;
     this.#chainChanged = true;
   }
 
-  /** Whether batches have expired beyond doubt since changes were last taken. */
+  /** Whether batches expired for certain since the last take. */
   hasExpired(): boolean {
     return this.#expired.length > 0;
   }
 
-  /** @returns false when the batch is too small to outlast the next block and was left out */
+  /** @returns false: too small to outlast the next block, left out */
   create(batch: MirroredBatch): boolean {
     if (batch.value <= this.#chain.totalAmount + this.#chain.currentPrice) return false;
     if (this.get(batch.id) !== undefined) throw inconsistent(`batch ${toHex(batch.id)} was created twice`);
-    // After an expiry its owner may buy a batch of the same id.
+    // After an expiry the owner may reuse the id.
     this.#forgetDoubtful(toHex(batch.id));
     this.#insert(batch);
     this.#changed.set(BATCH + toHex(batch.id), putBatch(batch));
@@ -193,7 +191,7 @@ export class BatchMirror implements BatchStore {
     this.#chainChanged = true;
   }
 
-  /** Changes since the last call, to be written as one batch, and the batches that expired beyond doubt (hex). */
+  /** Changes since the last call, and certainly expired batches (hex). */
   takeChanges(): { changes: KeyValueChange[]; expired: string[] } {
     const changes = [...this.#changed.values()];
     if (this.#chainChanged) {
@@ -207,7 +205,7 @@ export class BatchMirror implements BatchStore {
     return taken;
   }
 
-  /** Changes that turn the given records into those of this mirror. */
+  /** Changes that turn the given records into this mirror's. */
   difference(records: Records): KeyValueChange[] {
     const removed: KeyValueChange[] = [];
     for (const [key] of records.entries(BATCH)) {
@@ -355,7 +353,7 @@ function decodeChainState(bytes: Uint8Array): ChainState {
   };
 }
 
-/** Zero where an earlier form of the record lacks the field. */
+/** Zero where an earlier form lacks the field. */
 function numberAt(bytes: Uint8Array, offset: number): bigint {
   return fromBigEndian(bytes.subarray(offset, offset + WORD_SIZE));
 }

@@ -1,8 +1,7 @@
 /**
- * One own batch, from which stamps are issued: how many slots of each bucket are used, and which chunk has which.
- * Counters live in memory; each stamp queues one write of its slot and the counter. Writes commit in the order in which
- * they were queued, and the chunk's own write comes later, so a slot is never issued twice, no matter when
- * the process dies. `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
+ * An own batch's stamps: used slots per bucket, and whose they are. Counters are in memory; a stamp queues a write of
+ * slot and counter before its chunk's, so no slot is issued twice, whenever the process dies. `node-behaviour.md`
+ * 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
  */
 import { bucketOf, type Stamp, stampDigest, stampIndex } from '../../formats/chunk/stamp.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -20,7 +19,7 @@ const TIMESTAMP_SIZE = 8;
 const COUNT_SIZE = 4;
 /** Hex digits of a bucket number in a key. */
 const BUCKET_DIGITS = 8;
-/** Records removed per transaction when a batch has expired: other writers get their turn in between. */
+/** Records removed per transaction of an expired batch, for other writers' turns. */
 const DROP_PAGE = 1000;
 
 /** The record of an own batch, without its counters. */
@@ -39,20 +38,18 @@ export class BatchIssuer implements Issuer, UploadStamper {
   readonly #deps: IssuerDeps;
   #record: IssuerRecord;
   readonly #keys: Readonly<Record<'item' | 'count' | 'utilization' | 'displaced', string>>;
-  /** Slots handed out per bucket; read from the store when the first stamp is requested. */
+  /** Slots used per bucket; read at the first stamp. */
   #counts: Uint32Array | undefined;
-  /** Buckets of a mutable batch that have started again → slots that chunks had by then; loaded with the counts. */
+  /** Restarted buckets of a mutable batch → slots that chunks had. */
   readonly #marks = new Map<number, number>();
   #displaced: number;
   #utilization: number;
-  /** Index and timestamp of stamps whose write is not committed yet; bounded by the writes that uploads keep open. */
+  /** Stamps not committed yet; bounded by uploads' open writes. */
   readonly #uncommitted = new Map<string, Uint8Array>();
-  /** The last write; those before it are committed when it is. */
+  /** The last write commits after all earlier ones. */
   #written: Promise<void> = Promise.resolve();
   #failure: unknown;
-  /**
-   * Keys of records that a failing disk has not taken; bounded as above, because no stamp follows a failure.
-   */
+  /** Records that a failing disk refused; no stamp follows a failure. */
   readonly #unwritten = new Set<string>();
   #retrying = false;
 
@@ -98,9 +95,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return this.#displaced;
   }
 
-  /**
-   * Called after a top-up, a dilution, or when the purchase gives its label. The caller writes the record.
-   */
+  /** After a top-up, a dilution, or a purchase's label. The caller writes. */
   update(record: IssuerRecord): void {
     this.#record = record;
   }
@@ -142,22 +137,19 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { batchId, index, timestamp: slot.subarray(INDEX_SIZE) };
   }
 
-  /** When the chunk of this identity was last stamped, nanoseconds since 1970. */
+  /** The chunk's last stamp, ns since 1970. */
   stampedAt(identity: Uint8Array): bigint | undefined {
     const slot = this.#slot(this.#keys.item + toHex(identity));
     return slot && timestampOf(slot);
   }
 
-  /**
-   * Resolves when every stamp issued so far is on disk; rejects with the error of one that could not be
-   * written.
-   */
+  /** Resolves when all stamps are on disk; rejects with a failed write's error. */
   async saved(): Promise<void> {
     await this.#written;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Forgets which chunk has which slot, page by page; counters stay readable. For expired batches. */
+  /** Forgets chunks' slots by page; counters stay. For expired batches. */
   async dropItems(): Promise<void> {
     for (;;) {
       const page: KeyValueChange[] = [];
@@ -169,19 +161,13 @@ export class BatchIssuer implements Issuer, UploadStamper {
     }
   }
 
-  /**
-   * Index and timestamp that this chunk already has. No chunk has them in a bucket that was never counted,
-   * which saves the look-up.
-   */
+  /** The chunk's index and timestamp. An uncounted bucket has none. */
   #usedSlot(item: string, bucket: number): Uint8Array | undefined {
     if (this.#loadedCounts()[bucket] === 0) return undefined;
     return this.#slot(item);
   }
 
-  /**
-   * A chunk's next stamp is newer than its last, even when the clock was set back since: storers refuse an older
-   * one, and the chunk would wait until the clock has caught up.
-   */
+  /** Newer than the chunk's last, even if the clock was set back: storers refuse older ones. */
   #timestampAfter(used: Uint8Array | undefined): bigint {
     const now = this.#deps.clock.nowNs();
     const next = used === undefined ? now : timestampOf(used) + 1n;
@@ -207,10 +193,10 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return stampIndex(bucket, position);
   }
 
-  /** The stamp takes the slot of an older chunk, which storers then drop. */
+  /** Takes an older chunk's slot, which storers then drop. */
   #displace(): KeyValueChange {
     const displaced = ++this.#displaced;
-    // Every upload of a full batch displaces chunks: the first is told, then every power of ten.
+    // Told for the first, then every power of ten.
     if (Number.isInteger(Math.log10(displaced))) {
       const batch = toHex(this.batchId);
       this.#deps.log.warn(
@@ -221,7 +207,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { put: this.#keys.displaced, value: uint32(displaced) };
   }
 
-  /** The count, and the mark of a bucket that has started again. */
+  /** The count, and a restarted bucket's mark. */
   #countValue(bucket: number): Uint8Array {
     const count = uint32(this.#loadedCounts()[bucket] ?? 0);
     const mark = this.#marks.get(bucket);
@@ -238,8 +224,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     this.#written.then(
       () => this.#uncommitted.delete(item),
       (error: unknown) => {
-        // The disk and memory now disagree about the counters: no further stamp from this batch until they
-        // agree.
+        // No stamp until disk and memory agree again.
         this.#failure = error;
         for (const change of changes) this.#unwritten.add('put' in change ? change.put : change.remove);
         // The store reports its disk failure itself.
@@ -249,10 +234,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     );
   }
 
-  /**
-   * Writes the records that the disk has not taken, as they are in memory; no further stamp is issued until
-   * it succeeds.
-   */
+  /** Writes refused records; no stamp until that succeeds. */
   async #retry(): Promise<void> {
     if (this.#retrying) return;
     this.#retrying = true;

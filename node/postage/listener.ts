@@ -1,7 +1,6 @@
 /**
- * Follows the postage contract: asks for the height, reads the logs of the blocks that are old enough, page
- * by page, and hands each page over. Ends only with a fatal error or when stopped. `node-behaviour.md` 3.1,
- * `contracts.md` 11.3.
+ * Follows the contract: reads logs of old enough blocks page by page. Ends with a fatal error or a stop.
+ * `node-behaviour.md` 3.1, `contracts.md` 11.3.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -21,22 +20,13 @@ import type { Anchor } from './batch-store.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Pace } from './pace.ts';
 
-/** Blocks per request for logs: what public endpoints answer without complaint. */
+/** What public endpoints answer. */
 export const PAGE_BLOCKS = 5000;
-/**
- * Without a new block for this long the node must not continue: it would accept stamps of batches that have
- * expired.
- */
+/** Without blocks for this long the node stops: it would accept expired batches' stamps. */
 const STALL_MS = 10 * 60_000;
-/**
- * A head below the last block read may come from a lagging endpoint: it is asked this often before the start
- * is refused.
- */
+/** A low head may be a lagging endpoint's: asked this often at the start. */
 const RESET_PROBES = 3;
-/**
- * An empty contract address may be a truncated answer: it is asked this often, with pauses, before the start
- * is refused.
- */
+/** An empty contract may be a cut answer: asked this often at the start. */
 const CONTRACT_PROBES = 3;
 const CONTRACT_PAUSE_MS = 250;
 
@@ -46,9 +36,9 @@ export interface ListenerOptions {
   /** The token that the contract takes, as above. */
   readonly token: string;
   readonly startBlock: number;
-  /** Number of newest blocks not yet read, as protection against reorganisations. */
+  /** Newest blocks not read, against reorganisations. */
   readonly tailBlocks: number;
-  /** The upper end of a page is rounded down to a multiple of this. */
+  /** A page's end is a multiple of this. */
   readonly batchFactor: number;
   readonly pollIntervalMs: number;
 }
@@ -70,20 +60,11 @@ export interface ListenerDeps {
   readonly lastBlock: () => number;
   /** End of the current state: the first of `anchors`. */
   readonly applied: () => Anchor | undefined;
-  /**
-   * Ends of the current state and of those that can be restored, newest first; undefined: before the first
-   * page.
-   */
+  /** Ends of the current and restorable states, newest first; undefined: before the first page. */
   readonly anchors: () => readonly (Anchor | undefined)[];
-  /**
-   * Applies the events up to and including the end, durably; `full`: more pages are waiting. An error is
-   * fatal.
-   */
+  /** Applies events up to the end, durably; `full`: more pages wait. An error is fatal. */
   readonly apply: (events: readonly PlacedEvent[], end: Anchor & { readonly full: boolean }) => Promise<void>;
-  /**
-   * Forgets this many pages, or everything when undefined: the chain has replaced their blocks. An error is
-   * fatal.
-   */
+  /** Forgets this many pages, or all: their blocks were replaced. An error is fatal. */
   readonly revert: (pages: number | undefined) => Promise<void>;
   /** Everything that is old enough has been applied. */
   readonly caughtUp: () => void;
@@ -91,7 +72,7 @@ export interface ListenerDeps {
   readonly counted: (outcome: 'answered' | 'failed') => void;
 }
 
-/** @returns never: rejects with the fatal error, or with the signal's reason */
+/** @returns never: rejects with the fatal error or the signal's reason */
 export async function followPostage(
   options: ListenerOptions,
   deps: ListenerDeps,
@@ -112,8 +93,7 @@ export async function followPostage(
     } else pace.nothing();
     if (polled.kind === 'reorganised') {
       await deps.revert(polled.pages);
-      // The replacing blocks are read at once, but an endpoint that keeps changing its answer is not asked in
-      // a loop.
+      // Once at once, but not in a loop.
       const again = wentBack;
       wentBack = true;
       if (!again) continue;
@@ -130,7 +110,7 @@ type NextPage =
   | { readonly kind: 'page'; readonly from: number; readonly to: number; readonly full: boolean }
   /** Everything old enough has been read before. */
   | { readonly kind: 'nothing-new' }
-  /** The chain is too short, or shorter than the part already read. */
+  /** Shorter than what is read, or than needed. */
   | { readonly kind: 'wait' };
 
 /** Which blocks are read next. Pure. */
@@ -162,7 +142,7 @@ type PollResult =
   | { readonly kind: 'nothing-new' }
   | { readonly kind: 'wait' };
 
-/** @returns polls the chain once per call; a poll that fails finds nothing and is repeated after the pause */
+/** @returns polls once per call; a failed poll is repeated after the pause */
 function poller(
   options: ListenerOptions,
   deps: ListenerDeps,
@@ -172,7 +152,7 @@ function poller(
   const firstContactUntil = clock.monotonic() + FIRST_CONTACT_MS;
   let checked = false;
   let away = false;
-  /** Hash of a head at which there was nothing to do. */
+  /** Head at which there was nothing to do. */
   let quietHead: string | undefined;
   return async () => {
     try {
@@ -190,7 +170,7 @@ function poller(
       if (!(error instanceof ChainError)) throw error;
       counted('failed');
       if (!checked && clock.monotonic() >= firstContactUntil) throw error;
-      // Once per outage: the pause between two polls may be short.
+      // Once per outage.
       if (!away) log.warn({ err: error }, 'postage events cannot be read, trying again');
       away = true;
       return { kind: 'wait' };
@@ -199,10 +179,8 @@ function poller(
 }
 
 /**
- * A block without transactions, right after the last applied one, has no events; most blocks of a test chain
- * are like this. For all others the logs are read, which do not say to which branch of the chain they belong.
- * So the page counts only if, after the logs were read, the chain still has both the last block of the page,
- * unchanged, and the last applied block.
+ * An empty next block, as on most test chains, needs no logs. Logs do not name their branch: a page counts only if
+ * the chain then still has its last block and the last applied one.
  */
 async function readNext(
   options: ListenerOptions,
@@ -231,7 +209,7 @@ async function readNext(
   return { kind: 'page', events, end: { block: page.to, hash: end.hash, full: page.full }, empty: false };
 }
 
-/** @returns how many pages have blocks that the chain has replaced; more than there are: all states do */
+/** @returns how many pages have replaced blocks; more than all: all states do */
 async function stalePages(
   { chain, anchors }: ListenerDeps,
   height: number,
@@ -240,7 +218,7 @@ async function stalePages(
   let replaced = false;
   for (const [pages, anchor] of anchors().entries()) {
     if (anchor === undefined) return replaced ? pages : 0;
-    // A shortened chain says nothing about blocks that it does not have.
+    // A shorter chain says nothing of blocks it lacks.
     if (anchor.block > height) continue;
     const header = await chain.header(anchor.block, signal);
     if (header === undefined)
@@ -261,7 +239,7 @@ async function latest(chain: Pick<Chain, 'header'>, signal: AbortSignal): Promis
   return head;
 }
 
-/** @throws PostageSyncError CONTRACT_MISSING, CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the stored state */
+/** @throws PostageSyncError CONTRACT_MISSING, CONTRACT_PAUSED; CHAIN_RESET for a chain shorter than the state */
 async function checkStart(
   { contract, token, pollIntervalMs }: ListenerOptions,
   { chain, clock, lastBlock, anchors }: ListenerDeps,
@@ -276,7 +254,7 @@ async function checkStart(
   if (await postagePaused(chain, contract, signal)) throw paused();
   for (let probe = 1; ; probe++) {
     const head = (await latest(chain, signal)).number;
-    // If a remembered block can be compared, a normal poll deals with a shorter chain.
+    // A normal poll handles a shorter chain with a comparable block.
     if (head >= lastBlock() || anchors().some((anchor) => anchor !== undefined && anchor.block <= head))
       return;
     if (probe === RESET_PROBES) {
@@ -289,7 +267,7 @@ async function checkStart(
   }
 }
 
-/** In chain order. Logs of other kinds are skipped. @throws PostageSyncError CONTRACT_PAUSED */
+/** In chain order, other kinds skipped. @throws PostageSyncError CONTRACT_PAUSED */
 async function readEvents(
   { contract }: ListenerOptions,
   { chain }: ListenerDeps,

@@ -1,21 +1,17 @@
 /**
- * How long to wait before the chain is polled again. While transactions come, polls follow each other closely. On a
- * chain with empty blocks the next poll is when the next block is due; if that does not come, polls become
- * rarer.
+ * When to poll the chain: closely while transactions come; with empty blocks when the next is due, and less often if
+ * it is late.
  */
 import type { Clock } from '../../formats/clock.ts';
 
-/** Number of close polls without news before polls follow the blocks. */
+/** Close polls without news before polls follow blocks. */
 const CLOSE_POLLS = 20;
 /**
- * Fraction of the time between two blocks. Polls come slightly earlier from block to block, until one comes
- * too early and the one after the next short pause is in step again: with 0.95 every second block cost two
- * polls, with 0.99 one of ten does.
+ * Part of the block interval. Polls come a little earlier each time, until one is early and a short pause puts it in
+ * step: with 0.95 every second block cost two polls, with 0.99 one in ten.
  */
 const DUE = 0.99;
-/**
- * Polls are never further apart than this many close pauses: blocks may come out of turn, as on a test chain.
- */
+/** In close pauses: test chains' blocks may come out of turn. */
 const PAUSES_MAX = 10;
 
 export interface PaceOptions {
@@ -50,7 +46,7 @@ export class Pace {
     this.#misses++;
   }
 
-  /** Something is about to happen: from now on polls follow each other closely. */
+  /** Something is about to happen: polls closely. */
   hurry(): void {
     this.#closePolls = Math.max(this.#closePolls, CLOSE_POLLS);
     this.#pauseEnd.abort();

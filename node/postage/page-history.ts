@@ -1,18 +1,12 @@
-/**
- * The changes of the newest pages, so that they can be undone when the chain replaces their blocks. One
- * record per page holds the previous content of its keys; it is written and removed together with the page.
- */
+/** The newest pages' changes, to undo them: a record per page with previous content, written and removed with it. */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import type { Anchor } from './batch-store.ts';
 
 const UNDO = 'undo/';
-/** Digits of a block number in a key: keys sort like blocks. */
+/** Keys sort like blocks. */
 const BLOCK_DIGITS = 12;
-/**
- * Blocks whose pages are remembered: twice what the chains in use replace at most (two epochs of 32 blocks, after which
- * a block is final). After a deeper reorganisation everything is read again from the start.
- */
+/** Twice what chains replace at most (two epochs of 32 blocks). Deeper reorganisations read everything again. */
 export const UNDO_BLOCKS = 128;
 
 interface StoredUndo {
@@ -39,13 +33,13 @@ export class PageHistory {
     }
   }
 
-  /** Ends of the states that can be restored, newest first; undefined: before the first page. */
+  /** Ends of restorable states, newest first; undefined: before the first page. */
   anchors(): (Anchor | undefined)[] {
     return this.#pages.map(({ anchor }) => anchor).reverse();
   }
 
   /**
-   * Remembers a page. @param changes the page's writes @param before end of the state that it changes
+   * @param changes the page's writes @param before end of the previous state
    * @returns changes to write with it
    */
   record(block: number, changes: readonly KeyValueChange[], before: Anchor | undefined): KeyValueChange[] {
@@ -68,7 +62,7 @@ export class PageHistory {
     ];
   }
 
-  /** Forgets the newest pages. @returns what restores the state before them */
+  /** Forgets the newest pages. @returns what restores the state before */
   revert(pages: number): KeyValueChange[] {
     const taken = this.#pages.splice(this.#pages.length - pages, pages);
     const restored = new Map<string, KeyValueChange>();

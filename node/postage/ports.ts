@@ -24,12 +24,12 @@ export interface ChainState {
   readonly currentPrice: bigint;
 }
 
-/** Mirror of the postage contract: every live batch of the network. */
+/** The contract's mirror: all live batches. */
 export interface BatchStore {
   get(id: Uint8Array): Batch | undefined;
   all(): Batch[];
   chainState(): ChainState;
-  /** Sum of 2^depth over all live batches, chunks; at most 2^64 - 1. */
+  /** Sum of 2^depth of live batches, chunks; at most 2^64 - 1. */
   commitment(): bigint;
   /** ceil(log2(commitment / reserve capacity)), 0 when it fits. */
   radius(): number;
@@ -47,14 +47,14 @@ export interface Issuer {
   readonly immutable: boolean;
   /** Highest bucket count ever. */
   readonly utilization: number;
-  /** Stamps of a mutable batch that have taken the slot of an older chunk. */
+  /** Stamps that took an older chunk's slot. */
   readonly displaced: number;
 }
 
 export type PostageErrorCode =
   | 'BATCH_NOT_FOUND'
   | 'BATCH_NOT_USABLE'
-  /** Of a batch of its own, which has expired or is another account's now. */
+  /** An own batch that expired or changed hands. */
   | 'BATCH_EXPIRED'
   | 'BATCH_OVERISSUED'
   | 'STAMP_INVALID'
@@ -65,7 +65,7 @@ export type PostageErrorCode =
 
 export class PostageError extends Error {
   readonly code: PostageErrorCode;
-  /** Whether the refusal may be outdated: we have read the chain only up to some block. */
+  /** The refusal may be outdated: the chain is read up to some block. */
   readonly passing: boolean;
 
   constructor(code: PostageErrorCode, message: string, options?: ErrorOptions & { passing?: boolean }) {
@@ -76,25 +76,23 @@ export class PostageError extends Error {
   }
 }
 
-/** What a stamp is issued for: the chunk's content is not needed. */
+/** Without the chunk's content. */
 export type Stampable = Pick<Chunk, 'address' | 'identity'>;
 
-/** Stamps chunks from one batch. Synchronous: the counters are in memory, their writes are queued before the chunk's. */
+/** Stamps from one batch. Synchronous: counters are in memory, and written before the chunk. */
 export interface Stamper {
   readonly batchId: Uint8Array;
-  /** @throws PostageError `BATCH_OVERISSUED` when the bucket of an immutable batch is full */
+  /** @throws PostageError `BATCH_OVERISSUED` for a full bucket of an immutable batch */
   stamp(chunk: Stampable): Stamp;
 }
 
 /** For many chunks one after another. */
 export interface UploadStamper extends Stamper {
-  /**
-   * As `stamp`, but workers may sign: the slot is taken when it is called, so stamps have the order of the calls.
-   */
+  /** As `stamp`, signed by workers; slots have the order of calls. */
   stampAsync(chunk: Stampable): Promise<Stamp>;
 }
 
-/** What a user wants to pay for gas; absent: the chain's suggestion. */
+/** The user's gas; absent: the chain's suggestion. */
 export interface GasTerms {
   readonly gasPrice?: bigint | undefined;
   readonly gasLimit?: bigint | undefined;
@@ -124,51 +122,44 @@ export interface Postage {
   /** Own batches, expired ones only with `all`. */
   issuers(options?: { all: boolean }): Issuer[];
   issuer(batchId: Uint8Array): Issuer | undefined;
-  /** Chain-state block - issuer block >= usable blocks, and the batch exists. */
+  /** The batch exists, and is older than usable blocks. */
   usable(issuer: Issuer): boolean;
-  /**
-   * Whether the chain no longer has the batch. One just bought, whose creation has not been read yet, is not
-   * gone.
-   */
+  /** The chain lost the batch; one just bought and unread is not gone. */
   gone(issuer: Issuer): boolean;
   /**
-   * Whether the batch is missing from `batches` only because of the newest blocks: a reorganisation has removed its
-   * creation, whose transaction may be mined again, or one may undo the price change that has used it up.
-   * Until that is decided its chunks are not given up.
+   * Missing only because of the newest blocks: a reorganisation removed its creation, or may undo the price change
+   * that used it up. Its chunks are kept until decided.
    */
   awaited(batchId: Uint8Array): boolean;
   /** Counts per bucket, 2^bucketDepth entries. */
   buckets(batchId: Uint8Array): Uint32Array | undefined;
   /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`, `BATCH_EXPIRED` */
   stamper(batchId: Uint8Array): UploadStamper;
-  /** Own batch from which the chunk of this identity got its newest stamp. */
+  /** Own batch of the chunk's newest stamp. */
   lastBatch(identity: Uint8Array): Uint8Array | undefined;
-  /**
-   * A new stamp of the same own batch, newer than all others of this chunk, with the same index. Undefined
-   * while the given stamp is the newest, and for other batches.
-   */
+  /** A newer stamp of the same own batch and index. Undefined: the given one is newest, or of another batch. */
   renewed(chunk: Stampable, stamp: Pick<Stamp, 'batchId' | 'timestamp'>): Stamp | undefined;
-  /**
-   * Resolves when every stamp issued from the batch so far is on disk: needed before a stamp leaves without
-   * its chunk.
-   */
+  /** Resolves when the batch's stamps are on disk: needed before a stamp leaves without its chunk. */
   saved(batchId: Uint8Array): Promise<void>;
-  /** Network rule for a received chunk. @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the reason of the specification */
+  /** The network's rule. @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the specification's reason */
   validate(chunk: Stampable, stamp: Stamp): void;
-  /** Approve, create, wait for the receipts. @throws PostageError `OUT_OF_FUNDS`, `INSUFFICIENT_VALIDITY`, `DEPTH_INVALID`; ChainError */
+  /**
+   * Approves, creates, waits.
+   * @throws PostageError `OUT_OF_FUNDS`, `INSUFFICIENT_VALIDITY`, `DEPTH_INVALID`; ChainError
+   */
   buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }>;
   /**
-   * Approve, top up, wait for the receipts; any batch of the network. Seen in `batches` once the event is read.
+   * Approves, tops up, waits; any batch. In `batches` once read.
    * @throws PostageError `BATCH_NOT_FOUND`, `AMOUNT_INVALID`, `OUT_OF_FUNDS`; ChainError
    */
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<{ txHash: string }>;
-  /** As above, for an own batch and a greater depth. @throws PostageError `BATCH_NOT_FOUND`, `DEPTH_INVALID`; ChainError */
+  /** For an own batch and a greater depth. @throws PostageError `BATCH_NOT_FOUND`, `DEPTH_INVALID`; ChainError */
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<{ txHash: string }>;
-  /** Durable when it resolves. @throws PostageError `BATCH_NOT_FOUND` for a batch that is not this node's */
+  /** Durable. @throws PostageError `BATCH_NOT_FOUND` for a batch of others */
   relabel(batchId: Uint8Array, label: string): Promise<void>;
-  /** Asks the contract how many blocks a new batch must last at the current price. @throws ChainError */
+  /** Blocks that a new batch must last at the present price. @throws ChainError */
   minimumValidityBlocks(signal: AbortSignal): Promise<bigint>;
-  /** Seconds that the batch lasts at the current price, -1 when unknown or free. */
+  /** Seconds left at the present price, -1: unknown or free. */
   batchTtl(batch: Batch): number;
   /** 'running' until the first catch-up is done. */
   syncState(): 'running' | 'synced' | 'failed';

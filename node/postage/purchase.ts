@@ -1,6 +1,5 @@
 /**
- * Operations that cost tokens: buying, topping up and diluting a batch. Checks, expiry of old batches,
- * allowance, the call itself; each transaction is awaited, up to a limit. One operation at a time.
+ * Buying, topping up and diluting: checks, expiry, allowance, call, with limited waits, one at a time.
  * `node-behaviour.md` 3.4, `contracts.md` 4.5.
  */
 
@@ -40,11 +39,11 @@ import {
 } from './ports.ts';
 import { BUCKET_DEPTH, batchSize, DEPTH_MAX } from './rules.ts';
 
-/** Batches expired per transaction: as many as fit in a block of the public chain. */
+/** As many as fit in a public block. */
 const EXPIRE_PAGE = 25;
-/** Expiry transactions per purchase: 2,500 batches. The rest is left for others to clean up. */
+/** Per purchase: 2,500 batches. Others clean up the rest. */
 const EXPIRE_ROUNDS = 100;
-/** Part of a batch's nonce: the same account history gives the same batch ids. */
+/** The same account history gives the same batch ids. */
 const NONCE_PREFIX = new TextEncoder().encode('svc batch');
 
 interface PurchaseOptions {
@@ -74,12 +73,12 @@ export interface Purchases {
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<string>;
   /** @returns hash of the transaction */
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<string>;
-  /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
+  /** Makes the contract expire batches. @throws ChainError */
   expire(signal: AbortSignal): Promise<void>;
 }
 
 export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): Purchases {
-  // Two at once would take the same account nonce into the id of their batch, and each other's allowance.
+  // Two would share an account nonce for their ids, and the allowance.
   const lock = new Lock();
   const oneAtATime =
     <R extends GasTerms, T>(work: (request: R, context: Context) => Promise<T>) =>
@@ -162,9 +161,7 @@ async function dilute({ batchId, depth }: DilutionRequest, context: Context): Pr
   return receipt.transactionHash;
 }
 
-/**
- * As the contract has it now: the node's copy may be some blocks behind, and the depth determines the price.
- */
+/** From the contract: ours may lag, and depth determines the price. */
 async function liveBatch(batchId: Uint8Array, { chain, contract, signal }: Context) {
   const batch = await batchOnChain(chain, contract, batchId, signal);
   if (batch === undefined) {
@@ -175,7 +172,7 @@ async function liveBatch(batchId: Uint8Array, { chain, contract, signal }: Conte
   return batch;
 }
 
-/** The contract refuses a change that leaves a batch less than the shortest time, after its transaction was paid. */
+/** The contract would refuse after the transaction is paid. */
 async function checkRemaining(remaining: bigint, { chain, contract, signal }: Context): Promise<void> {
   const [price, validity] = await Promise.all([
     lastPrice(chain, contract, signal),
@@ -210,10 +207,7 @@ async function expireOld(context: Context): Promise<void> {
   }
 }
 
-/**
- * Always, as Bee does: what seems to be left of an earlier allowance may belong to an operation that a
- * reorganisation has undone and that is about to be mined again, before this one.
- */
+/** Always, as Bee does: an earlier allowance may belong to an operation that is mined again before this one. */
 async function allow(total: bigint, context: Context): Promise<void> {
   const { token, contract } = context;
   const data = encodeApprove(hexBytes(contract, 'contract'), total);
@@ -228,10 +222,7 @@ function execute(
   return transactions.execute({ ...call, ...gas }, signal);
 }
 
-/**
- * The id follows from the account's transactions so far; if a purchase with that id was already under way,
- * the next one is taken.
- */
+/** The id follows from the account's transactions; an id under way is skipped. */
 async function newBatch({
   chain,
   signer: { address },
@@ -249,7 +240,7 @@ async function newBatch({
 
 type BatchEventKind = Extract<PostageEvent, { readonly id: Uint8Array }>['kind'];
 
-/** @throws ChainError RPC_ERROR when the receipt does not show the requested result */
+/** @throws ChainError RPC_ERROR unless the receipt shows the result */
 function assertDone(
   receipt: Receipt,
   { kind, batchId }: { readonly kind: BatchEventKind; readonly batchId: Uint8Array },

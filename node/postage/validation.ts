@@ -1,4 +1,7 @@
-/** Whether a stamp pays for a chunk. `data-formats.md` 6.2, `node-behaviour.md` 3.7. Vectors: test/vectors/postage.json. */
+/**
+ * Whether a stamp pays for a chunk. `data-formats.md` 6.2, `node-behaviour.md` 3.7. Vectors:
+ * test/vectors/postage.json.
+ */
 import { bucketOf, type Stamp, stampDigest } from '../../formats/chunk/stamp.ts';
 import { equalBytes } from '../../formats/crypto/hex.ts';
 import { recoverSigner, SignatureError } from '../../formats/crypto/signer.ts';
@@ -7,8 +10,8 @@ import { slotsPerBucket } from './rules.ts';
 
 /**
  * @param address of the chunk, 32 bytes
- * @throws PostageError STAMP_INVALID: the fault of the signature, `bucket mismatch`, `invalid index` or
- * `owner mismatch`, whichever comes first
+ * @throws PostageError STAMP_INVALID: the signature's fault, `bucket mismatch`, `invalid index` or `owner mismatch`,
+ * whichever is first
  */
 export function validateStamp(address: Uint8Array, stamp: Stamp, batch: Batch): void {
   const signer = signerOf(address, stamp);

@@ -1,3 +1,4 @@
+/** What a dishonest node can do, by the names in definitions. */
 export const BEHAVIOUR_NAMES = [
   'wrong-data',
   'other-chunk',

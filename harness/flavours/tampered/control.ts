@@ -40,6 +40,7 @@ export async function endNodeFault(dataDir: string, key: string): Promise<void> 
   await ask(dataDir, 'reload');
 }
 
+/** What a node has counted. @param of key of a fault, or name of a behaviour */
 export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
   await ask(dataDir, 'flush');
   return readCounts(dataDir, of);

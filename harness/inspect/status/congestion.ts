@@ -6,6 +6,7 @@ import type { Backlog } from '../../client/types.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 
+/** A neighbourhood that accepts no more chunks, and how many wait for it. */
 export interface CongestedNeighbourhood {
   /** First bits of its addresses, as `0` and `1`. */
   readonly neighbourhood: string;

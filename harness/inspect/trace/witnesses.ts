@@ -8,6 +8,7 @@ import type { NodeClient } from '../../client/node-client.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
 import type { Testimony } from './route.ts';
 
+/** What is needed of a node; its client provides the rest. */
 export type TracedNode = Pick<ClusterNode, 'name' | 'overlay' | 'flavour' | 'mode' | 'state' | 'client'>;
 
 /** How many events a node keeps. */

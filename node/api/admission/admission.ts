@@ -1,6 +1,6 @@
 /**
- * Decides who may request what, before any part of a request runs. Three checks, in this order: the host
- * name, the token, and the page on whose behalf a browser asks. `docs/reference/access.md` says what each keeps out.
+ * Who may request what, decided before any part of a request runs: the host name, the token, then the page for which
+ * a browser asks. `docs/reference/access.md` says what each keeps out.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Cors } from '../cors.ts';
@@ -10,7 +10,7 @@ import { createHostCheck } from './hosts.ts';
 import { createTokenCheck, type Tokens } from './tokens.ts';
 
 export interface AdmissionOptions {
-  /** Host names besides addresses and `localhost`; `*` for any. */
+  /** Besides addresses and `localhost`; `*` for any. */
   readonly allowedHosts: readonly string[];
   readonly tokens: Tokens;
 }
@@ -22,14 +22,9 @@ export interface Refusal {
 }
 
 export interface Admission {
-  /**
-   * Whether a request to that host is answered at all; if not, browsers' preflight requests are not either.
-   */
+  /** Whether requests to that host, and preflights, are answered. */
   isHostAllowed(host: string | undefined): boolean;
-  /**
-   * @param row the operation; undefined: none has that path and method @returns undefined: the request may
-   * proceed
-   */
+  /** @param row the operation; undefined: unknown path or method @returns undefined: the request may proceed */
   refusal(request: IncomingMessage, row: Route | undefined): Refusal | undefined;
 }
 
@@ -42,14 +37,14 @@ export function createAdmission(
   return {
     isHostAllowed,
     refusal(request, row) {
-      // 403 and not 421, on which clients would open another connection and get the same answer.
+      // Not 421: clients would repeat the request on another connection.
       if (!isHostAllowed(request.headers.host)) return refused('HOST_REFUSED');
       return tokenRefusal(request, row) ?? originRefusal(request, row);
     },
   };
 
   function tokenRefusal({ method, headers }: IncomingMessage, row: Route | undefined): Refusal | undefined {
-    // Browsers ask by OPTIONS, without a token, whether they may send one; no operation has that method.
+    // Browsers ask by OPTIONS, without a token; no operation has that method.
     if (!check.required || row?.forProbes === true || method === 'OPTIONS') return undefined;
     const scope = check.scopeOf(headers.authorization);
     if (scope === undefined) {
@@ -75,9 +70,8 @@ function refused(code: ApiError['code'], headers: Refusal['headers'] = {}): Refu
 }
 
 /**
- * Whether the request comes from a page that may not use this API. Browsers name the page's origin in every
- * request that is not a plain read; for those without an origin, such as for a picture, newer browsers send
- * how the page's site relates to ours.
+ * Whether a page that may not use this API asks. Browsers name its origin except in plain reads; without one, newer
+ * browsers send how its site relates to ours.
  */
 function isForeign({ headers }: IncomingMessage, cors: Pick<Cors, 'accepts'>): boolean {
   const { origin, host } = headers;

@@ -8,14 +8,9 @@ import type { Upload, Uploader } from '../../files/upload.ts';
 import type { Socket } from '../exchange/answer.ts';
 import { CLOSE } from '../exchange/websocket.ts';
 
-/**
- * A stream without messages for this long is dropped, and so is one whose chunk no peer takes, milliseconds.
- */
+/** Silence, or a chunk that no peer takes, ends a stream after this, ms. */
 const IDLE_MS = 15 * 60_000;
-/**
- * Time to finish pushing accepted chunks after the connection ends, milliseconds. A push without a peer is
- * retried for ever while its client waits; without a client it must end.
- */
+/** To push accepted chunks after the connection ends, ms. Without a client, pushes that find no peer must end. */
 const FINISH_MS = 60_000;
 const CHUNK_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 
@@ -23,11 +18,11 @@ const CHUNK_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 interface Intake {
   /** Bytes in front of every chunk. */
   readonly prefix: number;
-  /** Answer to a message too short for them; undefined: none. */
+  /** Answer to a message without room for them; undefined: none. */
   readonly tooShort: string | undefined;
   /**
-   * Starts handling one chunk. @param prefix the bytes in front of it
-   * @returns stores the chunk; resolves when it may be acknowledged
+   * @param prefix the bytes before the chunk
+   * @returns stores it; resolves when it may be acknowledged
    */
   accept(prefix: Uint8Array): Promise<(chunk: Chunk) => Promise<void>>;
   /** Ends the upload with the connection. */
@@ -35,7 +30,7 @@ interface Intake {
   cleanup(): Promise<void>;
 }
 
-/** Every chunk belongs to one upload and is stamped by its batch. */
+/** Chunks belong to one upload, stamped by its batch. */
 export function uploadIntake(upload: Upload): Intake {
   return {
     prefix: 0,
@@ -46,10 +41,7 @@ export function uploadIntake(upload: Upload): Intake {
   };
 }
 
-/**
- * Every chunk brings its own stamp, so each is a separate upload: pushed, or stored under the tag, when it is
- * acknowledged.
- */
+/** Chunks bring their stamps: each is an upload, pushed, or stored under the tag, when acknowledged. */
 export function stampedIntake(
   uploader: Uploader,
   begin: Omit<Parameters<Uploader['begin']>[0], 'batchId' | 'stamp'>,
@@ -87,10 +79,8 @@ interface ChunkStreamDeps {
 }
 
 /**
- * Accepts chunk after chunk and ends the upload with the connection: acknowledged chunks are pushed, whatever
- * ended it.
- * @param intake for an upload without a tag, it waits while too many chunks are unfinished, and so does the
- * acknowledgement
+ * Ends the upload with the connection; acknowledged chunks are pushed all the same.
+ * @param intake without a tag it waits while too many chunks are unfinished, as does the acknowledgement
  */
 export async function receiveChunks(socket: Socket, intake: Intake, deps: ChunkStreamDeps): Promise<void> {
   const onEnding = () => deps.giveUp(socket.ending.reason);

@@ -1,4 +1,4 @@
-/** Answers with a file's content: headers, conditions, ranges, streaming. `http-api-completion.md` 3.7. */
+/** A file's content: headers, conditions, ranges, streaming. `http-api-completion.md` 3.7. */
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -27,7 +27,7 @@ const CONDITION_HEADERS = {
   ifUnmodifiedSince: optional(text, undefined),
 } as const;
 
-/** How the content is fetched. Strategy and fallback are for content with redundancy; plain content has one way. */
+/** Strategy and fallback are for redundant content. */
 const PLAIN_FETCH_HEADERS = {
   cache: optional(bool, true),
   redundancyStrategy: optional(uint(8), DATA, { checks: [max(RACE)] }),
@@ -37,13 +37,13 @@ const PLAIN_FETCH_HEADERS = {
   lookaheadBufferSize: optional(int, undefined),
 } as const;
 
-/** How long one chunk of redundant content may take when the request does not say, milliseconds. */
+/** Default per chunk of redundant content, ms. */
 const CHUNK_TIMEOUT_MS = 30_000;
 
-/** For content that is not access-controlled: single-owner chunks and feeds. */
+/** For single-owner chunks and feeds. */
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
-/** For what is told about content, not the content itself. */
+/** About content, not the content itself. */
 export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
 
 export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
@@ -80,18 +80,18 @@ export interface Content {
   readonly reference: Uint8Array;
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Names of the headers that browsers may read, besides the one that all downloads have. */
+  /** Headers that browsers may read, besides the usual one. */
   readonly expose?: readonly string[];
   /** False for content that changes while its URL stays. */
   readonly etag?: false;
   /** Label of the speed metric. */
   readonly endpoint: string;
-  /** The answer when its root chunk is there, but cannot be read; default: `JOIN_FAILED`. */
+  /** For a root chunk that cannot be read; default: `JOIN_FAILED`. */
   readonly unreadable?: ApiErrorCode | undefined;
 }
 
 /**
- * Getter of a request: its caching, its time limit per chunk, and its handling of lost chunks.
+ * A request's getter: caching, time per chunk, recovery.
  * @throws ApiError `DOWNLOAD_HEADERS`
  */
 export function requestGetter({ headers, services }: PlainFetchCall): ContentGetter {
@@ -113,7 +113,7 @@ export function requestGetter({ headers, services }: PlainFetchCall): ContentGet
   };
 }
 
-/** For requests that say nothing about lost chunks, or only how many replicas of a root to look for. */
+/** For requests that say at most how many replicas of a root to look for. */
 export function defaultGetter(
   services: NodeServices,
   { cache, level = LEVEL_MAX }: { readonly cache: boolean; readonly level?: RedundancyLevel },
@@ -131,12 +131,12 @@ export function defaultGetter(
   };
 }
 
-/** Caches recovered chunks, whatever the request says, so that the next reader does not have to recover them again. */
+/** Caches recovered chunks, so that readers need not recover them again. */
 function keeper({ store }: NodeServices): (chunk: Chunk) => void {
   return (chunk) => store.cache.put(chunk);
 }
 
-/** Opens the file behind a reference. @throws ApiError `ROOT_NOT_FOUND`, `unreadable` */
+/** @throws ApiError `ROOT_NOT_FOUND`, `unreadable` */
 export function openContent(
   reference: Uint8Array,
   getter: ContentGetter,
@@ -149,10 +149,7 @@ export function openContent(
   });
 }
 
-/**
- * The answer to GET: complete, partial, or as the conditions require. HEAD gets the same without its body, and
- * nothing of that is read.
- */
+/** Answers GET: all, a part, or by the conditions. HEAD reads no body. */
 export async function download(call: DownloadCall, content: Content, getter: ContentGetter): Promise<Answer> {
   const { services, headers: wishes, signal } = call;
   const file = await openContent(content.reference, getter, signal, content.unreadable);
@@ -179,22 +176,19 @@ export function etagOf(reference: Uint8Array): string {
   return `"${toHex(reference)}"`;
 }
 
-/** Names of answer headers that browsers may read, one per line. */
+/** Answer headers that browsers may read, one per line. */
 export function exposed(names: readonly string[] = []): Headers {
   const lines = [...names, 'content-disposition'] as const;
   return { 'access-control-expose-headers': names.length === 0 ? 'content-disposition' : lines };
 }
 
 type Headers = NonNullable<Answer['headers']>;
-/**
- * Starts reading a part; resolves when its first bytes have arrived, so that a failure can still become an
- * error answer.
- */
+/** Resolves at the first bytes, so that failures can still be error answers. */
 type Reader = (range: ByteRange) => Promise<AsyncIterable<Uint8Array>>;
 
 function bodylessAnswer(plan: DownloadPlan, headers: Headers, size: bigint): Answer | undefined {
   const { 'last-modified': _modified, ...undated } = headers;
-  // Only the tag decides what is not modified; the date stands in for a missing tag.
+  // The tag decides; the date replaces a missing tag.
   if (plan.kind === 'not-modified')
     return { status: 304, headers: headers['etag'] === undefined ? headers : undated };
   if (plan.kind === 'precondition-failed') return { status: 412, headers };
@@ -225,7 +219,7 @@ async function onePart(range: ByteRange, size: bigint, headers: Headers, read: R
   };
 }
 
-/** `boundary`: taken from the reference, which no content can hold (it would hold its own hash). */
+/** `boundary`: from the reference, which no content can hold. */
 async function manyParts(
   ranges: readonly [ByteRange, ...ByteRange[]],
   size: bigint,

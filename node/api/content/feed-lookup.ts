@@ -1,4 +1,4 @@
-/** The latest update of a feed for downloads: its content, and the headers that identify it. */
+/** A feed's latest update for downloads: content and headers. */
 import type { ChunkGetter } from '../../../formats/chunk/chunk.ts';
 import { socParts } from '../../../formats/chunk/soc.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -28,7 +28,7 @@ interface Wanted {
   readonly feed: Feed;
   /** Index to start from. */
   readonly after: bigint;
-  /** The latest update of that time, unix seconds; absent: of now. */
+  /** The latest update then, unix seconds; absent: now. */
   readonly at?: number;
 }
 
@@ -55,7 +55,7 @@ async function updateOf(
   deps: { readonly getter: ChunkGetter; readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<Update | undefined> {
   const latest = await findLatest(feed, after, deps);
-  // The latest update is that of now, whatever time it gives itself.
+  // The latest update is that of now, whatever its own time.
   if (latest === undefined || at === undefined || at * 1000 >= deps.clock.now()) return latest;
   try {
     return await findAt(feed, BigInt(at), { first: after, latest }, deps);
@@ -78,7 +78,6 @@ export function feedHeaders({ update, version }: FeedContent, { headers }: Diale
   };
 }
 
-/** Headers of the answer with a file reached through a feed. */
 export function feedFileHeaders({ update, version }: FeedContent, { headers }: Dialect): Headers {
   return {
     [headers.feedIndex.active]: toHex(indexBytes(update.index)),

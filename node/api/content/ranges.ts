@@ -1,7 +1,4 @@
-/**
- * Decides which part of a content a request gets: conditions first, then ranges. A pure decision on the
- * request's headers. Source: `http-api-completion.md` 3.7, the table of conditions and ranges.
- */
+/** Which part of a content a request gets: conditions, then ranges. Pure. Source: `http-api-completion.md` 3.7. */
 import { parseHttpDate } from '../values/http-date.ts';
 
 export interface DownloadRequest {
@@ -16,9 +13,9 @@ export interface DownloadRequest {
 interface ContentFacts {
   /** Bytes. */
   readonly size: bigint;
-  /** With its quotes; absent for content that changes, such as a feed's. */
+  /** With quotes; absent for changing content, such as a feed's. */
   readonly etag: string | undefined;
-  /** The content counts as changed at the moment of the answer. Unix seconds. */
+  /** Unix seconds; the content counts as changed now. */
   readonly nowSeconds: number;
 }
 
@@ -36,7 +33,7 @@ export type DownloadPlan =
   /** `overlap`: the ranges were valid, but contain nothing. */
   | { readonly kind: 'unsatisfiable'; readonly overlap: boolean };
 
-/** Ranges of one request; further ones are ignored: each costs a separate read. */
+/** Further ranges are ignored: each costs a read. */
 const RANGES_MAX = 256;
 /** Digits of 2^63 - 1. */
 const OFFSET_DIGITS_MAX = 19;

@@ -1,8 +1,6 @@
 /**
- * Reading content for all downloads of a node: limits how many run at once, how many bytes are read ahead of
- * clients, and how much is read in one turn of the event loop. A client that does not take what it was sent
- * loses its place to others, and the bytes read ahead for it are dropped; when it continues, so does its
- * read.
+ * Limits downloads: how many run, bytes read ahead, and reading per turn. A stalled client loses its place and its
+ * bytes; both return when it continues.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { Slots } from '../../env/turns/slots.ts';
@@ -11,33 +9,24 @@ import type { JoinedFile } from '../../files/joiner.ts';
 import { ApiError } from '../errors.ts';
 import type { ApiMetrics } from '../metrics.ts';
 
-/** Downloads that read at the same time; with redundancy each of them keeps up to two runs of chunks, a megabyte. */
+/** Concurrent downloads; with redundancy each keeps two runs of chunks, a megabyte. */
 const READING_MAX = 128;
 /** Downloads that wait for one of those to end. */
 const WAITING_MAX = 1024;
-/** Bytes read ahead for all of them: 64 times as much as one that asks for nothing special. */
+/** Bytes ahead of all: 64 times one plain download's. */
 const AHEAD_TOTAL = 32 * 1024 * 1024;
 /** Bytes read ahead for one, whatever it asks for. */
 const AHEAD_MAX = 2 * 1024 * 1024;
-/**
- * Every download gets this much, and one may take up to this fraction of the rest, so that something is
- * always left.
- */
+/** For every download; one may take up to this fraction of the rest. */
 const AHEAD_MIN = 64 * 1024;
 const AHEAD_PART = 8;
-/** Content up to this size is in memory with its first piece, and waits for nothing. */
+/** Content in memory with its first piece. */
 const SMALL = 64 * 1024;
-/** A client that does not take a piece for this long has stalled, milliseconds. */
+/** A client that takes no piece for this long has stalled, ms. */
 const STALL_MS = 500;
-/**
- * Bytes of one turn of the event loop: some two milliseconds of reading. Another client's request takes several turns,
- * and a turn costs some microseconds.
- */
+/** Bytes per turn: two ms of reading, between requests of others. */
 const TURN_BYTES = 512 * 1024;
-/**
- * Up to this many concurrent downloads have all of that, and read ahead from the start. More of them get only
- * a part of it, because others would have to wait for many such turns, and start with little.
- */
+/** Up to this many downloads get all of it and read ahead at once; more get a part and start small. */
 const FEW = 4;
 const CROWD_PART = 8;
 
@@ -50,10 +39,10 @@ interface RangeOptions {
   /** Bytes. */
   readonly start: bigint;
   readonly end: bigint;
-  /** Bytes to read ahead, from the request or the joiner; 0 or less: one chunk at a time. */
+  /** Bytes to read ahead; 0 or less: one chunk at a time. */
   readonly readAhead: number;
   readonly signal: AbortSignal;
-  /** Whether the answer has started: then it waits, however many others do. */
+  /** A started answer waits for room. */
   readonly isUnderWay: boolean;
 }
 
@@ -77,8 +66,8 @@ export class Reads {
   }
 
   /**
-   * Starts reading a range; resolves when its first piece has arrived, so that a failure can still become an
-   * error answer. A piece is requested when the previous one has left, whose memory is then reused.
+   * Resolves at the first piece, so that failures can still be error answers. Requests a piece when the previous one
+   * has left, whose memory is reused.
    * @throws ApiError `DOWNLOADS_BUSY`; what the joiner throws
    */
   async range(file: JoinedFile, options: RangeOptions): Promise<AsyncIterable<Uint8Array>> {
@@ -96,7 +85,7 @@ export class Reads {
       if (!place.isTaken) await this.#enter(place, { file, signal, mayRefuse: isWaiting });
       isWaiting = false;
       this.#grant(place, ahead);
-      // Small content is hardly any work, and many wait for turns.
+      // Small content is little work.
       if (!isSmall(file)) await this.#spend(place.ahead);
       const until = ahead < most ? least(end, at + BigInt(ahead)) : end;
       const pieces = file.read(at, until, { signal, reuse: true, readAhead: place.ahead });
@@ -105,7 +94,7 @@ export class Reads {
         const stall = this.#clock.timer(STALL_MS, () => {
           this.#metrics.downloadsStalled.inc();
           place[Symbol.dispose]();
-          // The generator is paused at a piece, so that nothing is left that could fail.
+          // The generator is paused at a piece: nothing can fail.
           void pieces.return();
         });
         try {
@@ -155,7 +144,7 @@ export class Reads {
 /** Small content takes none of the limited places. */
 type PlaceKind = 'none' | 'one of all';
 
-/** Place of one download: taken, left when its client stalls, and taken again. */
+/** A download's place: taken, left when stalled, taken again. */
 class Place implements Disposable {
   /** Bytes that may be read ahead. */
   ahead = 0;
@@ -185,7 +174,7 @@ class Place implements Disposable {
 
 type Pieces = AsyncGenerator<Uint8Array, void, void>;
 
-/** Not a generator: leaving this before its first piece also ends the rest. */
+/** Not a generator: leaving before the first piece must end the rest. */
 function resumed(first: IteratorResult<Uint8Array, void>, rest: Pieces): AsyncIterable<Uint8Array> {
   let isFirst = true;
   const next = async () => {

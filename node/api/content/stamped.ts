@@ -1,7 +1,4 @@
-/**
- * Uploads of one chunk, paid from a batch of this node or by a stamp made by the client: chunks and
- * single-owner chunks.
- */
+/** Uploads of one chunk, paid by a batch or a client's stamp. */
 import { decodeStamp } from '../../../formats/chunk/stamp.ts';
 import type { Upload } from '../../files/upload.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
@@ -9,7 +6,7 @@ import type { NodeServices } from '../services.ts';
 import { hex } from '../values/kinds.ts';
 import { ONE_HASH, optional, type ValuesOf } from '../values/params.ts';
 
-/** One of the two must be sent; a ready stamp wins over a batch. */
+/** One must be sent; a stamp wins over a batch. */
 export const PAYMENT_HEADERS = {
   postageBatchId: optional(hex, undefined, ONE_HASH),
   postageStamp: optional(hex, undefined),
@@ -45,8 +42,9 @@ export function requireTag(uid: number, { store }: Pick<NodeServices, 'store'>):
 }
 
 /**
- * @param fallback response when the upload cannot begin for another reason
- * @throws ApiError as `requirePayment`; `STAMP_MALFORMED`; `BATCH_INVALID` for a stamp of an unknown batch; those of a batch
+ * @param fallback for other failures to begin
+ * @throws ApiError as `requirePayment`; `STAMP_MALFORMED`; `BATCH_INVALID` for a stamp of an unknown batch; those of
+ * a batch
  */
 export async function beginPaid(
   payment: Payment,

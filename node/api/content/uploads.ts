@@ -1,6 +1,4 @@
-/**
- * What the upload routes share: headers, the order of checks, and undoing what a failed upload left behind.
- */
+/** Shared by upload routes: headers, order of checks, undoing failed uploads. */
 
 import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import { randomEncryption } from '../../files/encryption.ts';
@@ -32,7 +30,7 @@ export const UPLOAD_ANSWER_HEADERS = [
   'access-control-expose-headers',
 ] as const satisfies readonly AnswerHeader[];
 
-/** What a session answers: it begins, takes chunks and ends. */
+/** A session's answers. */
 export const SESSION_REFUSALS = [
   'TAG_NOT_FOUND',
   'BATCH_NOT_FOUND',
@@ -49,9 +47,8 @@ export const UPLOAD_REFUSALS = [...SESSION_REFUSALS, ...ACT_UPLOAD_REFUSALS] as 
 type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
 
 /**
- * Tag, batch, content, access control, close, in this order; an unknown batch is reported before the body is
- * read. An upload that fails or breaks off in between is undone.
- * @param store puts the body into the session, as the headers require, and returns the reference for the tag
+ * Tag, batch, content, access control, close, in this order; the body is read last. Failures are undone.
+ * @param store puts the body into the session and returns the reference for the tag
  * @returns the answer's content
  */
 export async function upload(
@@ -88,8 +85,8 @@ function splitOptions({ headers, services, signal, uploadTurns }: UploadCall): S
 }
 
 /**
- * Stores and closes; undoes everything when either fails.
- * @param store returns, besides anything else, the root that the tag shows
+ * Stores and closes, or undoes.
+ * @param store also returns the root for the tag
  * @param closing answer when the close fails
  */
 export async function inSession<T extends { readonly root: Uint8Array }>(

@@ -1,17 +1,17 @@
-/** What a handler answers; `exchange.ts` writes it. Without a body member the answer has no body. */
+/** A handler's answer, written by `exchange.ts`. */
 export interface Answer {
   readonly status: number;
-  /** Lower-case names; an array is sent as several header lines. */
+  /** Lower-case names; an array: several lines. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>> | undefined;
   readonly json?: unknown;
   readonly text?: string;
   readonly bytes?: Uint8Array;
   /**
-   * Pulled no faster than the client reads; its `return` is called when the client disconnects. The next
-   * piece is requested when the system has taken the previous one, whose memory may then be reused.
+   * Pulled as the client reads; `return` is called on disconnect. A piece's memory may be reused when the next is
+   * requested.
    */
   readonly stream?: AsyncIterable<Uint8Array>;
-  /** With status 101: handles the WebSocket that the connection becomes. */
+  /** With status 101: handles the WebSocket. */
   readonly socket?: SocketHandler;
 }
 
@@ -19,17 +19,13 @@ export interface Answer {
 export interface Socket {
   /** Aborts when the connection is closing, for whatever reason. */
   readonly signal: AbortSignal;
-  /** Binary. Never waits: a client that takes too little too slowly is disconnected. */
+  /** Binary. Never waits: too slow clients are disconnected. */
   send(message: Uint8Array): void;
-  /**
-   * As `send`, for a caller with nothing else to do: resolves when the connection has taken it, or no longer
-   * takes anything.
-   */
+  /** As `send`; resolves when the connection has taken it, or takes no more. */
   sent(message: Uint8Array): Promise<void>;
   /**
-   * The next message, bytes or text. The client is held back until a message is requested; messages sent
-   * before it closed the connection still arrive. For one caller at a time, from the start: until the first
-   * call messages are ignored.
+   * The next message, bytes or text. Holds the client back between calls; messages before a close still arrive. For
+   * one caller from the start: before the first call, messages are ignored.
    * @param idleMs after which a silent connection is dropped
    * @returns undefined when there are no more
    */
@@ -39,11 +35,11 @@ export interface Socket {
   close(code?: number, reason?: string): void;
   /** Ends the connection without a close frame. */
   drop(): void;
-  /** Sets the close code and reason for when the node stops; the default is a close frame without a code. */
+  /** Close code and reason at the node's stop; default: no code. */
   sayAtStop(code: number, reason: string): void;
-  /** Aborts when the node stops and handlers have had their time to finish running work. */
+  /** Aborts when the node stops and handlers had their time. */
   readonly ending: AbortSignal;
 }
 
-/** Handles the connection until it ends; a rejection closes it. */
+/** Handles the connection to its end; a rejection closes it. */
 export type SocketHandler = (socket: Socket) => Promise<void>;

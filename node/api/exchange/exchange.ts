@@ -17,14 +17,14 @@ export interface Exchange {
 }
 
 /**
- * Never throws: an answer that cannot be written becomes an error answer, or the end of the connection.
- * @param failed makes an answer from an error that comes before the first byte
+ * Never throws: failures become an error answer or end the connection.
+ * @param failed makes an answer of an early error
  */
 export function send(exchange: Exchange, answer: Answer, failed: (error: unknown) => Answer): void {
   const { response } = exchange;
   const cut = () => void response.destroy();
   const refuse = (error: unknown) => {
-    // A started answer can only be cut off: it falls short of its length, so the client notices.
+    // A started answer is cut short of its length, which clients notice.
     if (response.headersSent || response.destroyed) return cut();
     for (const name of Object.keys(answer.headers ?? {})) response.removeHeader(name);
     attempt(() => write(exchange, failed(error), cut), cut);
@@ -53,10 +53,7 @@ function write(exchange: Exchange, answer: Answer, refuse: (error: unknown) => v
   else sendNothing(exchange, answer);
 }
 
-/**
- * The length goes last: once Node.js knows it, it decodes a following `content-disposition`, which garbles
- * UTF-8.
- */
+/** Length last: once known, Node.js decodes `content-disposition` and garbles UTF-8. */
 function setHeaders(response: ServerResponse, headers: NonNullable<Answer['headers']>): void {
   const { 'content-length': length, ...others } = headers;
   for (const [name, value] of Object.entries(others)) response.setHeader(name, value);
@@ -66,14 +63,14 @@ function setHeaders(response: ServerResponse, headers: NonNullable<Answer['heade
 function sendBytes(exchange: Exchange, bytes: Uint8Array, contentType: string): void {
   const { response, method } = exchange;
   if (!response.hasHeader('content-type')) response.setHeader('content-type', contentType);
-  // An answer to HEAD may already state the length of the omitted body.
+  // HEAD may state the omitted body's length.
   if (method !== 'HEAD' || !response.hasHeader('content-length')) {
     response.setHeader('content-length', bytes.length);
   }
-  // Called before `end`, which would send the length, taken from the bytes, before all other headers.
+  // Before `end`, which would put the length first.
   response.writeHead(response.statusCode);
   if (bytes.length <= PIECE_SIZE || method === 'HEAD') response.end(bytes);
-  // More than a connection takes at once: the client may take nothing.
+  // More than a connection takes at once.
   else void sendStream(exchange, piecesOf(bytes), () => void response.destroy());
 }
 
@@ -84,7 +81,7 @@ export async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, v
   for (let at = 0; at < bytes.length; at += PIECE_SIZE) yield bytes.subarray(at, at + PIECE_SIZE);
 }
 
-/** An answer without a body, or one to HEAD, whose stream is not read: its length is known from its headers. */
+/** No body, or HEAD: headers have the length. */
 function sendNothing({ response }: Exchange, { status, stream }: Answer): void {
   if (stream === undefined && status !== 204 && status !== 304) response.setHeader('content-length', 0);
   response.end();
@@ -106,10 +103,7 @@ async function sendStream(
   }
 }
 
-/**
- * Resolves when the system has the bytes, or no one wants them any more, for example when the client takes
- * nothing for too long.
- */
+/** Resolves when the system has the bytes or nobody wants them. */
 async function taken(
   response: ServerResponse,
   piece: Uint8Array,

@@ -1,8 +1,8 @@
 import type { Clock } from '../../../formats/clock.ts';
 
-/** How long a connection may stand still while its client sends a body or takes an answer. */
+/** How long a connection may stand still. */
 export interface Patience {
-  /** Milliseconds without a byte of the body, or without a piece of the answer being taken. */
+  /** Ms without a byte of the body, or a piece of the answer taken. */
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'timer'>;
   /** Called for each standstill that was too long. */

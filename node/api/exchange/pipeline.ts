@@ -1,13 +1,12 @@
 /**
- * Requests of one connection, one after the other: a client may send the next ones before it has an answer. Each is
- * handled when the one before it is answered, and in a later turn of the event loop, so that other connections are
- * served in between. RFC 9112, 9.3.2, asks for answers in this order.
+ * Requests of a connection in order, each after the previous answer and in a later turn, so that other connections
+ * are served. RFC 9112, 9.3.2.
  */
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../formats/clock.ts';
 
-/** Requests that wait on one connection while it is still read. One read of the system may bring many more. */
+/** Waiting requests of a connection still read; one read may bring more. */
 const WAITING_MAX = 16;
 
 interface Line {
@@ -42,7 +41,7 @@ export class Pipeline {
     line.waiting.push(() => this.#begin(response, { line, handle }));
     if (line.waiting.length <= WAITING_MAX || line.isPaused) return;
     line.isPaused = true;
-    // The server reads on after each message, in a tick of this turn. This comes after all of these.
+    // After the server's reads of this turn.
     queueMicrotask(() => {
       if (line.isPaused) socket.pause();
     });

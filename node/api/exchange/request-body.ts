@@ -1,4 +1,4 @@
-/** The body of a request as a stream that can be left early without cutting the connection. */
+/** A body as a stream that can be left without cutting the connection. */
 import type { IncomingMessage } from 'node:http';
 import { interruptible } from '../../files/interruptible.ts';
 import { ApiError } from '../errors.ts';
@@ -8,18 +8,15 @@ import type { Patience } from './patience.ts';
 export interface RequestBody {
   /** False when the request says that it has none. */
   readonly present: boolean;
-  /**
-   * Streams the body; ending the iteration early does not cut the connection. Once per request. An idle
-   * client ends it with ApiError `BODY_IDLE`.
-   */
+  /** Once per request; may be left early. An idle client ends it with ApiError `BODY_IDLE`. */
   stream(): AsyncIterable<Uint8Array>;
-  /** The whole body. @throws ApiError `BODY_TOO_LARGE` above the row's `bodyLimit`, `BODY_IDLE` */
+  /** The whole body. @throws ApiError `BODY_TOO_LARGE` above `bodyLimit`, `BODY_IDLE` */
   read(): Promise<Uint8Array>;
 }
 
 /**
- * How much of an unwanted body is still read and discarded, so that the client sees its answer on the same
- * connection. More than the largest socket buffers of a client that sends before it listens.
+ * Read and discarded of an unwanted body, so that a client that sends first sees its answer. More than socket
+ * buffers.
  */
 const DRAIN_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -45,15 +42,15 @@ export function requestBody(
   };
 }
 
-/** @throws ApiError when the request announces more than `limit` bytes */
+/** @throws ApiError when more than `limit` bytes are announced */
 export function refuseOversized(raw: IncomingMessage, limit: number | undefined): void {
   const declared = contentLength(raw);
   if (limit !== undefined && declared !== undefined && declared > limit) throw new ApiError('BODY_TOO_LARGE');
 }
 
 /**
- * For operations that store or read a body as it comes.
- * @throws ApiError when the request says that what is meant is another one, which was encoded for its way
+ * For bodies stored or read as they come.
+ * @throws ApiError for an encoded body
  */
 export function refuseEncoded({ headers }: IncomingMessage): void {
   const coding = headers['content-encoding']?.trim() ?? '';
@@ -62,9 +59,7 @@ export function refuseEncoded({ headers }: IncomingMessage): void {
   throw new ApiError('INVALID_HEADER_PARAMS', { reasons: [{ field: 'content-encoding', error }] });
 }
 
-/**
- * Reads the rest of a body up to a bound; beyond it, or when the client stops sending, the connection is cut.
- */
+/** Reads a body's rest up to a bound, then cuts. */
 export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): void {
   if (!announcesBody(raw) || raw.readableEnded || raw.destroyed) return;
   let left = DRAIN_BYTES_MAX;
@@ -81,14 +76,14 @@ export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): 
     else limit = limited();
   });
   for (const end of ['end', 'close']) raw.once(end, () => limit[Symbol.dispose]());
-  // The connection may break when no one is interested any more.
+  // Nobody may be interested any more.
   raw.on('error', () => undefined);
   raw.resume();
 }
 
-/** The timeout runs while a reader waits for the client, not while received data is processed. */
+/** The timeout runs only while a reader waits for the client. */
 function octets(raw: IncomingMessage, { idleMs, clock, over }: Patience): AsyncIterable<Uint8Array> {
-  // The stream's own iterator would destroy the socket when it is left early.
+  // The stream's own iterator destroys the socket.
   const source = raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   const { parts, interrupt } = interruptible(source);
   const iterator = parts[Symbol.asyncIterator]();

@@ -1,14 +1,13 @@
-/** Ids that link an answer, a log line and a client's own record of a request. */
+/** Ids shared by answer, log and client. */
 import type { IncomingMessage } from 'node:http';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
-/** Ids of a client or proxy: as long as those in use, and without characters that a log must escape. */
+/** A client's id: of usual length, without characters to escape. */
 const WELL_FORMED = /^[\w.~+/=:-]{1,128}$/;
 
 /**
- * Gives every request its id: that of its header if well-formed, otherwise a counted one.
- * @param prefix distinguishes the ids of one node and start from others; not random, so that a simulation
- * repeats
+ * A well-formed header's id, else a counted one.
+ * @param prefix tells nodes and starts apart; not random, for simulations
  */
 export function createRequestIds(prefix: string): (request: IncomingMessage) => string {
   let count = 0;

@@ -1,6 +1,6 @@
 /**
- * WebSockets, `http-api-completion.md` 6. A request for one is processed like any other, up to an answer
- * whose `socket` says what to do on the connection; only then is the handshake checked.
+ * WebSockets, `http-api-completion.md` 6. The request is processed as others; an answer with `socket` starts the
+ * handshake.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
@@ -12,18 +12,17 @@ import { ApiError } from '../errors.ts';
 import type { Socket, SocketHandler } from './answer.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Time for a message to be taken by the client's connection, milliseconds. */
+/** For a client's connection to take a message, ms. */
 const WRITE_MS = 4000;
 /** Messages of one connection that may wait for that. */
 const WAITING_MAX = 256;
-/** Time for the client to answer a close frame, milliseconds: the API does not wait longer when it stops. */
+/** For the client's close frame, ms; the most that a stop waits. */
 const CLOSE_MS = 1000;
-/** Longest message read, bytes: more than a chunk with its stamp. */
+/** Bytes: more than a chunk with its stamp. */
 const MESSAGE_SIZE_MAX = 8192;
 /**
- * Bytes that a client may send without completing a message that is wanted: control frames, and all that comes over a
- * subscription. More than the longest message takes in pieces of one byte. Frames without content cost their sender
- * six bytes each, and the library counts none of them.
+ * Bytes without a wanted message: control frames, and all over a subscription. More than the longest message in
+ * single bytes. Empty frames cost six bytes each.
  */
 const UNWANTED_MAX = 256 * 1024;
 /** Time after which these bytes are forgotten, milliseconds. */
@@ -32,7 +31,7 @@ const UNWANTED_MS = 60_000;
 const VERSION = '13';
 /** 16 bytes in base64. */
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
-/** Codes of a close frame: RFC 6455, 7.4.1; 1005 is what the other side sees for one without a code. */
+/** Close codes: RFC 6455, 7.4.1; 1005: none was sent. */
 export const CLOSE = {
   goingAway: 1001,
   unsupportedData: 1003,
@@ -46,16 +45,13 @@ export const HANDSHAKE_HEADERS = { 'sec-websocket-version': VERSION } as const;
 /** WebSockets of both listeners. */
 export interface Upgrades {
   /**
-   * Makes the request's connection a WebSocket and leaves it to the handler.
-   * @throws ApiError `UPGRADE_FAILED` when the handshake is invalid
+   * Makes the connection a WebSocket for the handler.
+   * @throws ApiError `UPGRADE_FAILED` for an invalid handshake
    */
   upgrade(exchange: Exchange, handler: SocketHandler): void;
-  /**
-   * Remembers the connection of a request for a WebSocket. @returns the response that answers it until then; undefined
-   * when the connection is ended instead
-   */
+  /** @returns the response until the upgrade; undefined: the connection is ended */
   released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse | undefined;
-  /** When the server stops: resolves when every handler has finished, or had its time to. */
+  /** At a stop: resolves when handlers finished, or had their time. */
   finished(): Promise<void>;
 }
 
@@ -73,8 +69,8 @@ interface Released {
 }
 
 /**
- * Whether the HTTP server may release the connection. Never for other protocols, nor for other methods, whose
- * bodies it would release too: such requests are answered normally.
+ * Whether the server may release the connection. Never for other protocols or methods, whose bodies it would release
+ * too.
  */
 export function wantsWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
@@ -88,7 +84,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   const ending = new AbortController();
   return {
     released(request, socket, head) {
-      // The client may already be gone; its request then ends by its signal.
+      // The client may be gone; the request's signal ends it.
       socket.on('error', () => socket.destroy());
       const taken = responseOn(request, socket);
       if (taken === undefined) {
@@ -105,7 +101,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
       connection.leave();
       websockets ??= createWebSocketServer();
       websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
-        // Request counters and timers count this request as answered now.
+        // Counters take it as answered now.
         response.statusCode = 101;
         response.emit('finish');
         const session = new Session(websocket, { ...deps, ending: ending.signal });
@@ -125,14 +121,14 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   };
 }
 
-/** The library is loaded with the first WebSocket: most nodes never have one. */
+/** Loaded with the first WebSocket: most nodes have none. */
 function createWebSocketServer(): WebSocketServer {
   const library = createRequire(import.meta.url)('ws') as typeof import('ws');
   return new library.WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    // The library would keep any number of answers for a client that does not take them.
+    // The library would queue answers without bound.
     autoPong: false,
     maxPayload: MESSAGE_SIZE_MAX,
     handleProtocols: () => false,
@@ -152,7 +148,7 @@ class Session implements Socket {
   readonly ending: AbortSignal;
   #waiting = 0;
   #atStop: { readonly code?: number; readonly reason?: string } = {};
-  /** Unread messages: those of one packet arrive together, and the packet bounds them. */
+  /** Unread messages of one packet, which bounds them. */
   #arrived: (Uint8Array | string)[] | undefined;
   #wake: (() => void) | undefined;
   #unwanted = 0;
@@ -174,7 +170,7 @@ class Session implements Socket {
     if (stopping.aborted) onStop();
   }
 
-  /** Bytes that have arrived, before they are read as frames. */
+  /** Bytes before they are frames. */
   received(bytes: number): void {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#unwantedSinceMs > UNWANTED_MS) {
@@ -249,10 +245,7 @@ class Session implements Socket {
     this.#closing.abort(new SocketClosedError());
   }
 
-  /**
-   * @param over called when it is written, or never will be. A close frame behind messages that the client
-   * does not take would be useless.
-   */
+  /** @param over called when written, or never will be. Behind untaken messages a close frame is useless. */
   #write(write: (done: (error?: Error | null) => void) => void, over: () => void = () => undefined): void {
     if (this.signal.aborted) return over();
     if (this.#waiting === WAITING_MAX) {
@@ -264,7 +257,7 @@ class Session implements Socket {
     write((error) => {
       this.#waiting--;
       limit[Symbol.dispose]();
-      // Messages that the client sent before it left still count.
+      // Messages sent before the client left count.
       if (error instanceof Error) this.#websocket.terminate();
       over();
     });

@@ -60,7 +60,7 @@ const STREAM_QUERY = {
 const READ_HEADERS = {
   ...ACT_DOWNLOAD_HEADERS,
   cache: optional(bool, true),
-  // Only validated: a chunk has no replicas, and neither do the access lists on the way to it.
+  // Only validated: chunks and their access lists have no replicas.
   redundancyLevel: OTHER_DOWNLOAD_LEVEL,
 } as const;
 const PATH = { address: required(reference, ONE_HASH) } as const;
@@ -127,7 +127,7 @@ export const CHUNK_ROUTES = [
       const { postageBatchId: batchId } = call.headers;
       const tagUid = await streamTag(call);
       requireTag(tagUid, services);
-      // The connection outlives the request, and pushes outlive the connection.
+      // The connection outlives the request, pushes outlive the connection.
       const over = new AbortController();
       const begin = { tagUid, deferred: tagUid !== 0, signal: over.signal };
       const intake =
@@ -201,7 +201,7 @@ export const CHUNK_ROUTES = [
   }),
 ];
 
-/** From the header, otherwise from the query; 0: none. @throws ApiError `STREAM_TAG_INVALID` */
+/** From the header, else the query; 0: none. @throws ApiError `STREAM_TAG_INVALID` */
 async function streamTag({
   headers,
   query,
@@ -211,10 +211,7 @@ async function streamTag({
   return orElse('STREAM_TAG_INVALID', () => TAG.parse(query.tag, dialect) ?? 0);
 }
 
-/**
- * Data too long for a content-addressed chunk is tried as a complete single-owner chunk. @throws ChunkError,
- * SignatureError
- */
+/** Longer data is tried as a single-owner chunk. @throws ChunkError, SignatureError */
 function chunkOf(data: Uint8Array): Chunk {
   if (data.length <= CAC_SIZE_MAX) return cacFromData(data);
   const { id, signature, wrapped } = socParts(data);

@@ -44,7 +44,7 @@ export const LOGGER_ROUTES = [
     response: 'Acknowledgement',
     async handle({ params, services: { loggers }, expressions, signal }) {
       const known = loggers.registered();
-      // A complete subsystem name means only itself, though it is also an expression.
+      // A whole name means itself, though also an expression.
       const exact = known.filter(({ subsystem }) => subsystem === params.exp);
       const meant = exact.length > 0 ? exact : await matching(params.exp, known, { expressions, signal });
       for (const logger of meant) logger.setVerbosity(params.verbosity as LoggerVerbosity);
@@ -53,7 +53,7 @@ export const LOGGER_ROUTES = [
   }),
 ];
 
-/** @throws ApiError when it is neither a valid expression nor a subsystem */
+/** @throws ApiError for neither an expression nor a subsystem */
 async function matching(
   expression: string,
   loggers: readonly RegisteredLogger[],

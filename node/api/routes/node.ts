@@ -1,4 +1,4 @@
-/** The node itself and its state: `http-api-completion.md` 5.10. Technical routes answer while the node still starts. */
+/** The node's state: `http-api-completion.md` 5.10. Technical routes answer during the start. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { emit, emitRead } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';
@@ -181,7 +181,7 @@ function versions({ services: { node }, dialect }: AnyCall): Record<string, stri
   return { version: product(node.version), apiVersion: main };
 }
 
-/** @throws ApiError with the parser's words for a body that is not a JSON object with such a member */
+/** @throws ApiError with the parser's words unless the body is an object with that member */
 function welcomeOf(body: Uint8Array): string {
   let parsed: unknown;
   try {

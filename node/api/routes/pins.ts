@@ -121,7 +121,7 @@ function* rootsOf(pins: Pins): Generator<Uint8Array, void, void> {
   }
 }
 
-/** One record per line, each sent as soon as its root is checked. */
+/** A record per line, sent once its root is checked. */
 async function* checks(
   roots: Iterable<Uint8Array>,
   { pins, dialect, signal }: { pins: Pins; dialect: Dialect; signal: AbortSignal },

@@ -1,4 +1,4 @@
-/** Batches: `http-api-completion.md` 5.9. Amounts are decimal strings, everything else numbers. */
+/** Batches: `http-api-completion.md` 5.9. Amounts are decimal strings, the rest numbers. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Batch, Issuer } from '../../postage/ports.ts';
 import { slotsPerBucket } from '../../postage/rules.ts';
@@ -9,10 +9,10 @@ import type { NodeServices } from '../services.ts';
 import { bigInteger, bool, hex, presence, text, uint } from '../values/kinds.ts';
 import { aboveZero, length, min, optional, readIf, required, strictly, varying } from '../values/params.ts';
 
-/** Buckets have 16 bits of the address, a batch at least one more. */
+/** Buckets have 16 bits, a batch at least one more. */
 const DEPTH_MIN = 17;
 const GATES = ['started', 'chain', 'postageSync'] as const;
-/** These answer only after their transactions are mined; one operation at a time. */
+/** They answer once their transactions are mined; one at a time. */
 const ONCHAIN_GATES = ['started', 'chain', 'postageSlot', 'postageSync', 'gas'] as const;
 /** Longest body with a label, bytes. */
 const LABEL_BODY_MAX = 1024;
@@ -200,8 +200,8 @@ export const POSTAGE_ROUTES = [
 ];
 
 /**
- * @throws ApiError for another owner's batch, for one that is too recent or not yet read from the chain, and
- * for one that is gone in a dialect that does not report those
+ * @throws ApiError for another owner's batch, a recent or unread one, and one that is gone in a dialect that does not
+ * report those
  */
 function ownBatch(batchId: Uint8Array, { postage }: NodeServices, dialect: Dialect): Issuer {
   const issuer = postage.issuer(batchId);
@@ -212,7 +212,7 @@ function ownBatch(batchId: Uint8Array, { postage }: NodeServices, dialect: Diale
   return issuer;
 }
 
-/** Empty when there is none. @throws when the body is not a JSON object, or its label not a text */
+/** Empty: none. @throws when the body is no JSON object or its label no text */
 function labelOf(body: Uint8Array): string {
   const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

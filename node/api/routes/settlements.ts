@@ -1,4 +1,4 @@
-/** Bodies of settlements by time and by cheques; only the units differ. `http-api-completion.md` 5.11. */
+/** Settlements by time and cheques, which differ in units. `http-api-completion.md` 5.11. */
 import type { Dialect } from '../dialect.ts';
 
 interface Settlement {

@@ -1,4 +1,4 @@
-/** Status records of this node and of its peers: `http-api-completion.md` 5.13. */
+/** Status records of the node and peers: `http-api-completion.md` 5.13. */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { neighbourhoods } from '../../neighbourhood/rules.ts';
@@ -154,7 +154,7 @@ async function ask(
   }
 }
 
-/** Of whom a record is, and what only the node that asked for it knows. */
+/** Whose record, and what only the asking node knows. */
 interface RecordOwner {
   readonly overlay: string;
   readonly proximity: number;

@@ -55,7 +55,7 @@ export const TAG_ROUTES = [
     port: 'main',
     summary: 'start an upload session',
     gates: ['started'],
-    // Any body is taken, and none: a session has nothing that its creator could set.
+    // Any body or none: there is nothing to set.
     body: { content: 'json', schema: 'TagCreation' },
     bodyLimit: TAG_BODY_MAX,
     success: [201],
@@ -138,10 +138,7 @@ function tagBody({ address, startedAt, ...counters }: Tag): Record<string, unkno
   return { split, seen, stored, sent, synced, uid, address: toHex(address), startedAt: dateTime(startedAt) };
 }
 
-/**
- * `address`, or `reference`, which one client sends; undefined for an empty body. @throws when it is neither
- * hex nor JSON
- */
+/** `address`, or `reference`, which one client sends; undefined: empty body. @throws when neither hex nor JSON */
 function referenceOf(body: Uint8Array): Uint8Array | undefined {
   if (body.length === 0) return undefined;
   const value = (JSON.parse(Buffer.from(body).toString('utf8')) ?? {}) as Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** Base64 as read by the public network's nodes, which report the byte at which it stops being base64. */
+/** Base64 as Bees read it: they report the wrong byte. */
 
 const PAD = '=';
 const DIGIT = /[A-Za-z0-9+/_-]/;
@@ -6,8 +6,8 @@ const DIGIT = /[A-Za-z0-9+/_-]/;
 const LINE_END = /[\r\n]/g;
 
 /**
- * @param text of the URL's alphabet or the plain one, padded to whole groups of four
- * @returns the bytes, or the index of the character at which the text is wrong
+ * @param text either alphabet, padded to groups of four
+ * @returns bytes, or the index of the wrong character
  */
 export function decodeBase64(text: string): Uint8Array | number {
   const wrong = firstWrong(text);
@@ -23,11 +23,11 @@ function firstWrong(text: string): number | undefined {
     else if (character === PAD) return inGroup < 2 ? i : wrongPadding(text, i, 4 - inGroup);
     else if (character !== '\r' && character !== '\n') return i;
   }
-  // A group without its padding is wrong from its start.
+  // A group without padding is wrong from its start.
   return inGroup === 0 ? undefined : text.length - inGroup;
 }
 
-/** From the first pad on, only the due pads and line ends are allowed. */
+/** After the first pad only due pads and line ends. */
 function wrongPadding(text: string, start: number, due: number): number | undefined {
   let left = due;
   for (let i = start; i < text.length; i++) {

@@ -1,8 +1,7 @@
 /**
- * The headers that limit what a transaction may cost. `http-api-completion.md` 8.2.
- *
- * Rows behind the gate `gas` (postage writes, stake) find them in `call.gas`. All others that send a transaction
- * (chequebook, cashout, wallet) declare `headers: GAS_HEADERS` with `headersFirst`, and pass on `gasOf(headers)`.
+ * Headers that limit a transaction's cost. `http-api-completion.md` 8.2.
+ * Rows behind the gate `gas` find them in `call.gas`. Others that send transactions declare `headers: GAS_HEADERS`
+ * with `headersFirst`, and pass on `gasOf(headers)`.
  */
 import { bigInteger, uint64 } from './kinds.ts';
 import { notNegative, optional, strictly, type ValuesOf } from './params.ts';
@@ -12,7 +11,7 @@ export const GAS_HEADERS = {
   gasLimit: optional(uint64, undefined),
 } as const;
 
-/** Members of a `TransactionRequest`; absent when the header was not sent. */
+/** For a `TransactionRequest`; absent: not sent. */
 export interface Gas {
   /** Base units per gas. */
   readonly gasPrice?: bigint;

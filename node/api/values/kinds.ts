@@ -1,6 +1,5 @@
 /**
- * How the text of one path, query or header parameter becomes a value, with the exact error texts of
- * `http-api-completion.md` 3.2. A kind is pure; `params.ts` applies it.
+ * Text of a parameter to value, with the error texts of `http-api-completion.md` 3.2. Pure; `params.ts` applies it.
  */
 import secp256k1 from 'secp256k1';
 import { textOf } from '../../manifest/byte-text.ts';
@@ -10,16 +9,13 @@ import { decodeBase64 } from './base64.ts';
 import { referenceFromCid } from './cid.ts';
 import { checkMediaType } from './media-type.ts';
 
-/** A fragment of JSON Schema for the served OpenAPI document. */
+/** JSON Schema for the OpenAPI document. */
 interface ParamSchema {
   readonly type: 'string' | 'integer' | 'boolean';
   readonly [keyword: string]: unknown;
 }
 
-/**
- * A text that is not a value of its kind. `unavailable`: the service that could tell is missing (503, not
- * 400).
- */
+/** No value of its kind. `unavailable`: the service that could tell is missing (503, not 400). */
 export class ParseFailure extends Error {
   readonly code = 'PARSE_FAILURE';
   readonly unavailable: boolean;
@@ -35,7 +31,7 @@ export interface Kind<T> {
   readonly schema: ParamSchema;
   /** Any text is a value of this kind. */
   readonly never?: 'refused';
-  /** A text may be a name, which a service that is missing here would know. */
+  /** It may be a name, for a service missing here. */
   readonly byName?: true;
   /** @throws ParseFailure; undefined means: as if not sent */
   readonly parse: (text: string, dialect: Dialect) => T | undefined;
@@ -58,7 +54,7 @@ export const bool: Kind<boolean> = {
   },
 };
 
-/** A parameter that only has to be there: any text but one that says false. */
+/** Any text but one that says false. */
 export const presence: Kind<boolean> = {
   schema: { type: 'string' },
   never: 'refused',
@@ -71,17 +67,17 @@ export const text: Kind<string> = {
   parse: (value) => value.toWellFormed(),
 };
 
-/** A name that may be any bytes: text of `byte-text.ts`. */
+/** Any bytes: text of `byte-text.ts`. */
 export const byteText: Kind<string> = {
   schema: { type: 'string' },
   never: 'refused',
   parse: (value) => value,
 };
 
-/** Text of a stored header, whose bytes arrive as one character each: text of `byte-text.ts`. */
+/** A stored header, whose bytes come as characters: text of `byte-text.ts`. */
 export const storedText: Kind<string> = { schema: { type: 'string' }, never: 'refused', parse: headerText };
 
-/** Accepted notations of a number: as in JSON, or as the public network's node reads it. */
+/** As in JSON, or as a Bee reads it. */
 interface NumberShape {
   readonly strict: RegExp;
   readonly lenient: RegExp;
@@ -94,7 +90,7 @@ function shapeIn({ strictRequests }: Dialect, { strict, lenient }: NumberShape):
   return strictRequests ? strict : lenient;
 }
 
-/** Unsigned integer of `bits` bits. Larger values are capped at `INTEGER_MAX`. */
+/** Unsigned integer of `bits` bits, capped at `INTEGER_MAX`. */
 export function uint(bits: 8 | 64): Kind<number> {
   const max = 2n ** BigInt(bits) - 1n;
   return {
@@ -116,7 +112,7 @@ export const uint64: Kind<bigint> = {
   parse: (value, dialect) => bounded(value, shapeIn(dialect, UNSIGNED), { min: 0n, max: 2n ** 64n - 1n }),
 };
 
-/** Digits accepted by the big integer kind: 2^256 has 78, and BigInt takes quadratic time. */
+/** 2^256 has 78 digits; BigInt takes quadratic time. */
 const BIGINT_DIGITS_MAX = 256;
 
 export const bigInteger: Kind<bigint> = {
@@ -128,7 +124,7 @@ export const bigInteger: Kind<bigint> = {
   },
 };
 
-/** Bytes in hex, any length; empty text counts as absent. */
+/** Hex of any length; empty counts as absent. */
 export const hex: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{2})+$' },
   parse: (value) => (value === '' ? undefined : hexBytes(value)),
@@ -144,10 +140,7 @@ export const base64Text: Kind<string> = {
   },
 };
 
-/**
- * Comma-separated bytes in hex. Reading ends after the first one that is empty or too long, as the check
- * does.
- */
+/** Hex, comma-separated. Ends after the first empty or too long one, as the check does. */
 export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
   return {
     schema: {
@@ -166,7 +159,7 @@ export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
   };
 }
 
-/** Reference in hex, or a CIDv1 that holds one, or a name (for which this node has no service). */
+/** Hex, a CIDv1, or a name (no service here). */
 export const reference: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' },
   byName: true,
@@ -184,9 +177,9 @@ export const reference: Kind<Uint8Array> = {
 const CHAIN_ADDRESS_SIZE = 20;
 
 /**
- * A chain address, with or without `0x`. All zero counts as absent. A strict dialect takes hex digits alone, and the
- * operation says what another length is; the other reads as real nodes do: a longer address is cut, a shorter one
- * zero-padded on the left, and everything from the first character that is no hex digit is dropped.
+ * With or without `0x`; all zero counts as absent. A strict dialect takes only hex, of a length that the operation
+ * checks. The other cuts longer addresses, pads shorter ones with zeros on the left, and drops everything from the
+ * first other character.
  */
 export const chainAddress: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^(0x)?[A-Fa-f0-9]{40}$' },
@@ -206,7 +199,7 @@ export const chainAddress: Kind<Uint8Array> = {
   },
 };
 
-/** A secp256k1 point, 33 bytes compressed or 65 bytes uncompressed; the value is the compressed form. */
+/** A secp256k1 point of 33 or 65 bytes; the value is compressed. */
 export const publicKey: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{66}|[A-Fa-f0-9]{130})$' },
   parse(value) {
@@ -221,7 +214,7 @@ export const publicKey: Kind<Uint8Array> = {
   },
 };
 
-/** Multi-address without its leading slash, as the rest of a path. */
+/** Without its leading slash, as a path's rest. */
 export const multiAddress: Kind<string> = {
   schema: { type: 'string' },
   parse(value) {
@@ -250,7 +243,7 @@ function headerText(bytes: string): string {
 
 function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max: bigint }): bigint {
   if (!shape.test(value)) throw new ParseFailure(SYNTAX);
-  // Longer than any 64-bit number even without its zeros: out of range without converting it.
+  // Beyond 64 bits even without zeros.
   const digits = value.replace(/^[+-]?0*/, '');
   if (digits.length > 20) throw new ParseFailure(RANGE);
   const number = toBigInt(value);
@@ -258,7 +251,7 @@ function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max:
   return number;
 }
 
-/** Exact in a double, and the largest number that a key of the store holds; no count gets that far. */
+/** Exact in a double, and the largest number in a store's key. */
 const INTEGER_MAX = 2 ** 48 - 1;
 
 function cut(value: bigint): number {
@@ -276,7 +269,7 @@ function hexBytes(value: string): Uint8Array {
   return new Uint8Array(Buffer.from(value, 'hex'));
 }
 
-/** `U+0047 'G'`; characters that do not print are left out. */
+/** `U+0047 'G'`; only printing characters are shown. */
 function codePoint(character: string): string {
   const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
   return /[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character) ? `${code} '${character}'` : code;

@@ -1,6 +1,6 @@
 /**
- * Files and directories with a manifest over them, built exactly in the order that gives the network's references:
- * `data-formats.md` 5.5, `http-api-completion.md` 5.3. Every file is streamed into the splitter as it comes.
+ * Files with a manifest, in the order that gives the network's references: `data-formats.md` 5.5,
+ * `http-api-completion.md` 5.3. Files are streamed into the splitter.
  */
 
 import type { ChunkPutter } from '../../../formats/chunk/chunk.ts';
@@ -17,11 +17,10 @@ import { ByteReader } from './byte-reader.ts';
 import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
 
 /**
- * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the
- * collection. `INVALID_TAR`, `INVALID_MULTIPART`: a body that is truncated or of another kind. `COLLECTION_TOO_LARGE`: sparse
- * files with too many holes, or more files than the node has memory for. `INVALID_LINK`: a hard link to what is no file of the archive before it.
- * `INVALID_PART_NAME`: a part without a usable name. `INVALID_INDEX_DOCUMENT`: it contains a separator. `INVALID_NAME`:
- * name of a single file that begins with a separator.
+ * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the collection.
+ * `INVALID_TAR`, `INVALID_MULTIPART`: a truncated body, or another kind. `COLLECTION_TOO_LARGE`: too many holes, or
+ * files for the node's memory. `INVALID_LINK`: a hard link to no earlier file. `INVALID_PART_NAME`: no usable name.
+ * `INVALID_INDEX_DOCUMENT`: contains a separator. `INVALID_NAME`: a single file's name begins with a separator.
  */
 export type CollectionErrorCode =
   | 'NO_FILES'
@@ -36,16 +35,16 @@ export type CollectionErrorCode =
 
 export class CollectionError extends CodedError<CollectionErrorCode> {}
 
-/** One file of a collection. Unread parts of the body are skipped when the next entry is requested. */
+/** A file. Unread parts are skipped at the next entry. */
 export interface CollectionEntry {
-  /** Relative, without a leading separator; text of `byte-text.ts`, as all names here. */
+  /** Relative; text of `byte-text.ts`, as all names here. */
   readonly path: string;
-  /** As sent with the file or derived from its name; empty when neither is known. */
+  /** As sent, or derived from the name; empty: unknown. */
   readonly contentType: string;
   /** Last part of the path. */
   readonly filename: string;
   readonly body: AsyncIterable<Uint8Array>;
-  /** Path of an earlier file whose content this one has, instead of the body. */
+  /** Path of an earlier file with this content, instead of a body. */
   readonly sameAs?: string;
 }
 
@@ -58,7 +57,7 @@ export interface CollectionOptions extends SplitOptions {
 interface StoringOptions extends CollectionOptions {
   /** Longest path, bytes. Default: what a manifest holds. */
   readonly pathMax?: number;
-  /** Memory for the manifests of all collections that are stored at the same time, bytes. Default: without limit. */
+  /** Bytes for manifests of all concurrent collections. Default: unlimited. */
   readonly room?: SharedRoom;
 }
 
@@ -69,8 +68,9 @@ const ROOT_PATH = '/';
 
 /**
  * @param entries from `tarEntries` or `multipartEntries`
- * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
- * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, `INVALID_LINK`, `COLLECTION_TOO_LARGE`, those of the entries; what the putter throws
+ * @returns reference of the manifest, 32 bytes; 64 if encrypted
+ * @throws CollectionError `NO_FILES`, `INVALID_INDEX_DOCUMENT`, `INVALID_LINK`, `COLLECTION_TOO_LARGE`, those of the
+ * entries; what the putter throws
  */
 export async function storeCollection(
   entries: AsyncIterable<CollectionEntry>,
@@ -125,15 +125,15 @@ async function fileAt(manifest: Manifest, target: string, link: string): Promise
 }
 
 export interface FileOptions extends SplitOptions, Pick<StoringOptions, 'pathMax'> {
-  /** Default when absent or empty: the hex of the file's reference. */
+  /** Default: the hex of the file's reference. */
   readonly name?: string;
-  /** Full text of the header; when absent or empty, sniffed from the first bytes. */
+  /** The header's text; absent or empty: sniffed. */
   readonly contentType?: string;
 }
 
 /**
- * One file, with a manifest that has it as its index document.
- * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
+ * One file, its manifest's index document.
+ * @returns reference of the manifest, 32 bytes; 64 if encrypted
  * @throws CollectionError `INVALID_NAME`; what the putter throws
  */
 export async function storeFile(

@@ -1,12 +1,9 @@
-/**
- * A media type or disposition with its parameters, RFC 2045 and 2231, read as Go's `mime.ParseMediaType` reads it. All
- * texts are byte strings, one character per byte.
- */
+/** A media type or disposition, RFC 2045 and 2231, as Go's `mime.ParseMediaType` reads it. Texts are byte strings. */
 
 interface Parsed {
   /** Lower case; empty when it is none. */
   readonly type: string;
-  /** By lower-case name; none of them when one is broken. */
+  /** By lower-case name; none if one is broken. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
@@ -16,10 +13,7 @@ const TYPE = /^[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+(\/[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+)?
 const NAME = /^;\s*([!#$%&'*+\-.^_`{|}~0-9A-Za-z]+)\s*=\s*/;
 const TOKEN = /^[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+/;
 const QUOTED = /^"((?:\\[()<>@,;:\\"/[\]?=]|\\(?![()<>@,;:\\"/[\]?=])|[^"\\\r\n])*)"/;
-/**
- * What a backslash escapes: the special characters of RFC 2045. Before others it is part of the value, since browsers do
- * not escape it.
- */
+/** What a backslash escapes: RFC 2045's specials. Browsers do not escape others. */
 const ESCAPED = /\\([()<>@,;:\\"/[\]?=])/g;
 
 export function parseMediaType(text: string): Parsed {
@@ -47,7 +41,7 @@ function valueAt(text: string): { value: string; length: number } | undefined {
   return { value: (quoted[1] as string).replace(ESCAPED, '$1'), length: quoted[0].length };
 }
 
-/** A plain value; or, for a name with a star, the value that it is a part of, which replaces the plain one. */
+/** A starred name's value replaces the plain one. */
 function joined(values: ReadonlyMap<string, string>, name: string): [string, string][] {
   const star = name.indexOf('*');
   if (star === -1) return [[name, values.get(name) as string]];

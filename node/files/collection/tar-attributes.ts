@@ -1,6 +1,6 @@
 /**
- * Entries that describe the file after them: records of pax, long names of GNU. As Go's `archive/tar` reads them: a second
- * list of records replaces the first one, a long name of GNU goes before a path of pax, empty values do not count.
+ * Entries about the next file: pax records, GNU long names. As in Go's `archive/tar`: a second list replaces the
+ * first, a GNU name wins over a pax path, empty values do not count.
  */
 import { type ByteReader, skip } from './byte-reader.ts';
 import type { CollectionError } from './collection.ts';
@@ -18,15 +18,15 @@ export const NO_ATTRIBUTES: Attributes = { records: new Map(), longName: '', lon
 /** Archive writers stay far below this. */
 const ATTRIBUTES_SIZE_MAX = 1024 * 1024;
 
-/** Keys whose values must not have a NUL; of all others the key itself must not. */
+/** Keys whose values, not names, must have no NUL. */
 const TEXT_KEYS: readonly string[] = ['path', 'linkpath', 'uname', 'gname'];
-/** Records that are not used, and must be well formed all the same. */
+/** Unused, but must be well formed. */
 const SHAPES: ReadonlyMap<string, RegExp> = new Map([
   ...['uid', 'gid'].map((key) => [key, /^[+-]?\d{1,19}$/] as const),
   ...['atime', 'mtime', 'ctime'].map((key) => [key, /^[+-]?\d{1,19}(\.\d*)?$/] as const),
 ]);
 
-/** Where a sparse file has data: offsets and sizes, in one record, or in the oldest form in one record each. */
+/** A sparse file's offsets and sizes, in one record or, in the oldest form, one each. */
 export const SPARSE_MAP = 'GNU.sparse.map';
 const SPARSE_PAIR: readonly [string, string] = ['GNU.sparse.offset', 'GNU.sparse.numbytes'];
 
@@ -46,7 +46,7 @@ export async function readContent(reader: ByteReader, { size }: Header): Promise
   return content;
 }
 
-/** Records `LENGTH KEY=VALUE\n`, the length counting the whole record. @throws CollectionError `INVALID_TAR_FILENAME` */
+/** `LENGTH KEY=VALUE\n`, length of the whole record. @throws CollectionError `INVALID_TAR_FILENAME` */
 export function recordsOf(content: Uint8Array): ReadonlyMap<string, string> {
   const text = latin1(content);
   const records = new Map<string, string>();
@@ -78,13 +78,13 @@ function recordAt(text: string, at: number): { key: string; value: string; end: 
   return { key, value, end };
 }
 
-/** A number of a record; undefined when there is none. @throws CollectionError `INVALID_TAR_FILENAME` */
+/** A record's number; undefined: none. @throws CollectionError `INVALID_TAR_FILENAME` */
 export function decimalIn(records: ReadonlyMap<string, string>, key: string): number | undefined {
   const value = records.get(key) ?? '';
   return value === '' ? undefined : decimal(value, key);
 }
 
-/** @throws CollectionError `INVALID_TAR_FILENAME` for anything but a number that is counted exactly */
+/** @throws CollectionError `INVALID_TAR_FILENAME` unless an exact number */
 export function decimal(digits: string, what: string): number {
   const value = /^\+?\d{1,19}$/.test(digits) ? Number(digits) : Number.NaN;
   if (!Number.isSafeInteger(value)) throw badHeader(`a value of ${what} that is no size`);

@@ -1,7 +1,6 @@
 /**
- * Files of a tar archive, one after another as they stream by, exactly those that a Bee stores, because Go's
- * `archive/tar` reads them so. What a Bee would drop although it has content is refused by name.
- * `http-api-completion.md` 5.3.
+ * A tar archive's files as they stream: those that a Bee stores, by Go's `archive/tar`. Dropped content is refused by
+ * name. `http-api-completion.md` 5.3.
  */
 import { posix } from 'node:path';
 import { shown, textOf } from '../../manifest/byte-text.ts';
@@ -19,31 +18,28 @@ import {
 import { badHeader, cutOff, type Header, paddingOf, readHeader } from './tar-header.ts';
 import { gnuSparse, HOLES_MAX, holesOf, paxSparse, type Sparse, withHoles } from './tar-sparse.ts';
 
-/** Attributes of all files that follow; only the name is used: a Bee stores an empty file under it. */
+/** Attributes of all following files; a Bee stores an empty file of this name. */
 const GLOBAL_ATTRIBUTES = 'g';
 const HARD_LINK = '1';
 const SPARSE = 'S';
-/** Of archives older than types: a directory if its name says so, else a file. */
+/** Before types: a directory by its name, else a file. */
 const UNTYPED = '\0';
 const FILE = '0';
 const DIRECTORY = '5';
-/** Links, devices, directories and pipes have no content, whatever their size says. */
+/** Without content, whatever their size. */
 const WITHOUT_CONTENT: readonly string[] = [HARD_LINK, '2', '3', '4', DIRECTORY, '6'];
-/** Not stored. Every type that is neither here nor known is a file. */
+/** Not stored. Unknown types are files. */
 const NOT_FILES: readonly string[] = WITHOUT_CONTENT.filter((type) => type !== HARD_LINK);
-/** Kinds of files that the mode may name as well as the type, by its bits above the permissions. */
+/** Kinds that the mode may name, by bits above the permissions. */
 const NOT_FILE_MODES: readonly number[] = [0o010000, 0o020000, 0o040000, 0o060000, 0o120000, 0o140000];
 const PERMISSIONS = 0o7777;
 
 export interface TarOptions {
-  /**
-   * What a hard link becomes: `file`, one with the content of its target; `empty`, a file without content, as in a
-   * Bee.
-   */
+  /** A hard link: `file` has its target's content; `empty` none, as in a Bee. */
   readonly hardLinks?: 'file' | 'empty';
 }
 
-/** An entry with everything that other entries say about it. */
+/** With what other entries say about it. */
 interface Described {
   readonly type: string;
   readonly mode: number;
@@ -56,7 +52,7 @@ interface Described {
 }
 
 /**
- * An archive may end without its end mark, as long as it ends between two entries.
+ * The end mark may be missing between two entries.
  * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`, `COLLECTION_TOO_LARGE`; what the source throws
  */
 export async function* tarEntries(
@@ -76,9 +72,9 @@ export async function* tarEntries(
       if (header.type === GLOBAL_ATTRIBUTES) {
         const records = recordsOf(await readContent(reader, header));
         const name = records.get('path') || header.name;
-        // What was said about the next file is lost with it.
+        // What was said about the next file is lost too.
         attributes = NO_ATTRIBUTES;
-        // GNU tar gives it an absolute path, which has to lead nowhere.
+        // GNU tar makes it absolute, which leads nowhere.
         if (cleaned(name) !== '.') yield entryOf(name, asText(cleaned(name)), nothing());
         continue;
       }
@@ -86,7 +82,7 @@ export async function* tarEntries(
       attributes = NO_ATTRIBUTES;
       const { stored, sparse } = entry;
       const data = reader.next(stored, () =>
-        // A header that claims more bytes than exist is not a header of this archive.
+        // More bytes than exist: no header of this archive.
         stored > reader.total ? badHeader(`a size of ${stored} bytes, more than the archive has`) : cutOff(),
       );
       if (isFile(entry)) {
@@ -133,7 +129,7 @@ async function describedEntry(
   };
 }
 
-/** @throws CollectionError for content that would be lost with an entry that is no file */
+/** @throws CollectionError for an entry with content that is no file */
 function isFile({ type, mode, name, stored }: Described): boolean {
   if (NOT_FILES.includes(type)) return false;
   // The archive's root directory.
@@ -149,7 +145,7 @@ function entryOf(name: string, path: string, body: AsyncIterable<Uint8Array>): C
   return { path, contentType: contentTypeOfName(text), filename: posix.basename(text), body };
 }
 
-/** Where the manifest has the file. @throws CollectionError for a name that leads out of the collection */
+/** The path in the manifest. @throws CollectionError for a name that leads out of the collection */
 function pathOf(name: string): string {
   const path = cleaned(name);
   if (name === '' || path === '..' || path.startsWith('../') || path.startsWith('/'))
@@ -157,7 +153,7 @@ function pathOf(name: string): string {
   return asText(path);
 }
 
-/** Without empty and `.` segments, with `..` resolved, without a separator at the end. */
+/** Without empty and `.` segments, `..` resolved, no separator at the end. */
 function cleaned(name: string): string {
   const path = posix.normalize(name);
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;

@@ -1,6 +1,6 @@
 /**
- * The children of one intermediate chunk that has parities: fetched as the strategy says, and decoded from
- * the available ones when some are lost. Specification: `data-formats.md` 3.5 and 3.7.
+ * Children of an intermediate chunk with parities: fetched by strategy, decoded when some are lost. Specification:
+ * `data-formats.md` 3.5 and 3.7.
  */
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
@@ -13,9 +13,9 @@ import type { RedundancyLevel } from './redundancy.ts';
 /** How a getter's lost chunks are recovered. */
 export interface Recovery {
   readonly strategy: Strategy;
-  /** Whether the next strategy is tried when one has failed. */
+  /** Whether the next strategy follows a failed one. */
   readonly fallback: boolean;
-  /** Level up to which replicas of a root chunk are searched for; 0: none. */
+  /** Of the search for a root's replicas; 0: none. */
   readonly level: RedundancyLevel;
   /** Time limit for one chunk of redundant content. */
   readonly timeoutMs: number;
@@ -24,15 +24,14 @@ export interface Recovery {
   readonly keep: (chunk: Chunk) => void;
 }
 
-/** Chunks of some content, and what to do about those that are lost: without `recovery`, nothing. */
+/** A content's chunks, with what to do about lost ones: without `recovery`, nothing. */
 export interface ContentGetter extends ChunkGetter {
   readonly recovery?: Recovery;
 }
 
 /**
- * `NONE`: nothing is fetched before it is requested. `DATA`: all data chunks, no failure is tolerated.
- * `PROX`: the nearest chunks, which no node implements. `RACE`: data and parities at once, the first ones
- * win.
+ * `NONE`: fetch on request. `DATA`: all data chunks, no failure. `PROX`: the nearest, which no node implements.
+ * `RACE`: data and parities, the first win.
  */
 export const NONE = 0;
 export const DATA = 1;
@@ -73,9 +72,8 @@ export class Siblings {
   }
 
   /**
-   * A data chunk. The first call starts the strategy.
-   * @throws ChunkNotFoundError when it can be neither fetched nor recovered; JoinError when the parities are
-   * wrong
+   * The first call starts the strategy.
+   * @throws ChunkNotFoundError when it can be neither fetched nor recovered; JoinError for wrong parities
    */
   async get(place: number): Promise<Chunk> {
     this.#recovered ??= this.#recover();
@@ -101,7 +99,7 @@ export class Siblings {
     return false;
   }
 
-  /** @param count of the first chunks to fetch @returns whether enough have come before too many have failed */
+  /** @param count of first chunks to fetch @returns whether enough came before too many failed */
   async #fetchFirst(count: number, failuresMax: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#onAttempt = () => {
@@ -113,7 +111,7 @@ export class Siblings {
     return promise;
   }
 
-  /** Fetches a chunk, once. @returns whether it came; never rejects */
+  /** Fetches a chunk once. @returns whether it came; never rejects */
   #attempt(place: number): Promise<boolean> {
     return (this.#attempts[place] ??= this.#fetch(place));
   }
@@ -138,7 +136,7 @@ export class Siblings {
   /** Computes the missing data chunks from the available ones. */
   #decode(): boolean {
     this.#enough.abort(ENOUGH);
-    // A single-owner chunk can be a child, but not a shard: its address is not derived from its bytes.
+    // A single-owner chunk is no shard: its address is not derived from its bytes.
     const shards = this.#addresses.map((_, place) => {
       const chunk = this.#chunks[place];
       return chunk?.kind === 'cac' ? chunk.data : undefined;
@@ -158,7 +156,7 @@ export class Siblings {
   }
 }
 
-/** Whether one of the two succeeds, as soon as that is known. */
+/** Whether one succeeds, as soon as known. */
 function either(a: Promise<boolean>, b: Promise<boolean>): Promise<boolean> {
   return Promise.race([a.then((isWell) => isWell || b), b.then((isWell) => isWell || a)]);
 }

@@ -1,17 +1,17 @@
-/** What a transaction may cost. Pure rules of `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
+/** A transaction's cost. Pure: `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 
-/** Added to the suggested tip, percent, so that a transaction is not held up by fees that just rose. */
+/** Added to the suggested tip, for fees that just rose. */
 export const TIP_BOOST_PERCENT = 25;
 /** Gas of a plain transfer. */
 export const TRANSFER_GAS = 21_000n;
-/** Minimum gas per byte of data: zero, non-zero (EIP-7623, never below the older rule). */
+/** Minimum gas per byte of data: zero, non-zero (EIP-7623). */
 const DATA_GAS = { zero: 10n, other: 40n };
-/** A third of a block of the public chain: a broken estimate must not spend the account. */
+/** A third of a public block: broken estimates must not spend the account. */
 const GAS_LIMIT_MAX = 10_000_000n;
-/** State changes between estimate and block: one third is added. */
+/** State may change before the block: a third more. */
 const ESTIMATE_PERCENT = 133n;
-/** Nodes of the public network replace a transaction only by one whose tip and fee cap are higher by a tenth. */
+/** Public nodes want a tenth more tip and fee cap. */
 const REPLACEMENT_PERCENT = 110n;
 
 /** Base units per gas. */
@@ -22,8 +22,8 @@ export interface Fees {
 
 /**
  * @param gasPrice of the request; absent: 2 × base fee + boosted tip
- * @param minimumTip lowest tip offered without a gas price
- * @throws ChainError `GAS_PRICE_TOO_LOW` below the base fee; `RPC_ERROR` on a chain without EIP-1559
+ * @param minimumTip lowest tip without a gas price
+ * @throws ChainError `GAS_PRICE_TOO_LOW` below the base fee; `RPC_ERROR` without EIP-1559
  */
 export function feesFor(given: {
   readonly baseFee: bigint | undefined;
@@ -49,10 +49,7 @@ export function feesFor(given: {
   return { tipCap: gasPrice - baseFee, feeCap: gasPrice };
 }
 
-/**
- * Fees of a replacement: a tenth more tip than the higher of both, added to the higher fee cap, and at least a tenth
- * more than the replaced fee cap.
- */
+/** A tenth above the higher tip, added to the higher fee cap, and a tenth above the replaced cap. */
 export function replacementFees(current: Fees, replaced: Fees): Fees {
   const tipCap = replacing(max(current.tipCap, replaced.tipCap));
   return { tipCap, feeCap: max(max(current.feeCap, replaced.feeCap) + tipCap, replacing(replaced.feeCap)) };
@@ -64,9 +61,9 @@ function replacing(cap: bigint): bigint {
 
 /**
  * @param gasLimit of the request, 0 like absent
- * @param minimum lower bound for this operation when no limit is given; 0: none
- * @param estimate of the endpoint, undefined when it could not tell
- * @param fallback for a call that cannot be estimated
+ * @param minimum lower bound without a limit; 0: none
+ * @param estimate of the endpoint; undefined: none
+ * @param fallback without an estimate
  * @param data of the call, hex with `0x`
  */
 export function gasLimitFor(given: {
@@ -86,8 +83,8 @@ export function gasLimitFor(given: {
 }
 
 /**
- * Gas of a call before it runs. With a lower limit it is never mined: some endpoints refuse it, others accept
- * and silently drop it, and all later transactions of the account wait behind it.
+ * Gas before a call runs. Below it nothing is mined: some endpoints drop such a transaction silently, and later ones
+ * wait behind it.
  */
 function intrinsicGas(data: string): bigint {
   const bytes = Buffer.from(data.slice(2), 'hex');

@@ -1,8 +1,6 @@
 /**
- * Follows the node's transactions until they are final. A round checks every pending one: mined, replaced, or
- * lost by the endpoint and then resent from its stored bytes; and, when the chain has moved, those recently
- * mined or replaced, because a reorganisation may undo that. Rounds run only while there is something to
- * follow, and an endpoint that is down, slow or behind merely delays them. `node-behaviour.md` 7.3.
+ * Follows transactions until final. A round checks pending ones: mined, replaced, or lost and sent again; and when
+ * the chain moved, recent ones, which a reorganisation may undo. Outages only delay it. `node-behaviour.md` 7.3.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../formats/clock.ts';
@@ -16,14 +14,9 @@ import { type BlockHeader, type Receipt } from '../ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
 
-/**
- * A nonce used this many blocks ago by a transaction unknown to this node is lost. Source: Bee v2.8.1
- * pkg/transaction.
- */
+/** Lost: its nonce was used this many blocks ago by an unknown transaction. Source: Bee v2.8.1 pkg/transaction. */
 const CANCELLED_AFTER_BLOCKS = 12;
-/**
- * Outcomes this deep are final: test chains keep the states of 64 blocks, and no reorganisation goes deeper.
- */
+/** Test chains keep 64 blocks' states, and no reorganisation goes deeper. */
 const FINAL_AFTER_BLOCKS = 64;
 
 interface MonitorOptions {
@@ -52,7 +45,7 @@ export class Monitor {
   /** Ends the pause between two rounds. */
   #nap = new AbortController();
   #running: Promise<void> | undefined;
-  /** Hash of the head at which all recent transactions were checked. */
+  /** Head at which all recent ones were checked. */
   #lastHead: string | undefined;
   readonly #held = new Set<string>();
 
@@ -61,14 +54,14 @@ export class Monitor {
     this.#deps = deps;
   }
 
-  /** Checks at once, and keeps checking while there is something to follow. */
+  /** Checks now, and while there is something to follow. */
   watch(): void {
     if (this.#stopping.signal.aborted) return;
     this.#nap.abort();
     this.#running ??= this.#run();
   }
 
-  /** Leaves a transaction alone until disposed: its sender decides what happens to it. */
+  /** Leaves it to its sender until disposed. */
   hold(hash: string): Disposable {
     this.#held.add(hash);
     return { [Symbol.dispose]: () => this.#held.delete(hash) };
@@ -85,7 +78,7 @@ export class Monitor {
     let waiter = this.#waiters.get(hash);
     if (waiter === undefined) {
       waiter = Promise.withResolvers<Receipt>();
-      // All waiting callers may have gone by the time it settles.
+      // All waiters may have gone.
       waiter.promise.catch((error: unknown) =>
         this.#deps.log.debug({ hash, err: error }, 'transaction that was waited for was not mined'),
       );
@@ -112,7 +105,7 @@ export class Monitor {
       if (stopping.aborted || (!left && !nap.signal.aborted)) break;
       await this.#pause(AbortSignal.any([stopping, nap.signal]));
     }
-    // Not later: a `watch` from here on starts the next run.
+    // Not later: a `watch` from here starts the next run.
     this.#running = undefined;
   }
 
@@ -124,7 +117,7 @@ export class Monitor {
     }
   }
 
-  /** @returns whether anything is left to follow; a failed round is repeated */
+  /** @returns whether anything is left to follow; failed rounds repeat */
   async #tryRound(signal: AbortSignal): Promise<boolean> {
     try {
       return await this.#round(signal);
@@ -141,7 +134,7 @@ export class Monitor {
     const { records, metrics } = this.#deps;
     if (isEmpty(records)) return false;
     const { number: head, hash } = await this.#head(signal);
-    // Another chain may be as long as the one before.
+    // Another chain may be as long.
     if (hash !== this.#lastHead) {
       const all = await this.#each(records.recentHashes(), (record) =>
         this.#checkRecent(record, head, signal),
@@ -149,7 +142,7 @@ export class Monitor {
       this.#lastHead = all ? hash : undefined;
     }
     await this.#each(records.pendingHashes(), (record) => this.#findReceipt(record, signal));
-    // Ascending by fee: the last one of a nonce counts.
+    // Ascending by fee: a nonce's last one counts.
     const newest = new Map(records.pending().map((record) => [record.nonce, record.hash]));
     await this.#each(records.pendingHashes(), (record) =>
       this.#checkPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
@@ -165,8 +158,8 @@ export class Monitor {
   }
 
   /**
-   * One after another. A transaction that the endpoint cannot tell about does not hold up the others.
-   * @returns whether the endpoint could tell about all of them
+   * In sequence, whatever the endpoint cannot tell.
+   * @returns whether it could tell about all
    */
   async #each(
     hashes: readonly string[],
@@ -174,7 +167,7 @@ export class Monitor {
   ): Promise<boolean> {
     let all = true;
     for (const hash of hashes) {
-      // Read now: it may have been forgotten while earlier ones were checked.
+      // It may have been forgotten meanwhile.
       const record = this.#held.has(hash) ? undefined : this.#deps.records.find(hash);
       if (record === undefined) continue;
       try {
@@ -188,10 +181,7 @@ export class Monitor {
     return all;
   }
 
-  /**
-   * A mined transaction may no longer be mined, or be in another block; a replaced one may be mined after
-   * all.
-   */
+  /** A mined one may be undone or moved; a replaced one mined after all. */
   async #checkRecent(record: TransactionRecord, head: number, signal: AbortSignal): Promise<void> {
     const { rpc, records, log, metrics } = this.#deps;
     const { hash, outcome } = record;
@@ -209,7 +199,7 @@ export class Monitor {
     }
   }
 
-  /** An endpoint may once name a height far ahead, but it does not have the blocks up to there. */
+  /** A named height may be wrong, but the blocks are not there. */
   async #isFinal(block: number, head: number, signal: AbortSignal): Promise<boolean> {
     const final = block + FINAL_AFTER_BLOCKS;
     return head >= final && (await this.#deps.rpc.header(final, signal)) !== undefined;
@@ -228,7 +218,7 @@ export class Monitor {
     const { rpc, records } = this.#deps;
     const { hash, nonce } = record;
     for (const { nonce: used, outcome } of records.recent()) {
-      // Both are final at the same time: the number of a head may be wrong.
+      // Both are final together: a head's number may be wrong.
       if (used === nonce && outcome?.kind === 'mined')
         return this.#cancelled(record, outcome.receipt.blockNumber);
     }
@@ -240,10 +230,7 @@ export class Monitor {
     }
   }
 
-  /**
-   * Its nonce is used, deep enough, and it has no receipt: checked in this order, so that a stale answer
-   * decides nothing.
-   */
+  /** Nonce used, deep enough, no receipt: in this order, so that stale answers decide nothing. */
   async #isLost({ hash, nonce }: TransactionRecord, head: number, signal: AbortSignal): Promise<boolean> {
     const { rpc } = this.#deps;
     if (head < CANCELLED_AFTER_BLOCKS) return false;
@@ -251,10 +238,7 @@ export class Monitor {
     return usedThen > nonce && (await rpc.receipt(hash, signal)) === undefined;
   }
 
-  /**
-   * The endpoint has lost it, or never had it. After a refusal the next round tries again: funds and fees
-   * change.
-   */
+  /** Lost, or never there. Refused ones are tried again: funds and fees change. */
   async #sendAgain({ hash, raw, nonce }: TransactionRecord, signal: AbortSignal): Promise<void> {
     const { rpc, log, metrics } = this.#deps;
     try {

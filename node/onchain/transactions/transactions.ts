@@ -1,15 +1,10 @@
 /**
- * Sends the node's transactions: one nonce sequence, one at a time up to the endpoint's answer.
- * `node-behaviour.md` 7.1.
- *
- * A transaction is recorded, raw bytes included, before it is sent, and what is recorded is sent: when the
- * process dies in between, when the endpoint dies or drops it, and when a reorganisation undoes it, the
- * monitor sends the same bytes again. After a crash a transaction that was never sent cannot be told from one
- * whose answer was lost. Resending is right for both: the nonce lets it happen only once. Voiding it would
- * use its nonce for another transaction, and if the first one resurfaces, only one of the two is mined and an
- * operation believed done is lost. Therefore no nonce of a stored transaction is reused, except by `cancel`.
- * An operation that must not happen twice notes its hash in `beforeSend` and continues with `find` and `wait`
- * after a restart.
+ * Sends transactions: one nonce sequence, one at a time up to the answer. `node-behaviour.md` 7.1.
+ * Each is recorded with its bytes, then sent; after a crash, an outage or a reorganisation the monitor sends the same
+ * bytes again. A transaction never sent cannot be told from one whose answer was lost, and resending is right for
+ * both, as the nonce counts once. Voiding would reuse the nonce: if the first resurfaces, only one is mined and an
+ * operation believed done is lost. So only `cancel` reuses a stored nonce. An operation that must not happen twice
+ * notes its hash in `beforeSend`, and after a restart continues with `find` and `wait`.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -37,7 +32,7 @@ import {
 interface TransactionsOptions {
   /** Pause between two requests for a receipt, ms. */
   readonly pollIntervalMs: number;
-  /** Lowest tip offered when a request names no gas price, base units per gas. */
+  /** Lowest tip without a gas price, base units per gas. */
   readonly minimumTip: bigint;
   /** Gas limit of a call that cannot be estimated. */
   readonly gasLimitFallback: bigint;
@@ -54,9 +49,9 @@ interface TransactionsDeps {
 }
 
 export interface TransactionService extends Transactions {
-  /** Continues with the transactions that were pending when the process ended. */
+  /** Continues with pending transactions. */
   start(): void;
-  /** Waiting callers get `MONITOR_CLOSED`; pending transactions are followed again after the next start. */
+  /** Waiters get `MONITOR_CLOSED`; pending ones are followed after the next start. */
   stop(): Promise<void>;
 }
 
@@ -120,7 +115,7 @@ async function send(request: TransactionRequest, context: Sending): Promise<stri
   return record.hash;
 }
 
-/** A node calls contracts and pays accounts; it deploys only through the factory. */
+/** A node deploys only through the factory. */
 type CallFields = TransactionFields & { readonly to: string };
 
 async function fieldsFor(request: TransactionRequest, context: Sending): Promise<CallFields> {
@@ -150,9 +145,8 @@ async function fieldsFor(request: TransactionRequest, context: Sending): Promise
 }
 
 /**
- * The first nonce used neither on the chain nor by a transaction of ours that is pending, or mined so
- * recently that the endpoint may not count it. A gap below a pending one is filled: nothing above a gap is
- * ever mined.
+ * The first nonce used neither on the chain nor by our pending or recent ones. A gap is filled: nothing above it is
+ * mined.
  */
 async function nextNonce({ rpc, account, records, signal }: Sending): Promise<number> {
   const ours = new Set([...records.pending(), ...records.recent()].map(({ nonce }) => nonce));
@@ -173,7 +167,7 @@ async function suggestFees(
   return feesFor({ baseFee, suggestedTip, gasPrice, tipBoostPercent, minimumTip });
 }
 
-/** Undefined when the endpoint cannot tell; a call that would revert is sent all the same. */
+/** Undefined: unknown; reverting calls are sent too. */
 async function estimateGas(
   call: CallRequest,
   given: bigint | undefined,
@@ -210,7 +204,7 @@ function signedRecord(
   };
 }
 
-/** Records a transaction and sends it once; if the endpoint does not answer, the monitor keeps sending it. */
+/** Records and sends once; without an answer the monitor goes on. */
 async function submit(record: TransactionRecord, context: Sending): Promise<void> {
   const { rpc, records, monitor, signal, log, metrics } = context;
   const { hash, nonce, description } = record;
@@ -231,7 +225,7 @@ async function submit(record: TransactionRecord, context: Sending): Promise<void
   monitor.watch();
 }
 
-/** @throws the refusal, after forgetting a transaction that the endpoint certainly does not have */
+/** @throws the refusal, after forgetting what the endpoint certainly lacks */
 async function settleRefusal(hash: string, error: unknown, context: Sending): Promise<void> {
   const { records, log, metrics } = context;
   const refusal = refusalOf(error);
@@ -239,7 +233,7 @@ async function settleRefusal(hash: string, error: unknown, context: Sending): Pr
     log.warn({ hash, err: error }, 'no answer to a transaction, sending it again');
     return;
   }
-  // A broken answer is not a refusal: an endpoint that failed to answer may still have the transaction.
+  // A failed answer is no refusal: the endpoint may have it.
   if (refusal === 'known' || (await mayBeKnown(hash, context))) return;
   await records.forget(hash);
   metrics?.pending.set(records.pendingHashes().length);
@@ -270,7 +264,7 @@ async function resend(hash: string, { rpc, records, monitor, signal, log }: Cont
   monitor.watch();
 }
 
-/** Sends a transfer of zero to ourselves. @returns its hash */
+/** Sends zero to ourselves. @returns its hash */
 async function cancel(hash: string, gasPrice: bigint | undefined, context: Sending): Promise<string> {
   const { records, account, chainId } = context;
   const original = records.find(hash);
@@ -296,7 +290,7 @@ function unknown(hash: string): ChainError {
   return new ChainError('TRANSACTION_UNKNOWN', `unknown transaction ${hash}`);
 }
 
-/** A receipt does not say why: the same call is repeated without sending it, and without its limit of gas. */
+/** Repeats the call unsent, without gas limit: receipts give no reason. */
 async function revertError(
   { to, data, value = 0n, gasLimit: given = 0n, description }: TransactionRequest,
   { rpc, account, log, signal }: Context,

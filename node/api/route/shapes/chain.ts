@@ -1,4 +1,3 @@
-/** Bodies about the chain: its state, batches, stakes, the storage game, transactions. */
 import type { Dialect } from '../../dialect.ts';
 import {
   amount,

@@ -1,4 +1,3 @@
-/** Bodies about the network as a node sees it: peers, topology, neighbourhoods. */
 import type { Dialect } from '../../dialect.ts';
 import {
   byName,

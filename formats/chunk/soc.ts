@@ -59,6 +59,11 @@ export function signSoc(id: Uint8Array, wrapped: Uint8Array, owner: Pick<Signer,
   return { address, data, kind: 'soc', identity: keccak256(address, wrappedAddress) };
 }
 
+/** Address of the content-addressed chunk that a single-owner chunk wraps. @param data at least 105 bytes @returns 32 bytes */
+export function wrappedAddressOf(data: Uint8Array): Uint8Array {
+  return cacAddress(socParts(data).wrapped);
+}
+
 /** Views on the parts of a single-owner chunk's data. @param data at least 105 bytes */
 export function socParts(data: Uint8Array): SocParts {
   return {

@@ -41,6 +41,8 @@ export const TABLES = [
   'bins',
   /** batch ‖ stamp index → timestamp, address, stamp hash */
   'stampIndex',
+  /** address ‖ batch ‖ stamp hash → empty, of the reserve, where it is looked up by address */
+  'addressStamps',
   /** address → place in cacheOrder */
   'cache',
   /** place → address */

@@ -10,6 +10,7 @@
  */
 import { CHUNK_STORED_SIZE_MAX, type Chunk } from '../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../formats/chunk/errors.ts';
+import { wrappedAddressOf } from '../../formats/chunk/soc.ts';
 import { chunkFrom } from '../../formats/chunk/validate.ts';
 import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
@@ -27,6 +28,7 @@ import {
 } from './disk/slot.ts';
 import type { ChunkTotals, Damage } from './ports.ts';
 import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, START } from './records.ts';
+import type { PayloadRule, PayloadRules } from './reserve/payloads.ts';
 
 /** Records counted between two turns of other work. */
 const COUNTED_MAX = 1024;
@@ -50,6 +52,7 @@ export class ChunkTable implements Damage {
   readonly #backend: Backend;
   readonly #log: Logger;
   readonly #events: ChunkEvents | undefined;
+  readonly #payloads: PayloadRules;
   /** Saves a read of `freeSlots` for every chunk while there are none. */
   #mayHaveFreeSlots = true;
   /** Saves a read of `damaged` for every chunk while none is damaged. */
@@ -59,8 +62,15 @@ export class ChunkTable implements Damage {
   readonly #damageListeners = new Set<(address: Uint8Array) => void>();
   readonly #healListeners = new Set<(address: Uint8Array) => void>();
 
-  constructor(deps: { backend: Backend; log: Logger; events?: ChunkEvents | undefined }) {
+  /** @param deps.payloads which of two under one address is kept */
+  constructor(deps: {
+    backend: Backend;
+    log: Logger;
+    payloads: PayloadRules;
+    events?: ChunkEvents | undefined;
+  }) {
     this.#backend = deps.backend;
+    this.#payloads = deps.payloads;
     this.#log = deps.log;
     this.#events = deps.events;
   }
@@ -74,6 +84,14 @@ export class ChunkTable implements Damage {
     if (data !== undefined) return { address, data, kind: record.kind, identity: record.identity };
     this.#mark(address, record.slot);
     return undefined;
+  }
+
+  /** What a single-owner chunk wraps; empty for a content-addressed one. Undefined when it cannot be read. */
+  wrapped(address: Uint8Array): Uint8Array | undefined {
+    const kind = this.isDamaged(address) ? undefined : recordOf(this.#backend, address)?.kind;
+    if (kind !== 'soc') return kind && NONE;
+    const chunk = this.get(address);
+    return chunk && wrappedAddressOf(chunk.data);
   }
 
   /** Whether its bytes have been found to be wrong. */
@@ -150,44 +168,43 @@ export class ChunkTable implements Damage {
     this.#put(tx, chunk.address, { ...record, references: record.references + 1 });
   }
 
-  /** As `retain`, but the last writer of a single-owner chunk wins. */
-  retainLatest(tx: Transaction, chunk: Chunk, held?: Held): void {
+  /**
+   * Adds a reference; of two payloads of a single-owner chunk the rule chooses, unless the stored one is damaged.
+   * @returns whether another payload was replaced
+   */
+  retainChosen(tx: Transaction, chunk: Chunk, held: Held): boolean {
+    if (chunk.kind === 'soc' && this.#stays(this.#payloads[held.by], { tx, chunk, held })) {
+      this.retain(tx, chunk);
+      return false;
+    }
+    const before = recordOf(tx, chunk.address)?.identity;
     this.replace(tx, chunk);
     this.retain(tx, chunk, held);
+    return before !== undefined && !equalBytes(before, chunk.identity);
   }
 
   /**
-   * As `retainLatest`, but under stamps of one batch the bytes of the newest stay, if they are intact: neighbours
-   * deliver both versions of a replaced chunk, in any order. Stamps of different batches say nothing about each
-   * other, because anyone can stamp an old version again.
-   */
-  retainNewest(tx: Transaction, chunk: Chunk, held: Held): void {
-    if (chunk.kind === 'soc' && this.#isOutdated(tx, chunk.address, held)) this.retain(tx, chunk);
-    else this.retainLatest(tx, chunk, held);
-  }
-
-  /**
-   * Gives a stored single-owner chunk the bytes of another one at its address, unless its own are intact and under a
-   * newer stamp of the batch. Keeps its references. @returns false when nothing has changed
+   * Gives a stored single-owner chunk the bytes of another one at its address, unless its own are intact and the rule
+   * chooses them. Keeps its references. @returns false when nothing has changed
    */
   supersede(tx: Transaction, chunk: Chunk, held: Held): boolean {
     const record = chunk.kind === 'soc' ? recordOf(tx, chunk.address) : undefined;
     if (record === undefined || equalBytes(record.identity, chunk.identity)) return false;
-    if (this.#isOutdated(tx, chunk.address, held)) return false;
+    if (this.#stays(this.#payloads.reserve, { tx, chunk, held })) return false;
     this.replace(tx, chunk, held);
     return true;
   }
 
-  #isOutdated(tx: Transaction, address: Uint8Array, { stamp: { batchId, timestamp } }: Held): boolean {
+  #stays(
+    rule: PayloadRule,
+    { tx, chunk, held: { stamp } }: { tx: Transaction; chunk: Chunk; held: Held },
+  ): boolean {
+    const { address, data } = chunk;
     const record = recordOf(tx, address);
-    if (record === undefined) return false;
-    const stamp = this.#heldIn(record.slot)?.stamp;
-    return (
-      stamp !== undefined &&
-      equalBytes(stamp.batchId, batchId) &&
-      Buffer.compare(stamp.timestamp, timestamp) > 0 &&
-      this.#isIntact(tx, address, record)
-    );
+    if (record === undefined || this.#isMarked(tx, address)) return false;
+    const held = this.#heldIn(record.slot);
+    const stored = held && bytesOf(this.#backend.slots, address, record);
+    return stored !== undefined && rule({ data: stored, stamp: held!.stamp }, { data, stamp });
   }
 
   /** Rewrites a stored chunk that is put again, so that it is intact; keeps its references. */

@@ -227,6 +227,7 @@ const MADE_AGAIN = [
   'freeSlots',
   'bins',
   'stampIndex',
+  'addressStamps',
   'uploads',
   'cacheOrder',
 ];

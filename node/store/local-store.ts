@@ -10,6 +10,7 @@ import { DiskSpace } from './disk/space.ts';
 import { Undoing } from './disk/undoing.ts';
 import { openPins } from './pins.ts';
 import type { ChunkReader, LocalStore } from './ports.ts';
+import { LAST_STAYS, SAME_EVERYWHERE } from './reserve/payloads.ts';
 import { openReserve } from './reserve/reserve.ts';
 import { createState } from './state.ts';
 import { HandedOver } from './uploads/handed-over.ts';
@@ -23,6 +24,11 @@ export interface LocalStoreOptions {
   readonly reserveCapacity: number;
   /** Storage radius of a new reserve, and the minimum for an existing one. */
   readonly radius: number;
+  /**
+   * Every node keeps the same one of several payloads under one single-owner address, and finds entries of the reserve by
+   * their sum: pull syncing 2.0.0 (default: false).
+   */
+  readonly convergent?: boolean;
   /**
    * What a resolved write survives: the end of the process (default), or also a power cut. Only where there
    * is a disk.
@@ -72,7 +78,8 @@ interface StoresDeps extends LocalStoreDeps {
 
 async function openStores(options: LocalStoreOptions, deps: StoresDeps): Promise<Omit<LocalStore, 'close'>> {
   const { clock, log, overlay, events, disk, backend, undoing } = deps;
-  const table = new ChunkTable({ backend, log, events });
+  const payloads = options.convergent === true ? SAME_EVERYWHERE : LAST_STAYS;
+  const table = new ChunkTable({ backend, log, payloads, events });
   const cache = createCache(options.cacheCapacity, { backend, chunks: table, disk, log, events });
   const handedOver = new HandedOver(clock);
   const chunks: ChunkReader = {

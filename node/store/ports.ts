@@ -136,6 +136,10 @@ export interface Reserve {
   /** Rules of `node-behaviour.md` 2.5. Resolves when durable. @throws ReserveOverwriteError for an older stamp on a used index */
   put(chunk: Chunk, stamp: Stamp): Promise<void>;
   has(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): boolean;
+  /** What tells an entry apart in pull syncing 2.0.0, 16 bytes; undefined when its chunk cannot be read. */
+  sumOf(entry: ReserveEntry): Uint8Array | undefined;
+  /** The entry with that sum. Only in a store that is opened as `convergent`. */
+  entryOf(address: Uint8Array, sum: Uint8Array): ReserveEntry | undefined;
   /** A chunk with the stamp under which it is held. */
   load(
     address: Uint8Array,

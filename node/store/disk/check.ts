@@ -192,6 +192,12 @@ class Check {
   #reserve(): Finding {
     const tally = new Tally('reserve');
     const [bins, indexes] = [this.#byKey('bins'), this.#byKey('stampIndex')];
+    const derived: (readonly [Table, Records])[] = [
+      ['bins', bins],
+      ['stampIndex', indexes],
+    ];
+    const byAddress = this.#byKey('meta').has('addressStamps') ? this.#byKey('addressStamps') : undefined;
+    if (byAddress !== undefined) derived.push(['addressStamps', byAddress]);
     const [counts, lastIds] = [new Map<number, number>(), new Map<number, number>()];
     for (const [key, record] of this.#entries('reserve')) {
       tally.checked++;
@@ -215,11 +221,10 @@ class Check {
       const used = indexes.get(idOf(join(stamp.batchId, stamp.index)));
       if (used === undefined || !equalBytes(used.subarray(TIMESTAMP_SIZE), join(address, hash)))
         tally.wrong(`${name}: the index of its batch is not entered`);
+      if (byAddress?.has(idOf(join(address, stamp.batchId, hash))) === false)
+        tally.wrong(`${name}: it is not found by its address`);
     }
-    for (const [table, entries] of [
-      ['bins', bins],
-      ['stampIndex', indexes],
-    ] as const)
+    for (const [table, entries] of derived)
       if (entries.size !== tally.checked)
         tally.wrong(`table ${table} has ${entries.size} entries, expected ${tally.checked}`);
     for (let bin = 0; bin <= 31; bin++) {

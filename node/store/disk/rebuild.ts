@@ -35,8 +35,17 @@ const NONE = new Uint8Array();
 const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
 
 /** Rebuilt from other tables, whatever is left of them. */
-const DERIVED = new Set<Table>(['freeSlots', 'damaged', 'bins', 'stampIndex', 'uploads', 'cacheOrder']);
-const DERIVED_COUNTERS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag'];
+const DERIVED = new Set<Table>([
+  'freeSlots',
+  'damaged',
+  'bins',
+  'stampIndex',
+  'addressStamps',
+  'uploads',
+  'cacheOrder',
+]);
+/** Without its record the next start makes `addressStamps`. */
+const DERIVED_RECORDS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag', 'addressStamps'];
 
 /** What is known of a slot: it holds the chunk whose record, salvaged or made from the slot, names it. */
 const [NAMED, FOUND] = [1, 2];
@@ -109,7 +118,7 @@ class Rebuild {
       const table = name as Table;
       if (DERIVED.has(table)) continue;
       await this.#inSteps(entries, (tx, [key, value]) => {
-        if (table === 'meta' && DERIVED_COUNTERS.includes(Buffer.from(key).toString())) return;
+        if (table === 'meta' && DERIVED_RECORDS.includes(Buffer.from(key).toString())) return;
         tx.put(table, key, value);
       });
     }

@@ -17,6 +17,7 @@ import {
   ReserveOverwriteError,
 } from '../ports.ts';
 import { behind, decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from '../records.ts';
+import { enterStamp, leaveStamp, openAddressStamps, stampsOf, sumWith } from './address-stamps.ts';
 import { type Bin, type BinChanges, binIdOf, binKey, binRange, ReserveBins } from './bins.ts';
 
 const EPOCH = Buffer.from('reserveEpoch');
@@ -40,6 +41,8 @@ export interface ReserveOptions {
   readonly reserveCapacity: number;
   /** Radius of a new reserve, and the minimum for an existing one. */
   readonly radius: number;
+  /** See `LocalStoreOptions`. */
+  readonly convergent?: boolean;
 }
 
 interface ReserveDeps {
@@ -69,16 +72,19 @@ export async function openReserve(
     tx.put('meta', EPOCH, encodeNumber(seconds));
     return seconds;
   });
+  const convergent = options.convergent === true;
+  await openAddressStamps(backend, convergent);
   const radius = backend.get('meta', RADIUS);
   const found: Found = {
     epoch: BigInt(epoch),
     radius: Math.max(options.radius, radius === undefined ? 0 : decodeNumber(radius)),
   };
-  return new StoredReserve({ capacity: options.reserveCapacity, ...found }, deps);
+  return new StoredReserve({ capacity: options.reserveCapacity, convergent, ...found }, deps);
 }
 
 class StoredReserve implements Reserve {
   readonly #capacity: number;
+  readonly #convergent: boolean;
   readonly #epoch: bigint;
   readonly #backend: Backend;
   readonly #chunks: ChunkTable;
@@ -95,10 +101,11 @@ class StoredReserve implements Reserve {
   readonly #arrivingIn = new Uint32Array(BINS);
 
   constructor(
-    { capacity, epoch, radius }: Found & { capacity: number },
+    { capacity, convergent, epoch, radius }: Found & { capacity: number; convergent: boolean },
     { backend, chunks, disk, overlay, events }: ReserveDeps,
   ) {
     this.#capacity = capacity;
+    this.#convergent = convergent;
     this.#epoch = epoch;
     this.#radius = radius;
     this.#backend = backend;
@@ -140,6 +147,17 @@ class StoredReserve implements Reserve {
       this.#backend.has('reserve', this.#key({ address, batchId, stampHash })) &&
       !this.#chunks.isDamaged(address)
     );
+  }
+
+  sumOf(entry: ReserveEntry): Uint8Array | undefined {
+    const wrapped = this.#chunks.wrapped(entry.address);
+    return wrapped && sumWith(entry, wrapped);
+  }
+
+  entryOf(address: Uint8Array, sum: Uint8Array): ReserveEntry | undefined {
+    const entries = stampsOf(this.#backend, address);
+    const wrapped = entries.length === 0 ? undefined : this.#chunks.wrapped(address);
+    return wrapped && entries.find((entry) => Buffer.compare(sumWith(entry, wrapped), sum) === 0);
   }
 
   load(
@@ -270,26 +288,38 @@ class StoredReserve implements Reserve {
     holding: ReserveEntry,
     { chunk, stamp }: { chunk: Chunk; stamp: Stamp },
   ): BinChanges | undefined {
+    const held = { by: 'reserve', stamp } as const;
     if (tx.has('reserve', this.#key(holding))) {
       this.#chunks.restore(tx, chunk);
-      return undefined;
+      if (!this.#convergent || !this.#chunks.supersede(tx, chunk, held)) return undefined;
+      return this.#renewed(tx, chunk.address, new Map());
     }
-    const held = { by: 'reserve', stamp } as const;
     const indexKey = join(stamp.batchId, stamp.index);
     const used = tx.get('stampIndex', indexKey);
     const changes = new Map<number, Bin>();
+    let replaced: boolean;
     if (used === undefined) {
-      this.#chunks.retainNewest(tx, chunk, held);
+      replaced = this.#chunks.retainChosen(tx, chunk, held);
     } else {
-      const old = overwritten(used, stamp);
+      const old = overwritten(used, { chunk, stamp }, this.#convergent);
       this.#leave(tx, old, changes);
       if (Buffer.compare(old.address, chunk.address) !== 0) this.#events?.add('replaced', old.address);
       // In this order a chunk that keeps its address never loses its last reference.
-      this.#chunks.retainNewest(tx, chunk, held);
+      replaced = this.#chunks.retainChosen(tx, chunk, held);
       this.#chunks.release(tx, old.address);
     }
+    if (replaced && this.#convergent) this.#renewed(tx, chunk.address, changes);
     this.#enter(tx, { holding, stamp, changes });
     tx.put('stampIndex', indexKey, join(stamp.timestamp, chunk.address, holding.stampHash));
+    return changes;
+  }
+
+  /** Gives entries whose chunk has another payload new bin ids: peers do not know their sums. */
+  #renewed(tx: Transaction, address: Uint8Array, changes: Map<number, Bin>): BinChanges {
+    for (const holding of stampsOf(tx, address)) {
+      const stamp = decodeStamp(this.#leave(tx, holding, changes).subarray(NUMBER_SIZE));
+      this.#enter(tx, { holding, stamp, changes });
+    }
     return changes;
   }
 
@@ -301,9 +331,11 @@ class StoredReserve implements Reserve {
     const id = this.#bins.enter(tx, bin, changes);
     tx.put('reserve', this.#key(holding), join(encodeNumber(id), encodeStamp(stamp)));
     tx.put('bins', binKey(bin, id), join(holding.address, holding.batchId, holding.stampHash));
+    if (this.#convergent) enterStamp(tx, holding);
   }
 
-  #leave(tx: Transaction, holding: ReserveEntry, changes: Map<number, Bin>): void {
+  /** @returns its record */
+  #leave(tx: Transaction, holding: ReserveEntry, changes: Map<number, Bin>): Uint8Array {
     const key = this.#key(holding);
     const record = tx.get('reserve', key);
     if (record === undefined) {
@@ -313,6 +345,8 @@ class StoredReserve implements Reserve {
     this.#bins.leave(tx, bin, 1, changes);
     tx.remove('reserve', key);
     tx.remove('bins', binKey(bin, decodeNumber(record)));
+    if (this.#convergent) leaveStamp(tx, holding);
+    return record;
   }
 
   /** @param choose records of table `reserve` @returns how many were removed */
@@ -332,6 +366,7 @@ class StoredReserve implements Reserve {
       const { batchId, index } = decodeStamp(record.subarray(NUMBER_SIZE));
       tx.remove('stampIndex', join(batchId, index));
       const address = key.subarray(ADDRESS_OFFSET, STAMP_HASH_OFFSET);
+      if (this.#convergent) leaveStamp(tx, { address, batchId, stampHash: key.subarray(STAMP_HASH_OFFSET) });
       this.#events?.add('evicted', address, { detail: why });
       this.#chunks.release(tx, address);
     }
@@ -387,13 +422,21 @@ function idOf(key: Uint8Array): string {
 }
 
 /**
- * A stamp's index is in use: the newer stamp wins, for every kind of batch.
- * @param used record of the stamp index @returns the entry to remove @throws ReserveOverwriteError unless
- * `stamp` is newer
+ * A stamp's index is in use: the newer stamp wins, for every kind of batch; of two that are equally new the one that
+ * came first, or in a `convergent` store the one of the lower address, and for the same address the lower hash.
+ * @param used record of the stamp index @returns the entry to remove @throws ReserveOverwriteError when it stays
  */
-function overwritten(used: Uint8Array, { batchId, timestamp }: Stamp): ReserveEntry {
+function overwritten(
+  used: Uint8Array,
+  { chunk, stamp }: { readonly chunk: Chunk; readonly stamp: Stamp },
+  convergent: boolean,
+): ReserveEntry {
+  const { batchId, timestamp } = stamp;
   const stored = used.subarray(0, TIMESTAMP_SIZE);
-  if (Buffer.compare(stored, timestamp) >= 0) {
+  const newer = Buffer.compare(timestamp, stored);
+  const isLower = () =>
+    Buffer.compare(join(chunk.address, stampHash(stamp)), used.subarray(TIMESTAMP_SIZE)) < 0;
+  if (newer < 0 || (newer === 0 && !(convergent && isLower()))) {
     const [previous, current] = [stored, timestamp].map((time) => fromBigEndian(time));
     throw new ReserveOverwriteError(
       `overwrite same chunk. prev ${previous} cur ${current} batch ${toHex(batchId)}: overwriting chunk with newer timestamp`,

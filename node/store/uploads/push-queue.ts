@@ -127,7 +127,7 @@ export class PushQueue {
     const sequence = encodeNumber(place.sequence);
     tx.put('uploads', key, encodeNumbers([...waiting, place.sequence]));
     tx.put('pushes', sequence, join(chunk.address, encodeNumber(tagUid), encodeStamp(stamp)));
-    this.#chunks.retainLatest(tx, chunk, { by: 'upload', stamp });
+    this.#chunks.retainChosen(tx, chunk, { by: 'upload', stamp });
     this.#count(tx, { uploaded: 0, synced: 0, pending: 1 });
     return true;
   }

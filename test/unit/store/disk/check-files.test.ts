@@ -7,6 +7,7 @@ import { open as openLmdb } from 'lmdb';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { makeCac } from '../../../../formats/chunk/cac.ts';
 import { signSoc } from '../../../../formats/chunk/soc.ts';
+import { stampHash } from '../../../../formats/chunk/stamp.ts';
 import { systemClock } from '../../../../formats/clock.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../../formats/crypto/signer.ts';
@@ -22,8 +23,8 @@ import { OVERLAY, stamp } from '../stores.ts';
 
 const root = temporaryFolder('svcnet-check');
 const deps = { clock: systemClock(), log: silentLogger(), overlay: OVERLAY };
-const open = (path: string) =>
-  openLmdbStore({ cacheCapacity: 10, reserveCapacity: 1000, radius: 0, path }, deps);
+const open = (path: string, convergent = false) =>
+  openLmdbStore({ cacheCapacity: 10, reserveCapacity: 1000, radius: 0, convergent, path }, deps);
 const leaf = (content: number) => makeCac(8n, Buffer.from(content.toString(16).padStart(16, '0'), 'hex'));
 const owner = createSigner(new Uint8Array(32).fill(7));
 const reserved = Array.from({ length: 40 }, (_, i) => leaf(i));
@@ -225,6 +226,7 @@ const RECORDS: readonly (readonly [
   ['free slots', 'freeSlots', encodeNumber(0), encodeNumber(0)],
   ['reserve', 'meta', Buffer.from('bin0'), encodeNumbers([500, 3])],
   ['reserve', 'stampIndex', Buffer.concat([stamp().batchId, stamp({ index: 3 }).index]), undefined],
+  ['reserve', 'meta', Buffer.from('addressStamps'), new Uint8Array()],
   ['pins', 'pinnedChunks', Buffer.concat([encodeNumber(1), pinned[1]!.address]), undefined],
   ['pins', 'meta', Buffer.from('pinTotals'), encodeNumbers([1, 7])],
   ['push queue', 'uploads', Buffer.concat([uploaded[0]!.address, stamp({ batch: 2 }).batchId]), undefined],
@@ -243,6 +245,19 @@ test.each(RECORDS)('%s: a wrong or missing record of table %s is found', async (
   });
   const found = checkFiles(path).find((finding) => finding.kind === kind);
   expect(found?.wrong).toBeGreaterThan(0);
+});
+
+test('where stamps are found by address, all of them are', async () => {
+  const path = copy();
+  await (await open(path, true)).close();
+  expect(wrong(path)).toEqual([]);
+  const { address } = reserved[3]!;
+  const key = Buffer.concat([address, stamp().batchId, stampHash(stamp({ index: 3 }))]);
+  await change(path, 'addressStamps', (of) => expect(of.removeSync(key)).toBe(true));
+  expect(wrong(path)).toEqual([
+    `reserve: ${toHex(address)}: it is not found by its address`,
+    'reserve: table addressStamps has 40 entries, expected 41',
+  ]);
 });
 
 test('a damaged page of the index is found', () => {

@@ -257,6 +257,9 @@ export const OPTIONS = {
     'accounting units',
   ),
   'warmup-time': duration('maximum duration of the warm-up after the first peer connects', 300_000, 0),
+  'pullsync-v2-enable': flag(
+    'speak pull sync 2.0.0, too, which brings every payload of a single-owner address to all neighbours; not in Bee yet',
+  ),
   'pull-rate-window': duration('window over which the pull syncing rate is measured', 900_000),
   'salud-pause': duration(
     'pause after the first health rating of all peers; it doubles up to sixtyfold, at most to 5 minutes',

@@ -73,6 +73,8 @@ export interface NodeOptionsInput {
   readonly 'chunk-price'?: number | string;
   /** Maximum duration of the warm-up after the first peer connects. A duration such as 500ms, 15s or 1m30s; default: 300000 ms. */
   readonly 'warmup-time'?: string;
+  /** Speak pull sync 2.0.0, too, which brings every payload of a single-owner address to all neighbours; not in Bee yet. True or false; default: false. */
+  readonly 'pullsync-v2-enable'?: boolean;
   /** Window over which the pull syncing rate is measured. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 900000 ms. */
   readonly 'pull-rate-window'?: string;
   /** Pause after the first health rating of all peers; it doubles up to sixtyfold, at most to 5 minutes. A duration such as 500ms, 15s or 1m30s, at least 1ms; default: 10000 ms. */

@@ -68,14 +68,10 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
     metrics,
     events,
   });
-  const pullsync = createPullsync({
-    ...shared,
-    host: serverHost,
-    reserve,
-    postage,
-    onDelivered,
-    log: module('pullsync'),
-  });
+  const pullsync = createPullsync(
+    { bySum: options['pullsync-v2-enable'] },
+    { ...shared, host: serverHost, reserve, postage, onDelivered, log: module('pullsync') },
+  );
   const pss = createPss(
     { privateKey: deps.keys.pss },
     { pushsync, reserve, postage, clock, random, log: module('pss'), metrics },

@@ -94,6 +94,7 @@ export async function layFoundation(options: NodeOptions, start: Start): Promise
       cacheCapacity: options['cache-capacity'],
       reserveCapacity: serving ? reserveCapacity : 0,
       radius: options['minimum-storage-radius'],
+      convergent: options['pullsync-v2-enable'],
       durability: options.durability,
     },
     { clock, log, overlay, events },

@@ -243,7 +243,7 @@ class ReserveHandOver implements HandOver {
     using deadline = clock.deadline(PAGE_MS, signal);
     try {
       const page = await pullsync.list(peer, number, start, deadline.signal);
-      return page.entries.length === 0 ? undefined : page;
+      return page.topmost < start ? undefined : page;
     } catch (error) {
       if (deadline.signal.aborted && !signal.aborted) return undefined;
       throw error;
@@ -259,9 +259,8 @@ class ReserveHandOver implements HandOver {
     const leaving: ReserveEntry[] = [];
     let whole = true;
     for (const entry of entries) {
-      const { address, batchId, stampHash } = entry;
       // The bins are the peer's claim; the addresses are checked.
-      if (proximityOrder(overlay, address) !== bin || !reserve.has(address, batchId, stampHash)) continue;
+      if (proximityOrder(overlay, entry.address) !== bin) continue;
       whole = budget.left > 0;
       if (!whole) break;
       if (peers.size >= HOLDERS && !this.#hasAnother(entryKey(entry), { peerId: peer.overlayHex, peers }))

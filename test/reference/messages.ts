@@ -14,13 +14,15 @@ export function messagesPage(): string {
       Object.keys(message.table).map(code).join(', '),
     ]),
   );
+  // Versions of a protocol differ in types that have the same names.
+  const distinct = new Map(rows.map((row) => [row.join(), row]));
   return page(
     'Messages between nodes',
     'the tables of the tap',
     '[What nodes say to each other](../tap.md) explains how to read and change them.',
     '## Names',
     'Each side of a stream sends its messages in this order and may repeat the last one. `ping` streams carry plain bytes, shown as `echo`. Events of a whole connection have the protocol `noise`.',
-    table(['Protocol', 'Message', 'Said by', 'Fields'], rows),
+    table(['Protocol', 'Message', 'Said by', 'Fields'], [...distinct.values()]),
     '## Selection by a field',
     'A fault with `where` affects only messages whose field meets the condition. `every`, `first` and `share` then count and choose among these. svcnet refuses a condition that no message can meet. A field that a message leaves out is zero or empty.',
     table(

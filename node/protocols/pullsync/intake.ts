@@ -1,7 +1,7 @@
 /** Deliveries of a page: checks that they were asked for, and puts them into the reserve. */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../../formats/chunk/errors.ts';
-import { decodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
+import { decodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
 import { chunkFrom } from '../../../formats/chunk/validate.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, Peer } from '../../p2p/host.ts';
@@ -10,6 +10,7 @@ import { type Reserve, ReserveOverwriteError } from '../../store/ports.ts';
 import type { PullsyncObserver } from './observer.ts';
 import type { Claim } from './requested-chunks.ts';
 import { PullsyncError } from './rules.ts';
+import type { OfferedEntry, Version } from './versions.ts';
 import type { Delivery } from './wire.ts';
 
 export interface IntakeDeps {
@@ -35,16 +36,18 @@ export class Intake {
   /** Not delivered yet. */
   readonly #claims: Map<string, Claim>;
   readonly #from: Peer;
+  readonly #version: Version;
   readonly #deps: IntakeDeps;
   readonly #observer: PullsyncObserver;
   readonly #puts: Promise<void>[] = [];
 
   constructor(
-    { from, claims }: { from: Peer; claims: ReadonlyMap<string, Claim> },
+    { from, version, claims }: { from: Peer; version: Version; claims: ReadonlyMap<string, Claim> },
     deps: IntakeDeps,
     observer: PullsyncObserver,
   ) {
     this.#from = from;
+    this.#version = version;
     this.#claims = new Map(claims);
     this.#deps = deps;
     this.#observer = observer;
@@ -77,13 +80,13 @@ export class Intake {
 
   #verified({ address, data, stamp: bytes }: MessageOf<typeof Delivery>) {
     const stamp = decodeStamp(bytes);
-    const key = keyOf(address, stamp.batchId, stampHash(stamp));
+    const chunk = this.#chunk(address, data);
+    const key = keyOf({ address, id: this.#version.idOfDelivery(chunk, stamp) });
     const claim = this.#claims.get(key);
     if (claim === undefined) throw new PullsyncError('CHUNK_UNSOLICITED', 'peer sent unsolicited chunk');
     this.#claims.delete(key);
     let verified = false;
     try {
-      const chunk = this.#chunk(address, data);
       this.#deps.postage.validate(chunk, stamp);
       verified = true;
       return { chunk, stamp, claim };
@@ -125,7 +128,6 @@ export class Intake {
   }
 }
 
-/** Of a chunk under a stamp. */
-export function keyOf(address: Uint8Array, batchId: Uint8Array, stampHash: Uint8Array): string {
-  return Buffer.concat([address, batchId, stampHash]).toString('latin1');
+export function keyOf({ address, id }: OfferedEntry): string {
+  return Buffer.concat([address, id]).toString('latin1');
 }

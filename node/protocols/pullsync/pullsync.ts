@@ -18,22 +18,24 @@
  * An invalid delivery costs only that chunk: the page is done for this protocol; the puller may ask again, 7.3.
  * A store failure, or a conversation that breaks off, leaves the page unpulled.
  *
+ * What tells entries apart is the version's (`versions.ts`), which both sides agree on (`negotiation.ts`).
+ *
  * Nothing is accounted: both sides gain.
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Instruments } from '../../env/instruments.ts';
 import { encodeMessage } from '../../p2p/codec/codec.ts';
-import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
 import type { Reserve, ReserveEntry } from '../../store/ports.ts';
 import { converse, converseWithin, timeLimit } from '../conversation.ts';
 import { Intake, type IntakeDeps, keyOf } from './intake.ts';
+import { Negotiation } from './negotiation.ts';
 import { PullsyncObserver } from './observer.ts';
 import { type Claim, RequestedChunks, type Shared } from './requested-chunks.ts';
 import {
   bitVectorOf,
   checkAck,
-  checkOffer,
+  checkTopmost,
   DELIVERY_MS,
   NEWS_WAIT_MS,
   PROMPT_MS,
@@ -41,22 +43,23 @@ import {
 } from './rules.ts';
 import { cursorsAnswer, Serving, type ServingDeps } from './serving.ts';
 import {
-  Ack,
-  CURSORS,
-  Delivery,
-  Get,
-  KNOWN_HEADER,
-  Known,
-  Offer,
-  type OfferedChunk,
-  PULLSYNC,
-  Syn,
-  Want,
-} from './wire.ts';
+  BY_STAMP,
+  BY_SUM,
+  type Entries,
+  type OfferedEntry,
+  type OfferedPage,
+  type Version,
+} from './versions.ts';
+import { Ack, Delivery, Get, KNOWN_HEADER, Known, Syn, Want } from './wire.ts';
 
 interface PullingDeps extends IntakeDeps, Instruments {
   readonly host: Pick<Host, 'overlay' | 'handle' | 'open' | 'misbehaved'>;
-  readonly reserve: Pick<Reserve, 'put' | 'has' | 'radius' | 'hasRoomFor'>;
+  readonly reserve: Pick<Reserve, 'put' | 'radius' | 'hasRoomFor'> & Entries;
+}
+
+export interface PullsyncOptions {
+  /** Speaks 2.0.0 as well, and rather than 1.4.0; the store is `convergent`. */
+  readonly bySum: boolean;
 }
 
 export type PullsyncDeps = PullingDeps & ServingDeps;
@@ -92,8 +95,9 @@ export interface Pulled {
 }
 
 export interface Listed {
-  /** Nothing of the bin from `start` up to here is missing from `entries`. */
+  /** Nothing of the bin from `start` up to here is missing from `entries`. Below `start`: the peer offers nothing. */
   readonly topmost: bigint;
+  /** Those that this node holds, too. */
   readonly entries: readonly ReserveEntry[];
 }
 
@@ -113,19 +117,22 @@ export interface Pullsync {
    */
   sync(peer: Peer, bin: number, start: bigint, signal: AbortSignal, offerMs?: number): Promise<Pulled>;
   /**
-   * What the peer holds in one of its bins from `start` on, at most a page, without any chunk of it. Waits without limit
-   * for the first one. @throws StreamError; PullsyncError `OFFER_INVALID`; the signal's reason
+   * What both hold in one of the peer's bins from `start` on, of at most a page, without any chunk of it. Waits without
+   * limit until the peer has something. @throws StreamError; PullsyncError `OFFER_INVALID`; the signal's reason
    */
   list(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Listed>;
 }
 
 /** Registers the serving side. */
-export function createPullsync(deps: PullsyncDeps): Pullsync {
+export function createPullsync({ bySum }: PullsyncOptions, deps: PullsyncDeps): Pullsync {
   const observer = new PullsyncObserver(deps);
   const serving = new Serving(deps, observer);
-  deps.host.handle(CURSORS, (stream, signal) => serving.cursors(stream, signal), cursorsAnswer);
-  deps.host.handle(PULLSYNC, (stream, signal) => serving.serve(stream, signal));
-  return new Pulling(deps, observer);
+  const versions = bySum ? [BY_SUM, BY_STAMP] : [BY_STAMP];
+  for (const version of versions) {
+    deps.host.handle(version.cursors, (stream, signal) => serving.cursors(stream, signal), cursorsAnswer);
+    deps.host.handle(version.pullsync, (stream, signal) => serving.serve(version, stream, signal));
+  }
+  return new Pulling(versions, deps, observer);
 }
 
 /** Which chunks of an offer to request from this peer, and which are already requested from others. */
@@ -133,6 +140,11 @@ interface Selection {
   readonly wanted: readonly number[];
   readonly claims: ReadonlyMap<string, Claim>;
   readonly shared: readonly Shared[];
+}
+
+interface Exchange {
+  readonly version: Version;
+  readonly stream: MessageStream;
 }
 
 interface PageStart {
@@ -148,9 +160,11 @@ interface PulledPage extends Pulled {
 class Pulling implements Pullsync {
   readonly #deps: PullingDeps;
   readonly #observer: PullsyncObserver;
+  readonly #negotiation: Negotiation;
   readonly #requested: RequestedChunks;
 
-  constructor(deps: PullingDeps, observer: PullsyncObserver) {
+  constructor(versions: readonly Version[], deps: PullingDeps, observer: PullsyncObserver) {
+    this.#negotiation = new Negotiation(versions);
     this.#deps = deps;
     this.#observer = observer;
     this.#requested = new RequestedChunks(deps.clock);
@@ -158,10 +172,13 @@ class Pulling implements Pullsync {
 
   async cursors(peer: Peer, signal: AbortSignal): Promise<Cursors> {
     signal.throwIfAborted();
-    const conversation = { peer, protocol: CURSORS.id, timeoutMs: PROMPT_MS };
-    const ack = await converseWithin(conversation, this.#deps, async (stream) => {
-      await stream.write(Syn, {});
-      return await stream.read(Ack, signal);
+    const ack = await this.#negotiation.speak(peer, (version, opened) => {
+      const conversation = { peer, protocol: version.cursors.id, timeoutMs: PROMPT_MS };
+      return converseWithin(conversation, this.#deps, async (stream) => {
+        opened();
+        await stream.write(Syn, {});
+        return await stream.read(Ack, signal);
+      });
     });
     checkAck(ack);
     return ack;
@@ -177,32 +194,46 @@ class Pulling implements Pullsync {
     const header = encodeMessage(Known, { cursors: [...cursors], epoch, from, to });
     const headers = new Map([[KNOWN_HEADER, header]]);
     using deadline = this.#deps.clock.deadline(NEWS_WAIT_MS + PROMPT_MS, signal);
-    const conversation = { peer, protocol: CURSORS.id, headers, signal: deadline.signal };
-    const changed = await converse(conversation, this.#deps, async (stream) => {
-      await stream.write(Syn, {});
-      const longPolls = stream.headers.has(KNOWN_HEADER);
-      return { ...(await stream.read(Ack, deadline.signal)), longPolls };
+    const changed = await this.#negotiation.speak(peer, (version, opened) => {
+      const conversation = { peer, protocol: version.cursors.id, headers, signal: deadline.signal };
+      return converse(conversation, this.#deps, async (stream) => {
+        opened();
+        await stream.write(Syn, {});
+        const longPolls = stream.headers.has(KNOWN_HEADER);
+        return { ...(await stream.read(Ack, deadline.signal)), longPolls };
+      });
     });
     checkAck(changed);
     return changed;
   }
 
   list(peer: Peer, bin: number, start: bigint, signal: AbortSignal): Promise<Listed> {
-    return converse({ peer, protocol: PULLSYNC.id, signal }, this.#deps, async (stream) => {
-      const { topmost, chunks } = await this.#offered(stream, { bin, start }, signal);
-      if (chunks.length > 0) await stream.write(Want, { bitVector: bitVectorOf(chunks.length, []) });
-      return { topmost, entries: chunks };
+    return this.#converse(peer, signal, async ({ version, stream }) => {
+      const { topmost, entries } = await this.#offered({ version, stream }, { bin, start }, signal);
+      if (entries.length > 0) await stream.write(Want, { bitVector: bitVectorOf(entries.length, []) });
+      const held = entries.flatMap((entry) => version.find(entry, this.#deps.reserve) ?? []);
+      return { topmost, entries: held };
     });
   }
 
+  /** A stream of the pullsync protocol. */
+  #converse<T>(peer: Peer, signal: AbortSignal, talk: (exchange: Exchange) => Promise<T>): Promise<T> {
+    return this.#negotiation.speak(peer, (version, opened) =>
+      converse({ peer, protocol: version.pullsync.id, signal }, this.#deps, (stream) => {
+        opened();
+        return talk({ version, stream });
+      }),
+    );
+  }
+
   async #offered(
-    stream: MessageStream,
+    { version, stream }: Exchange,
     { bin, start }: { bin: number; start: bigint },
     signal: AbortSignal,
-  ): Promise<MessageOf<typeof Offer>> {
+  ): Promise<OfferedPage> {
     await stream.write(Get, { bin, start });
-    const offer = await stream.read(Offer, signal);
-    if (offer.chunks.length > 0) checkOffer(offer, start);
+    const offer = await version.readOffer(stream, signal);
+    if (offer.entries.length > 0) checkTopmost(offer.topmost, start);
     return offer;
   }
 
@@ -232,14 +263,14 @@ class Pulling implements Pullsync {
   }
 
   #pull({ peer, bin, start }: PageStart, signal: AbortSignal, offering = signal): Promise<PulledPage> {
-    return converse({ peer, protocol: PULLSYNC.id, signal }, this.#deps, async (stream) => {
-      const { topmost, chunks } = await this.#offered(stream, { bin, start }, offering);
-      if (chunks.length === 0) return { topmost, count: 0, errors: [], shared: [] };
-      this.#observer.offered(chunks.length);
-      const { wanted, claims, shared } = this.#select(chunks);
+    return this.#converse(peer, signal, async ({ version, stream }) => {
+      const { topmost, entries } = await this.#offered({ version, stream }, { bin, start }, offering);
+      if (entries.length === 0) return { topmost, count: 0, errors: [], shared: [] };
+      this.#observer.offered(entries.length);
+      const { wanted, claims, shared } = this.#select(entries, version);
       this.#observer.wanted(wanted.length);
-      const page = new Intake({ from: peer, claims }, this.#deps, this.#observer);
-      const want = bitVectorOf(chunks.length, wanted);
+      const page = new Intake({ from: peer, version, claims }, this.#deps, this.#observer);
+      const want = bitVectorOf(entries.length, wanted);
       await this.#observer.pulling({ peer, bin, chunks: wanted.length }, async () => {
         using _limit = timeLimit(stream, DELIVERY_MS, this.#deps.clock);
         try {
@@ -255,15 +286,15 @@ class Pulling implements Pullsync {
     });
   }
 
-  #select(chunks: readonly MessageOf<typeof OfferedChunk>[]): Selection {
+  #select(entries: readonly OfferedEntry[], version: Version): Selection {
     const { host, reserve } = this.#deps;
     const radius = reserve.radius();
     const selection = { wanted: [] as number[], claims: new Map<string, Claim>(), shared: [] as Shared[] };
-    for (let index = 0; index < chunks.length; index++) {
-      const { address, batchId, stampHash } = chunks[index]!;
+    for (const [index, entry] of entries.entries()) {
+      const { address } = entry;
       if (proximityOrder(host.overlay, address) < radius) continue;
-      if (reserve.has(address, batchId, stampHash)) continue;
-      const key = keyOf(address, batchId, stampHash);
+      if (version.find(entry, reserve) !== undefined) continue;
+      const key = keyOf(entry);
       // An offer that names a chunk twice is answered once.
       if (selection.claims.has(key)) continue;
       if (!reserve.hasRoomFor(address)) {

@@ -1,10 +1,9 @@
 /** Decisions of pullsync, without network. `p2p-protocols.md` 4.10. */
 
 import { BINS } from '../../../formats/chunk/address.ts';
-import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 import { CodedError } from '../../../formats/coded-error.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
-import type { Ack, Get, Offer } from './wire.ts';
+import type { Ack, Get } from './wire.ts';
 
 /** Entries of one offer. */
 export const PAGE_SIZE = 250;
@@ -99,10 +98,19 @@ export function checkAck({ cursors }: MessageOf<typeof Ack>): void {
   }
 }
 
-/** An offer with entries. @throws PullsyncError `OFFER_INVALID` */
-export function checkOffer({ chunks, topmost }: MessageOf<typeof Offer>, start: bigint): void {
-  const wrong = chunks.find((chunk) => Object.values(chunk).some(({ length }) => length !== ADDRESS_SIZE));
-  if (wrong !== undefined) throw new PullsyncError('OFFER_INVALID', 'inconsistent hash length');
+/** Parts of an offered entry. @throws PullsyncError `OFFER_INVALID` */
+export function checkOffered(what: string, size: number, ...parts: readonly Uint8Array[]): void {
+  const wrong = parts.find(({ length }) => length !== size);
+  if (wrong !== undefined) {
+    throw new PullsyncError(
+      'OFFER_INVALID',
+      `inconsistent ${what} length: ${wrong.length} bytes, expected ${size}`,
+    );
+  }
+}
+
+/** @param topmost of an offer with entries @throws PullsyncError `OFFER_INVALID` */
+export function checkTopmost(topmost: bigint, start: bigint): void {
   // Accepting it would make no progress: the same page would be requested again and again.
   if (topmost < start) {
     throw new PullsyncError('OFFER_INVALID', `offer up to ${topmost} for chunks from ${start}`);

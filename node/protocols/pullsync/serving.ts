@@ -9,12 +9,21 @@ import type { Reserve, ReserveItem } from '../../store/ports.ts';
 import { timeLimit } from '../conversation.ts';
 import { Announcements, type AnnouncementsDeps } from './announcements.ts';
 import type { PullsyncObserver } from './observer.ts';
-import { type Page, Pages, type PagesDeps } from './pages.ts';
+import { Pages, type PagesDeps } from './pages.ts';
 import { bitsOf, checkGet, DELIVERY_MS, PROMPT_MS, PullsyncError, SERVING } from './rules.ts';
-import { Ack, Delivery, Get, KNOWN_HEADER, Known, Offer, Syn, Want } from './wire.ts';
+import { type Entries, isSameEntry, type OfferedEntry, type Version } from './versions.ts';
+import { Ack, Delivery, Get, KNOWN_HEADER, Known, Syn, Want } from './wire.ts';
 
 export type ServingDeps = AnnouncementsDeps &
-  PagesDeps & { readonly reserve: Pick<Reserve, 'load'>; readonly clock: Clock };
+  PagesDeps & { readonly reserve: Pick<Reserve, 'load'> & Entries; readonly clock: Clock };
+
+interface Exchange {
+  readonly version: Version;
+  readonly stream: MessageStream;
+}
+
+/** An entry that was offered to a peer. */
+type Offered = ReserveItem & OfferedEntry;
 
 const WAITING: Headers = new Map([[KNOWN_HEADER, Uint8Array.of(1)]]);
 const NOT_WAITING: Headers = new Map();
@@ -61,44 +70,49 @@ export class Serving {
     return await this.#announcements.beyond({ peer, known: decodeMessage(Known, known) }, waiting.signal);
   }
 
-  async serve(stream: MessageStream, signal: AbortSignal): Promise<void> {
+  async serve(version: Version, stream: MessageStream, signal: AbortSignal): Promise<void> {
     const get = await this.#prompt(stream, stream.read(Get));
     checkGet(get);
-    const { page, want } = await this.#offer(stream, get, signal);
+    const { page, want } = await this.#offer({ version, stream }, get, signal);
+    if (page.length === 0) return;
     const wanted = bitsOf((await this.#prompt(stream, want)).bitVector, page.length);
     this.#observer.requested(wanted.length);
     await this.#rateOf(stream.peer).take(Math.max(1, wanted.length), signal);
-    const items = wanted.map((index) => page[index] as ReserveItem);
+    const items = wanted.map((index) => page[index] as Offered);
     const { peer } = stream;
     const delivery = { peer, bin: get.bin, chunks: items.length };
-    await this.#observer.delivering(delivery, () => this.#deliver(stream, items));
+    await this.#observer.delivering(delivery, () => this.#deliver({ version, stream }, items));
   }
 
   /** Reads ahead while it waits, so that it notices a peer that has given up, and stops collecting for it. */
   async #offer(
-    stream: MessageStream,
+    { version, stream }: Exchange,
     { bin, start }: MessageOf<typeof Get>,
     signal: AbortSignal,
-  ): Promise<{ page: Page; want: Promise<MessageOf<typeof Want>> }> {
+  ): Promise<{ page: readonly Offered[]; want: Promise<MessageOf<typeof Want>> }> {
     const waiting = new AbortController();
     const want = stream.read(Want, signal);
     want.then(
       () => waiting.abort(new PullsyncError('WANT_INVALID', 'chunks wanted before any were offered')),
       (error: unknown) => waiting.abort(error),
     );
-    const page = await this.#pages.page(bin, start, waiting.signal);
-    const chunks = page.map(({ address, batchId, stampHash }) => ({ address, batchId, stampHash }));
-    await stream.write(Offer, { topmost: page.at(-1)?.binId ?? 0n, chunks });
+    const items = await this.#pages.page(bin, start, waiting.signal);
+    const page = items.flatMap((item) => {
+      const id = version.idOf(item, this.#deps.reserve);
+      return id === undefined ? [] : [{ ...item, id }];
+    });
+    await version.writeOffer(stream, { topmost: items.at(-1)?.binId ?? 0n, entries: page });
     this.#observer.sentOffer(page.length);
     return { page, want };
   }
 
-  async #deliver(stream: MessageStream, items: readonly ReserveItem[]): Promise<void> {
+  async #deliver({ version, stream }: Exchange, items: readonly Offered[]): Promise<void> {
     const { clock, reserve } = this.#deps;
     using _limit = timeLimit(stream, DELIVERY_MS, clock);
-    for (const { address, batchId, stampHash } of items) {
+    for (const { address, batchId, stampHash, id } of items) {
       const held = reserve.load(address, batchId, stampHash);
-      if (held === undefined) {
+      // Another payload has been put since: an entry of its own, which is offered under a later bin id.
+      if (held === undefined || !isSameEntry(version, id, held)) {
         this.#observer.missing();
         await stream.write(Delivery, {});
       } else {

@@ -1,4 +1,4 @@
-/** Messages of `/swarm/pullsync/1.4.0`. `p2p-protocols.md` 4.10. */
+/** Messages of `/swarm/pullsync/1.4.0` and `/swarm/pullsync/2.0.0`. `p2p-protocols.md` 4.10. */
 
 import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';
@@ -13,6 +13,18 @@ export const CURSORS = {
   id: '/swarm/pullsync/1.4.0/cursors',
   /** Peers ask once per connection, and keep one stream waiting where the other side supports it. */
   inboundStreamsMax: 8,
+} as const satisfies ProtocolSpec;
+
+/** Differs from `PULLSYNC` in its `Offer` alone. */
+export const PULLSYNC_2 = {
+  id: '/swarm/pullsync/2.0.0/pullsync',
+  inboundStreamsMax: PULLSYNC.inboundStreamsMax,
+} as const satisfies ProtocolSpec;
+
+/** As `CURSORS`. */
+export const CURSORS_2 = {
+  id: '/swarm/pullsync/2.0.0/cursors',
+  inboundStreamsMax: CURSORS.inboundStreamsMax,
 } as const satisfies ProtocolSpec;
 
 /**
@@ -56,6 +68,18 @@ export const Offer = {
   /** Highest bin id of those offered. */
   topmost: [1, 'uint64'],
   chunks: [2, ['repeated', OfferedChunk]],
+} as const satisfies MessageTable;
+
+/** @property address 32 bytes @property sum 16 bytes, of the chunk under a stamp (4.11) */
+export const SummedChunk = {
+  address: [1, 'bytes'],
+  sum: [2, 'bytes'],
+} as const satisfies MessageTable;
+
+/** `Offer` of 2.0.0. */
+export const SummedOffer = {
+  topmost: [1, 'uint64'],
+  chunks: [2, ['repeated', SummedChunk]],
 } as const satisfies MessageTable;
 
 /** One bit per offered chunk: bit i is `1 << (i % 8)` of byte i / 8. */

@@ -48,6 +48,7 @@ const MESSAGES: Readonly<Record<string, Readonly<Record<string, MessageTable>>>>
     Delivery: pullsync.Delivery,
     Known: pullsync.Known,
   },
+  '4.11': { SummedOffer: pullsync.SummedOffer, SummedChunk: pullsync.SummedChunk },
 };
 const NAMES = new Map(
   Object.values(MESSAGES).flatMap((messages) =>
@@ -85,6 +86,8 @@ test('the table of versions has every protocol id that is served', () => {
     pushsync.PUSHSYNC,
     pullsync.PULLSYNC,
     pullsync.CURSORS,
+    pullsync.PULLSYNC_2,
+    pullsync.CURSORS_2,
   ];
   const coded = [...handshake.HANDSHAKE_DIALECTS.map(({ id }) => id), ...specs.map(({ id }) => id)];
   expect(new Set(written)).toEqual(new Set(coded));

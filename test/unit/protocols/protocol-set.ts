@@ -70,7 +70,10 @@ export async function protocolSet(
   const identity = { networkId, nonce: ZERO_NONCE, fullNode: true, reachable: true, capacityDoubling: 0 };
   const onDelivered = () => undefined;
   const pushsync = createPushsync(identity, { ...exchange, signer, postage, onDelivered });
-  const pullsync = createPullsync({ ...deps, reserve: store.reserve, postage, onDelivered });
+  const pullsync = createPullsync(
+    { bySum: false },
+    { ...deps, reserve: store.reserve, postage, onDelivered },
+  );
   const asking = { pricing, hive, pingpong, status, pseudosettle, retrieval, pushsync, pullsync };
   return { store, accounting, clock, ...asking };
 }

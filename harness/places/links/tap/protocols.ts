@@ -148,22 +148,11 @@ export const PROTOCOLS: readonly ProtocolRow[] = [
     acceptor: [],
     show: { [swap.EXCHANGE_HEADER]: tokens, [swap.DEDUCTION_HEADER]: tokens },
   },
-  {
-    name: 'pullsync',
-    ids: [pullsync.PULLSYNC.id],
-    headers: true,
-    opener: [
-      { name: 'get', table: pullsync.Get },
-      { name: 'want', table: pullsync.Want, show: { bitVector: bits } },
-    ],
-    acceptor: [
-      { name: 'offer', table: pullsync.Offer, show: { chunks: addresses } },
-      { name: 'delivery', table: pullsync.Delivery, show: CHUNK },
-    ],
-  },
+  pullsyncRow(pullsync.PULLSYNC.id, pullsync.Offer),
+  pullsyncRow(pullsync.PULLSYNC_2.id, pullsync.SummedOffer),
   {
     name: 'cursors',
-    ids: [pullsync.CURSORS.id],
+    ids: [pullsync.CURSORS.id, pullsync.CURSORS_2.id],
     headers: true,
     opener: [{ name: 'syn', table: pullsync.Syn }],
     acceptor: [{ name: 'ack', table: pullsync.Ack, show: { epoch: seconds } }],
@@ -192,6 +181,23 @@ export const PROTOCOLS: readonly ProtocolRow[] = [
   },
 ];
 
+/** @param offer differs between the versions; its fields have the same names */
+function pullsyncRow(id: string, offer: MessageTable): ProtocolRow {
+  return {
+    name: 'pullsync',
+    ids: [id],
+    headers: true,
+    opener: [
+      { name: 'get', table: pullsync.Get },
+      { name: 'want', table: pullsync.Want, show: { bitVector: bits } },
+    ],
+    acceptor: [
+      { name: 'offer', table: offer, show: { chunks: addresses } },
+      { name: 'delivery', table: pullsync.Delivery, show: CHUNK },
+    ],
+  };
+}
+
 /**
  * Messages of a protocol with a name, or all of it; of raw bytes there are none.
  * @throws RangeError naming what is known
@@ -199,8 +205,8 @@ export const PROTOCOLS: readonly ProtocolRow[] = [
 export function messagesOf(protocol: string, message?: string): readonly MessageRow[] {
   const rows = rowsOf(protocolNamed(protocol));
   if (rows.length === 0) {
-    const known = PROTOCOLS.filter((row) => rowsOf(row).length > 0).map(({ name }) => name);
-    throw new RangeError(`${protocol} has no messages (protocols that have: ${known.join(', ')})`);
+    const known = new Set(PROTOCOLS.filter((row) => rowsOf(row).length > 0).map(({ name }) => name));
+    throw new RangeError(`${protocol} has no messages (protocols that have: ${[...known].join(', ')})`);
   }
   const meant = message === undefined ? rows : rows.filter(({ name }) => name === message);
   if (meant.length > 0) return meant;

@@ -41,15 +41,10 @@ async function node() {
   const { reserve } = await createMemoryStore(options, { clock, log, overlay: OWN });
   const metrics = createMetrics({ prefix: 'svc' });
   const postage = { validate: () => undefined };
-  const pullsync = createPullsync({
-    host,
-    reserve,
-    postage,
-    onDelivered: () => undefined,
-    clock,
-    log,
-    metrics,
-  });
+  const pullsync = createPullsync(
+    { bySum: false },
+    { host, reserve, postage, onDelivered: () => undefined, clock, log, metrics },
+  );
   return { clock, end, serve, reserve, pullsync, peer: end.stream.peer };
 }
 

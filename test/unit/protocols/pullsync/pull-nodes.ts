@@ -36,19 +36,22 @@ export interface PullNode {
 
 export async function pullNode(
   n: number,
-  { clock, network, radius = 0 }: { clock: ManualClock; network: MemoryNetwork; radius?: number },
+  options: { clock: ManualClock; network: MemoryNetwork; radius?: number; bySum?: boolean },
 ): Promise<PullNode> {
+  const { clock, network, radius = 0, bySum = false } = options;
   const { host, underlay } = memoryNode({ network, n, clock });
   const log = silentLogger();
   const metrics = createMetrics({ prefix: 'svc' });
   const store = await createMemoryStore(
-    { cacheCapacity: 0, reserveCapacity: 100_000, radius },
+    { cacheCapacity: 0, reserveCapacity: 100_000, radius, convergent: bySum },
     { clock, log, overlay: host.overlay },
   );
   const kept = store.reserve;
   const reserve: PullsyncDeps['reserve'] = {
     put: (...given) => kept.put(...given),
     has: (...given) => kept.has(...given),
+    sumOf: (entry) => kept.sumOf(entry),
+    entryOf: (...given) => kept.entryOf(...given),
     load: (...given) => kept.load(...given),
     items: (...given) => kept.items(...given),
     hasRoomFor: (address) => kept.hasRoomFor(address),
@@ -68,15 +71,18 @@ export async function pullNode(
     metrics,
     validate: () => undefined,
     seen: [],
-    pullsync: createPullsync({
-      host,
-      reserve,
-      postage,
-      onDelivered: (chunk) => void node.seen.push(chunk),
-      clock,
-      log,
-      metrics,
-    }),
+    pullsync: createPullsync(
+      { bySum },
+      {
+        host,
+        reserve,
+        postage,
+        onDelivered: (chunk) => void node.seen.push(chunk),
+        clock,
+        log,
+        metrics,
+      },
+    ),
   };
   await host.start();
   return node;

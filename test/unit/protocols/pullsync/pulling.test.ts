@@ -142,7 +142,7 @@ const BAD: readonly (readonly [string, (good: Stamped, other: Stamped) => object
   [
     'with an address of 31 bytes',
     (good) => ({ ...delivered(good), address: new Uint8Array(31) }),
-    { code: 'CHUNK_UNSOLICITED' },
+    { code: 'CHUNK_INVALID' },
   ],
 ];
 
@@ -285,18 +285,19 @@ test('chunks for which there was no room can be asked of another peer once there
   expect(other.wants).toEqual([[0, 1, 2]]);
 });
 
-test('listing names what the peer holds and wants none of it', async () => {
+test('listing names what both hold and wants none of it', async () => {
   const { node, server } = await pulling({ radius: 2 });
   const offer = [...inBin(node, 0, 2), ...inBin(node, 2, 2), ...inBin(node, 5, 1)];
-  await fill(node, [offer[2]!]);
+  const both = [offer[2]!, offer[4]!];
+  await fill(node, both);
   node.reserve.hasRoomFor = () => false;
   const one = await server({ offer, topmost: 9n });
   expect(await node.pullsync.list(one.peer, 0, 1n, never)).toEqual({
     topmost: 9n,
-    entries: offer.map(offered),
+    entries: both.map(offered),
   });
   expect(one.wants).toEqual([[]]);
-  expect([node.store.reserve.size(), node.seen]).toEqual([1, []]);
+  expect([node.store.reserve.size(), node.seen]).toEqual([2, []]);
   expect(await metric(node, 'pullsync_chunks_offered')).toBe(0);
 });
 

@@ -45,15 +45,18 @@ async function node({ overlay: ours, peer: theirs, batch }: Recorded) {
     start: 1,
     immutable: true,
   };
-  const pullsync = createPullsync({
-    onDelivered: () => undefined,
-    host,
-    reserve,
-    postage: { validate: ({ address }, stamp) => validateStamp(address, stamp, known) },
-    clock,
-    log,
-    metrics: createMetrics({ prefix: 'svc' }),
-  });
+  const pullsync = createPullsync(
+    { bySum: false },
+    {
+      onDelivered: () => undefined,
+      host,
+      reserve,
+      postage: { validate: ({ address }, stamp) => validateStamp(address, stamp, known) },
+      clock,
+      log,
+      metrics: createMetrics({ prefix: 'svc' }),
+    },
+  );
   return { clock, end, serve, reserve, pullsync, peer: end.stream.peer };
 }
 

@@ -6,16 +6,10 @@ import {
   bitVectorOf,
   checkAck,
   checkGet,
-  checkOffer,
+  checkOffered,
+  checkTopmost,
   newsDue,
 } from '../../../../node/protocols/pullsync/rules.ts';
-
-const hash = (length = 32) => new Uint8Array(length).fill(1);
-const entry = (lengths: { address?: number; batchId?: number; stampHash?: number } = {}) => ({
-  address: hash(lengths.address),
-  batchId: hash(lengths.batchId),
-  stampHash: hash(lengths.stampHash),
-});
 
 test('bits 0 and 9 of ten are the bytes 01 02, least significant bit first', () => {
   expect(toHex(bitVectorOf(10, [0, 9]))).toBe('0102');
@@ -31,7 +25,7 @@ test.each([
 });
 
 test('a vector with fewer bits than chunks is refused, one with more is read up to the last chunk', () => {
-  expect(() => bitsOf(hash(1), 9)).toThrow('8 bits for 9 chunks');
+  expect(() => bitsOf(Uint8Array.of(1), 9)).toThrow('8 bits for 9 chunks');
   expect(bitsOf(new Uint8Array(4).fill(255), 3)).toEqual([0, 1, 2]);
   expect(bitsOf(new Uint8Array(0), 0)).toEqual([]);
 });
@@ -54,17 +48,16 @@ test('exactly 32 cursors are accepted', () => {
     expect(() => checkAck(ack(count))).toThrow('cursors received, expected 32');
 });
 
-test.each([{ address: 31 }, { address: 33 }, { address: 0 }, { batchId: 0 }, { stampHash: 31 }])(
-  'an offer with an entry of lengths %j is refused',
-  (lengths) => {
-    const chunks = [entry(), entry(lengths), entry()];
-    expect(() => checkOffer({ topmost: 3n, chunks }, 1n)).toThrow('inconsistent hash length');
-  },
-);
+test.each([31, 33, 0])('a hash of %i bytes is refused', (length) => {
+  const hashes = [32, length, 32].map((size) => new Uint8Array(size));
+  expect(() => checkOffered('hash', 32, ...hashes)).toThrow(
+    `inconsistent hash length: ${length} bytes, expected 32`,
+  );
+});
 
 test('an offer that ends before it begins is refused', () => {
-  expect(() => checkOffer({ topmost: 4n, chunks: [entry()] }, 5n)).toThrow('offer up to 4 for chunks from 5');
-  expect(() => checkOffer({ topmost: 5n, chunks: [entry()] }, 5n)).not.toThrow();
+  expect(() => checkTopmost(4n, 5n)).toThrow('offer up to 4 for chunks from 5');
+  expect(() => checkTopmost(5n, 5n)).not.toThrow();
 });
 
 describe('peers are told', () => {

@@ -1,0 +1,36 @@
+/**
+ * Which version a peer speaks: the newest that both ends know. The first stream of a connection finds out, at the cost
+ * of a round trip when the peer refuses it; both stream protocols of a version come together.
+ */
+import { type Peer, StreamError } from '../../p2p/host.ts';
+import type { Version } from './versions.ts';
+
+export class Negotiation {
+  /** Newest first, at least one. */
+  readonly #versions: readonly Version[];
+  /** One per connection, dropped with it. */
+  readonly #spoken = new WeakMap<Peer, Version>();
+
+  constructor(versions: readonly Version[]) {
+    this.#versions = versions;
+  }
+
+  /**
+   * Calls `open` with the version that the peer speaks.
+   * @param open calls `opened` once it has a stream; before, it may be called again with an older version
+   * @throws what `open` throws
+   */
+  async speak<T>(peer: Peer, open: (version: Version, opened: () => void) => Promise<T>): Promise<T> {
+    for (const version of this.#versions) {
+      const known = this.#spoken.get(peer);
+      if (known !== undefined && known !== version) continue;
+      try {
+        return await open(version, () => this.#spoken.set(peer, version));
+      } catch (error) {
+        const refused = error instanceof StreamError && error.code === 'PROTOCOL_UNSUPPORTED';
+        if (!refused || version === this.#versions.at(-1) || this.#spoken.get(peer) === version) throw error;
+      }
+    }
+    throw new StreamError('PROTOCOL_UNSUPPORTED', 'peer has changed its version of pull syncing');
+  }
+}

@@ -58,7 +58,7 @@ export interface SvcnetMatchers {
   /**
    * For a cluster with a tap: its nodes say this to each other, or have said it and the tap still keeps it. A failure
    * lists what it saw of that protocol instead. With `.not` it fails as well when the tap no longer keeps all that
-   * they have said.
+   * they have said, or have said since the given time.
    */
   toSee(wanted: ToSee): Promise<void>;
 }

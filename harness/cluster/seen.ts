@@ -17,6 +17,8 @@ export interface ToSee {
   readonly from?: string | undefined;
   /** Name of the node that hears it. Default: any. */
   readonly to?: string | undefined;
+  /** When it is said at the earliest: a value of `cluster.clock.now()`, in ms. Default: all that the tap keeps. */
+  readonly since?: number | undefined;
   /** How long to wait for it: milliseconds, or text such as `5s`. Default: 10 seconds. */
   readonly within?: number | string | undefined;
 }
@@ -39,23 +41,37 @@ export async function seen(
   onMissed: (count: number) => void,
 ): Promise<TapEvent> {
   expectPossible(cluster, wanted);
-  const { protocol, message, from, to, within = WITHIN_MS } = wanted;
+  const { protocol, message, from, to, since = Number.NEGATIVE_INFINITY, within = WITHIN_MS } = wanted;
   const timeoutMs = typeof within === 'number' ? within : parseWaitMs(within);
   if (timeoutMs === undefined) throw argumentError('within', within, WAIT_EXPECTED);
   expectTimeout('within', timeoutMs);
+  const now = cluster.clock.now();
+  if (!(since <= now)) throw argumentError('since', since, `a time up to now, ${now} by the cluster's clock`);
   const counts = new Counts(protocol);
   let lost = 0;
-  const missed = (count: number) => {
-    lost += count;
-    onMissed(count);
+  // Whether what was missed mattered, the next event tells: all of it was said before that one.
+  let doubtful = 0;
+  const settle = (isLost: boolean) => {
+    if (doubtful > 0 && isLost) {
+      lost += doubtful;
+      onMissed(doubtful);
+    }
+    doubtful = 0;
   };
   using limit = cluster.clock.deadline(timeoutMs);
-  for await (const event of cluster.tap({ kept: 'first', signal: limit.signal, onMissed: missed })) {
+  for await (const event of cluster.tap({
+    kept: 'first',
+    signal: limit.signal,
+    onMissed: (count) => void (doubtful += count),
+  })) {
+    settle(event.at > since);
+    if (event.at < since) continue;
     const isOfProtocol = protocol === event.protocol || protocol === event.id;
     const isMeant = isOfProtocol && (message === undefined || message === event.name);
     if (isMeant && (from ?? event.from) === event.from && (to ?? event.to) === event.to) return event;
     counts.add(event, isOfProtocol);
   }
+  settle(true);
   const lostText = lost === 0 ? '' : `\nevents that were not kept long enough to be looked at: ${lost}`;
   throw new HarnessError(
     'WAIT_TIMEOUT',

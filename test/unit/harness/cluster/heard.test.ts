@@ -8,8 +8,8 @@ import { type TapEvent, TapRing } from '../../../../harness/places/links/tap/eve
 import { ManualClock } from '../../protocols/manual-clock.ts';
 import '../../../../harness/vitest.ts';
 
-const event = (stream: string): TapEvent => ({
-  at: 0,
+const event = (stream: string, at = 0): TapEvent => ({
+  at,
   from: 'node-0',
   to: 'node-1',
   stream,
@@ -108,6 +108,29 @@ test('what was not kept is neither seen nor unseen', async () => {
   await expect(timed(clock, expect(net).toSee({ ...PONG, within: 0 }))).rejects.toThrow(missed);
   await expect(timed(clock, expect(net).not.toSee({ ...PONG, within: 0 }))).rejects.toThrow(missed);
   await timed(clock, expect(net).toSee({ ...PING, within: 0 }));
+});
+
+test('what was said before a given time is not looked at, kept or not', async () => {
+  const ring = new TapRing();
+  const { net, clock } = slow(ring);
+  ring.add(event('s1', clock.now()));
+  await clock.advance(1000);
+  const since = clock.now();
+  await timed(clock, expect(net).not.toSee({ ...PING, since, within: 0 }));
+  // What is not kept is known to be older than this.
+  for (let n = 0; n < 20_007; n++) ring.add(event(`s${n}`, since - 1));
+  await timed(clock, expect(net).not.toSee({ ...PING, since, within: 0 }));
+  for (let n = 0; n < 20_007; n++) ring.add(event(`s${n}`, since + 1));
+  await expect(timed(clock, expect(net).not.toSee({ ...PONG, since, within: 0 }))).rejects.toThrow(
+    'events that were not kept long enough to be looked at',
+  );
+  await timed(clock, expect(net).toSee({ ...PING, since, within: 0 }));
+  const later = clock.now() + 1;
+  for (const wrong of [later, Number.NaN]) {
+    await expect(expect(net).toSee({ ...PING, since: wrong })).rejects.toThrow(
+      `since: got ${wrong}, expected`,
+    );
+  }
 });
 
 test('a tap that stops answering is an error, not something unseen', async () => {

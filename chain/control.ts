@@ -19,7 +19,7 @@
  *          &what=number|logs|balance|other of wrong answers; &blocks=n to lag behind;
  *          &id=ID              next to other faults; without it, replaces the client's last one without an id
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TIMER_MAX_MS } from '../formats/units.ts';
 import { pausableContract } from './deployment/administration.ts';
 import { LocalChainError } from './errors.ts';
@@ -120,7 +120,7 @@ export async function startControl(
   { listen = listenOnSocket, ...at }: { host: string; port: number; listen?: Listen | undefined },
 ): Promise<Control> {
   const mining = { count: 0 };
-  const server = createServer((request, response) => {
+  const server = process.getBuiltinModule('node:http').createServer((request, response) => {
     void answer({ ...controlled, mining }, request, response);
   });
   const port = await listen(server, at);

@@ -2,8 +2,7 @@
  * The JSON-RPC client of chain, harness and tests. Nodes have their own (`node/onchain/rpc.ts`), which waits,
  * counts and retries.
  */
-import * as http from 'node:http';
-import * as https from 'node:https';
+import type * as http from 'node:http';
 import { type Clock, systemClock } from '../formats/clock.ts';
 import type { Upstream } from './engine/ipc.ts';
 
@@ -105,7 +104,9 @@ export function createRpcClient(
   authorization: () => Readonly<Record<string, string>> = () => ({}),
   agent?: http.Agent,
 ): RpcClient {
-  const { Agent, request } = new URL(url).protocol === 'https:' ? https : http;
+  const { Agent, request } = process.getBuiltinModule(
+    new URL(url).protocol === 'https:' ? 'node:https' : 'node:http',
+  );
   const connections = agent ?? new Agent(KEPT_CONNECTIONS);
   const headers = () => ({ 'content-type': 'application/json', ...authorization() });
   return rpcOver({

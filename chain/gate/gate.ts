@@ -4,7 +4,7 @@
  * (`/node-0`): a fault applies to one of them or to all, and several add up. Requests affected by a fault are
  * counted, because a fault without effect proves nothing.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
 import type { Admission, Asking } from '../admission.ts';
 import type { Upstream } from '../engine/ipc.ts';
@@ -114,7 +114,7 @@ export async function startGate(
   }
 
   const inProcess = callers(take);
-  const server = createServer((incoming, outgoing) => {
+  const server = process.getBuiltinModule('node:http').createServer((incoming, outgoing) => {
     void serve(incoming, outgoing).catch(() => outgoing.destroy());
   });
   const port = await listen(server, at);

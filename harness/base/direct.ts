@@ -3,12 +3,14 @@
  * `fetch`, the agent of `node:http` and the dispatcher of undici, send even what is for loopback to the proxy of
  * `HTTP_PROXY`. Networks that svcnet has not started may be behind the proxies that the environment names.
  */
-import { type AgentOptions, Agent as SocketAgent } from 'node:http';
-import { Agent as TlsAgent } from 'node:https';
+import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
 import { shownUrl } from '../../formats/shown-url.ts';
 import { HarnessError } from './errors.ts';
 import { connectorFor, isInMemory, MemoryAgent } from './memory/servers.ts';
+
+const { Agent: SocketAgent } = process.getBuiltinModule('node:http');
+const { Agent: TlsAgent } = process.getBuiltinModule('node:https');
 
 /** For clients of undici. */
 export const directDispatcher = new Agent({ connect: connectorFor() });
@@ -51,7 +53,7 @@ export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJ
 }
 
 /** For clients that take an agent of `node:http` or `node:https`, such as those of WebSockets. */
-export function socketAgent(url: string, whose: Whose): SocketAgent {
+export function socketAgent(url: string, whose: Whose): HttpAgent {
   if (isInMemory(new URL(url).hostname)) return memoryAgent;
   const isTls = /^(?:https|wss):/.test(url);
   if (proxyEnvironment(url, whose) === undefined) return isTls ? directTlsAgent : directAgent;
@@ -59,7 +61,7 @@ export function socketAgent(url: string, whose: Whose): SocketAgent {
 }
 
 /** The same for one client, with connections of its own. */
-export function agentOf(url: string, whose: Whose, options: AgentOptions): SocketAgent {
+export function agentOf(url: string, whose: Whose, options: AgentOptions): HttpAgent {
   if (isInMemory(new URL(url).hostname)) return new MemoryAgent();
   const proxyEnv = proxyEnvironment(url, whose);
   const proxied = proxyEnv === undefined ? options : { ...options, proxyEnv };

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { TestbedMetrics } from './testbed.ts';
@@ -19,7 +19,7 @@ export interface MetricsEndpoint extends AsyncDisposable {
  */
 export async function serveTestbed(testbed: TestbedMetrics, port: number): Promise<MetricsEndpoint> {
   let next = Promise.withResolvers<void>();
-  const server = createServer((request, response) => {
+  const server = process.getBuiltinModule('node:http').createServer((request, response) => {
     response.once('finish', () => {
       next.resolve();
       next = Promise.withResolvers();

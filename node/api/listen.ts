@@ -58,7 +58,7 @@ export interface ApiServer {
 export function createApiServer(listener: Listener, { clock }: { readonly clock: Clock }): ApiServer {
   const connections = new Connections();
   const pipeline = new Pipeline(clock);
-  // By name: an import evaluates all exports, see `onchain/http-endpoint.ts`.
+  // By name: an import evaluates what it exports, and with it an undici that nothing here uses.
   const server = process.getBuiltinModule('node:http').createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,

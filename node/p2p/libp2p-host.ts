@@ -15,7 +15,8 @@ import { createSecure } from './libp2p/channel.ts';
 import { Libp2pTransport, type Stranger } from './libp2p/transport.ts';
 import { StaticKeyProofs } from './noise/noise-stream.ts';
 import { createPeerHost } from './peer-host.ts';
-import { createSockets } from './websocket-host.ts';
+import { createTcp, type Tcp } from './tcp-host.ts';
+import type { SocketOptions } from './websocket-host.ts';
 
 /**
  * Two words, the first without another program's version: the form that real nodes expect (checklist item
@@ -41,7 +42,7 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
       listen: listeners(options),
     },
     {
-      tcp: createSockets({ carriers, secure, authority }, power),
+      tcp: socketsFor({ carriers, secure, authority }, power),
       secure: createSecure(own, proofs),
       stranger: () => (prober ??= stranger(random, proofs)),
       clock: deps.clock,
@@ -51,6 +52,16 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
     },
   );
   return createPeerHost(options, { ...shared, transport });
+}
+
+/** What WebSockets need, five megabytes and a tenth of a start, is loaded only by a node that has them. */
+function socketsFor(options: SocketOptions, power: Power | undefined): Tcp {
+  if (options.carriers.every((name) => name === 'tcp')) return createTcp(power);
+  const sockets = import('./websocket-host.ts').then(({ createSockets }) => createSockets(options, power));
+  return {
+    dial: async (underlay, signal) => (await sockets).dial(underlay, signal),
+    listen: async (address, events) => (await sockets).listen(address, events),
+  };
 }
 
 /** Plain TCP and WebSockets share a port. */

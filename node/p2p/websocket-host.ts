@@ -6,7 +6,6 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns';
 import { once } from 'node:events';
-import { createServer as createHttpServer } from 'node:http';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import {
   connect as connectTls,
@@ -236,7 +235,8 @@ type Upgrade = (socket: Socket, connection: Connection) => void;
 function upgrades(suffix: string): Upgrade {
   const waiting = new WeakMap<object, Connection>();
   const webSockets = new WebSocketServer({ ...WEB_SOCKET_OPTIONS, noServer: true, clientTracking: false });
-  const server = createHttpServer({ maxHeaderSize: REQUEST_SIZE_MAX }, (_request, response) => {
+  const { createServer } = process.getBuiltinModule('node:http');
+  const server = createServer({ maxHeaderSize: REQUEST_SIZE_MAX }, (_request, response) => {
     const headers = { connection: 'close', upgrade: 'websocket', 'content-type': 'text/plain' };
     response
       .writeHead(426, headers)

@@ -155,6 +155,12 @@ test('the testbed makes folders by makeFolder: with `recursive`, mkdir never end
   expect(wrong.map(({ path }) => path)).toEqual([]);
 });
 
+test('node:http is got by its name: an import evaluates what it exports, and with it a second undici', () => {
+  const imports = /^import (?!type )[^;]*? from 'node:http';/ms;
+  const wrong = files.filter(({ text }) => imports.test(text));
+  expect(wrong.map(({ path }) => path)).toEqual([]);
+});
+
 test('js-libp2p serves only as a reference in tests: nothing that runs imports it', () => {
   const wrong = files.filter(({ text }) => /from '(@?libp2p|@chainsafe\/libp2p|@?multiformats)/.test(text));
   expect(wrong.map(({ path }) => path)).toEqual([]);

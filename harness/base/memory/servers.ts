@@ -2,9 +2,11 @@
  * HTTP servers of this process that are reached without sockets, by their URL: what is simulated listens on no port, and
  * no timer of the machine ends its connections. Everything above the connection is as ever: requests, bodies, WebSockets.
  */
-import { Agent, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { Duplex } from 'node:stream';
 import { buildConnector } from 'undici';
+
+const { Agent } = process.getBuiltinModule('node:http');
 
 /** Host names of these servers end in it. */
 const DOMAIN = '.simulated';

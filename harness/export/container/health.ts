@@ -2,7 +2,6 @@
  * Whether the network of this container is usable, for the image's health check (`node/health.sh`): one HTTP
  * answer on a loopback port, determined anew each time, so that a hanging network is not healthy either.
  */
-import { createServer } from 'node:http';
 import { messageOf } from '../../base/errors.ts';
 import { checkPortsFree } from '../../base/machine/ports.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
@@ -32,7 +31,7 @@ export async function serveHealth(): Promise<Health> {
     }
   }
 
-  const server = createServer((_request, response) => {
+  const server = process.getBuiltinModule('node:http').createServer((_request, response) => {
     void problem().then((text) =>
       response.writeHead(text === undefined ? 200 : 503).end(`${text ?? 'healthy'}\n`),
     );

@@ -1,6 +1,6 @@
 /** The read-only live page on loopback: no request of a page reaches a node. */
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { HarnessError, messageOf } from '../../base/errors.ts';
 import type { PartLog } from '../../base/logs/file-log.ts';
@@ -49,7 +49,7 @@ export async function serveUi({ port }: UiOptions, { cluster, isThere, assets }:
     onWatched: (watched) => watch.watch(watched),
   });
   let ticket: string | undefined;
-  const server = createServer((request, response) => {
+  const server = process.getBuiltinModule('node:http').createServer((request, response) => {
     const { method, url, headers } = request;
     const verdict = judge({ method, url, host: headers.host }, token, portOf(server));
     // Only the token is missing.

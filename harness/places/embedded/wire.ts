@@ -1,5 +1,5 @@
 /** A host in another process: a JSON request per call over loopback HTTP, authorised by the cluster's token. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { requestDirectly } from '../../base/direct.ts';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -37,7 +37,9 @@ export interface Served {
 }
 
 export async function serveHost(host: NodeHost, token: string): Promise<Served> {
-  const server = createServer((request, response) => void answer(request, response));
+  const server = process
+    .getBuiltinModule('node:http')
+    .createServer((request, response) => void answer(request, response));
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const reply = (status: number, document: object) =>

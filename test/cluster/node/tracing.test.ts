@@ -323,7 +323,7 @@ test('finished spans are sent before a node stops', async () => {
   expect(receiver.spans.some((span) => span.traceId === traceId && span.name === 'POST /bytes')).toBe(true);
 });
 
-test('a node without tracing loads nothing for it, and does not mention traces', async () => {
+test('a node loads nothing for tracing or WebSockets that it does not have, and does not mention traces', async () => {
   await using receiver = await otlpReceiver();
   const loaded = { false: new Set<string>(), true: new Set<string>() };
   for (const enable of ['false', 'true'] as const) {
@@ -349,6 +349,7 @@ test('a node without tracing loads nothing for it, and does not mention traces',
   const traces = (names: ReadonlySet<string>) => [...names].filter((name) => name.includes('opentelemetry'));
   expect(traces(loaded.true)).toContain('@opentelemetry/sdk-trace');
   expect(traces(loaded.false)).toEqual([]);
+  expect([...loaded.false]).not.toContain('ws');
   // Proof that the hook sees what a node loads.
   expect([...loaded.false]).toContain('lmdb');
 });

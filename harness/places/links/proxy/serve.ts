@@ -1,6 +1,6 @@
 /** Commands for a proxy elsewhere: JSON requests over HTTP, authorised by the token. */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
@@ -46,7 +46,9 @@ export async function serveLinks(
       reply(400, { message: messageOf(error) });
     }
   }
-  const server = createServer((incoming, response) => void answer(incoming, response));
+  const server = process
+    .getBuiltinModule('node:http')
+    .createServer((incoming, response) => void answer(incoming, response));
   server.listen({ host: at.host, port: at.port });
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;

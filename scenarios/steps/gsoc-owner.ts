@@ -6,17 +6,24 @@ const FIRST_KEY = 0xb33;
 const KEYS = 0xffff;
 const KEY_SIZE = 32;
 
+/** Addresses of the keys tried so far, in their order: each search tries the same ones. */
+const owners: Uint8Array[] = [];
+
 /**
  * The first of the keys whose chunk under `id` shares at least `proximity` leading bits with the overlay.
  * @param overlay,id 32 bytes each @throws RangeError when none does; one in 2^proximity is expected to do so
  * Vectors: test/vectors/messaging.json
  */
 export function ownerNear(overlay: Uint8Array, id: Uint8Array, proximity: number): Signer {
-  for (let key = FIRST_KEY; key < FIRST_KEY + KEYS; key++) {
-    const privateKey = Buffer.alloc(KEY_SIZE);
-    privateKey.writeUInt32BE(key, KEY_SIZE - 4);
-    const owner = createSigner(privateKey);
-    if (proximityOrder(socAddress(id, owner.address), overlay) >= proximity) return owner;
+  for (let index = 0; index < KEYS; index++) {
+    const address = (owners[index] ??= signerOf(index).address);
+    if (proximityOrder(socAddress(id, address), overlay) >= proximity) return signerOf(index);
   }
   throw new RangeError(`none of ${KEYS} keys is within ${proximity} bits of the node`);
+}
+
+function signerOf(index: number): Signer {
+  const privateKey = Buffer.alloc(KEY_SIZE);
+  privateKey.writeUInt32BE(FIRST_KEY + index, KEY_SIZE - 4);
+  return createSigner(privateKey);
 }

@@ -7,11 +7,19 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '../../..');
 const TIMEOUT_MS = 5000;
 
+/** A process runs what it has loaded, whatever is committed afterwards. */
+let asked: Promise<string | undefined> | undefined;
+
 /**
- * @returns its first digits, followed by `+changes` if files differ from it; undefined in a package, or
- * without git
+ * @returns its first digits, followed by `+changes` if files differed from it when it was first asked for; undefined in
+ * a package, or without git
  */
-export async function sourceCommit(): Promise<string | undefined> {
+export function sourceCommit(): Promise<string | undefined> {
+  asked ??= describe();
+  return asked;
+}
+
+async function describe(): Promise<string | undefined> {
   if (!existsSync(join(ROOT, '.git'))) return undefined;
   const arguments_ = ['describe', '--always', '--dirty=+changes', '--abbrev=12', '--exclude=*'];
   const [described] = await Promise.allSettled([

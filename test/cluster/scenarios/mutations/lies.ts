@@ -119,18 +119,24 @@ const WAIT = join(ROOT, 'harness/base/wait.ts');
 const DOOR = join(ROOT, 'harness/scenario.ts');
 const FRAMES_MAX = 20;
 
-/** Lines of the stack of calls that led here, the latest first. */
+/** Files of the calls that led here, the latest first. Texts of stacks, with their source maps, would take most of a run. */
 function callers(): string[] {
-  const { stackTraceLimit } = Error;
+  const before = {
+    stackTraceLimit: Error.stackTraceLimit,
+    prepareStackTrace: presentOf(Error, 'prepareStackTrace'),
+  };
   Error.stackTraceLimit = FRAMES_MAX;
-  const stack = new Error('only its stack is read').stack ?? '';
-  Error.stackTraceLimit = stackTraceLimit;
-  return stack.split('\n');
+  Error.prepareStackTrace = (_error, sites) => sites.map((site) => site.getFileName() ?? '');
+  try {
+    return new Error('only its stack is read').stack as unknown as string[];
+  } finally {
+    Object.assign(Error, before);
+  }
 }
 
 /** Whether a call comes from this file, directly or as part of what it waits for. */
 export function isCalledFrom(file: string): boolean {
-  return callers().some((line) => line.includes(file));
+  return callers().some((caller) => caller.includes(file));
 }
 
 /** Waits that a scenario itself begins end after this time. @param file that begins them; default: any */
@@ -138,9 +144,9 @@ export function waits(ms: number, file = ''): Lie {
   return ({ clock }) => {
     const deadline = presentOf(clock, 'deadline') as typeof clock.deadline;
     vi.spyOn(clock, 'deadline').mockImplementation((given, ...rest) => {
-      const lines = callers().filter((line) => !line.includes(DOOR));
-      const caller = lines[lines.findIndex((line) => line.includes(WAIT)) + 1];
-      const isMeant = caller?.includes(SCENARIOS) === true && lines.some((line) => line.includes(file));
+      const files = callers().filter((caller) => !caller.includes(DOOR));
+      const caller = files[files.findIndex((one) => one.includes(WAIT)) + 1];
+      const isMeant = caller?.includes(SCENARIOS) === true && files.some((one) => one.includes(file));
       return deadline(isMeant ? Math.min(ms, given) : given, ...rest);
     });
   };
@@ -152,7 +158,7 @@ export const impatience = waits(1000);
 function reader(): string {
   return (
     callers().find(
-      (line) => line.includes(ROOT) && !line.includes(import.meta.filename) && !line.includes('node_modules'),
+      (file) => file.includes(ROOT) && !file.includes(import.meta.filename) && !file.includes('node_modules'),
     ) ?? ''
   );
 }

@@ -79,14 +79,19 @@ function cannotTap(driver: DriverName, cluster: string): HarnessError {
     : refused('it was started without the tap', `Start one with it: ${without.start}`);
 }
 
+/** Whether an event is one of those that are asked for. */
+export function isMeant(
+  { from, to, protocol: name, id }: TapEvent,
+  { nodes = [], protocol = name }: Pick<TapOptions, 'nodes' | 'protocol'>,
+): boolean {
+  return nodes.every((node) => node === from || node === to) && (protocol === name || protocol === id);
+}
+
 async function* heard(
   tap: TapControl,
-  { nodes = [], protocol, kept = false, signal = NEVER, onMissed }: TapOptions,
+  { kept = false, signal = NEVER, onMissed, ...selection }: TapOptions,
   clock: Clock,
 ): AsyncGenerator<TapEvent> {
-  const isMeant = (event: TapEvent) =>
-    nodes.every((name) => name === event.from || name === event.to) &&
-    (protocol === undefined || protocol === event.protocol || protocol === event.id);
   const head = async () => (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
   // Nodes that go on talking do not keep the past from ending.
   let last = kept === true ? await head() : Infinity;
@@ -97,7 +102,7 @@ async function* heard(
     // Of the past alone nobody expects more than what is kept.
     if (missed > 0 && (at > 0 || kept !== true)) onMissed?.(missed);
     at = next;
-    yield* events.filter(isMeant);
+    yield* events.filter((event) => isMeant(event, selection));
     if (events.length > 0) continue;
     if (last !== Infinity) return;
     await pause(clock, PAUSE_MS, signal);

@@ -1,14 +1,21 @@
 /** `svcnet tap`: what nodes say to each other, a line or a packet of a capture for each message, as it passes. */
+import { statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { inLine } from '../base/foreign-text.ts';
-import { plural } from '../base/format.ts';
+import { plural, suggestion } from '../base/format.ts';
 import { clip } from '../base/terminal/table.ts';
 import { shellWord } from '../base/typed.ts';
+import { isMeant, type TapOptions } from '../cluster/heard.ts';
 import type { TapEvent, TapValue } from '../places/links/tap/events.ts';
 import { capturedPacket, captureHeader } from '../places/links/tap/pcapng.ts';
 import { paint } from '../report/console.ts';
+import { partFolders } from '../report/folder.ts';
+import { MESSAGES_FILE } from '../report/messages/message-file.ts';
+import { messageFiles, readMessages } from '../report/messages/read-messages.ts';
+import { findRun } from '../report/read-run.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
@@ -17,11 +24,14 @@ interface TapFlags extends ClusterFlags {
   readonly kept?: boolean;
   readonly write?: string;
   readonly force?: boolean;
+  readonly read?: string;
 }
 
 const DISSECTOR = fileURLToPath(new URL('../places/links/tap/svcnet.lua', import.meta.url));
 
 const STANDARD_OUTPUT = '-';
+/** A record from elsewhere may name any number. */
+const NAMES_MAX = 1000;
 
 /** Digits of a hash in text. */
 const HASH_SHOWN = 8;
@@ -30,20 +40,77 @@ const WIDTH = { nodes: 18, protocol: 12, name: 10 } as const;
 
 export async function tap(
   nodes: readonly string[],
-  { protocol, kept, write, force, ...flags }: TapFlags,
+  { protocol, kept, write, force, read, ...flags }: TapFlags,
   context: CommandContext,
 ): Promise<void> {
-  const { json, signal } = context;
+  const { signal } = context;
+  const to = { write, force };
+  if (read !== undefined) {
+    expectAlone(kept === true, flags.name);
+    return await print(recorded(read, { nodes, protocol }, context), to, context);
+  }
   await onCluster(flags, context, async (cluster) => {
     const onMissed = (count: number) =>
       context.note(`  ${plural(count, 'message')} passed too fast to be shown\n`);
-    const events = cluster.tap({ nodes, protocol, kept, signal, onMissed });
-    if (write === STANDARD_OUTPUT) return await captureToPipe(events, context);
-    if (write !== undefined) return await capture(events, { file: write, force }, context);
-    for await (const event of events) {
-      context.out(`${json ? JSON.stringify(event) : line(event, context)}\n`);
-    }
+    await print(cluster.tap({ nodes, protocol, kept, signal, onMissed }), to, context);
   });
+}
+
+function expectAlone(kept: boolean, name: string | undefined): void {
+  if (!kept && name === undefined) return;
+  const other = kept ? '--kept' : '--name';
+  throw new HarnessError('USAGE', `--read and ${other} exclude each other`, {
+    hint: 'A run has kept its messages in its folder; a cluster says what it says now.',
+  });
+}
+
+/** @throws HarnessError `RUN_NOT_FOUND`, `RUN_INVALID`, `NODE_NOT_FOUND` when a node is in none of the messages */
+async function* recorded(
+  run: string,
+  selection: Pick<TapOptions, 'protocol'> & { readonly nodes: readonly string[] },
+  { stateDir, note, signal }: CommandContext,
+): AsyncGenerator<TapEvent> {
+  const files = recordsOf(run, stateDir);
+  const unseen = new Set(selection.nodes);
+  const names = new Set<string>();
+  for await (const event of readMessages(files, (what) => note(`  ${what}\n`))) {
+    if (signal.aborted) return;
+    for (const name of [event.from, event.to]) {
+      unseen.delete(name);
+      if (names.size < NAMES_MAX) names.add(name);
+    }
+    if (isMeant(event, selection)) yield event;
+  }
+  const [missing] = unseen;
+  if (missing === undefined) return;
+  throw new HarnessError(
+    'NODE_NOT_FOUND',
+    `${run}: no message is from or to '${inLine(missing)}'${suggestion(missing, [...names])}`,
+  );
+}
+
+/** Those of its parts are one after the other. */
+function recordsOf(run: string, stateDir: string): string[] {
+  if (statSync(run, { throwIfNoEntry: false })?.isFile() === true) return [run];
+  const folder = findRun(run, stateDir);
+  const parts = partFolders(folder).map((part) => join(folder, part));
+  const files = [folder, ...parts].flatMap(messageFiles);
+  if (files.length > 0) return files;
+  throw new HarnessError('RUN_NOT_FOUND', `${folder}: no messages are in it, expected ${MESSAGES_FILE}`, {
+    hint: 'A run keeps them when its cluster has a tap: svcnet run … --tap. Of several runs, name the folder of one.',
+  });
+}
+
+async function print(
+  events: AsyncIterable<TapEvent>,
+  { write, force }: { readonly write: string | undefined; readonly force: boolean | undefined },
+  context: CommandContext,
+): Promise<void> {
+  if (write === STANDARD_OUTPUT) return await captureToPipe(events, context);
+  if (write !== undefined) return await capture(events, { file: write, force }, context);
+  for await (const event of events) {
+    context.out(`${context.json ? JSON.stringify(event) : line(event, context)}\n`);
+  }
 }
 
 /**

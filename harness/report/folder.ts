@@ -9,6 +9,7 @@ import { pageBundle } from '../web/pages/bundle.ts';
 import { junitXml } from './junit.ts';
 import { reportMarkdown } from './markdown.ts';
 import { gatherMaterial } from './material.ts';
+import { MESSAGES_FILE, OLDER_MESSAGES_FILE } from './messages/message-file.ts';
 import { reportPage } from './page/report-page.ts';
 import type { RunResult } from './result.ts';
 
@@ -51,8 +52,8 @@ export const LOSSES_FILE = 'losses.jsonl';
 /** What scenarios broke, a line for each start and end. */
 export const FAULTS_FILE = 'faults.jsonl';
 
-/** Files that a run appends to line by line. */
-const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE];
+/** Files that a run appends to. */
+const GROWING = [LEDGER_FILE, LOSSES_FILE, FAULTS_FILE, METRICS_FILE, MESSAGES_FILE, OLDER_MESSAGES_FILE];
 
 /** Folder of a run's part, counted from 0: parallel clusters have one each. */
 export function partFolder(part: number): string {

@@ -1,11 +1,15 @@
 /** What pages are made from: the result and the rest of the folder. */
+import { join } from 'node:path';
 import { type Failure, failuresOf } from './failures.ts';
+import { type MessageSummary, messageSummaries } from './messages/summary.ts';
 import { type Resources, readResources } from './resources.ts';
-import type { RunResult } from './result.ts';
+import type { RunResult, ScenarioResult } from './result.ts';
 
 export interface ReportMaterial {
   readonly run: RunResult;
   readonly failures: readonly Failure[];
+  /** Of each scenario; undefined when none were kept. */
+  readonly messages: readonly (MessageSummary | undefined)[];
   /** Undefined when the run has kept no series. */
   readonly used: Resources | undefined;
   /** An earlier run of the same scenarios, for changes. */
@@ -14,6 +18,23 @@ export interface ReportMaterial {
 
 /** @param run `report` names its folder @throws HarnessError `STATE_INVALID` when series cannot be read */
 export async function gatherMaterial(run: RunResult, baseline?: RunResult): Promise<ReportMaterial> {
-  const [failures, used] = await Promise.all([failuresOf(run), readResources(run.report)]);
-  return { run, failures, used, baseline };
+  const [failures, used, messages] = await Promise.all([
+    failuresOf(run),
+    readResources(run.report),
+    messagesOf(run),
+  ]);
+  return { run, failures, used, messages, baseline };
+}
+
+async function messagesOf({ report, scenarios }: RunResult): Promise<(MessageSummary | undefined)[]> {
+  const found = new Map<ScenarioResult, MessageSummary | undefined>();
+  for (const [part, own] of Map.groupBy(scenarios, ({ folder = '' }) => folder)) {
+    const periods = own.map(({ startedAt = 0, durationMs }) => ({
+      from: startedAt,
+      to: startedAt + durationMs,
+    }));
+    const summaries = await messageSummaries(join(report, part), periods);
+    for (const [i, scenario] of own.entries()) found.set(scenario, summaries?.[i]);
+  }
+  return scenarios.map((scenario) => found.get(scenario));
 }

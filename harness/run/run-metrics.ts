@@ -1,4 +1,4 @@
-/** What a run measures of itself and its clusters: series in its folder, and metrics for a Prometheus. */
+/** What a run measures of itself and its clusters: series and messages in its folder, and metrics for a Prometheus. */
 
 import { messageOf } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -10,6 +10,7 @@ import { Scraper } from '../metrics/scraper.ts';
 import { METRICS_FILE, SeriesFile } from '../metrics/series-file.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 import type { RunOptions } from './run-options.ts';
+import { MessageWatch } from './watch/messages.ts';
 
 /** Time for the Prometheus of the dashboards, which scrapes every few seconds, to read the final values. */
 const LAST_SCRAPE_WITHIN_MS = 6000;
@@ -21,6 +22,7 @@ export class RunMetrics implements AsyncDisposable {
   /** What could not be measured, a line each. The run goes on without it. */
   readonly problems: string[] = [];
   readonly #scraper: Scraper;
+  readonly #messages: MessageWatch;
   readonly #name: string;
   readonly #signal: AbortSignal;
   #endpoint: MetricsEndpoint | undefined;
@@ -28,7 +30,7 @@ export class RunMetrics implements AsyncDisposable {
   #watched = false;
 
   private constructor(
-    { name, signal }: Pick<RunOptions, 'name' | 'signal'>,
+    { name, report, signal }: Pick<RunOptions, 'name' | 'report' | 'signal'>,
     testbed: TestbedMetrics,
     { scraper, endpoint }: { scraper: Scraper; endpoint: MetricsEndpoint | undefined },
   ) {
@@ -37,6 +39,7 @@ export class RunMetrics implements AsyncDisposable {
     this.testbed = testbed;
     this.#scraper = scraper;
     this.#endpoint = endpoint;
+    this.#messages = new MessageWatch(report, this.problems);
   }
 
   /** @throws HarnessError `PORT_IN_USE` */
@@ -45,7 +48,7 @@ export class RunMetrics implements AsyncDisposable {
     const file = new SeriesFile(report);
     const scraper = new Scraper({ testbed, signal, onScrape: (scrape, ids) => file.append(scrape, ids) });
     const endpoint = metricsPort === undefined ? undefined : await serveTestbed(testbed, metricsPort);
-    return new RunMetrics({ name, signal }, testbed, { scraper, endpoint });
+    return new RunMetrics({ name, report, signal }, testbed, { scraper, endpoint });
   }
 
   /** File of the run's folder; undefined when there was no cluster to read. */
@@ -59,6 +62,7 @@ export class RunMetrics implements AsyncDisposable {
     // Zero for a cluster started by something else.
     if (totalMs > 0) this.testbed.clusterReady(totalMs / 1000);
     this.#scraper.watch(cluster);
+    this.#messages.watch(cluster, totalMs > 0 ? 'first' : false);
     this.#watched = true;
     this.#announced?.withdraw();
     this.#announced = undefined;
@@ -73,6 +77,7 @@ export class RunMetrics implements AsyncDisposable {
 
   /** Reads the nodes once more, before they are stopped. */
   async release(): Promise<void> {
+    await this.#messages.release();
     try {
       await this.#scraper.release();
     } catch (error) {

@@ -41,6 +41,8 @@ export function messagesPage(): string {
     '## Captures',
     '`svcnet tap --write out.pcapng` writes each message as a packet until Ctrl-C, and then names the dissector, a Lua script for Wireshark and tshark. A packet holds what a line of `svcnet tap --json` holds: decoded fields, no contents of chunks. `svcnet.protocol`, `svcnet.message`, `svcnet.from`, `svcnet.to`, `svcnet.stream`, `svcnet.kind`, `svcnet.id`, `svcnet.bytes` and `svcnet.fields` work in filters.',
     '```\ntshark -X lua_script:svcnet.lua -r out.pcapng -Y \'svcnet.message == "receipt"\'\n```',
+    '## Records',
+    'A run on a tapped cluster appends what `svcnet tap --json` prints to `messages.jsonl.gz` in its folder, a line each, after a line with `schema` (1) and `before` (the number of earlier messages). After 100,000 lines that file replaces `messages-older.jsonl.gz`. A line with `missed` counts those that passed too fast to be recorded. `svcnet tap --read` takes the folder of a run or one of its files, and filters as for a running cluster. It says what a record lacks: earlier messages, missed ones, or the end of a file that was cut off. `report.html` counts the messages of each scenario by protocol and shows up to 50 that a fault has touched.',
     '## Limits',
     [
       '- Drivers are `process`, on Linux alone, and `embedded` and `simulated` for svc nodes, which need no proxy. svcnet lacks the keys of networks that it did not start.',

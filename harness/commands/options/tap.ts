@@ -23,6 +23,7 @@ export const tap: CommandOptions = {
     '--write <file>':
       'write a capture for Wireshark and tshark (pcapng) instead of lines, until Ctrl-C; the answer names the dissector; - is standard output',
     '--force': 'overwrite the file of --write',
+    '--read <run>': 'print what a run has kept: its folder, its name or last, or a file of its messages',
     '--kept': 'print what is kept of the past and end, instead of what is said from now on',
   },
   note: `
@@ -31,6 +32,7 @@ The cluster needs a tap: it ends the encryption between the nodes, with their ke
   svcnet tap
   svcnet tap node-0 node-3 --protocol pushsync --json
   svcnet tap --write out.pcapng
+  svcnet run smoke --tap; svcnet tap --read last --protocol hive
   svcnet tap --write - | wireshark -k -i -
 Chunks have their address and size, 64 hex digits are shortened in text and whole with --json.`,
 };

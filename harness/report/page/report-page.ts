@@ -2,13 +2,16 @@
  * `report.html`: one self-contained file, ordered as in `scenarios.md` 9. The script only draws from the embedded
  * JSON, and may load nothing.
  */
+import { join } from 'node:path';
 import type { PageBundle } from '../../web/pages/bundle.ts';
 import { DATA_ID, type ReportPageData } from '../../web/report/page-data.ts';
 import type { ReportMaterial } from '../material.ts';
 import { type Headline, headlines, usageHeadlines } from '../measures.ts';
+import type { MessageSummary } from '../messages/summary.ts';
 import { type RunResult, type ScenarioResult, titlesOf } from '../result.ts';
 import { chartFrame, timelineCharts } from '../timeline-charts.ts';
 import { embeddedJson, Html, html } from './html.ts';
+import { messages } from './message-sections.ts';
 import { durability, economics, network } from './network-sections.ts';
 import { resources } from './resource-sections.ts';
 import { environment, notRecorded, scenarioList, verdict, whatFailed } from './run-sections.ts';
@@ -26,7 +29,7 @@ import {
 const POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
 
 export function reportPage(material: ReportMaterial, { script, style }: PageBundle): string {
-  const { run, failures, used, baseline } = material;
+  const { run, failures, used, baseline, messages: said } = material;
   const pictures = run.scenarios.flatMap(({ picture }) => (picture === undefined ? [] : [picture]));
   const data: ReportPageData = {
     scenarios: run.scenarios.map((scenario) => ({
@@ -58,7 +61,7 @@ ${notRecorded(run)}
 ${scenarioList(run)}
 ${environment(run, pictures)}
 ${baseline !== undefined && html`<p class="muted">Changes are against run ${baseline.run}.</p>`}
-${run.scenarios.map((scenario, i) => scenarioSection({ run, scenario, i, before: before(i), usage }))}
+${run.scenarios.map((scenario, i) => scenarioSection({ run, scenario, i, before: before(i), usage, said: said[i] }))}
 ${resources(used, [...new Set(run.scenarios.flatMap(({ folder }) => folder ?? []))])}
 </main>
 ${embeddedJson(DATA_ID, data)}
@@ -85,9 +88,10 @@ interface ScenarioPlace {
   readonly before: ScenarioResult | undefined;
   /** For the whole run, if it has one scenario. */
   readonly usage: readonly Headline[];
+  readonly said: MessageSummary | undefined;
 }
 
-function scenarioSection({ run, scenario, i, before, usage }: ScenarioPlace): Html {
+function scenarioSection({ run, scenario, i, before, usage, said }: ScenarioPlace): Html {
   const { name, result, skipReason } = scenario;
   const title = html`<h2>${name} <span class="result ${result}">${result}</span></h2>`;
   if (result === 'skipped' && scenario.assertions.length === 0)
@@ -95,7 +99,8 @@ function scenarioSection({ run, scenario, i, before, usage }: ScenarioPlace): Ht
   return html`<section id="scenario-${i}">${title}
 ${skipReason !== undefined && html`<p>Skipped from here on: ${skipReason}</p>`}
 ${headlineStrip([...headlines(scenario), ...usage], before === undefined ? [] : headlines(before))}
-${timeline(i, scenario, chartFrame(run, scenario))}
+${timeline(i, scenario, { ...chartFrame(run, scenario), isTapped: said !== undefined })}
+${messages(i, said, { origin: scenario.startedAt ?? 0, folder: join(run.report, scenario.folder ?? '') })}
 ${operations(scenario)}
 ${errors(scenario)}
 ${slowest(scenario)}

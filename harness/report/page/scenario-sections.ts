@@ -37,7 +37,7 @@ function changeText(value: number | null, { value: was, unit }: Headline): strin
 export function timeline(
   index: number,
   { timelines }: ScenarioResult,
-  { marks }: ChartFrame,
+  { marks, isTapped }: ChartFrame & { readonly isTapped: boolean },
 ): Html | undefined {
   if (timelines.length === 0) return undefined;
   const has = (kind: ChartMark['kind']) => marks.some((mark) => mark.kind === kind);
@@ -47,7 +47,7 @@ export function timeline(
     ...(has('incident') ? ['red lines: incidents, which it did not'] : []),
   ];
   return html`<h3>Timeline</h3>
-<p class="muted">Time since the scenario began${key.map((text) => ` · ${text}`)}</p>
+<p class="muted">Time since the scenario began${key.map((text) => ` · ${text}`)}${isTapped && html` · <a href="#messages-${index}">messages</a>`}</p>
 <div class="charts" ${new Html(`${CHARTS_ATTRIBUTE}="${index}"`)}><noscript>The charts need JavaScript; the tables below do not.</noscript></div>`;
 }
 

@@ -197,7 +197,7 @@ describe('failures', () => {
     const run = runOf([
       { ...failed, assertions: [{ name: 'a|b <i>', passed: false, expected: '1', observed: '2' }] },
     ]);
-    const text = reportMarkdown({ run, failures: await failuresOf(run), used: undefined });
+    const text = reportMarkdown({ run, failures: await failuresOf(run), used: undefined, messages: [] });
     expect(text).toContain('# Failed: smoke');
     expect(text).toContain('    svcnet run smoke --seed 42');
     expect(text).toContain('### a\\|b \\<i\\>');
@@ -212,7 +212,7 @@ describe('failures', () => {
       problems: [hostile],
       environment: { [hostile]: hostile },
     });
-    const text = reportMarkdown({ run, failures: await failuresOf(run), used: undefined });
+    const text = reportMarkdown({ run, failures: await failuresOf(run), used: undefined, messages: [] });
     const prose = text.split('\n').filter((line) => !line.startsWith('    '));
     expect(text.split('\n').filter((line) => line.startsWith('# '))).toHaveLength(1);
     for (const character of '\r\u001b\u202e') expect(text).not.toContain(character);

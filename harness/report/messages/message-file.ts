@@ -1,0 +1,74 @@
+/**
+ * `messages.jsonl.gz` in a run's folder: what the nodes of a tapped cluster have said to each other. Lines in order:
+ *
+ *   {"schema":1,"before":0}      how many events the run had before those of this file
+ *   {"at":1700000000000,"from":"node-0",…}   an event of the tap
+ *   {"missed":3}                 as many passed too fast to be recorded
+ *
+ * The file is a row of gzip members, each of whole lines, so a run that is killed loses little. A file that is full
+ * becomes `messages-older.jsonl.gz`, in place of the one before it: the latest events are kept.
+ */
+import { appendFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { cannotWrite } from '../../base/errors.ts';
+import { makeFolder } from '../../base/own-folder.ts';
+import type { TapEvent } from '../../places/links/tap/events.ts';
+
+export const MESSAGES_FILE = 'messages.jsonl.gz';
+export const OLDER_MESSAGES_FILE = 'messages-older.jsonl.gz';
+export const MESSAGES_SCHEMA = 1;
+
+/** Events in each of the two files: some three megabytes. */
+const EVENTS_MAX = 100_000;
+const zipped = promisify(gzip);
+
+/** Writes the files of one run. */
+export class MessageFile {
+  readonly #folder: string;
+  readonly #eventsMax: number;
+  /** Events of the run, and those in the current file. */
+  #count = 0;
+  #inFile = 0;
+  /** Events that are in no file any more, and those in the older one. */
+  #dropped = 0;
+  #older = 0;
+  #begun = false;
+
+  /** @param folder of the run */
+  constructor(folder: string, eventsMax = EVENTS_MAX) {
+    this.#folder = folder;
+    this.#eventsMax = eventsMax;
+  }
+
+  /** Events that were left out for the sake of later ones. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  /** @throws HarnessError `CANNOT_WRITE`: the file may end in the midst of a member, and takes nothing more */
+  async append(events: readonly TapEvent[], missed = 0): Promise<void> {
+    try {
+      if (this.#inFile >= this.#eventsMax) await this.#rotate();
+      const head = this.#begun ? [] : [{ schema: MESSAGES_SCHEMA, before: this.#count }];
+      const gap = missed === 0 ? [] : [{ missed }];
+      const text = [...head, ...gap, ...events].map((line) => `${JSON.stringify(line)}\n`).join('');
+      if (!this.#begun) makeFolder(this.#folder);
+      await appendFile(join(this.#folder, MESSAGES_FILE), await zipped(text));
+    } catch (error) {
+      throw cannotWrite(this.#folder, error);
+    }
+    this.#begun = true;
+    this.#count += events.length;
+    this.#inFile += events.length;
+  }
+
+  async #rotate(): Promise<void> {
+    await rename(join(this.#folder, MESSAGES_FILE), join(this.#folder, OLDER_MESSAGES_FILE));
+    this.#dropped += this.#older;
+    this.#older = this.#inFile;
+    this.#inFile = 0;
+    this.#begun = false;
+  }
+}

@@ -1,0 +1,125 @@
+/** Reads the messages that a run has kept. Its folder may come from elsewhere: nothing in it is believed. */
+import { createReadStream, existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { cannotRead, HarnessError } from '../../base/errors.ts';
+import { expectFile } from '../../base/own-folder.ts';
+import type { TapEvent, TapValue } from '../../places/links/tap/events.ts';
+import { MESSAGES_FILE, MESSAGES_SCHEMA, OLDER_MESSAGES_FILE } from './message-file.ts';
+
+/** Longer than any line that a tap makes. */
+const LINE_MAX = 1 << 20;
+/** Fields in fields. */
+const DEPTH_MAX = 16;
+const KINDS: readonly unknown[] = ['opened', 'headers', 'message', 'end'] satisfies TapEvent['kind'][];
+const TEXTS = ['from', 'to', 'stream', 'protocol', 'id', 'name'] as const;
+
+/** What a record lacks, in words. */
+type OnLack = (what: string) => void;
+
+/** @param folder of a run, or of a part @returns its files with messages, oldest first; none when it has kept none */
+export function messageFiles(folder: string): string[] {
+  return [OLDER_MESSAGES_FILE, MESSAGES_FILE]
+    .map((name) => join(folder, name))
+    .filter((path) => existsSync(path));
+}
+
+/**
+ * @throws HarnessError `RUN_INVALID` naming file and line, `STATE_INVALID`, `CANNOT_READ`
+ */
+export async function* readMessages(files: readonly string[], onLack: OnLack): AsyncGenerator<TapEvent> {
+  for (const file of files) yield* messagesOf(file, onLack);
+}
+
+async function* messagesOf(file: string, onLack: OnLack): AsyncGenerator<TapEvent> {
+  expectFile(dirname(file), file);
+  let number = 0;
+  let missed = 0;
+  for await (const text of lines(file, onLack)) {
+    number++;
+    const line = parsed(text, `${file}:${number}`);
+    if (number === 1) {
+      const before = headOf(line, file);
+      const older = join(dirname(file), OLDER_MESSAGES_FILE);
+      if (before > 0 && (file === older || !existsSync(older)))
+        onLack(`${before} earlier messages are in no file`);
+    } else if (isCount(line['missed'])) missed += line['missed'];
+    else if (isEvent(line)) yield line;
+    else throw invalid(`${file}:${number}`, 'expected a message');
+  }
+  if (missed > 0) onLack(`${missed} messages passed too fast to be recorded`);
+}
+
+function headOf({ schema, before }: Readonly<Record<string, unknown>>, file: string): number {
+  if (schema === MESSAGES_SCHEMA && isCount(before)) return before;
+  throw new HarnessError(
+    'RUN_INVALID',
+    `${file}: schema ${JSON.stringify(schema) ?? 'missing'}, expected ${MESSAGES_SCHEMA}`,
+    { hint: 'It is no record of messages, or of another version of svcnet.' },
+  );
+}
+
+function invalid(where: string, why: string, cause?: unknown): HarnessError {
+  return new HarnessError('RUN_INVALID', `${where}: ${why}`, { cause });
+}
+
+function parsed(text: string, where: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw invalid(where, 'expected a line of JSON', error);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(where, 'expected an object');
+  }
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/** The end of a file that was cut off is left out. */
+async function* lines(file: string, onLack: OnLack): AsyncGenerator<string> {
+  let rest = '';
+  try {
+    const unzipped = createGunzip();
+    // Its errors are those of what is read from it.
+    pipeline(createReadStream(file), unzipped, () => undefined);
+    const decoder = new TextDecoder();
+    for await (const bytes of unzipped as AsyncIterable<Buffer>) {
+      const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n');
+      rest = parts.pop() ?? '';
+      if (rest.length > LINE_MAX) throw invalid(file, `a line has more than ${LINE_MAX} characters`);
+      yield* parts;
+    }
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'Z_BUF_ERROR') return onLack(`${file} ends in the middle of a message`);
+    if (code.startsWith('Z_')) throw invalid(file, 'expected messages compressed by gzip', error);
+    throw cannotRead(file, error);
+  }
+  if (rest !== '') onLack(`${file} ends in the middle of a message`);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isEvent(
+  line: Readonly<Record<string, unknown>>,
+): line is Readonly<Record<string, unknown>> & TapEvent {
+  const { at, kind, fields, bytes } = line;
+  const isTime = typeof at === 'number' && Math.abs(at) < 8.64e15;
+  if (!isTime || !isCount(bytes) || !KINDS.includes(kind)) return false;
+  return TEXTS.every((name) => typeof line[name] === 'string') && isFields(fields, 0);
+}
+
+function isFields(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((inner) => isValue(inner, depth + 1));
+}
+
+function isValue(value: unknown, depth: number): value is TapValue {
+  if (depth > DEPTH_MAX) return false;
+  if (Array.isArray(value)) return value.every((inner) => isValue(inner, depth + 1));
+  return ['string', 'number', 'boolean'].includes(typeof value) || isFields(value, depth);
+}

@@ -1,0 +1,50 @@
+/** What scenarios' nodes said to each other, as the report shows it. */
+import type { TapEvent } from '../../places/links/tap/events.ts';
+import { messageFiles, readMessages } from './read-messages.ts';
+
+/** Messages of one scenario. */
+export interface MessageSummary {
+  /** By protocol, most first. */
+  readonly counts: readonly (readonly [protocol: string, count: number])[];
+  /** The first ones that a fault has touched, and how many there are. */
+  readonly touched: readonly TapEvent[];
+  readonly touchedInAll: number;
+}
+
+/** When a scenario ran, Unix milliseconds. */
+export interface Period {
+  readonly from: number;
+  readonly to: number;
+}
+
+const TOUCHED_SHOWN = 50;
+
+/** @param folder of a run, or of a part @returns one for each period; undefined when no messages were kept */
+export async function messageSummaries(
+  folder: string,
+  periods: readonly Period[],
+): Promise<MessageSummary[] | undefined> {
+  const files = messageFiles(folder);
+  if (files.length === 0) return undefined;
+  const sums = periods.map((period) => ({
+    ...period,
+    counts: new Map<string, number>(),
+    touched: [] as TapEvent[],
+    touchedInAll: 0,
+  }));
+  // The run itself says what its record lacks.
+  for await (const event of readMessages(files, () => undefined)) {
+    const { at, kind, protocol, fields } = event;
+    const sum = kind === 'message' ? sums.find(({ from, to }) => at >= from && at <= to) : undefined;
+    if (sum === undefined) continue;
+    sum.counts.set(protocol, (sum.counts.get(protocol) ?? 0) + 1);
+    if (fields['fault'] === undefined) continue;
+    sum.touchedInAll++;
+    if (sum.touched.length < TOUCHED_SHOWN) sum.touched.push(event);
+  }
+  return sums.map(({ counts, touched, touchedInAll }) => ({
+    counts: [...counts].toSorted(([, a], [, b]) => b - a),
+    touched,
+    touchedInAll,
+  }));
+}

@@ -1,0 +1,48 @@
+/** What a page says about the messages that the nodes of a scenario have sent each other. */
+import { grouped } from '../../base/format.ts';
+import { shellWord } from '../../base/typed.ts';
+import type { TapEvent } from '../../places/links/tap/events.ts';
+import { clock } from '../../web/base/format.ts';
+import type { MessageSummary } from '../messages/summary.ts';
+import { type Html, html, table } from './html.ts';
+
+const COLUMNS = [
+  { title: 'time' },
+  { title: 'from' },
+  { title: 'to' },
+  { title: 'protocol' },
+  { title: 'message' },
+  { title: 'fault' },
+];
+const COUNT_COLUMNS = [{ title: 'protocol' }, { title: 'messages', number: true }];
+
+/** @param origin of the scenario's times @param folder of its record */
+export function messages(
+  index: number,
+  summary: MessageSummary | undefined,
+  { origin, folder }: { readonly origin: number; readonly folder: string },
+): Html | undefined {
+  if (summary === undefined) return undefined;
+  const { counts, touched, touchedInAll } = summary;
+  const rows = counts.map(([protocol, count]) => [protocol, grouped(count)]);
+  const more =
+    touchedInAll > touched.length &&
+    html`<p class="muted">The first ${touched.length} of ${grouped(touchedInAll)}.</p>`;
+  return html`<h3 id="messages-${index}">Messages</h3>
+<p class="muted">All of them: <code>svcnet tap --read ${shellWord(folder)}</code></p>
+${rows.length === 0 ? html`<p>The nodes sent each other none.</p>` : table('Messages by protocol', COUNT_COLUMNS, rows)}
+${
+  touched.length > 0 &&
+  table(
+    'Messages that faults have touched',
+    COLUMNS,
+    touched.map((event) => touchedRow(event, origin)),
+  )
+}
+${more}`;
+}
+
+function touchedRow({ at, from, to, protocol, name, fields }: TapEvent, origin: number) {
+  const { fault } = fields;
+  return [clock(at - origin, true), from, to, protocol, name, typeof fault === 'string' ? fault : ''];
+}

@@ -1,0 +1,82 @@
+/** A run on a tapped cluster keeps what its nodes say, in its folder, and `svcnet tap --read` prints it. */
+import { readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { TapEvent } from '../../../harness/places/links/tap/events.ts';
+import type { RunResult } from '../../../harness/report/result.ts';
+import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
+import changedChunk from '../../../scenarios/changed-chunk.ts';
+import lostReceipt from '../../../scenarios/lost-receipt.ts';
+import pingpong from '../../../scenarios/pingpong.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
+import { svcnetHere } from '../svcnet.ts';
+
+const folder = temporaryFolder('svcnet-simulated-record');
+const stateDir = join(folder, 'state');
+
+function run(scenario: typeof pingpong | typeof lostReceipt | typeof changedChunk, report: string) {
+  return runScenarios({
+    planned: planScenarios([scenario], new Map()),
+    definition: { driver: 'simulated' },
+    seed: 7n,
+    stateDir,
+    report,
+    name: 'record',
+    command: 'none',
+    signal: new AbortController().signal,
+  });
+}
+
+const digests = ({ scenarios }: RunResult) => scenarios.map(({ digest }) => digest);
+
+test('the messages of a run are in its folder, and its report names those that a fault has touched', async () => {
+  const report = join(folder, 'lost');
+  const result = await run(lostReceipt, report);
+  expect(result.problems ?? []).toEqual([]);
+  const read = async (...args: string[]) => {
+    const { code, stdout, stderr } = await svcnetHere(['tap', ...args, '--read', report], { stateDir });
+    return { code, stderr, lines: stdout.split('\n').filter((line) => line !== '') };
+  };
+  const all = await read('--json');
+  expect(all).toMatchObject({ code: 0, stderr: '' });
+  const events = all.lines.map((line) => JSON.parse(line) as TapEvent);
+  expect(events[0]).toMatchObject({ protocol: 'noise', kind: 'opened' });
+  const meant = events.filter(({ protocol, from, to }) => {
+    return protocol === 'pushsync' && [from, to].sort().join() === 'node-0,node-1';
+  });
+  expect((await read('node-0', 'node-1', '--protocol', 'pushsync')).lines).toHaveLength(meant.length);
+  const dropped = meant.filter(({ fields }) => fields['fault'] === 'dropped');
+  expect(dropped).toHaveLength(1);
+  const page = readFileSync(join(report, 'report.html'), 'utf8');
+  // The whole page as part of a failure would hide it.
+  expect(page.includes('<h3 id="messages-0">Messages</h3>')).toBe(true);
+  expect(/>receipt<\/td><td[^>]*>dropped</.test(page)).toBe(true);
+  expect(page.includes(`svcnet tap --read ${report}`)).toBe(true);
+  expect(await read('node-7')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("no message is from or to 'node-7'"),
+  });
+  expect(await read('--kept')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--read and --kept exclude each other'),
+  });
+  // The same nodes say the same whether or not they are recorded.
+  expect(digests(await run(lostReceipt, join(folder, 'again')))).toEqual(digests(result));
+});
+
+test('a run without a tap keeps none, and one whose disk is full says so and goes on', async () => {
+  const bare = join(folder, 'bare');
+  await run(pingpong, bare);
+  expect(await svcnetHere(['tap', '--read', bare], { stateDir })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`${bare}: no messages are in it, expected messages.jsonl.gz`),
+  });
+  const full = join(folder, 'full');
+  const running = run(changedChunk, full);
+  symlinkSync('/dev/full', join(full, 'messages.jsonl.gz'));
+  const { passed, problems } = await running;
+  expect(passed).toBe(true);
+  expect(problems).toContainEqual(
+    expect.stringMatching(/^messages\.jsonl\.gz ends early: .*disk full \(ENOSPC\)/),
+  );
+});

@@ -1,13 +1,10 @@
 /**
- * What the logical stores need from a disk, so that their rules exist only once: ordered binary tables with
- * transactions, and slots for chunk bytes. Two implementations, in `lmdb-store.ts` and `memory-store.ts`.
- *
- * Chunk bytes lie beside the tables, not in them, because B-tree pages would double their size, and because
- * the tables are mapped into memory: a node that stores a gigabyte should not look like one that holds a
- * gigabyte.
+ * What logical stores need of a disk: ordered binary tables with transactions, and slots for chunk bytes.
+ * Implementations: `lmdb-store.ts`, `memory-store.ts`.
+ * Chunk bytes lie beside the tables: B-tree pages would double them, and mapped tables count as the node's memory.
  */
 
-/** Every table, with its key → value. Numbers in keys are big-endian, so that they sort. */
+/** Tables with key → value. Numbers in keys are big-endian, to sort. */
 export const TABLES = [
   /** name → counter or record of one store */
   'meta',
@@ -27,9 +24,9 @@ export const TABLES = [
   'blocks',
   /** sequence → address, tag, stamp */
   'pushes',
-  /** address ‖ batch → sequences; of several, all but one belong to sessions that were open together */
+  /** address ‖ batch → sequences; of several, all but one belong to sessions open together */
   'uploads',
-  /** collection → empty, while it is being filled or given up */
+  /** collection → empty, while being filled or given up */
   'openPins',
   /** root reference → collection, chunks */
   'pins',
@@ -63,7 +60,7 @@ export interface TableReader {
   last(table: Table, from: Uint8Array, to: Uint8Array): Uint8Array | undefined;
 }
 
-/** Reads see what the transaction has written. Keys and values are copied. */
+/** Reads see the transaction's writes. Keys and values are copied. */
 export interface Transaction extends TableReader {
   /** Unique among all transactions since the start. */
   readonly id: number;
@@ -71,26 +68,23 @@ export interface Transaction extends TableReader {
   remove(table: Table, key: Uint8Array): void;
 }
 
-/** Chunk bytes by slot number. The content of a slot is meaningful only while a table refers to it. */
+/** Chunk bytes by number; meaningful only while a table refers to the slot. */
 export interface Slots {
   /** From the beginning of the slot on. */
   write(slot: number, bytes: Uint8Array): void;
-  /**
-   * The caller may keep the result, but should copy it to keep it for long, because other chunks may share
-   * the memory. Undefined when the disk does not have the bytes, or cannot read them.
-   */
+  /** Copy the result to keep it for long: chunks may share memory. Undefined: missing or unreadable. */
   read(slot: number, range: { readonly offset: number; readonly length: number }): Uint8Array | undefined;
 }
 
 export interface Backend extends TableReader {
   readonly slots: Slots;
   /**
-   * Runs `change` in a transaction and resolves with its result when that is committed. Changes run in the order of the
-   * calls. A change reads through its transaction. It may run a second time when its first transaction could not be
-   * committed, so it must leave nothing in memory; it must throw, if at all, before it writes.
+   * Runs `change` in a transaction; resolves with its result when committed, in the order of calls. Reads go through
+   * the transaction. A change may run twice, so it must leave nothing in memory, and throw before it writes, if at
+   * all.
    */
   change<T>(change: (tx: Transaction) => T): Promise<T>;
-  /** Bytes that there is still room for; undefined where that is unknown. */
+  /** Bytes left; undefined: unknown. */
   available(): number | undefined;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Chunks kept for repeated reads (`node-behaviour.md` 2.4); the least recently read one is evicted first. */
+/** Chunks for repeated reads (`node-behaviour.md` 2.4); the least recently read goes first. */
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { ChunkEvents } from '../env/chunk-events.ts';
 import type { Logger } from '../env/logger.ts';
@@ -8,18 +8,18 @@ import { isDiskFailure } from './errors.ts';
 import type { Cache, Disk } from './ports.ts';
 import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
-/** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and chunks are not cached. */
+/** A megabyte of chunks; beyond it the disk is too slow for caching. */
 const OPEN_WRITES_MAX = 256;
-/** Chunks evicted in one step of a cache that has become too large, a few milliseconds: it shrinks beside other work. */
+/** Evicted per step of an oversized cache, a few ms. */
 const EVICTED_PER_STEP = 64;
-/** Chunks evicted by one that arrives: hundreds of them may share a turn. One more than it needs, so that it shrinks. */
+/** Evicted per arrival: one more than needed, so that it shrinks. */
 const EVICTED_PER_PUT = 2;
-/** Reads noted before their order is written; a crash loses at most this many. */
+/** Reads noted before their order is written; a crash loses these. */
 const TOUCHED_MAX = 256;
 const SIZE = Buffer.from('cacheSize');
 
 export interface ReadCache extends Cache {
-  /** A chunk has been read; if it is in the cache, it stays longer. */
+  /** A chunk was read: if cached, it stays longer. */
   touch(address: Uint8Array): void;
 }
 
@@ -84,7 +84,7 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
     return addresses;
   };
 
-  // Where the disk fails or the store closes, later puts or the next start go on.
+  // On failure, later puts or the next start go on.
   shrink().catch((error: unknown) => log.debug({ err: error }, 'cache is still larger than its capacity'));
 
   return {
@@ -109,7 +109,7 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
           setSize(tx, left + 1);
         })
         .catch((error: unknown) => {
-          // Disk failures are logged once for all chunks, see `disk/space.ts`.
+          // Disk failures are logged once, see `disk/space.ts`.
           if (!isDiskFailure(error))
             log.warn({ err: error, chunk: toHex(chunk.address) }, 'chunk could not be cached');
         })

@@ -1,7 +1,4 @@
-/**
- * Key files of a node in one folder, each created when missing (`data-formats.md` 9.3). `crypto/keystore.ts`
- * defines their format.
- */
+/** A node's key files, created when missing (`data-formats.md` 9.3). Format: `crypto/keystore.ts`. */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,7 +23,7 @@ export interface KeyOptions {
 
 /**
  * @returns the secret, 32 bytes (a secp256k1 scalar or an Ed25519 seed), and whether it is new
- * @throws KeystoreError naming the file: wrong password, or not a key of this kind
+ * @throws KeystoreError naming the file: wrong password, or another kind
  * @throws StoreError DATA_DIR_UNUSABLE
  */
 export async function loadOrCreateKey(
@@ -65,17 +62,14 @@ function decrypt(text: string, file: string, { password, kind }: KeyOptions): Ui
 }
 
 function draw(kind: KeyOptions['kind'], random: Random): Uint8Array {
-  // Only one number in 2^128 is not a secp256k1 key, so this ends.
+  // One number in 2^128 is no key, so this ends.
   for (;;) {
     const secret = random.bytes(SECRET_SIZE);
     if (publicName(kind, secret) !== undefined) return secret;
   }
 }
 
-/**
- * Hex for the `address` field: chain address, or Ed25519 public key; undefined when it is not a key of that
- * kind.
- */
+/** For `address`, hex: chain address or Ed25519 public key; undefined: another kind. */
 function publicName(kind: KeyOptions['kind'], secret: Uint8Array): string | undefined {
   if (secret.length !== SECRET_SIZE) return undefined;
   if (kind === 'ed25519') return ed25519PublicKey(secret);
@@ -97,11 +91,11 @@ function ed25519PublicKey(seed: Uint8Array): string {
   return toHex(der.subarray(-SECRET_SIZE));
 }
 
-/** Under another name first: a key file is complete or absent. */
+/** Renamed when complete. */
 async function write(file: string, text: string): Promise<void> {
   const unfinished = `${file}.new`;
   try {
-    // Losing a key in a power cut loses the account and its funds.
+    // A key lost in a power cut loses the account.
     await writeFile(unfinished, text, { mode: 0o600, flush: true });
     await rename(unfinished, file);
   } catch (error) {

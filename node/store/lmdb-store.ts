@@ -1,12 +1,9 @@
 /**
- * The local store on disk: tables in one LMDB environment, chunk bytes in a file of slots beside it.
- *
- * A write whose promise has resolved survives `kill -9`: it has been handed to the operating system, in the
- * order of the calls. It need not survive a power failure, so no write waits for the disk, as in other nodes
- * of the network. With `durability: 'disk'` it does survive one: the slots are synced before a transaction
- * that refers to them commits, and LMDB syncs its pages before the one that makes them count. Changes of one
- * turn of the event loop share a transaction; transactions run synchronously on this thread, which costs less
- * than handing them to another one.
+ * The store on disk: LMDB tables, and chunk bytes in a file of slots.
+ * A resolved write survives `kill -9`: the operating system has it, in order. It need not survive a power cut, so no
+ * write waits for the disk; with `durability: 'disk'` it does: slots are synced before their transaction, LMDB's
+ * pages before the one that makes them count. Changes of one turn share a transaction, run on this thread, which is
+ * cheaper than another.
  */
 import {
   chmodSync,
@@ -64,18 +61,15 @@ import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './l
 import { lockFolder } from './lock-store.ts';
 import type { LocalStore } from './ports.ts';
 
-/**
- * No other user of the machine need read what a node stores for others, whom it pays, and what its batches
- * are.
- */
+/** Other users need not read what a node stores, pays or bought. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
-/** Changes in one transaction: at most ten milliseconds of work, so that the node stays responsive. */
+/** At most ten ms of work. */
 const GROUP_MAX = 256;
 
 /**
- * @param options.path folder of the store, created when missing
+ * @param options.path folder, created when missing
  * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE naming the folder
  */
 export async function openLmdbStore(
@@ -93,8 +87,8 @@ export async function openLmdbStore(
 }
 
 /**
- * The tables and slots, as they are, of a store that no node uses, whichever node owns it.
- * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE also when there is no store in the folder
+ * An unused store as it is, of any node.
+ * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE also without a store
  */
 export async function openOffline(path: string): Promise<Backend> {
   expectStore(path);
@@ -105,12 +99,12 @@ export async function openOffline(path: string): Promise<Backend> {
 export interface ShrinkingBackend extends Backend {
   /** Truncates the slot file after the first `count` slots. */
   cutSlots(count: number): void;
-  /** Replaces the index with a copy without its empty pages. Only `close` may follow. */
+  /** Replaces the index by a copy without empty pages. Only `close` may follow. */
   swapIndex(): Promise<void>;
 }
 
 /**
- * As `openOffline`, but every commit waits for the disk: for the slots first.
+ * As `openOffline`; commits wait for the disk, slots first.
  * @param syncFile how it waits for the slots
  */
 export async function openShrinking(
@@ -121,7 +115,7 @@ export async function openShrinking(
   return openBackend(path, { durable: true, syncFile });
 }
 
-/** The node that a store belongs to. @returns its overlay; undefined for a folder without a store */
+/** @returns overlay of the store's node; undefined: no store */
 export function ownerOf(path: string): Uint8Array | undefined {
   if (!hasStore(path)) return undefined;
   const file = openSync(join(path, SLOTS_FILE), 'r');
@@ -133,15 +127,15 @@ export function ownerOf(path: string): Uint8Array | undefined {
 }
 
 interface BackendDeps {
-  /** Of a node that can be frozen and cut from outside. */
+  /** Of a node frozen or cut from outside. */
   readonly power?: Power | undefined;
-  /** Of the node; without it the store may be any node's. */
+  /** The node's; absent: any node's store. */
   readonly overlay?: Uint8Array;
   /** Every commit waits for the disk. */
   readonly durable?: boolean;
-  /** How it waits for a file. Default: the system's way. */
+  /** How to wait for a file. Default: the system's way. */
   readonly syncFile?: ((descriptor: number) => void) | undefined;
-  /** Without it a damaged index is left as it is. */
+  /** Without it a damaged index stays. */
   readonly log?: Logger;
 }
 
@@ -150,7 +144,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
   let slots: number | undefined;
   try {
     mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
-    // A folder made by an older version was open to others.
+    // Older versions left it open to others.
     chmodSync(path, FOLDER_MODE);
     unlock = lockFolder(path);
     expectMappable(path);
@@ -178,7 +172,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
   }
 }
 
-/** The old index stays beside the new one, for experts to inspect. */
+/** The old index stays for inspection. */
 async function makeAnew(
   { faults, salvaged }: BrokenIndex,
   {
@@ -197,7 +191,7 @@ async function makeAnew(
   }
   log.error({ file: index, faults: faults.length, page, fault, tables }, 'index is damaged, rebuilding it');
   const count = slotCount(slots);
-  // The last slot may be only as long as its chunk.
+  // The last slot may be as short as its chunk.
   ftruncateSync(slots, placeOf(count));
   const unfinished = `${index}.new`;
   for (const file of [unfinished, `${unfinished}-lock`]) rmSync(file, { force: true });
@@ -211,7 +205,7 @@ async function makeAnew(
   const rebuilt = await rebuildIndex({ backend, salvaged, damaged, slots: count, overlay });
   await backend.leave();
   syncPath(unfinished);
-  // There is an index at every moment: without one, the next start would have only the slots to go by.
+  // Without an index the next start would have only slots.
   if (existsSync(index)) copyFileSync(index, `${index}.damaged`, constants.COPYFILE_FICLONE);
   renameSync(unfinished, index);
   rmSync(`${unfinished}-lock`, { force: true });
@@ -219,7 +213,7 @@ async function makeAnew(
   log.warn({ ...rebuilt, lostRecords }, 'index rebuilt; other records of the named tables may be lost');
 }
 
-/** Tables that are derived from the slots and from other tables. */
+/** Derived from slots and other tables. */
 const MADE_AGAIN = [
   'free pages',
   'chunks',
@@ -232,7 +226,7 @@ const MADE_AGAIN = [
   'cacheOrder',
 ];
 
-/** @param path of a file, or of a folder with the names of new files */
+/** @param path of a file, or of a folder with new names */
 function syncPath(path: string): void {
   const descriptor = openSync(path, 'r');
   try {
@@ -254,14 +248,14 @@ function environmentOptions(path: string, durable: boolean): RootDatabaseOptions
     path,
     maxDbs: TABLES.length,
     noSync: !durable,
-    // A commit returns when its pages are on the disk, not before.
+    // A commit returns when its pages are on disk.
     overlappingSync: false,
     permissionsMode: FILE_MODE,
   };
   return options;
 }
 
-/** Tells the caller of a change the outcome, once its transaction is committed. */
+/** Tells a change's caller the outcome. */
 type Settle = () => void;
 
 interface Change {
@@ -348,7 +342,7 @@ class LmdbBackend implements ShrinkingBackend {
     await this.#release();
   }
 
-  /** Nothing more is written. Code that is currently running may read until it awaits something. */
+  /** Nothing more is written. Running code may read until it awaits. */
   async #abandon(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -363,7 +357,7 @@ class LmdbBackend implements ShrinkingBackend {
     this.#unlock();
   }
 
-  /** Closes the index; the slots stay open to their opener. */
+  /** Closes the index; the slots stay open. */
   async leave(): Promise<void> {
     if (this.#left) return;
     this.#left = true;
@@ -412,7 +406,7 @@ class LmdbBackend implements ShrinkingBackend {
     for (const settle of this.#commitTogether(changes)) settle();
   }
 
-  /** A change that cannot be written must not fail the others: then each gets its own transaction. */
+  /** A failing change must not fail others: each then gets its own transaction. */
   #commitTogether(changes: readonly Change[]): Settle[] {
     try {
       return this.#commit(changes);
@@ -434,7 +428,7 @@ class LmdbBackend implements ShrinkingBackend {
   }
 }
 
-/** A change that throws before it writes fails alone; one that throws later takes the transaction with it. */
+/** A throw before writing fails alone; later, the whole transaction. */
 function runIn(tx: IndexTransaction, change: Change): Settle {
   const written = tx.written;
   try {

@@ -1,22 +1,16 @@
 /**
- * One process per data folder: two would overwrite each other's chunks. A file names the process that holds the
- * folder; the file outlives a `kill -9`, so it counts only while that very process lives.
+ * One process per data folder. A file names its process; it outlives `kill -9`, so it counts only while that process
+ * lives.
  */
 import { randomUUID } from 'node:crypto';
 import { constants, copyFileSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreError } from './errors.ts';
 
-/**
- * Between checking a stale file and taking it, another start may come first; more often than this is no
- * accident.
- */
+/** Another start may come first; more often is no accident. */
 const ATTEMPTS = 3;
 
-/**
- * @returns releases the folder @throws StoreError DATA_DIR_IN_USE naming the folder and the process; the
- * system's error
- */
+/** @returns releases the folder @throws StoreError DATA_DIR_IN_USE naming folder and process; the system's error */
 export function lockFolder(path: string): () => void {
   const file = join(path, 'lock');
   const own = `${process.pid} ${startTime(process.pid) ?? ''}`;
@@ -37,7 +31,7 @@ export function lockFolder(path: string): () => void {
   throw new StoreError('DATA_DIR_IN_USE', `${path} is being taken by another process`);
 }
 
-/** The file appears with its text: without one, it would look like that of nobody. */
+/** Appears with its text: empty, it would seem nobody's. */
 function create(file: string, text: string, draft: string): boolean {
   try {
     writeFileSync(draft, text, { mode: 0o600 });
@@ -47,7 +41,7 @@ function create(file: string, text: string, draft: string): boolean {
   }
 }
 
-/** Removes the file, but not one that another start has put in the place of what was read. */
+/** Not a file that another start has put there. */
 function remove(file: string, read: string, draft: string): void {
   try {
     renameSync(file, draft);
@@ -62,7 +56,7 @@ function remove(file: string, read: string, draft: string): void {
   }
 }
 
-/** Gives a file its name unless there is one with that name. @returns whether there was none */
+/** Gives a file its name unless taken. @returns whether it was free */
 function place(draft: string, file: string): boolean {
   try {
     linkSync(draft, file);
@@ -71,7 +65,7 @@ function place(draft: string, file: string): boolean {
     if (codeOf(error) === 'EEXIST') return false;
   }
   try {
-    // File systems without hard links refuse them in many ways. There the file is empty for a moment.
+    // Without hard links the file is empty for a moment.
     copyFileSync(draft, file, constants.COPYFILE_EXCL);
     return true;
   } catch (error) {
@@ -94,7 +88,7 @@ function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
 
-/** Process ids are reused; the start time distinguishes a process from a later one. */
+/** Process ids are reused; start times tell them apart. */
 function isAlive(holder: string): boolean {
   const [pid = '', started = ''] = holder.split(' ');
   if (!/^\d+$/.test(pid)) return false;
@@ -103,17 +97,13 @@ function isAlive(holder: string): boolean {
   return started === '' && answersSignals(Number(pid));
 }
 
-/**
- * Clock ticks since the start of the machine; undefined for a process that has ended, even if its parent has
- * not yet collected its exit code, and where there is no `/proc`.
- */
+/** Ticks since boot; undefined: ended, even if uncollected, or no `/proc`. */
 function startTime(pid: number): string | undefined {
   try {
-    // The name in parentheses may hold anything, so fields are counted from its end: state first,
-    // number of threads 18th, start time 20th.
+    // The name may hold anything: fields count from its end: state first, threads 18th, start time 20th.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     const [state] = fields;
-    // The first thread of a process ends before the others, which still write.
+    // A process's first thread ends before others, which still write.
     const hasEnded = state === 'X' || (state === 'Z' && Number(fields[17]) <= 1);
     return hasEnded ? undefined : fields[19];
   } catch (error) {

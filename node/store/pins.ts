@@ -1,11 +1,7 @@
 /**
- * Pinned content (`node-behaviour.md` 2.3): for every root reference the set of chunks below it, each of which holds one
- * reference to the chunk's bytes, so that no other store can remove them.
- *
- * Collections are numbered. While a collection is being filled, and from the moment it is given up, a marker
- * lies in `openPins`; a marker found at the start belongs to work that a crash cut short, and the collection
- * is removed. A root is entered and removed in one transaction with the marker, so content is pinned
- * completely or not at all.
+ * Pinned content (`node-behaviour.md` 2.3): per root the set of chunks below it, each with a reference to the bytes.
+ * Collections are numbered. While one is filled or given up, a marker is in `openPins`; at the start a marked one is
+ * removed. Root and marker change in one transaction, so content is pinned wholly or not at all.
  */
 import assert from 'node:assert/strict';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -29,11 +25,11 @@ import {
 import { WriteBehind } from './write-behind.ts';
 
 const FIRST_COLLECTION = 1;
-/** Chunks released per transaction, so that a long list blocks the node only for milliseconds at a time. */
+/** Chunks released per transaction, some ms. */
 const DISSOLVE_STEP = 256;
-/** Chunks read and hashed between two turns of other work: a few milliseconds. */
+/** Chunks read and hashed between turns, some ms. */
 const CHECK_STEP = 64;
-/** Bytes of the longest reference; a longer one is never pinned. */
+/** Longer references are never pinned. */
 const REFERENCE_SIZE_MAX = 64;
 const TOTALS = Buffer.from('pinTotals');
 const NONE = new Uint8Array();
@@ -53,7 +49,7 @@ interface Pinned {
   readonly chunks: number;
 }
 
-/** Removes the collections that a crash cut short, on a disk that takes no writes later, then opens the pins. */
+/** Removes collections cut short by a crash (later, if the disk takes no writes), then opens. */
 export async function openPins(deps: PinsDeps): Promise<Pins> {
   const pins = new StoredPins(deps);
   for (const [key] of deps.backend.scan('openPins', START, END, Number.MAX_SAFE_INTEGER)) {
@@ -73,7 +69,7 @@ class StoredPins implements Pins {
     const { backend } = deps;
     const keys = [backend.last('pinnedChunks', START, END), backend.last('openPins', START, END)];
     const used = keys.map((key) => (key === undefined ? 0 : decodeNumber(key)));
-    // A pin may have no chunks, or have lost them all with a damaged index.
+    // A pin may have no chunks, or lost them with a damaged index.
     const pins = backend.scan('pins', START, END, Number.MAX_SAFE_INTEGER);
     const last = pins.reduce((most, [, record]) => Math.max(most, decodeNumber(record)), Math.max(...used));
     this.#nextCollection = Math.max(FIRST_COLLECTION, last + 1);
@@ -99,7 +95,7 @@ class StoredPins implements Pins {
     return totalsOf(this.#deps.backend);
   }
 
-  /** @returns false when the root is already pinned; then nothing changes */
+  /** @returns false: already pinned, nothing changes */
   enter(reference: Uint8Array, pinned: Pinned): Promise<boolean> {
     return this.#deps.backend.change((tx) => {
       if (tx.has('pins', reference)) return false;
@@ -147,15 +143,12 @@ class StoredPins implements Pins {
     }
   }
 
-  /** As `dissolve`, but on a disk that takes no writes, later. */
+  /** As `dissolve`, later if the disk takes no writes. */
   giveUp(collection: number): Promise<void> {
     return this.#deps.undoing.run(() => this.dissolve(collection));
   }
 
-  /**
-   * Releases every chunk, in steps; the marker goes last, so that after a crash the next start continues. Without it
-   * the collection has no chunks.
-   */
+  /** Releases every chunk, in steps; the marker goes last, for the next start to continue. */
   async dissolve(collection: number): Promise<void> {
     const { backend } = this.#deps;
     const key = encodeNumber(collection);
@@ -187,7 +180,7 @@ class StoredPins implements Pins {
   }
 }
 
-/** The pinning of one root; see `PinSession` for the contract. */
+/** See `PinSession` for the contract. */
 class StoredPinSession implements PinSession {
   readonly #collection: number;
   readonly #deps: PinsDeps & { readonly pins: StoredPins };

@@ -1,7 +1,6 @@
 /**
- * A map with sorted keys, in memory. Keys and values are kept as Latin-1 text: it compares as the bytes do,
- * and takes one byte per byte, where a small array takes two hundred. The entries lie in short runs, so that
- * an insertion moves few others.
+ * A sorted map in memory. Keys and values are Latin-1 text, which compares as bytes do and takes a byte each; a small
+ * array takes two hundred. Short runs make insertions cheap.
  */
 import type { Entry } from './backend.ts';
 
@@ -14,7 +13,7 @@ interface Run {
 }
 
 export class SortedTable {
-  /** Ascending; none is empty unless it is the only one. */
+  /** Ascending; none is empty unless alone. */
   readonly #runs: Run[] = [{ keys: [], values: [] }];
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -90,7 +89,7 @@ export class SortedTable {
     return { run, index: low, at, found: run.keys[at] === text };
   }
 
-  /** Splits in two halves; keys inserted in ascending order, as most are, leave full runs behind. */
+  /** In halves; ascending insertions leave full runs. */
   #divide(index: number, added: number): void {
     const { keys, values } = this.#runs[index] as Run;
     const isLast = index === this.#runs.length - 1 && added === keys.length - 1;
@@ -111,11 +110,11 @@ function position(keys: readonly string[], text: string): number {
   return low;
 }
 
-/** What a buffer does, for any array of bytes: a buffer for each key would cost as much as the text. */
+/** Works on any bytes: a buffer per key would cost as much as the text. */
 const { latin1Slice } = Buffer.prototype as unknown as {
   readonly latin1Slice: (this: Uint8Array, start: number, end: number) => string;
 };
-/** Longer arrays have their memory outside of the heap, which costs more than their bytes: these share some. */
+/** Longer arrays live outside the heap, at a cost above their bytes: these share some. */
 const OWN_MAX = 64;
 
 function textOf(bytes: Uint8Array): string {

@@ -1,16 +1,15 @@
 /**
- * Writes of one caller that does not wait for each commit: a bounded number of them is open, and once one is known to
- * have failed nothing more is written. Those that share its turn may still be: each stands on its own.
+ * Writes of a caller that does not await each commit: bounded, and none after a known failure, except in its turn.
  */
 import type { Backend, Transaction } from './backend.ts';
 
-/** Half a megabyte of chunks between two commits: more does not make them cheaper. */
+/** Half a megabyte between commits: more saves nothing. */
 const OPEN_WRITES_MAX = 128;
 
 export class WriteBehind {
   readonly #backend: Backend;
   #open = 0;
-  /** Settles with the newest write; writes are committed in order, so it is the last to settle. */
+  /** Writes commit in order, so the newest settles last. */
   #newest: Promise<void> = Promise.resolve();
   /** First write that failed. */
   #failure: { readonly error: unknown } | undefined;
@@ -20,7 +19,7 @@ export class WriteBehind {
   }
 
   /**
-   * Waits only while too many writes are open.
+   * Waits only while too many are open.
    * @param committed called with the change's result @throws the error of an earlier failed write
    */
   async add<T>(change: (tx: Transaction) => T, committed: (result: T) => void): Promise<void> {
@@ -38,7 +37,7 @@ export class WriteBehind {
     this.#throwFailure();
   }
 
-  /** Waits for all of them, whether they fail or not. */
+  /** Waits for all, failed or not. */
   async ended(): Promise<void> {
     await this.#newest;
   }

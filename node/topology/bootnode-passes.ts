@@ -1,6 +1,6 @@
 /**
- * Dials the bootnodes, one after the other, while no peer is connected. `p2p-protocols.md` 6.3. One that ends every
- * connection at once, such as a full one with too many light nodes, is dialled no more often than one that is down.
+ * Dials bootnodes in turn while no peer is connected. `p2p-protocols.md` 6.3. One that ends every connection, such as
+ * a full one, is dialled no more than one that is down.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -10,7 +10,7 @@ import { type Host, HostError } from '../p2p/host.ts';
 import type { KADEMLIA_METRICS } from './metrics.ts';
 import { bootnodePauseMs, DIAL_TIMEOUT_MS, REDIAL_MS } from './rules.ts';
 
-/** Bootnodes dialled per pass, and bootnodes connected at which it stops. */
+/** Dialled per pass, and connected at which it stops. */
 const ATTEMPTS_MAX = 6;
 const CONNECTED_MAX = 3;
 
@@ -24,7 +24,7 @@ export interface BootnodePassesDeps {
 export class BootnodePasses {
   readonly #addresses: readonly string[];
   readonly #deps: BootnodePassesDeps;
-  /** Passes in a row that led to no peer, or to none that stayed. */
+  /** Passes in a row without a lasting peer. */
   #passes = 0;
   /** Monotonic time from which the next pass may begin. */
   #dueAt = 0;
@@ -40,7 +40,7 @@ export class BootnodePasses {
     this.#deps = deps;
   }
 
-  /** Whether a pass would begin now. Called whenever peers may have come or gone. */
+  /** Whether a pass is due. Call when peers may have come or gone. */
   isDue(hasPeers: boolean): boolean {
     const now = this.#deps.clock.monotonic();
     if (hasPeers) {
@@ -55,18 +55,18 @@ export class BootnodePasses {
     return this.#addresses.length > 0 && this.#running === undefined && this.#dueAt <= now;
   }
 
-  /** Begins a pass. A bootnode that does not answer holds up no other dial. @param settled called at its end */
+  /** Begins a pass. A silent bootnode holds up no other dial. @param settled called at its end */
   dial(signal: AbortSignal, settled: () => void): void {
     this.#running = this.#pass(signal).finally(() => {
       this.#running = undefined;
-      // Counted at the end: peers that came and went during the pass begin a new row.
+      // At the end: peers during the pass begin a new row.
       this.#passes++;
       this.#dueAt = this.#deps.clock.monotonic() + bootnodePauseMs(this.#passes);
       settled();
     });
   }
 
-  /** Whether the node at these multiaddresses is the bootnode being dialled. */
+  /** Whether the bootnode being dialled has these multiaddresses. */
   isDialling(underlaysOf: () => readonly string[]): boolean {
     const bootnode = this.#current;
     if (bootnode === undefined) return false;
@@ -76,7 +76,7 @@ export class BootnodePasses {
     return underlays.some((underlay) => peerIdOf(underlay) === peerId);
   }
 
-  /** Milliseconds until the next pass may begin, at most `maxMs`. */
+  /** Ms until the next pass, at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const left = this.#dueAt - this.#deps.clock.monotonic();
     return this.#running === undefined && left > 0 ? Math.min(maxMs, left) : maxMs;

@@ -1,11 +1,7 @@
 /**
- * The dial algorithm of `p2p-protocols.md` 6.3: which known peers to dial now, and what a result means.
- * Differences: `/dnsaddr` names are not resolved; a slow dial does not hold up the next round, so that one hanging node
- * does not keep the others apart; a bin below the radius is balanced first, and then
- * filled up to eight peers; a bin of the neighbourhood is filled up to as many, peers that spread over it
- * first, and at radius 0 up to four once more than a few nodes are known; only a few dials start at once, as
- * fast as the processor completes them; an address that is repeatedly dialled in vain, under whichever
- * overlays, is left alone for a while.
+ * The dial algorithm of `p2p-protocols.md` 6.3. Differences: no `/dnsaddr`; slow dials do not hold up rounds; bins
+ * below the radius are balanced, then filled to eight; neighbourhood bins are filled to as many, spread first, at
+ * radius 0 to four beyond a few nodes; few dials start at once; addresses dialled in vain are left alone for a while.
  */
 import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -29,12 +25,11 @@ import {
   saturation,
 } from './rules.ts';
 
-/** Dials at once: the two pools of 32 of the algorithm. */
+/** The algorithm's two pools of 32. */
 const DIALS_MAX = 64;
 /**
- * Dials that keep processors busy rather than wait for an answer: while this many have started within
- * `BRISK_MS`, no further one does. Nodes of one machine that start together would otherwise all dial each
- * other at the same moment, many pairs from both sides, and none would finish in time.
+ * Recent dials keep processors busy: no more start while this many have within `BRISK_MS`. Nodes starting together
+ * would otherwise dial each other all at once, and none would finish in time.
  */
 const BRISK_MAX = 4;
 const BRISK_MS = 1_000;
@@ -48,12 +43,12 @@ export interface DiallerDeps {
   readonly host: Pick<Host, 'overlay' | 'connect' | 'disconnect' | 'blocklisted'>;
   readonly addressBook: AddressBook;
   readonly bins: Bins;
-  /** Overlays of peers that serve introductions only: they take no place in a bin. */
+  /** Peers for introductions only: they take no place in a bin. */
   readonly bootnodes: ReadonlySet<string>;
   readonly counters: PeerCounters;
   /** Whether a node is known from the start. */
   readonly isCommon: (overlayHex: string) => boolean;
-  /** Whether the node at these multiaddresses is being dialled as a bootnode: a second link would be spare. */
+  /** Whether it is dialled as a bootnode: a second link would be spare. */
   readonly isDialledAsBootnode: (underlays: () => readonly string[]) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -61,10 +56,10 @@ export interface DiallerDeps {
 }
 
 interface Wait {
-  /** Monotonic time from which the peer may be dialled again. */
+  /** Monotonic time of the next allowed dial. */
   readonly tryAfter: number;
   readonly attempts: number;
-  /** Time waited so far for a node known from the start; its failures do not count as attempts. */
+  /** Time waited for a node known from the start; its failures do not count. */
   readonly eagerMs: number;
 }
 
@@ -92,10 +87,7 @@ export class Dialler {
     return this.#running.size;
   }
 
-  /**
-   * Starts dialling every peer that is due. A slow dial does not hold up others: `settled` is called after
-   * each, and the next round finds the peers due then.
-   */
+  /** Dials all that are due. `settled` is called after each; the next round finds further ones. */
   round(signal: AbortSignal, settled: () => void): void {
     const mayDial = () => this.#running.size < DIALS_MAX && this.#brisk().length < BRISK_MAX;
     if (!mayDial()) return;
@@ -122,22 +114,22 @@ export class Dialler {
     await Promise.allSettled(Array.from(this.#running.values(), ({ done }) => done));
   }
 
-  /** Its failures are forgotten, but not how long it has been waited for: its connection may end at once. */
+  /** Forgets failures, not the wait: the connection may end at once. */
   connected(id: string): void {
     this.#wait(id, REDIAL_MS, { eagerMs: this.#waiting.get(id)?.eagerMs ?? 0 });
   }
 
-  /** A node known from the start may have been restarted, or its link healed: it is dialled soon. */
+  /** A node known from the start may have restarted: dialled soon. */
   disconnected(id: string): void {
     const waited = this.#waiting.get(id);
-    // One that ends every connection at once is waited for no longer than one that cannot be reached.
+    // One that ends every connection is awaited as long as an unreachable one.
     const eagerMs = this.#isWaiting(id) ? (waited?.eagerMs ?? 0) : 0;
     const soonMs = this.#eagerPauseMs(id, eagerMs);
     if (soonMs === undefined) this.#wait(id, RETRY_MS, waited);
     else this.#wait(id, soonMs, { attempts: 0, eagerMs: eagerMs + soonMs });
   }
 
-  /** @returns undefined for a node that was not known from the start, or was waited for long enough */
+  /** @returns undefined: not known from the start, or waited for enough */
   #eagerPauseMs(id: string, waitedMs: number): number | undefined {
     return this.#deps.isCommon(id) ? eagerPauseMs(waitedMs, this.#knownCount()) : undefined;
   }
@@ -147,10 +139,7 @@ export class Dialler {
     for (const id of this.#waiting.keys()) if (!isKept(id)) this.#waiting.delete(id);
   }
 
-  /**
-   * Milliseconds until the next waiting peer is due, or a running dial no longer blocks others; at most
-   * `maxMs`.
-   */
+  /** Ms until the next peer is due or a dial stops blocking; at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const brisk = this.#brisk();
@@ -180,23 +169,23 @@ export class Dialler {
     const due: KnownPeer[] = [];
     for (let index = 0; index < BINS; index++) {
       const connected = this.#serving(index);
-      // How many peers the bin lacks, not counting those being dialled.
+      // Peers that the bin lacks, besides those dialled.
       const room = full - connected.length - (dialled[index] ?? 0);
-      // Before any known peer is looked at: there may be hundreds, and every event leads here.
+      // Before any peer is looked at: there may be hundreds.
       if (room <= 0 && index >= radius) continue;
       const candidates = [...bins.known(index)].filter(free);
       if (candidates.length === 0) continue;
       const bin = { own: host.overlay, index, connected };
       const balanced = balancedCandidates(bin, candidates);
       const others = candidates.filter((peer) => !balanced.includes(peer));
-      // Below the radius a bin gets a peer for each slot, even beyond the number that fills it.
+      // Below the radius each slot gets a peer, even beyond the full number.
       const count = index < radius ? Math.max(room, balanced.length) : room;
       due.push(...[...balanced, ...others].slice(0, count));
     }
     return due;
   }
 
-  /** Number of peers in each bin that are being dialled. */
+  /** Peers being dialled, per bin. */
   #dialledByBin(): number[] {
     const { bins } = this.#deps;
     const counts = Array.from({ length: BINS }, () => 0);
@@ -212,7 +201,7 @@ export class Dialler {
     return this.#deps.bins.connected(index).filter(({ overlayHex }) => !this.#deps.bootnodes.has(overlayHex));
   }
 
-  /** Peers that are known to store and fetch, connected or not. */
+  /** Known to store and fetch, connected or not. */
   #knownCount(): number {
     const { bins, bootnodes } = this.#deps;
     return bins.knownCount - [...bootnodes].filter((id) => bins.isKnown(id)).length;
@@ -246,7 +235,7 @@ export class Dialler {
         this.connected(peer.overlayHex);
       } else {
         await this.#forget(peer.overlayHex);
-        // A peer that was connected before must not suffer because another one claims its address.
+        // A connected peer must not suffer from a claim to its address.
         if (connected.connectedAt >= startedAt)
           await host.disconnect(connected.overlayHex, 'overlay mismatch');
       }
@@ -257,7 +246,7 @@ export class Dialler {
     }
   }
 
-  /** Addresses to dial, perhaps none; undefined for a peer without a record. */
+  /** Perhaps none; undefined: no record. */
   #underlays(peer: KnownPeer): string[] | undefined {
     const record = this.#deps.addressBook.get(peer.overlayHex);
     if (record === undefined) return undefined;
@@ -306,7 +295,7 @@ export class Dialler {
     } else this.#wait(peer.overlayHex, RETRY_MS, { attempts, eagerMs });
   }
 
-  /** This says nothing about the peer: it is considered again in the next regular round. */
+  /** Says nothing about the peer: it is due next round. */
   #leave(id: string): void {
     this.#wait(id, ROUND_MS, this.#waiting.get(id));
   }
@@ -319,7 +308,7 @@ export class Dialler {
     try {
       await addressBook.remove(id);
     } catch (error) {
-      // The address book in memory has forgotten it: it comes back with the next start only.
+      // Forgotten in memory: back only with the next start.
       log.warn({ err: error, peer: id }, 'the record of a forgotten peer could not be removed');
     }
   }

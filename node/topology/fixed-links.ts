@@ -1,14 +1,11 @@
-/**
- * The only peers of a node in a private network with given links: each is dialled until it is connected, and
- * again after it disconnects. No others are dialled, and the host refuses them.
- */
+/** The only peers of a node with given links, dialled until connected and again later. The host refuses others. */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { peerIdOf } from '../p2p/address/underlay.ts';
 import { type Host, HostError } from '../p2p/host.ts';
 import { DIAL_TIMEOUT_MS } from './rules.ts';
 
-/** First pause after a failed dial; it doubles up to the longest. Few peers, all of them wanted: no need to hold back. */
+/** After a failed dial; doubles to the longest. Few peers, all wanted. */
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 1000;
 
@@ -26,7 +23,7 @@ interface FixedPeer {
   failures: number;
   /** Monotonic. */
   tryAfter: number;
-  /** A light node serves no one, so it connects to us by itself. */
+  /** A light node connects to us by itself. */
   light: boolean;
 }
 
@@ -47,7 +44,7 @@ export class FixedLinks {
     }));
   }
 
-  /** Dials those that are missing and due. @param settled called after each dial */
+  /** Dials missing peers that are due. @param settled called after each dial */
   round(signal: AbortSignal, settled: () => void): void {
     const now = this.#deps.clock.monotonic();
     for (const peer of this.#missing()) {
@@ -59,7 +56,7 @@ export class FixedLinks {
     }
   }
 
-  /** Milliseconds until the next dial is due, at most `maxMs`. */
+  /** Ms until the next dial, at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const waits = this.#missing().flatMap(({ tryAfter }) => (tryAfter > now ? [tryAfter - now] : []));
@@ -71,7 +68,7 @@ export class FixedLinks {
     await Promise.allSettled(this.#peers.flatMap(({ dialling }) => dialling ?? []));
   }
 
-  /** Whether a peer that does not connect to us by itself is missing. */
+  /** Whether one that should be dialled is missing. */
   lacksPeers(): boolean {
     return this.#missing().length > 0;
   }
@@ -89,7 +86,7 @@ export class FixedLinks {
     try {
       await host.connect([peer.address], deadline.signal);
       peer.failures = 0;
-      // An already connected peer is returned at once, but listed only once the whole node knows of it.
+      // A connected peer returns at once, but is listed once the node knows of it.
       peer.tryAfter = clock.monotonic() + PAUSE_MIN_MS;
     } catch (error) {
       if (signal.aborted) return;

@@ -1,4 +1,4 @@
-/** Tells a new peer of those it should know, and them of it. `p2p-protocols.md` 6.5. */
+/** Tells new peers and others of each other. `p2p-protocols.md` 6.5. */
 import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
@@ -21,15 +21,15 @@ export interface IntroductionsDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly standing: Pick<Standing, 'isPublic'>;
-  /** Whether a node's record was given to us and to others from the start, that node included. */
+  /** Whether a record was given to all from the start, its node included. */
   readonly isCommon: (overlayHex: string) => boolean;
   /** Ends all announcements. */
   readonly stopped: AbortSignal;
-  /** A peer that cannot be told about others is useless. */
+  /** A peer that cannot be told of others is useless. */
   readonly drop: (peer: Peer, reason: string) => void;
 }
 
-/** Connected peers that may be named to others, by proximity order to us, and where a peer stands among them. */
+/** Peers that may be named, by proximity order, and a peer's place. */
 export interface Place {
   readonly bins: readonly (readonly Peer[])[];
   /** Of the peer. */
@@ -39,7 +39,7 @@ export interface Place {
 
 export class Introductions {
   readonly #deps: IntroductionsDeps;
-  /** The peers that each peer has been told about; a peer that reconnects starts afresh. */
+  /** Peers told to each; reconnecting starts afresh. */
   readonly #introduced = new WeakMap<Peer, WeakSet<Peer>>();
 
   constructor(deps: IntroductionsDeps) {
@@ -47,8 +47,8 @@ export class Introductions {
   }
 
   /**
-   * The peers that hear of a new peer, and that it hears of: for a neighbour all neighbours, otherwise
-   * reachable peers: all of a bin that is not full and two of a full one.
+   * Who hears of a new peer and it of them: neighbours of all neighbours; others of reachable peers, all of a bin
+   * that is not full, two of a full one.
    */
   audience(peer: Peer, place: Place): Peer[] {
     return this.#chosen(peer, place, ({ overlayHex }) => this.#deps.standing.isPublic(overlayHex));
@@ -64,24 +64,19 @@ export class Introductions {
     return chosen;
   }
 
-  /** A new full peer: it is told of its audience, and its audience of it. */
+  /** A new full peer and its audience hear of each other. */
   introduce(peer: Peer, audience: readonly Peer[]): void {
     for (const other of audience) this.tell(other, [peer]);
     this.tellNewcomer(peer, audience);
   }
 
-  /**
-   * We have learned that others can reach a peer, which takes a moment after it connects. Peers that
-   * connected in that moment were not told of it, and hear of it now.
-   */
+  /** Others can reach a peer, known a moment after it connects. Peers of that moment hear of it now. */
   reached(peer: Peer, place: Place): void {
     for (const other of this.#chosen(peer, place, () => true)) this.tell(other, [peer]);
     this.tell(peer, this.audience(peer, place));
   }
 
-  /**
-   * Runs in the background; a peer that does not listen is left alone. No peer is told about another twice.
-   */
+  /** In the background; never twice. */
   tell(peer: Peer, others: readonly Peer[]): void {
     const told = this.#introduced.get(peer);
     const news = others.filter((other) => told?.has(other) !== true);

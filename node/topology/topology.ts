@@ -1,35 +1,32 @@
 import type { Peer } from '../p2p/host.ts';
 
-/** Peer choice and depth, for the chunk protocols and the API; the table behind it is `kademlia.ts`. */
+/** Peer choice and depth, for chunk protocols and the API; see `kademlia.ts`. */
 export interface Topology {
   /**
-   * Connected full peer closest to `address` by XOR distance, or 'self' when `includeSelf` and no peer is
-   * closer, or undefined when no candidate is left. Peers in the neighbourhood of the address first; among
-   * those, and among the rest, healthy reachable ones, then reachable, then any. A node that others cannot
-   * reach never counts itself.
+   * The connected full peer closest to `address`; 'self' with `includeSelf` if none is closer; undefined: no
+   * candidate. The address's neighbourhood first; within it and outside, healthy reachable peers, then reachable,
+   * then any. An unreachable node never counts itself.
    */
   closestPeer(
     address: Uint8Array,
     options: { skip: ReadonlySet<string>; includeSelf: boolean },
   ): Peer | 'self' | undefined;
-  /**
-   * Whether no usable peer is connected although some are known: just started, or behind a broken network.
-   */
+  /** No usable peer is connected, though some are known. */
   isCutOff(): boolean;
-  /** Connected full peers usable for more than introductions, shallow to deep. */
+  /** Connected full peers for more than introductions, shallow to deep. */
   peers(): readonly Peer[];
   /** All connected full peers, bootnodes too. */
   connectedCount(): number;
-  /** Depth from which this node stores chunks (what `/topology` shows as depth). */
+  /** Depth from which this node stores (`/topology` shows it). */
   storageRadius(): number;
   /** Connected full peers with proximity order >= radius. */
   neighbours(): Peer[];
-  /** Reports salud's rating of a connected peer. @param rating.latencyMs of its answer, if there was one */
+  /** Salud's rating of a connected peer. @param rating.latencyMs of its answer, if any */
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;
-  /** Peers learnt by gossip or configuration; dialled in the background as the table needs them. */
+  /** From gossip or configuration; dialled as needed. */
   addKnown(overlaysHex: readonly string[]): void;
-  /** Resolves when no dial is running or due now: used by tests and by the harness's `meshed` wait. */
+  /** Resolves when no dial is running or due: for tests and `meshed`. */
   onChange(listener: () => void): () => void;
   start(): Promise<void>;
   stop(): Promise<void>;

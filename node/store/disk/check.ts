@@ -1,8 +1,7 @@
 /**
- * Checks a store as a whole: every slot, every record, and whether they agree. Nothing is changed or marked.
- *
- * What a crash cuts short is not damage: sessions and pins that are still open are rolled back at the next
- * start, and a slot that is free may hold anything.
+ * Checks a whole store: slots, records, and their agreement. Changes nothing.
+ * A crash's traces are no damage: open sessions and pins are rolled back at the next start, and free slots may hold
+ * anything.
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../../formats/chunk/chunk.ts';
@@ -19,7 +18,7 @@ const NAMES_MAX = 5;
 const KIND_OFFSET = 3 * NUMBER_SIZE;
 const KINDS = ['cac', 'soc'];
 const TIMESTAMP_SIZE = 8;
-/** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
+/** Key in `reserve`: batch, bin, address, stamp hash. */
 const [BIN_AT, ADDRESS_AT, HASH_AT] = [32, 33, 65];
 
 /** The result for one kind of a store's parts. */
@@ -34,11 +33,11 @@ export interface Finding {
 }
 
 export interface CheckedStore {
-  /** Records of the index by table, in the order of their keys. */
+  /** Records by table, in order of keys. */
   readonly tables: ReadonlyMap<string, readonly Entry[]>;
   /** Number of slots that the file has room for. */
   readonly slots: number;
-  /** A whole slot, or as much of it as exists; undefined when it cannot be read. */
+  /** As much of a slot as exists; undefined: unreadable. */
   readonly readSlot: (slot: number) => Uint8Array | undefined;
   /** Overlay of the node that the store belongs to. */
   readonly overlay: Uint8Array;
@@ -46,7 +45,7 @@ export interface CheckedStore {
   readonly onSlot?: (checked: number) => void;
 }
 
-/** @returns a finding per kind, in the order in which they build on each other */
+/** @returns a finding per kind, each building on the earlier ones */
 export function checkStore(store: CheckedStore): Finding[] {
   return new Check(store).run();
 }
@@ -88,7 +87,7 @@ type Records = ReadonlyMap<string, Uint8Array>;
 
 class Check {
   readonly #store: CheckedStore;
-  /** By address as Latin-1 text, which takes the least memory. */
+  /** By address as Latin-1, the smallest form. */
   readonly #chunks = new Map<string, RecordedChunk>();
   readonly #references = new Map<string, number>();
   readonly #keys = new Map<Table, Records>();
@@ -167,7 +166,7 @@ class Check {
     return tally.finding();
   }
 
-  /** Called once everything that refers to chunks has been checked, and before the tally is read. */
+  /** After all that refers to chunks, before the tally is read. */
   #counted(tally: Tally): Finding {
     for (const table of ['pushes', 'pinnedChunks', 'reserve', 'cache'] as const)
       for (const entry of this.#entries(table)) this.#refer(addressIn(table, entry));
@@ -271,7 +270,7 @@ class Check {
       }
       const address = record.subarray(0, ADDRESS_SIZE);
       const { batchId } = decodeStamp(record.subarray(ADDRESS_SIZE + NUMBER_SIZE));
-      // Of two pushes that were brought at once, the previous version entered only the second.
+      // Of two pushes brought at once, the previous version entered only the second.
       if (!uploads.has(idOf(join(address, batchId))))
         tally.wrong(`${toHex(address)}: its upload is not entered`);
       if (!blocks.has(idOf(encodeNumber(blockOf(number)))))
@@ -322,7 +321,7 @@ class Check {
     return map;
   }
 
-  /** A number of a record in `meta`; 0 if it was never written. */
+  /** A number in `meta`; 0: never written. */
   #number(name: string, place = 0): number {
     const record = this.#byKey('meta').get(name);
     return record === undefined ? 0 : decodeNumber(record, place * NUMBER_SIZE);

@@ -1,7 +1,4 @@
-/**
- * Checks the files of a store before they are used. Files of another node are refused by name; a damaged or
- * missing index is rebuilt (`rebuild.ts`).
- */
+/** Checks a store's files before use. Another node's are refused; a broken index is rebuilt (`rebuild.ts`). */
 import { existsSync, fstatSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemRandom } from '../../../formats/random.ts';
@@ -20,9 +17,7 @@ import { SLOT_SIZE } from './slot.ts';
 
 export const SLOTS_FILE = 'chunks.slots';
 export const INDEX_FILE = 'index.mdb';
-/**
- * Sixteen megabytes of leaves, a tenth of a second; in a larger index only the branches are checked beyond.
- */
+/** 16 MiB of leaves, a tenth of a second; beyond, only branches are checked. */
 const LEAVES_AT_START_MAX = 4096;
 
 export interface BrokenIndex {
@@ -33,7 +28,7 @@ export interface BrokenIndex {
 
 export interface FoundFiles {
   readonly identity: Uint8Array;
-  /** Undefined for a sound index, and for one yet to be created. */
+  /** Undefined: sound, or yet to be created. */
   readonly broken: BrokenIndex | undefined;
 }
 
@@ -61,20 +56,20 @@ export function inspectFiles(path: string, slotFile: number, overlay: Uint8Array
   return { identity, broken: { faults, salvaged } };
 }
 
-/** Slots that the file has room for, the last one perhaps in part. */
+/** Slots in the file; the last may be partial. */
 export function slotCount(slotFile: number): number {
   return Math.max(0, Math.ceil((fstatSync(slotFile).size - SLOTS_HEAD_SIZE) / SLOT_SIZE));
 }
 
 function begin(slotFile: number, overlay: Uint8Array): FoundFiles {
-  // The machine's randomness, also where the node's own is seeded: no two stores may be taken for one another.
+  // Real randomness even in a seeded node: stores must not be confused.
   const identity = newIdentity(overlay, systemRandom().bytes(16));
   writeSync(slotFile, encodeSlotsHead(identity), 0, SLOTS_HEAD_SIZE, 0);
   return { identity, broken: undefined };
 }
 
 /**
- * Identity of an existing store, whichever node owns it.
+ * An existing store's identity, of any node.
  * @param slotFile descriptor of the slots @throws StoreError STORE_FOREIGN for another format, STORE_CORRUPT
  */
 export function readIdentity(path: string, slotFile: number): Uint8Array {
@@ -85,13 +80,13 @@ export function readIdentity(path: string, slotFile: number): Uint8Array {
   return identity;
 }
 
-/** Whether the folder has a store. A start that was interrupted before it wrote the first file has left it empty. */
+/** Whether there is a store; an interrupted first start leaves the folder empty. */
 export function hasStore(path: string): boolean {
   const slots = join(path, SLOTS_FILE);
   return existsSync(slots) && (statSync(slots).size > 0 || existsSync(join(path, INDEX_FILE)));
 }
 
-/** @throws StoreError DATA_DIR_UNUSABLE unless there is a store in the folder */
+/** @throws StoreError DATA_DIR_UNUSABLE without a store in the folder */
 export function expectStore(path: string): void {
   if (!hasStore(path)) throw noStore(path);
 }
@@ -103,7 +98,7 @@ function noStore(path: string): StoreError {
   );
 }
 
-/** Whether this is the error of a medium that has lost sectors. */
+/** The error of lost sectors. */
 export function isUnreadable(error: unknown): boolean {
   return UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '');
 }
@@ -118,7 +113,7 @@ function identityOf(slotFile: number): Uint8Array | undefined {
 function notSlots({ slots, index }: { slots: string; index: string }): StoreError {
   if (existsSync(index)) {
     const records = salvage(index);
-    // No identity, but chunks: the first version of the format.
+    // Chunks without identity: the first format.
     if (
       valueOf(records, 'meta', 'slots') !== undefined &&
       valueOf(records, 'meta', 'identity') === undefined

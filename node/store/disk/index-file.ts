@@ -1,10 +1,8 @@
 /**
- * Reads the file of an LMDB environment without LMDB, which maps it into memory and trusts every page, so
- * that a wrong pointer crashes the process. Here every page is checked before it is used. Format: LMDB data
- * version 2, as lmdb-js writes it; little-endian.
- *
- * Pages have no checksums. This detects a file that was truncated, swapped or overwritten, and a page with a
- * broken structure; a flipped bit within a value is left to code that knows what the value means.
+ * Reads an LMDB file without LMDB, which maps it and crashes on a wrong pointer. Here every page is checked first.
+ * Format: LMDB data version 2, as lmdb-js writes it; little-endian.
+ * Pages have no checksums: this detects truncated, swapped or overwritten files and broken pages, not a flipped bit
+ * in a value.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Entry } from '../backend.ts';
@@ -12,8 +10,8 @@ import type { Entry } from '../backend.ts';
 const MAGIC = 0xbeefc0de;
 const VERSION = 2;
 /**
- * Page header: number 8, transaction 8, pad 2, flags 2, lower 2, upper 2; an overflow page has its page count
- * 4 in place of the last two.
+ * Page header: number 8, transaction 8, pad 2, flags 2, lower 2, upper 2; overflow pages have a page count 4 instead
+ * of the last two.
  */
 const HEADER_SIZE = 24;
 const FLAGS_OFFSET = 18;
@@ -26,18 +24,18 @@ const TREES_OFFSET = HEADER_SIZE + 24;
 const TREE_SIZE = 48;
 const ENTRIES_OFFSET = 32;
 const ROOT_OFFSET = 40;
-/** Node: low and high part of a size 2 each, flags 2, key size 2; the child of a branch is spread over the first three. */
+/** Node: size 2 + 2 (low, high), flags 2, key size 2; a branch's child uses the first three. */
 const NODE_SIZE = 8;
 const [BIG_DATA, SUB_TREE] = [0x01, 0x02];
 const PAGE_SIZES = [4096, 8192, 16_384, 32_768];
 const NO_ROOT = 2n ** 64n - 1n;
 const DEPTH_MAX = 32;
 
-/** The table of reusable pages; its keys are numbers in the machine's byte order. */
+/** Reusable pages; keys are numbers in machine byte order. */
 const FREE_PAGES = 'free pages';
 
 export interface IndexFault {
-  /** Number of the page; 0 or 1 for the file as a whole. */
+  /** Page number; 0 or 1: the file. */
   readonly page: number;
   /** Undefined for pages of no table, or of all. */
   readonly table: string | undefined;
@@ -45,7 +43,7 @@ export interface IndexFault {
 }
 
 export interface IndexWalk {
-  /** Called for every readable entry, table by table, ascending. Without it only pages are checked. */
+  /** For each readable entry, by table, ascending. Absent: checks pages only. */
   readonly onEntry?: (table: string, entry: Entry) => void;
   /** Leaves checked; beyond them branches only. Default: all. */
   readonly leavesMax?: number;
@@ -56,7 +54,7 @@ interface Tree {
   readonly root: bigint;
 }
 
-/** @returns what is broken; nothing for a sound file @throws the system's error for the file */
+/** @returns what is broken @throws the system's error for the file */
 export function walkIndex(path: string, walk: IndexWalk = {}): IndexFault[] {
   const file = openSync(path, 'r');
   try {
@@ -107,7 +105,7 @@ class IndexReader {
     this.#onEntry = onEntry;
     this.#tree(main, undefined, (key, value, flags) => {
       if ((flags & SUB_TREE) !== 0 && value.length === TREE_SIZE)
-        // lmdb-js ends the names of tables with a zero byte.
+        // lmdb-js ends table names with a zero byte.
         tables.push([key.toString('latin1', 0, key.length - 1), treeAt(value, 0)]);
     });
     for (const [name, tree] of tables) {
@@ -217,10 +215,7 @@ interface Node {
   readonly child: bigint;
 }
 
-/**
- * Undefined when one of them does not lie within the page. Offsets in a page count from the end of its
- * header.
- */
+/** Undefined: one lies outside the page. Offsets count from the header's end. */
 function nodesOf(page: Buffer, isBranch: boolean): Node[] | undefined {
   const body = page.subarray(HEADER_SIZE);
   const [lower, upper] = [page.readUInt16LE(LOWER_OFFSET), page.readUInt16LE(UPPER_OFFSET)];

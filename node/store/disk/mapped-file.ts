@@ -1,13 +1,12 @@
 /**
- * Whether the index can be kept in a folder: its library maps it into memory and shares it with other processes, which
- * some filesystems refuse (9p, some of FUSE, folders of a virtual machine's host). The library then ends the process
- * without a word.
+ * Whether a folder can hold the index, which is mapped and shared with other processes. Some filesystems refuse (9p,
+ * some FUSE, a VM host's folders), and the library then ends the process silently.
  */
 import { readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreError } from '../errors.ts';
 
-/** Filesystems of Linux that share files in memory, by their number: ext, XFS, Btrfs, ZFS, tmpfs, overlay, F2FS, bcachefs. */
+/** Linux filesystems that share memory: ext, XFS, Btrfs, ZFS, tmpfs, overlay, F2FS, bcachefs. */
 const SHARING: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0x01021994, 0x794c7630, 0xf2f52010, 0xca451a4e,
 ]);
@@ -18,15 +17,15 @@ const PROBE_ENDINGS = ['', '-wal', '-shm', '-journal'];
 const NOT_MAPPED = 5386;
 
 export interface MappingDeps {
-  /** Number of a folder's filesystem, as the system reports it. */
+  /** The system's number of a folder's filesystem. */
   readonly typeOf: (folder: string) => number;
-  /** @returns whether a new file of the folder can be shared in memory */
+  /** @returns whether a new file in the folder can be shared in memory */
   readonly maps: (folder: string) => boolean;
 }
 
 /**
- * Looks at the filesystem, and only where it is none of the usual ones tries it out: some milliseconds.
- * @param folder that no other process uses @throws StoreError DATA_DIR_UNUSABLE naming the folder and its filesystem
+ * Tries it out on unusual filesystems, some ms.
+ * @param folder that no other process uses @throws StoreError DATA_DIR_UNUSABLE naming folder and filesystem
  */
 export function expectMappable(folder: string, deps: Partial<MappingDeps> = {}): void {
   const { typeOf = (path) => statfsSync(path).type, maps = mapsFiles } = deps;
@@ -37,10 +36,10 @@ export function expectMappable(folder: string, deps: Partial<MappingDeps> = {}):
   );
 }
 
-/** SQLite shares a file in memory just as the library of the index does, but says why it cannot. */
+/** SQLite shares memory alike, but says why it cannot. */
 function mapsFiles(folder: string): boolean {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined;
-  // Builds of Node.js may lack it: then nothing is known.
+  // Some builds of Node.js lack it.
   if (sqlite === undefined) return true;
   const path = join(folder, PROBE_FILE);
   const remove = () => {
@@ -56,14 +55,14 @@ function mapsFiles(folder: string): boolean {
     }
     return true;
   } catch (error) {
-    // Another failure is not about memory, and the index reports it in its own words.
+    // Other failures are the index's to report.
     return (error as { errcode?: unknown }).errcode !== NOT_MAPPED;
   } finally {
     remove();
   }
 }
 
-/** @returns its name in the system's table of mounts, such as `9p` or `fuse.sshfs`; `unknown` where there is none */
+/** @returns name in the system's mounts, such as `9p` or `fuse.sshfs`; `unknown`: none */
 export function fileSystemOf(folder: string, mountsFile = '/proc/self/mountinfo'): string {
   try {
     const path = realpathSync(folder);
@@ -71,7 +70,7 @@ export function fileSystemOf(folder: string, mountsFile = '/proc/self/mountinfo'
       .split('\n')
       .map((line) => line.split(' '))
       .filter(([, , , , point = '']) => isWithin(path, unescaped(point)));
-    // Of several on the same place the last one is seen; deeper ones come after those that they lie in.
+    // The last mount on a place is seen; deeper ones follow their parents.
     const at = mounts.at(-1);
     return at?.[at.indexOf('-') + 1] ?? 'unknown';
   } catch {

@@ -1,12 +1,9 @@
 /**
- * Rebuilds an index from what could be read of the old one, and from what the slots say about themselves.
- *
- * Records of the old index are taken as they are. Records derived from them are derived again: counters,
- * bins, which index of a batch is in use, which slots are free. A chunk whose record is lost is found in its
- * slot; of several slots with it, the one with the newest stamp counts, the others are earlier copies. But a
- * released chunk may still lie in a slot too, so a chunk that no record refers to comes back only where those
- * records were damaged: an uploaded chunk is pushed again, a reserve chunk returns to the reserve. The network
- * would be told of both anyway, and for a chunk that it already has, nothing changes.
+ * Rebuilds an index from the readable old one and the slots.
+ * Old records are taken as they are; counters, bins, used batch indexes and free slots are derived anew. A chunk
+ * without record is found in its slot, under the newest stamp if in several. As a released chunk may still lie in a
+ * slot, unreferenced chunks return only where such records were damaged: uploads are pushed again, the reserve's
+ * return to it. The network hears of both anyway.
  */
 import { BINS, proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
@@ -29,7 +26,7 @@ import {
 import { unusedBlock } from '../uploads/push-queue.ts';
 import { addressIn, decodeHeld, decodeSlot, HEAD_RANGE, HELD_RANGE, type Held, SLOT_SIZE } from './slot.ts';
 
-/** Entries or slots between two turns of other work, one transaction. */
+/** Entries or slots per transaction, between turns of other work. */
 const STEP = 256;
 const NONE = new Uint8Array();
 const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
@@ -47,7 +44,7 @@ const DERIVED = new Set<Table>([
 /** Without its record the next start makes `addressStamps`. */
 const DERIVED_RECORDS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag', 'addressStamps'];
 
-/** What is known of a slot: it holds the chunk whose record, salvaged or made from the slot, names it. */
+/** A slot holds the chunk that its record, salvaged or made anew, names. */
 const [NAMED, FOUND] = [1, 2];
 
 export interface Rebuilt {
@@ -135,7 +132,7 @@ class Rebuild {
     }
   }
 
-  /** Gives every chunk a record that names the slot with its bytes. */
+  /** Gives every chunk a record of its slot. */
   #reviewSlot(tx: Transaction, slot: number): void {
     const bytes = this.#deps.backend.slots.read(slot, { offset: 0, length: SLOT_SIZE });
     const content = bytes && decodeSlot(bytes);
@@ -169,7 +166,7 @@ class Rebuild {
     return content !== undefined && Buffer.compare(content.address, address) === 0;
   }
 
-  /** Makes the holder's record from what the slot says, where such records are lost. */
+  /** The holder's record from the slot, where lost. */
   #restoreHeld(tx: Transaction, slot: number): void {
     if (this.#state[slot] === 0) return;
     if (this.#state[slot] === FOUND) this.#found++;
@@ -195,7 +192,7 @@ class Rebuild {
     return join(stamp.batchId, bin, address, stampHash(stamp));
   }
 
-  /** Enters bins and batch indexes; for an index, the newer stamp wins. */
+  /** Enters bins and batch indexes; the newer stamp wins. */
   async #enterReserve(): Promise<void> {
     const { backend } = this.#deps;
     const lastIds = new Map<number, number>();
@@ -229,7 +226,7 @@ class Rebuild {
     });
     await backend.change((tx) => {
       for (let bin = 0; bin < BINS; bin++) {
-        // A bin without entries goes on from its last id, too.
+        // An empty bin continues from its last id too.
         const lastId = lastIds.get(bin) ?? binCounter(tx, bin);
         if (lastId > 0) tx.put('meta', binName(bin), encodeNumbers([lastId, counts.get(bin) ?? 0]));
       }
@@ -257,7 +254,7 @@ class Rebuild {
       const { batchId } = decodeStamp(record.subarray(ADDRESS_SIZE + NUMBER_SIZE));
       const key = join(address, batchId);
       const entered = decodeNumbers(tx.get('uploads', key));
-      // Beside one that is about to be taken back it stays, as in the push queue.
+      // Beside one to be taken back it stays, as in the push queue.
       if (entered.some((other) => !isCutShort(tx, other))) {
         tx.remove('pushes', sequence);
         return;
@@ -273,7 +270,7 @@ class Rebuild {
     await this.#eachOf('cache', (tx, [address, place]) => tx.put('cacheOrder', place, address));
   }
 
-  /** An unreferenced chunk may be overwritten; one that is referenced but missing is marked. */
+  /** Unreferenced chunks may be overwritten; referenced missing ones are marked. */
   async #countReferences(): Promise<void> {
     const references = new Map<string, number>();
     const refer = (address: Uint8Array) => {
@@ -304,7 +301,7 @@ class Rebuild {
     await this.#giveFree(used);
   }
 
-  /** Referenced but missing: it waits for its bytes in a slot of its own. */
+  /** Referenced but missing: waits for its bytes. */
   #enterLost(tx: Transaction, lost: { id: string; count: number; used: Set<number> }): void {
     const address = new Uint8Array(Buffer.from(lost.id, 'latin1'));
     const slot = this.#deps.slots + this.#free;
@@ -369,7 +366,7 @@ class Rebuild {
   }
 }
 
-/** @param sequence of a push whose block is entered @returns whether its session is taken back when the store opens */
+/** @param sequence of a push whose block is entered @returns whether its session is taken back at opening */
 function isCutShort(reader: TableReader, sequence: number): boolean {
   return reader.has('openSessions', reader.get('blocks', encodeNumber(blockOf(sequence)))!);
 }

@@ -1,7 +1,6 @@
 /**
- * The bins of the reserve: how many entries each one has and the last number assigned, as records that change
- * with the entries. What is committed is kept in memory, because every put asks for the size, and every peer for the
- * last numbers.
+ * The reserve's bins: entries and last number of each, as records. Committed values stay in memory: every put asks
+ * for the size, every peer for the numbers.
  */
 import { BINS } from '../../../formats/chunk/address.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
@@ -17,7 +16,7 @@ export interface Bin {
   readonly count: number;
 }
 
-/** Bins that a transaction has changed, to be passed to `committed`. */
+/** Changed bins, for `committed`. */
 export type BinChanges = ReadonlyMap<number, Bin>;
 
 export class ReserveBins {
@@ -38,7 +37,7 @@ export class ReserveBins {
     return this.#bins.map(({ lastId }) => BigInt(lastId));
   }
 
-  /** @returns the number of a new entry in the bin */
+  /** @returns the new entry's number in the bin */
   enter(tx: Transaction, bin: number, changes: Map<number, Bin>): number {
     const { lastId, count } = readBin(tx, bin);
     change(tx, { bin, changes }, { lastId: lastId + 1, count: count + 1 });
@@ -62,7 +61,7 @@ export function binKey(bin: number, id: number): Uint8Array {
   return join(Uint8Array.of(bin), encodeNumber(id));
 }
 
-/** Keys of a bin from an id on, as `from <= key < to`. */
+/** A bin's keys from an id on: `from <= key < to`. */
 export function binRange(bin: number, fromId: bigint): { from: Uint8Array; to: Uint8Array } {
   const to = Uint8Array.of(bin + 1);
   return { from: fromId > LAST_ID ? to : binKey(bin, Number(fromId)), to };

@@ -1,15 +1,14 @@
 /**
- * Chunks that have just left the upload store because a peer holds them. A reader may ask that peer before the push
- * arrives there, and this node after its receipt: without these it would hear twice that there is no such
- * chunk, although it existed all the time. They can be read, but the node does not count as holding them.
+ * Chunks that just left the upload store for a peer. A reader may ask the peer too early and this node too late, and
+ * hear twice that there is no such chunk. These are readable, but not held.
  */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 
-/** At most four megabytes of memory: seconds of a fast upload, where a reader needs a fraction of one. */
+/** Four megabytes at most: seconds of a fast upload. */
 const CHUNKS_MAX = 1024;
-/** Longer than a reader waiting for credit takes to get from one peer to the next, milliseconds. */
+/** Longer than a reader without credit needs between peers, ms. */
 const KEPT_MS = 10_000;
 
 interface Kept {
@@ -29,7 +28,7 @@ export class HandedOver {
     this.#clock = clock;
   }
 
-  /** @param batchId of the stamp under which it was pushed, 32 bytes */
+  /** @param batchId of the pushed stamp, 32 bytes */
   add(chunk: Chunk, batchId: Uint8Array): void {
     const now = this.#clock.monotonic();
     const id = toHex(chunk.address);
@@ -46,13 +45,13 @@ export class HandedOver {
     return kept !== undefined && kept.until > this.#clock.monotonic() ? kept.chunk : undefined;
   }
 
-  /** Forgets chunks stamped by batches that no longer exist: no other node has them any longer either. */
+  /** Forgets batches that are gone: other nodes drop them too. */
   forget(isGone: (batchId: Uint8Array) => boolean): void {
     for (const [id, { batchId }] of this.#kept) if (isGone(batchId)) this.#kept.delete(id);
   }
 }
 
-/** Chunks read one after another share memory: keeping one would keep all of them. */
+/** Successive chunks share memory: one would keep all. */
 function alone(chunk: Chunk): Chunk {
   const { data } = chunk;
   return data.buffer.byteLength > 2 * data.length ? { ...chunk, data: new Uint8Array(data) } : chunk;

@@ -1,4 +1,4 @@
-/** The document that `up --json` and `ps --json` print (architecture.md, Commands). Scripts rely on its shape. */
+/** The document of `up --json` and `ps --json` (architecture.md, Commands). Scripts rely on it. */
 
 import type { Chain } from '../chain/chain.ts';
 import type { Contracts } from '../chain/contracts.ts';
@@ -9,10 +9,10 @@ import type { BatchRecord, PreparedRecord, Timings } from './state/state.ts';
 /** A cluster as `svcnet ps --json` and `cluster.toJSON` describe it. */
 export interface ClusterDocument {
   readonly name: string;
-  /** A decimal string when a JSON number cannot hold it; `null` when it does not come from a seed. */
+  /** A decimal string beyond JSON numbers; `null`: no seed. */
   readonly seed: number | string | null;
   readonly driver: string;
-  /** Its endpoint as people may see it: without user, query and keys. */
+  /** Its endpoint without user, query and keys. */
   readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
   readonly nodes: readonly {
     readonly name: string;
@@ -29,11 +29,11 @@ export interface ClusterDocument {
     readonly p2p: string;
     readonly overlay: string;
     readonly ethereum: string;
-    /** Process of this machine; `null` while it does not run. */
+    /** Process here; `null` while not running. */
     readonly pid?: number | null;
-    /** Name of its container, running or not, instead of a process. */
+    /** Its container, running or not, instead of a process. */
     readonly container?: string;
-    /** As the node sees it; `null` when svcnet did not start it, like its log. */
+    /** As the node sees it; `null`, like its log, if svcnet did not start it. */
     readonly dataDir: string | null;
     /** Path of its log, or the command that prints it. */
     readonly log: string | null;
@@ -82,7 +82,7 @@ export function clusterDocument(cluster: Documented): ClusterDocument {
   };
 }
 
-/** Its process or its container, as all documents name it. */
+/** Process or container, as all documents name it. */
 export function whereItRuns({
   pid,
   container,

@@ -64,12 +64,12 @@ import {
 import { defaultStateDir } from './state/state-folder.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
-/** Blocks that a node may want after a new batch, with those of its purchase (contracts.md 11.3). */
+/** After a new batch, with its purchase (contracts.md 11.3). */
 const USABLE_BLOCKS_MAX = 30;
-/** Blocks that nodes with production values leave unread behind the head: four, and a fifth of the next five. */
+/** With production values: four, and a fifth of the next five. */
 const UNREAD_BLOCKS = 8;
 const SETTLED_TIMEOUT_MS = 30_000;
-/** Pushing is bounded by the slowest neighbourhood; five minutes is also what a scenario has as a whole. */
+/** The slowest neighbourhood bounds pushing; a scenario has as long. */
 const SYNCED_TIMEOUT_MS = 300_000;
 
 /** Both default to a limit that suits the wait; the signal ends it early. */
@@ -155,7 +155,7 @@ export class Cluster implements AsyncDisposable {
       context: () => this.#growing,
       onNew: (nodes) => this.faults.watch(nodes),
     });
-    // Nothing but this process changes a simulation, and its members are observed far more often.
+    // Only this process changes a simulation, whose members are observed more often.
     const refresh = DRIVER_FACTS[this.driver].simulated ? {} : { refresh: () => this.#members.look() };
     this.membership = new Membership(this.nodes, { driver: parts.driver, clock, ...watched, ...refresh });
   }

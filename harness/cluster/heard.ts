@@ -1,4 +1,4 @@
-/** What can be heard of a cluster's parts: what they write, and what nodes say to each other as long as someone listens. */
+/** What parts of a cluster write, and what nodes say while somebody listens. */
 import type { Clock } from '../../formats/clock.ts';
 import { HarnessError } from '../base/errors.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
@@ -93,13 +93,13 @@ async function* heard(
   clock: Clock,
 ): AsyncGenerator<TapEvent> {
   const head = async () => (await tap.tapped(Number.MAX_SAFE_INTEGER)).next;
-  // Nodes that go on talking do not keep the past from ending.
+  // Ongoing talk must not keep the past from ending.
   let last = kept === true ? await head() : Infinity;
   for (let at = kept === false ? await head() : 0; at < last; ) {
     if (signal.aborted && kept === true) return;
     if (signal.aborted && last === Infinity) last = await head();
     const { events, next, missed } = await tap.tapped(at);
-    // Of the past alone nobody expects more than what is kept.
+    // Nobody expects more of the past than is kept.
     if (missed > 0 && (at > 0 || kept !== true)) onMissed?.(missed);
     at = next;
     yield* events.filter((event) => isMeant(event, selection));

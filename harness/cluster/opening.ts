@@ -1,7 +1,4 @@
-/**
- * Where clusters come from: a start, a start again, another process. A start that fails leaves nothing of its own
- * behind.
- */
+/** Clusters from a start, a start again, or another process. A failed start leaves nothing. */
 
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -75,12 +72,12 @@ export interface AgainOptions {
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
-/** What a cluster is made of, started here or elsewhere. */
+/** A cluster's parts, started here or elsewhere. */
 export interface ClusterParts {
   readonly clock: Clock;
   readonly record: ClusterRecord & { readonly timings: Timings };
   readonly chain: Chain;
-  /** Those that come and go are put into it and taken out of it. */
+  /** Updated as nodes come and go. */
   readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly driver: Driver;
@@ -134,7 +131,7 @@ export async function openNew(options: ClusterOptions): Promise<ClusterParts> {
     if (loaded !== undefined) await placeSnapshot(loaded.snapshot, stateDir, name);
     return await openStarted({ ...context, signal, timeoutMs, onProgress }, forgetAtExit);
   } catch (error) {
-    // A failed start leaves nothing behind but what it keeps for reading.
+    // A failed start leaves only what it keeps for reading.
     if (readRecord(stateDir, name)?.token === record.token) await tearDown(stateDir, record, driver);
     forgetAtExit();
     throw cannotWrite(stateDir, error);
@@ -176,7 +173,7 @@ export async function openRunning(
   if (phase === 'starting' || chain === undefined || timings === undefined) {
     throw unfinishedError(stateDir, record);
   }
-  // In the owning process, restarted parts still live and die with it; it alone has the time of a simulation.
+  // Restarted parts die with the owner, which alone has a simulation's time.
   const isOwner = ephemeral && owner.pid === process.pid;
   const driver = driverOf(stateDir, record, { clock: chosen, stopWithParent: isOwner });
   await endAbandoned({ stateDir, record, driver });
@@ -206,12 +203,12 @@ function uploadMemory(): Pick<ClusterParts, 'uploads'> & Pick<StartContext, 'onU
   return { uploads, onUploaded: (node, uploaded) => uploads.remember(node, uploaded) };
 }
 
-/** Its nodes have been looked at, so that their states are known. */
+/** Looks at nodes, so that states are known. */
 async function observed(parts: ClusterParts): Promise<ClusterParts> {
   await Promise.all(
     parts.nodes.map(async (node) => {
       const sight = await node.observe();
-      // The wanted state of what this process launched is already known.
+      // Known for what this process launched.
       if (node.wanted === undefined) node.accept(sight);
     }),
   );

@@ -1,6 +1,6 @@
 /**
- * Buying a batch: through a node's API, mining blocks for as long as the purchase needs them instead of
- * waiting for the clock, unless the chain is steady; or from the contract, for a client without a node.
+ * Buys a batch: through a node, mining blocks as needed unless the chain is steady; or from the contract, for a
+ * client without node.
  */
 import { randomBytes } from 'node:crypto';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -12,7 +12,7 @@ import { plainHex, prefixed } from '../client/json.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
 
-/** One block per pause: two transactions of a purchase then take a few of them, not seconds. */
+/** Two transactions take a few such pauses. */
 const MINE_PAUSE_MS = 40;
 
 /** A batch to buy. `amount`: token units per chunk; `depth`: logarithm of its chunks. */
@@ -24,7 +24,7 @@ export interface BatchRequest {
   readonly immutable?: boolean;
 }
 
-/** @returns id of a batch that its node may stamp with and every running node knows @throws ClientError, HarnessError */
+/** @returns id of a batch that its node can use and all running nodes know @throws ClientError, HarnessError */
 export async function buyBatch(
   cluster: Cluster,
   node: ClusterNode,
@@ -39,9 +39,9 @@ export async function buyBatch(
 }
 
 /**
- * Does work that waits for blocks, and mines them until it is done, unless the chain is steady.
- * @param work its signal also aborts when no more blocks can come @throws what the work throws, and what
- * mining throws
+ * Mines blocks until the work is done, unless the chain is steady.
+ * @param work its signal also aborts when no more blocks can come @throws what the work throws, and what mining
+ * throws
  */
 export async function whileMining<T>(
   cluster: Pick<Cluster, 'chain' | 'clock'>,
@@ -77,9 +77,8 @@ const APPROVE = { signature: 'approve(address,uint256)', gas: 100_000 } as const
 const CREATE = { signature: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)', gas: 500_000 } as const;
 
 /**
- * A batch whose owner need not be a node: a client that has the key of that account stamps its chunks itself. An account
- * made and funded for this purchase pays for it, so that no other sender uses its nonces.
- * @returns its id and transaction, once it is mined @throws HarnessError `USAGE` when the amount is too small, `CHAIN_FAILED`
+ * A batch for any account, whose owner stamps. A new funded account pays, so that nonces are its own.
+ * @returns id and transaction, once mined @throws HarnessError `USAGE` when the amount is too small, `CHAIN_FAILED`
  */
 export async function createBatchFor(
   { chain }: Pick<Cluster, 'chain'>,

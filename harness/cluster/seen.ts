@@ -1,4 +1,4 @@
-/** Waits until nodes have said something to each other, and says what they said instead. */
+/** Waits until nodes said something, or tells what they said instead. */
 import { parseWaitMs, WAIT_EXPECTED } from '../../formats/units.ts';
 import { argumentError, expectTimeout } from '../base/arguments.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
@@ -30,8 +30,8 @@ const OTHERS = ['undecodable', 'bytes'];
 const SHOWN_MAX = 8;
 
 /**
- * The first event that is meant: of what the tap keeps of the past, or from now on.
- * @param onMissed called with how many events were not kept long enough to be looked at
+ * The first such event, kept or new.
+ * @param onMissed called with how many events were not kept long enough to be seen
  * @throws HarnessError `WAIT_TIMEOUT` with what was seen instead, `ARGUMENT_INVALID` for what can never be seen or
  * without a tap, `NODE_NOT_FOUND`
  */
@@ -103,7 +103,7 @@ function expectPossible(cluster: Cluster, { protocol, message, from, to }: ToSee
 /** What was seen that was not meant. */
 class Counts {
   readonly #protocol: string;
-  /** Of the protocol: its messages with their ends; of the others: their names. */
+  /** Of the protocol: messages with ends; of others: names. */
   readonly #own = new Map<string, number>();
   readonly #others = new Map<string, number>();
 

@@ -1,7 +1,4 @@
-/**
- * A network that svcnet did not start, as found: what its file, its nodes and its chain say, and every
- * contradiction between them.
- */
+/** A network that svcnet did not start, as found, and contradictions between its file, nodes and chain. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
@@ -16,10 +13,7 @@ import { type ProbedNode, probeNode } from './probe-node.ts';
 import type { NetworkFile } from './schema.ts';
 
 const NODES_AT_ONCE = 32;
-/**
- * Allowed difference in height: node and chain are asked at different moments, and a node may be some blocks
- * behind.
- */
+/** Node and chain are asked at different moments, and a node may lag. */
 const HEIGHT_TOLERANCE = 100;
 
 export interface Network {
@@ -38,7 +32,7 @@ interface Found {
 
 /**
  * Asks all nodes and the chain for their identities.
- * @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with one line per mistake
+ * @param source names the file in messages @throws HarnessError `NETWORK_INVALID` with a line per mistake
  */
 export async function findNetwork(
   file: NetworkFile,
@@ -98,7 +92,7 @@ async function chainOf(
   return { record: NO_CHAIN, height: 0, mistakes: [] };
 }
 
-/** One node under two names, or two nodes with one key. */
+/** One node under two names, or two with one key. */
 function twins(found: readonly Found[]): string[] {
   return found.flatMap((one, index) => {
     const first = found.findIndex(({ seen }) => seen.overlay === one.seen.overlay);
@@ -124,10 +118,7 @@ function strangers(found: readonly Found[]): string[] {
   );
 }
 
-/**
- * Nodes that do not belong to the chain of the file: a different id or height, or accounts and chequebooks
- * that it does not know.
- */
+/** Nodes of another chain: another id or height, or accounts and chequebooks unknown to it. */
 async function aliens(
   { record, height }: ProbedChain,
   found: readonly Found[],
@@ -210,7 +201,7 @@ function recordOf({ node, seen }: Found): NodeRecord {
   };
 }
 
-/** Batches named in the file, or else all that the nodes have. */
+/** The file's batches, or else all of the nodes. */
 function batchesOf({ batches }: NetworkFile, found: readonly Found[]): BatchRecord[] {
   return found.flatMap(({ node, seen }) =>
     seen.batches

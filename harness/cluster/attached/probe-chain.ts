@@ -47,7 +47,7 @@ export const NO_CHAIN: ChainRecord = {
   steady: true,
 };
 
-/** @returns the chain, or what is wrong if the endpoint is not a chain's */
+/** @returns the chain, or what is wrong */
 export async function probeChain(
   { rpc, control, contracts: given, ...source }: NetworkFile['chain'] & { readonly rpc: string },
   nodes: readonly ProbedNode[],
@@ -75,10 +75,10 @@ export async function probeChain(
         control,
         chainId: Number(chainId),
         contracts,
-        // Earlier history is not read: a public chain has years of it.
+        // A public chain has years of history.
         startBlock: isSvcnet ? START_BLOCK : height,
         blockTimeMs: await paceOf(chain, latest),
-        // Real nodes tell time by blocks, which must come at their pace.
+        // Real nodes tell time by blocks, which must keep their pace.
         steady: control === undefined || nodes.some(({ flavour }) => flavour !== 'svc'),
       },
       height,
@@ -118,8 +118,8 @@ async function contractsOfControl(
 }
 
 /**
- * Contracts on a chain started by svcnet always have the same addresses. On other chains, every chequebook
- * knows the token, and the postage contract is the one that has announced a node's batch.
+ * svcnet's contracts have fixed addresses. Elsewhere, chequebooks know the token, and the postage contract announced
+ * a node's batch.
  */
 async function detectContracts(chain: Chain, nodes: readonly ProbedNode[]): Promise<Partial<Contracts>> {
   const own = ownContracts();
@@ -149,7 +149,7 @@ function tokenOf(chain: Chain, postageStamp: string): Promise<string | undefined
   return addressIn(chain, postageStamp, 'bzzToken()');
 }
 
-/** @returns 40 hex digits; undefined when the contract lacks the view, or is not a contract */
+/** @returns 40 hex digits; undefined: no such view, or no contract */
 async function addressIn(chain: Chain, contract: string, view: string): Promise<string | undefined> {
   try {
     return (await chain.view(contract, view)).toString(16).padStart(40, '0');
@@ -185,7 +185,7 @@ async function withoutCode(chain: Chain, contracts: Partial<Contracts>): Promise
   return known.filter((_, index) => codes[index] === '0x');
 }
 
-/** Recent milliseconds between blocks; a chain that only mines on demand has no pace. */
+/** Recent ms between blocks; a chain that mines on demand has no pace. */
 async function paceOf(chain: Chain, latest: Header): Promise<number> {
   const height = Number(latest.number);
   const first = Math.max(0, height - PACE_BLOCKS);
@@ -196,8 +196,7 @@ async function paceOf(chain: Chain, latest: Header): Promise<number> {
 }
 
 /**
- * The usual time between blocks. Test chains mine some blocks at once and start years in the past: neither
- * counts as pace.
+ * Test chains mine some blocks at once and start years ago: neither is pace.
  * @param times of blocks, Unix seconds, ascending @returns milliseconds; 0: none
  */
 export function paceBetween(times: readonly number[]): number {

@@ -1,4 +1,4 @@
-/** What an endpoint reports about itself when first asked: whether it is a storage node, and which. */
+/** Whether an endpoint is a storage node, and which. */
 import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { TokenSource } from '../../base/token.ts';
@@ -12,14 +12,11 @@ import type { Addresses, ChainState, Stamp } from '../../client/types.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import type { NetworkFile } from './schema.ts';
 
-/** For all requests to a node; one that takes longer is of no use for scenarios either. */
+/** For all requests to a node; a slower one is useless for scenarios. */
 const ANSWER_LIMIT_MS = 15_000;
-/** An address with the peer id of an Ed25519 key, as our own nodes have; a Bee's keys are on other curves. */
+/** Our nodes have Ed25519 peer ids, Bees other curves. */
 const ED25519_PEER = /\/p2p\/12D3Koo\w+$/;
-/**
- * Modes as reported by nodes; a Bee has further names for nodes that store nothing for others or run without
- * a network.
- */
+/** A Bee has more names for nodes that store nothing or have no network. */
 const MODES: Readonly<Record<string, NodeMode>> = {
   full: 'full',
   dev: 'full',
@@ -36,11 +33,11 @@ export interface ProbedNode {
   readonly overlay: string;
   /** 40 lower-case hex digits. */
   readonly ethereum: string;
-  /** The multiaddress that others dial; empty when it reports none. */
+  /** Multiaddress for others; empty: none. */
   readonly p2p: string;
   /** Overlays of its peers. */
   readonly peers: readonly string[];
-  /** What it knows about its chain; undefined: it has none. */
+  /** Its chain; undefined: none. */
   readonly chain: NodeChain | undefined;
   /** Batches that it may stamp with now. */
   readonly batches: readonly Stamp[];
@@ -53,7 +50,7 @@ export interface NodeChain {
   readonly chequebook: string | undefined;
 }
 
-/** @returns what it is, or what is wrong with it */
+/** @returns what it is, or what is wrong */
 export async function probeNode(
   { name, api, debug, token, tokenFile }: NetworkFile['nodes'][number],
   { clock, signal: interruption }: { clock: Clock; signal?: AbortSignal | undefined },
@@ -92,7 +89,7 @@ async function probeWith(client: NodeClient, dialect: DialectName, signal: Abort
     p2p: addresses.underlay[0] ?? '',
     peers: peers.map(({ address }) => address),
     chain,
-    // The first is the default: the one that lasts longest.
+    // Default: the one that lasts longest.
     batches: batches.filter(({ usable }) => usable).toSorted((a, b) => b.batchTTL - a.batchTTL),
   };
 }
@@ -167,7 +164,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ClientError && error.status !== undefined;
 }
 
-/** The message without the node's name, which the caller prepends. */
+/** Without the node's name, which the caller prepends. */
 function inWords(error: unknown): string {
   return messageOf(error).replace(/^[\w.-]+: /, '');
 }

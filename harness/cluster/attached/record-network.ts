@@ -1,4 +1,4 @@
-/** A network that svcnet did not start, as a cluster of the state folder. */
+/** An attached network, as a cluster of the state folder. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { cannotWrite, throwIfInterrupted } from '../../base/errors.ts';
@@ -44,7 +44,7 @@ export async function recordNetwork(
   const found = await findNetwork(file, source, { clock, signal });
   throwIfInterrupted(signal);
   const { name } = file;
-  // Without keys and tokens, which are only in the records of the nodes.
+  // Keys and tokens are only in nodes' records.
   const nodes = file.nodes.map(({ name: node, api, debug }) => ({ name: node, api, debug }));
   const definition = { driver: 'attached', profile: 'production', ...file, nodes } as const;
   const claimed = await claimCluster(stateDir, { name, ephemeral: false, definition, clock });

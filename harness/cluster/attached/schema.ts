@@ -1,6 +1,5 @@
 /**
- * The file of a network that svcnet did not start: what `svcnet attach -f network.yaml` reads and what
- * `Cluster.attachNetwork` accepts. Omitted values are requested from the nodes.
+ * The network file of `svcnet attach -f network.yaml` and `Cluster.attachNetwork`. Omitted values are asked of nodes.
  */
 import { basename, dirname, extname, resolve } from 'node:path';
 import { z } from 'zod';
@@ -17,7 +16,7 @@ const NODES_MAX = 1000;
 const BATCHES_MAX = 10_000;
 
 const ORIGIN_EXPECTED = 'an http or https URL without user and path, such as http://127.0.0.1:1633';
-/** Base URL of a node's API, without a trailing slash. */
+/** Without a trailing slash. */
 const origin = z
   .string({ error: ORIGIN_EXPECTED })
   .refine(isOrigin, { error: ORIGIN_EXPECTED })
@@ -47,7 +46,7 @@ const nodeName = z
 /** The token of nodes that require one. */
 const TOKEN_FIELDS = {
   token: z.string({ error: TOKEN_EXPECTED }).regex(TOKEN, { error: TOKEN_EXPECTED }).optional(),
-  /** Relative to the network file, and below its folder: what it holds is sent to the nodes. */
+  /** Relative to the file and below its folder: its content is sent to nodes. */
   tokenFile: z.string({ error: 'the path of a file' }).min(1, { error: 'the path of a file' }).optional(),
 };
 
@@ -61,7 +60,7 @@ const contracts = z.strictObject(
 
 const chain = z.strictObject(
   {
-    /** JSON-RPC endpoint of the chain that the nodes use; may be left out when none of them has one. */
+    /** May be left out when no node has a chain. */
     rpc: url.optional(),
     /** Control endpoint, for a chain that svcnet has started. */
     control: origin.optional(),
@@ -111,11 +110,10 @@ export interface NetworkFile extends Omit<Parsed, 'nodes' | 'token' | 'tokenFile
 }
 
 /**
- * @param about.name of the network, instead of the one in the document @param about.fallback its name if
- * there is no other
- * @param about.folder of the file that the document comes from: its paths stay below it; absent: they are a program's
- * @param about.tokenFile of all nodes, instead of their tokens in the document
- * @throws HarnessError `DEFINITION_INVALID` with one line per mistake
+ * @param about.name replaces the document's @param about.fallback used if there is none
+ * @param about.folder of the document's file: paths stay below it; absent: they are a program's
+ * @param about.tokenFile of all nodes, instead of their tokens
+ * @throws HarnessError `DEFINITION_INVALID` with a line per mistake
  */
 export function parseNetwork(
   document: unknown,
@@ -156,7 +154,7 @@ export function parseNetwork(
   };
 }
 
-/** Every value is read as a text: unquoted, an address is a number for YAML. @throws HarnessError `DEFINITION_INVALID` */
+/** All values are texts: YAML takes an unquoted address for a number. @throws HarnessError `DEFINITION_INVALID` */
 export async function readNetworkFile(
   path: string,
   options: { readonly name?: string | undefined; readonly tokenFile?: string | undefined } = {},
@@ -176,7 +174,7 @@ function tokenSource({ token, tokenFile }: TokenSource, folder = '.'): TokenSour
   return token === undefined ? {} : { token };
 }
 
-/** Adds the name to the document, so that it is checked like any other value. */
+/** Added to be checked like other values. */
 function withName(document: unknown, name: string | undefined, fallback: string): unknown {
   if (document === null || typeof document !== 'object' || Array.isArray(document)) return document;
   return { name: fallback, ...document, ...(name === undefined ? {} : { name }) };
@@ -186,7 +184,7 @@ function defaultName(index: number): string {
   return `node-${index}`;
 }
 
-/** Every place of a token, and its key in the document. */
+/** Every token's place and key. */
 function tokenPlaces({ nodes, chain: ofChain, token, tokenFile }: Parsed): [string, TokenSource][] {
   return [
     ['', { token, tokenFile }],
@@ -202,7 +200,7 @@ function strayTokens(document: Parsed, folder: string): string[] {
   });
 }
 
-/** Values that are allowed by themselves, but not in combination. */
+/** Values allowed alone, but not together. */
 function contradictions(document: Parsed): Mistake[] {
   const { nodes, batches = [] } = document;
   const names = nodes.map((one, index) => one.name ?? defaultName(index));
@@ -243,7 +241,7 @@ function keysAt([top, second]: readonly PropertyKey[]): string[] {
   return Object.keys(schema.shape);
 }
 
-/** Credentials in it would be lost without a word: nodes take tokens. */
+/** Credentials would be lost silently: nodes take tokens. */
 function isOrigin(text: string): boolean {
   if (!isUrl(text)) return false;
   const { username, password, pathname, search } = new URL(text);

@@ -1,6 +1,5 @@
 /**
- * The books of a cluster: what its nodes count about each other, and what the chain counts about them. Nothing may be
- * lost or created: `violations` names every sum that is wrong (scenarios.md 3.8).
+ * What nodes count about each other, and the chain about them. `violations` names every wrong sum (scenarios.md 3.8).
  */
 
 /** What a node counts about one peer. */
@@ -9,9 +8,7 @@ export interface Link {
   readonly peer: string;
   /** Accounting units; positive: the peer owes. */
   readonly balance: bigint;
-  /**
-   * Debt at which the node disconnects the peer, with the current allowance; undefined while not connected.
-   */
+  /** Debt at which the node disconnects the peer now; undefined while not connected. */
   readonly limit: bigint | undefined;
   /** By time, accounting units. */
   readonly timeSent: bigint;
@@ -49,31 +46,31 @@ export interface ChequebookBooks {
 export interface ChainBooks {
   readonly block: number;
   readonly supply: bigint;
-  /** Accounts of nodes and of all others known to have been paid, by address. */
+  /** Of nodes and all others known to have been paid. */
   readonly wallets: ReadonlyMap<string, bigint>;
   readonly chequebooks: readonly ChequebookBooks[];
-  /** What the staking contract holds, and what it owes to each account. */
+  /** What the staking contract holds, and owes each account. */
   readonly staked: bigint;
   readonly stakes: ReadonlyMap<string, bigint>;
-  /** What the postage contract holds: the pot, what batches have left, and remainders of divisions. */
+  /** The pot, what batches have left, and remainders. */
   readonly postage: bigint;
   readonly pot: bigint;
   readonly batches: readonly { readonly id: string; readonly depth: number; readonly remaining: bigint }[];
-  /** Depths that batches were diluted to. A dilution divides what each chunk has left, and the remainder stays. */
+  /** Depths that batches were diluted to; a division's remainder stays. */
   readonly dilutions: readonly number[];
 }
 
 /** The books of all nodes, and of the contracts where they could be read. */
 export interface Books {
   readonly nodes: readonly NodeBooks[];
-  /** Absent where not every account is known: sums are impossible there. */
+  /** Absent where accounts are unknown: no sums then. */
   readonly chain?: ChainBooks;
 }
 
 /**
- * @param before earlier books of the same cluster
- * @param isExplained whether a gap comes from what was done to an end of the link; default: none does
- * @returns one line for each sum that is wrong
+ * @param before earlier books of the cluster
+ * @param isExplained whether a gap comes from what was done to a link's end; default: none
+ * @returns a line per wrong sum
  */
 export function violations(
   books: Books,
@@ -92,7 +89,7 @@ export function violations(
 }
 
 /**
- * The sums that are right at every moment, also while payments are under way: no token and no promise is made or lost.
+ * Sums that hold at every moment: no token or promise is made or lost.
  * @param books the chain's part read before the nodes'
  */
 export function lawViolations({ nodes, chain }: Books, before?: Books): string[] {
@@ -102,7 +99,7 @@ export function lawViolations({ nodes, chain }: Books, before?: Books): string[]
   ];
 }
 
-/** Both ends of a link count the same; no node is owed more than it allows. */
+/** Both ends count the same; no node is owed more than it allows. */
 export function linkViolations(nodes: readonly NodeBooks[]): string[] {
   const overdrawn = nodes.flatMap(({ name, links }) =>
     links
@@ -117,18 +114,18 @@ export function linkViolations(nodes: readonly NodeBooks[]): string[] {
 
 /** Something that the ends of a link count differently. */
 export interface LinkGap {
-  /** What differs, without figures: the same for the same link at any time. */
+  /** What differs, without figures: stable for a link. */
   readonly id: string;
   /** Names of both ends. */
   readonly ends: readonly [string, string];
   readonly what: 'balance' | 'by time' | 'by cheques';
-  /** By how much, and the larger of both counts: accounting units, or token units of cheques. */
+  /** The difference, and the larger count: accounting units, or token units of cheques. */
   readonly gap: bigint;
   readonly total: bigint;
   readonly text: string;
 }
 
-/** An end that dies while a payment or a chunk is under way does not count it; the other end has. */
+/** An end that dies amid a payment or chunk does not count it. */
 export function linkGaps(nodes: readonly NodeBooks[]): LinkGap[] {
   return pairsOf(nodes).flatMap(([one, other]) => {
     const here = linkOf(one, other);
@@ -189,7 +186,7 @@ function chequeViolations(nodes: readonly NodeBooks[], chain: ChainBooks): strin
   });
 }
 
-/** Every token is somewhere, and every contract holds what it owes. */
+/** Every token is somewhere; contracts hold what they owe. */
 function chainViolations(chain: ChainBooks): string[] {
   const lines: string[] = [];
   const sum = (values: Iterable<bigint>) => [...values].reduce((total, value) => total + value, 0n);
@@ -216,7 +213,7 @@ function chainViolations(chain: ChainBooks): string[] {
   return lines;
 }
 
-/** A cheque replaces the one before, so it promises more. */
+/** A cheque promises more than the one before. */
 function shrunkCheques(books: Books, before: Books): string[] {
   return books.nodes.flatMap((node) => {
     const earlier = before.nodes.find(({ overlay }) => overlay === node.overlay);

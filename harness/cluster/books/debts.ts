@@ -1,4 +1,4 @@
-/** Who owes whom, from what the nodes say about each other. */
+/** Who owes whom, by the nodes' accounts. */
 
 /** What a node says about one link. */
 export interface ReportedBalance {
@@ -10,15 +10,15 @@ export interface ReportedBalance {
 export interface Debt {
   readonly debtor: string;
   readonly creditor: string;
-  /** Accounting units, as the debtor counts, or the creditor when nothing is known from the debtor. */
+  /** Accounting units by the debtor, or the creditor if unknown. */
   readonly units: bigint;
-  /** What the creditor counts, if different: a payment or a chunk is under way, or the books differ. */
+  /** The creditor's count, if different: something is under way, or the books differ. */
   readonly creditorCounts?: bigint;
 }
 
 /**
- * One row for each debt, the largest first.
- * @param books what each node that answered says, by name; nodes not in it were not asked
+ * A row per debt, largest first.
+ * @param books nodes' answers by name; others were not asked
  */
 export function debtsOf(books: ReadonlyMap<string, readonly ReportedBalance[]>): Debt[] {
   const claimed = (creditor: string, debtor: string) => debtBetween(books.get(creditor), debtor, 1n);

@@ -1,4 +1,4 @@
-/** Reads the books of a cluster: from its nodes over their API, and from the chain, all of one block. */
+/** Reads the books: nodes by API, the chain as of one block. */
 import { createAccount } from '../../../chain/account.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -9,19 +9,19 @@ import { spareAccounts } from '../plan/seed.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
 import { type AccountedNode, readNodeBooks } from './node-books.ts';
 
-/** Word of `stakes(address)` with what the contract owes to the owner. */
+/** Word of `stakes(address)` owed to the owner. */
 const POTENTIAL_STAKE = 2;
 
 /**
- * The chain's part is read where all accounts are known: on networks that svcnet has started.
- * @param others accounts besides the nodes' that received tokens, 40 hex digits each
+ * With the chain where all accounts are known: on networks svcnet started.
+ * @param others further accounts that got tokens, 40 hex digits each
  */
 export async function readBooks(
   cluster: {
     readonly nodes: readonly AccountedNode[];
     readonly chain: Chain;
     readonly seed: bigint | undefined;
-    /** Accounts of nodes that are joining, or have left for good: they got tokens, too. */
+    /** Accounts of nodes that join, or left for good. */
     readonly otherAccounts?: () => readonly string[];
   },
   others: readonly string[] = [],

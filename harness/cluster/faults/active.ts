@@ -1,7 +1,4 @@
-/**
- * Faults of a cluster on disk: one file per active fault, so that concurrent processes need no lock, and a
- * journal with a line for each fault that begins or ends.
- */
+/** A cluster's faults on disk: a file each, so that processes need no lock, and a journal. */
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, existsSync, linkSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -20,7 +17,7 @@ export interface FaultLine extends Fault {
 
 /** A fault without its effect, which changes. */
 export interface ActiveFault extends Omit<Fault, 'effect' | 'endAt'> {
-  /** Absent: the fault is still beginning, or its process died meanwhile. */
+  /** Absent: still beginning, or its process died. */
   readonly handle?: Handle;
 }
 
@@ -42,7 +39,7 @@ export class ActiveFaults {
     makeFolder(this.#folder, 0o700);
     for (let number = this.#highest() + 1; ; number++) {
       const claimed = { id: `f${number}`, ...fault };
-      // Complete from the first moment, for processes that list faults meanwhile.
+      // Complete from the start, for processes that list faults.
       const written = join(this.#folder, `${randomUUID()}.tmp`);
       writeFileSync(written, JSON.stringify(claimed), { mode: 0o600 });
       try {
@@ -79,13 +76,13 @@ export class ActiveFaults {
     appendFileSync(this.#journal, `${JSON.stringify(line)}\n`, { mode: 0o600 });
   }
 
-  /** Whether its folder has been removed: then nothing is left to undo. */
+  /** Whether its folder is gone: nothing is left to undo. */
   get clusterGone(): boolean {
     return !existsSync(this.#cluster);
   }
 
   /**
-   * A folder that has been removed must not be there again because of a fault.
+   * A fault must not recreate a removed folder.
    * @throws HarnessError `CLUSTER_GONE`
    */
   expectCluster(): void {

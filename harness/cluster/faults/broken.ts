@@ -1,14 +1,11 @@
-/**
- * What this process has broken in a cluster: one list, each entry with its cause. A fault breaks nodes and the chain
- * in its turn, and code that has a node or the chain at hand breaks it without a fault; both are here.
- */
+/** What this process broke in a cluster, with causes: by faults, or directly. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../../../formats/clock.ts';
 import type { BreakWitness } from '../../chain/break-witness.ts';
 import type { Fault } from './fault.ts';
 
-/** The oldest entries are dropped, but no fault that lasts: a run over days breaks more than a report can show. */
+/** The oldest ended entries are dropped in runs over days. */
 const BROKEN_MAX = 10_000;
 
 /** Something that was broken. */
@@ -17,13 +14,13 @@ export interface Breakage {
   readonly at: number;
   /** Absent: it took no time, or still lasts. */
   readonly endAt?: number | undefined;
-  /** Names of the nodes that it affects, `chain` for the chain; none: the whole cluster. */
+  /** Affected nodes, or `chain`; none: the whole cluster. */
   readonly targets: readonly string[];
   /** `node-2 was killed`, or what a fault does: `kills node-2`. */
   readonly text: string;
   /** The fault that this is. */
   readonly fault?: Fault;
-  /** The fault that did this, as it was when it began; absent: it was not done by a fault. */
+  /** The fault as it began; absent: no fault did this. */
   readonly cause?: Pick<Fault, 'id' | 'at' | 'targets'> | undefined;
 }
 
@@ -32,7 +29,7 @@ export function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault
   return (other) => other.id === id && other.at === at;
 }
 
-/** It has yet to be ended, by who looks for it here. */
+/** Whoever looks here must still end it. */
 function isLasting({ fault, endAt }: Breakage): boolean {
   return fault !== undefined && endAt === undefined;
 }
@@ -40,7 +37,7 @@ function isLasting({ fault, endAt }: Breakage): boolean {
 export class Broken implements BreakWitness {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #list: Breakage[] = [];
-  /** Entries that still last, by target and what of it they affect. */
+  /** Lasting entries, by target and effect. */
   readonly #open = new Map<string, Breakage>();
   readonly #cause = new AsyncLocalStorage<NonNullable<Breakage['cause']>>();
 
@@ -58,12 +55,12 @@ export class Broken implements BreakWitness {
     return this.#list.flatMap(({ fault }) => fault ?? []);
   }
 
-  /** What is broken during `work` is the doing of that fault. */
+  /** What breaks during `work` is the fault's doing. */
   during<T>(cause: NonNullable<Breakage['cause']>, work: () => Promise<T>): Promise<T> {
     return this.#cause.run(cause, work);
   }
 
-  /** Adds a fault, or says what has become of it. */
+  /** Adds a fault, or its outcome. */
   note(fault: Fault): void {
     const { at, endAt, targets, text } = fault;
     const known = this.#list.findIndex((one) => one.fault !== undefined && isSame(fault)(one.fault));
@@ -86,7 +83,7 @@ export class Broken implements BreakWitness {
     if (place >= 0) this.#list[place] = { ...entry, endAt: this.#clock.now() };
   }
 
-  /** A fault is added when it has begun: behind what it has broken, but before it in time. */
+  /** A fault is added once begun: behind its effects, but before them in time. */
   #add(entry: Breakage): void {
     this.#list.splice(this.#list.findLastIndex(({ at }) => at <= entry.at) + 1, 0, entry);
     if (this.#list.length <= BROKEN_MAX) return;

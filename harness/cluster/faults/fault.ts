@@ -1,7 +1,4 @@
-/**
- * What can be broken, and what is: plain data, because one process begins a fault and another lists or heals
- * it, and because a run is replayed from its folder.
- */
+/** Faults as plain data: one process begins one, another lists or heals it, and runs are replayed from folders. */
 
 import type { z } from 'zod';
 import type { Clock } from '../../../formats/clock.ts';
@@ -51,21 +48,16 @@ export interface FaultContext {
 
 /** What `begin` of a fault receives. */
 export interface FaultStart {
-  /**
-   * Aborts when the beginning must stop half-way: `begin` then throws, and `end` undoes what `hold` recorded.
-   */
+  /** Aborts when the beginning must stop: `begin` throws, and `end` undoes what `hold` recorded. */
   readonly signal: AbortSignal;
-  /**
-   * Records what `end` needs to undo the next step. Call it before the damage, so that the damage can be
-   * undone even when this process dies meanwhile.
-   */
+  /** Records what undoes the next step. Call it before the damage, in case this process dies. */
   readonly hold: (handle: Handle) => void;
-  /** No other fault that its cluster ever had has it. */
+  /** Unique among all faults of the cluster. */
   readonly key: string;
 }
 
 /**
- * A kind of fault. Its methods keep nothing in memory: what they need from an earlier call is in the handle.
+ * A kind of fault. Methods keep no state: earlier results are in the handle.
  * @typeParam R request, without its kind
  */
 export interface FaultKind<R = unknown> {
@@ -76,33 +68,27 @@ export interface FaultKind<R = unknown> {
   readonly about: string;
   /** What the driver must be able to do. */
   readonly capability?: Capability;
-  /** Of the request. Nothing is drawn later: the same request is the same fault. */
+  /** Of the request. Nothing is drawn later: equal requests are equal faults. */
   readonly schema: z.ZodType<R>;
-  /** How `svcnet fault` asks for it. Default: one argument, the node. */
+  /** For `svcnet fault`. Default: one argument, the node. */
   readonly fields?: readonly FaultField[];
-  /** What it cannot do on this cluster, in words; undefined: it can do everything. */
+  /** What it cannot do on this cluster; undefined: nothing. */
   note?(context: FaultContext): string | undefined;
-  /**
-   * What it sets as a whole, such as `the pace of the chain`: of the faults that set the same, one at a time is
-   * active.
-   */
+  /** What it sets, such as `the pace of the chain`: one active fault at a time. */
   sets?(request: R): string;
-  /**
-   * `end` starts nodes: they become ready only when nothing keeps them from the chain or from their peers any
-   * more, so faults that start none end before.
-   */
+  /** `end` starts nodes, which need chain and peers: other faults end before. */
   readonly startsNodes?: true;
-  /** Over as soon as it has begun, such as a reorganisation. */
+  /** Over once begun, such as a reorganisation. */
   readonly momentary?: true;
   /** What it does: `kills node-3`. */
   text(request: R): string;
-  /** Names of the nodes that it affects; `chain` when it affects the chain. */
+  /** Affected nodes; `chain` for the chain. */
   targets(request: R): readonly string[];
-  /** @returns what the other methods need, as JSON @throws HarnessError */
+  /** @returns JSON for the other methods @throws HarnessError */
   begin(context: FaultContext, request: R, start: FaultStart): Promise<Handle>;
   /** So far; called for the last time after `end`. */
   effect(context: FaultContext, handle: Handle): Promise<Effect>;
-  /** Undoes it, even in a cluster with half of its nodes dead. */
+  /** Undoes it, even with half the nodes dead. */
   end(context: FaultContext, handle: Handle): Promise<void>;
   /** What `end` cannot undo, such as `the data of node-2 is gone`; undefined: nothing. */
   stays?(handle: Handle): string | undefined;
@@ -136,15 +122,12 @@ export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
   return Object.values(effect).some((count) => count > 0);
 }
 
-/** So long after a fault its nodes may have no connections yet. */
+/** After a fault, nodes may lack connections for so long. */
 const REDIAL_MS = 10_000;
-/** What a link fault that does nothing but reset asks for. */
+/** Fields of a link fault that only resets. */
 const RESETTING = new Set(['kind', 'from', 'to', 'oneWay', 'share', 'reset']);
 
-/**
- * Faults that changed nothing and prove nothing. A reset is not among them if another fault may have left its nodes
- * without connections.
- */
+/** Faults without effect. A reset is excused if another fault may have left no connections. */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
   return faults.filter(
     (fault) => !hadEffect(fault) && !(isReset(fault) && faults.some((other) => parted(other, fault))),
@@ -156,7 +139,7 @@ function isReset({ kind, request }: Fault): boolean {
   return kind === 'link' && request['reset'] === true && asked.every((field) => RESETTING.has(field));
 }
 
-/** Whether the first one may have ended connections that the second one looked for. */
+/** Whether the first may have ended the second's connections. */
 function parted(other: Fault, { at, targets }: Fault): boolean {
   const isBefore = other.at < at && (other.endAt ?? at) + REDIAL_MS >= at;
   return isBefore && other.targets.some((target) => targets.includes(target));

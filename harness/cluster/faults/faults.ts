@@ -17,9 +17,9 @@ import { MESSAGE, type MessageInput } from './links/message.ts';
 import { ISOLATE, PARTITION } from './links/partition.ts';
 import { FAULT_KINDS } from './table.ts';
 
-/** How long `healOwn` waits for faults that are just beginning; they are told to stop half-way. */
+/** How long `healOwn` waits for beginning faults to stop. */
 const BEGIN_WAIT_MS = 10_000;
-/** Most of them start a node, which keeps a core busy for a moment. */
+/** Most start a node, which keeps a core busy. */
 const ENDED_AT_ONCE = 8;
 
 /** The faults of a cluster: `cluster.faults`. */
@@ -81,10 +81,7 @@ export class Faults {
     }
   }
 
-  /**
-   * @param given.signal the caller's, which wants all of the fault or none of it; `stop`: all faults are
-   * being healed, or abandoned
-   */
+  /** @param given.signal the caller's; `stop`: all faults are being healed, or abandoned */
   async #begin(
     request: FaultRequest,
     given: { readonly signal: AbortSignal | undefined; readonly stop: AbortSignal },
@@ -128,8 +125,8 @@ export class Faults {
   }
 
   /**
-   * Undoes what the beginning of a fault did before it failed.
-   * @param why it failed @returns the same, with what is left of the fault, as an error to throw
+   * Undoes a failed beginning.
+   * @param why it failed @returns that error, with what is left of the fault
    */
   async #givenUp(kind: FaultKind, active: ActiveFault, why: unknown): Promise<unknown> {
     const { handle, ...claimed } = active;
@@ -233,7 +230,7 @@ export class Faults {
     throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
   }
 
-  /** Faults that end later: nodes need what others have broken to start, and leave with no fault of their own. */
+  /** Faults that end later: nodes need others' links to start, and leave without own faults. */
   #stageOf(name: string): 0 | 1 | 2 {
     const kind = this.#kinds.find((one) => one.name === name);
     if (kind?.layer === 'members') return 2;
@@ -241,7 +238,7 @@ export class Faults {
   }
 
   /**
-   * Side by side, as a node may take its time to start; those of one target one after the other, as given.
+   * In parallel, but in order for one target.
    * @param failures receives what could not be ended, and why
    */
   async #endTogether(meant: readonly ActiveFault[], failures: string[]): Promise<Fault[]> {
@@ -293,7 +290,7 @@ export class Faults {
     for (const stop of this.#beginning.values()) stop.abort(why);
   }
 
-  /** Ends it once for all simultaneous callers, such as a schedule and the end of its scenario. */
+  /** Once for all callers, such as a schedule and its scenario. */
   #end(active: ActiveFault): Promise<Fault> {
     const key = `${active.id} ${active.at}`;
     const known = this.#ending.get(key);
@@ -316,17 +313,14 @@ export class Faults {
     return fault;
   }
 
-  /** Nothing can be undone to nodes that have been removed meanwhile. */
+  /** Removed nodes need no undoing. */
   #haveLeft(targets: readonly string[]): boolean {
     const { nodes } = this.#context;
     const isThere = (target: string) => target === 'chain' || nodes.some(({ name }) => name === target);
     return targets.length > 0 && !targets.some(isThere);
   }
 
-  /**
-   * So far. When it cannot be determined, as after the death of the link proxy, the last known effect: a
-   * fault must be listed and healed all the same.
-   */
+  /** So far, or as last known, such as after the proxy's death: a fault must be healed all the same. */
   async #effectOf(active: ActiveFault): Promise<Effect> {
     const { kind, handle } = active;
     if (handle === undefined) return {};
@@ -358,7 +352,7 @@ export class Faults {
     );
   }
 
-  /** Asked once the fault is claimed: of two that begin at once, the earlier one goes on. */
+  /** After the claim: of two that begin at once, the earlier goes on. */
   #expectUnset(kind: FaultKind, claimed: ActiveFault): void {
     const set = kind.sets?.(claimed.request);
     if (set === undefined) return;
@@ -392,7 +386,7 @@ export class Faults {
   }
 }
 
-/** Counts seen before the end are kept: a restarted node has forgotten them. */
+/** A restarted node has forgotten earlier counts. */
 function atLeast(before: Effect, after: Effect): Effect {
   const counted = Object.entries(before).map(([what, count]) => [what, Math.max(count, after[what] ?? 0)]);
   return { ...after, ...Object.fromEntries(counted) };

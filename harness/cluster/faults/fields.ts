@@ -1,4 +1,4 @@
-/** Fields of requests, as a schema reads them and as a command line writes them. */
+/** Request fields, for schemas and command lines. */
 import { z } from 'zod';
 import {
   parseRate,
@@ -16,11 +16,11 @@ import { parsePercent } from '../../base/format.ts';
 export interface FaultField {
   /** Name in the request. */
   readonly field: string;
-  /** An argument, `<node>`, `[to]`, `<groups...>`, or an option, `--latency <duration>`, `--one-way`. */
+  /** `<node>`, `[to]`, `<groups...>`, or `--latency <duration>`, `--one-way`. */
   readonly flag: string;
   /** Noun phrase for the help. */
   readonly about: string;
-  /** Turns the words, joined by blanks, into schema input. Default: the text; true for a bare option. */
+  /** Words, joined by blanks, to schema input. Default: the text; true for a bare option. */
   readonly parse?: (text: string) => unknown;
 }
 
@@ -62,7 +62,7 @@ export function parseNames(text: string): string[] {
     .filter((name) => name !== '');
 }
 
-/** A number, or text that becomes one; never below zero. */
+/** A number of at least zero, or its text. */
 function textOr(expected: string, parse: (text: string) => number | undefined) {
   return signedTextOr(expected, parse).refine((value) => value >= 0, { error: expected });
 }

@@ -1,4 +1,4 @@
-/** Nodes that arrive and nodes that leave for good, as in networks of many owners. */
+/** Nodes that arrive, and nodes that leave for good. */
 import { z } from 'zod';
 import { plural } from '../../base/format.ts';
 import type { FaultKind } from './fault.ts';

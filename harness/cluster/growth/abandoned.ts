@@ -1,4 +1,4 @@
-/** What processes that were killed while they added nodes have left behind. */
+/** What killed processes left while they added nodes. */
 import type { OpenContext } from '../nodes/open-nodes.ts';
 import { abandonedNodes, endJoining } from '../state/joining.ts';
 import { isOwnCluster, readRecord, readRun, removeNodeFiles } from '../state/state.ts';
@@ -6,7 +6,7 @@ import { isOwnCluster, readRecord, readRun, removeNodeFiles } from '../state/sta
 /** They have no data that anybody wants. */
 const GRACE_MS = 500;
 
-/** Ends it. Standard error gets a line for each node that is removed. */
+/** Ends it, with a line per removed node on standard error. */
 export async function endAbandoned({
   stateDir,
   record: { name, token },
@@ -15,7 +15,7 @@ export async function endAbandoned({
   if (!isOwnCluster(stateDir, name)) return;
   const abandoned = abandonedNodes(stateDir, name);
   if (abandoned.length === 0) return;
-  // A process that is gone writes no more: whatever has joined is in the record by now.
+  // A process that is gone writes no more.
   const now = readRecord(stateDir, name);
   if (now?.token !== token) return;
   await Promise.all(

@@ -1,9 +1,9 @@
-/** Accounts that got tokens from the chain but belong to no node of the cluster: it is joining, or has left for good. */
+/** Accounts with tokens but without a node: joining, or gone. */
 import { planCluster } from '../plan/plan.ts';
 import { readDefinition } from '../plan/written.ts';
 import type { ClusterRecord } from '../state/state.ts';
 
-/** A record is read again only when it has changed, and overlays of neighbourhoods take a while to mine. */
+/** Mining overlays takes a while, so only changed records are read. */
 const found = new WeakMap<ClusterRecord, readonly string[]>();
 
 /** @returns 40 hex digits each */

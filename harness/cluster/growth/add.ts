@@ -1,7 +1,6 @@
 /**
- * Nodes that join a cluster which runs: with the keys, funds, batches and chequebooks that a start with more nodes would
- * have given them. Their numbers are taken first, so that nobody else takes them; they become part of the cluster once
- * they serve. One that fails leaves nothing but its number, which is never given again.
+ * Nodes that join a running cluster, as a larger start would have created them. Numbers are taken first; nodes belong
+ * to the cluster once they serve. A failure leaves only its number, never reused.
  */
 import { throwIfInterrupted } from '../../base/errors.ts';
 import type { Chain } from '../../chain/chain.ts';
@@ -34,7 +33,7 @@ import {
 import { withFlavour } from './known-flavours.ts';
 import { expectElastic, expectSameKind, refusal } from './refused.ts';
 
-/** Mined after the purchase of batches, on chains that mine on demand: one that is ten blocks old can be used. */
+/** Mined after purchases on demand: batches ten blocks old are usable. */
 const SETTLING_BLOCKS = 13;
 /** For parts of a failed addition. */
 const GRACE_MS = 500;
@@ -108,7 +107,7 @@ export async function addNodes(
   };
   try {
     const started = await startAdded(start, context, { plan, launched });
-    // What has ended only just now ends the addition, too.
+    // What just ended ends the addition too.
     await watch.reason();
     throwIfInterrupted(ending);
     const now = await changeRecord(context, (current) => {
@@ -131,7 +130,7 @@ function grownBy(before: Definition, group: AddInput): Definition {
   return withGroup(definition, flavour === undefined ? group : { ...group, flavour }, 'add');
 }
 
-/** Another addition may have brought another flavour file of that name meanwhile. @throws HarnessError `GROWTH_REFUSED` */
+/** @throws HarnessError `GROWTH_REFUSED` if another addition brought another file of that name */
 function expectSameFile({ flavours }: Definition, added: readonly UsedGroup[]): void {
   for (const { group } of added) {
     const known = flavours.find(({ name }) => name === group.flavour);
@@ -145,7 +144,7 @@ function lastGroup({ nodes }: Definition): UsedGroup[] {
   return nodes.slice(-1).map((group) => ({ where: 'add', group }));
 }
 
-/** Numbers count as gone until their nodes have joined: nobody else gets them, even if this process is killed. */
+/** Numbers count as gone until nodes join, even if this process is killed. */
 async function takeNumbers(
   context: GrowthContext,
   group: AddInput,
@@ -216,7 +215,7 @@ function withNodes(
   };
 }
 
-/** Only their numbers stay, and their logs, which may say why. */
+/** Keeps numbers, and logs, which may say why. */
 async function undo(
   { stateDir, record: { name, token }, driver }: GrowthContext,
   { parts, open }: Launched,

@@ -1,4 +1,4 @@
-/** What keeps a cluster from getting more nodes, or from losing one for good: said before anything changes. */
+/** What keeps a cluster from gaining or losing nodes, checked first. */
 import { HarnessError } from '../../base/errors.ts';
 import type { Driver } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
@@ -32,7 +32,7 @@ export function expectElastic(
   }
 }
 
-/** What keeps one of its nodes from leaving or changing. @param action such as `remove` */
+/** What keeps a node from leaving or changing. @param action such as `remove` */
 export function refusal(action: string, why: string, options: { readonly hint?: string } = {}): HarnessError {
   return new HarnessError('GROWTH_REFUSED', `${action}: ${why}`, options);
 }
@@ -44,7 +44,7 @@ export interface ActiveFault {
   readonly targets: readonly string[];
 }
 
-/** A fault ends on the node that it was begun on. @throws HarnessError `GROWTH_REFUSED` */
+/** A fault ends on its node. @throws HarnessError `GROWTH_REFUSED` */
 export function expectNoFault(
   action: string,
   { name }: { readonly name: string },
@@ -58,7 +58,7 @@ export function expectNoFault(
 }
 
 /**
- * What holds for all nodes of a cluster must hold with the new ones.
+ * New nodes must fit what holds for all.
  * @param action `add` or `upgrade` @throws HarnessError `GROWTH_REFUSED`
  */
 export function expectSameKind(action: string, before: Definition, grown: Definition): void {

@@ -1,6 +1,6 @@
 /**
- * A node that leaves a cluster for good. Nothing of what it has stored is moved: the network heals by itself, or does not.
- * It is no part of the cluster any more before it stops, so that nobody takes its end for a failure.
+ * A node leaves for good. Nothing is moved: the network heals, or not. It leaves the record before it stops, so that
+ * its end is no failure.
  */
 import { REMOVE } from '../faults/members.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
@@ -21,7 +21,7 @@ export interface RemoveOptions {
 }
 
 /**
- * @param onLeft called when the record has it no longer, before it stops
+ * @param onLeft called when it has left the record, before it stops
  * @throws HarnessError `GROWTH_REFUSED`, `NODE_STATE` before anything changes
  */
 export async function removeNode(
@@ -55,12 +55,12 @@ export async function removeNode(
   });
   onLeft(now);
   if (isThere(await node.observe())) await node.stop();
-  // A holder of nodes keeps in memory what others have on disk.
+  // A holder keeps in memory what others have on disk.
   if (node.can('data') && node.state !== 'new') await node.wipe();
   removeNodeFiles(stateDir, cluster, name);
 }
 
-/** Nodes ask boot nodes for peers, and only full nodes store what others upload. */
+/** Nodes ask boot nodes for peers, and only full nodes store. */
 function expectOthers({ nodes }: ClusterRecord, { name, mode }: ClusterNode): void {
   if (!nodes.some((node) => node.name === name)) {
     throw leftError(name);

@@ -1,7 +1,6 @@
 /**
- * A node that goes on under another program, or in another mode: the same number, keys, ports and data directory. It is
- * stopped, its key files and configuration are written as the new program reads them, and it starts again. What the new
- * program makes of the data is its own affair: one that keeps chunks elsewhere starts without any.
+ * A node gets another program or mode, with number, keys, ports and data. It stops, its files are written for the new
+ * program, and it starts. A program that keeps chunks elsewhere starts without any.
  */
 import { cannotWrite, clusterGone, HarnessError, messageOf } from '../../base/errors.ts';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
@@ -48,11 +47,14 @@ interface Upgrade {
   readonly to: UpgradeInput;
   readonly faults: readonly ActiveFault[];
   readonly options: UpgradeOptions;
-  /** Called when the record has what the node is now, before it starts. */
+  /** Called when the record has the new node, before it starts. */
   readonly onChanged: (record: ClusterRecord) => void;
 }
 
-/** @throws HarnessError before anything changes, or when it is as it was again; what the start throws, and then the node does not run */
+/**
+ * @throws HarnessError before anything changes, or with everything restored; what the start throws, and then the node
+ * does not run
+ */
 export async function upgradeNode(
   context: GrowthContext,
   node: ClusterNode,
@@ -67,7 +69,7 @@ export async function upgradeNode(
   using _turn = beginUpgrading(stateDir, context.record, name);
   const refused = whyNotStarted(context);
   if (refused !== undefined) throw refused;
-  // This waits for a removal or an upgrade that is ending just now; until the turn ends there is no other.
+  // Waits for a removal or upgrade that is ending.
   const record = await changeRecord(context, (current) => current);
   const before = readDefinition(record.definition);
   const wanted = asWanted(before, node, to);
@@ -120,7 +122,7 @@ export async function upgradeNode(
   await startUpgraded(node, options);
 }
 
-/** One that is not ready in time does not stay either. */
+/** One that is late does not stay. */
 async function startUpgraded(node: ClusterNode, options: UpgradeOptions): Promise<void> {
   try {
     await node.startInTurn(options);
@@ -172,7 +174,7 @@ function asWanted(before: Definition, { index, name }: ClusterNode, to: UpgradeI
   return { group: { ...was, flavour, declared, mode, binary, options }, flavour: to.flavour };
 }
 
-/** Nodes ask boot nodes for peers, and only full nodes store what others upload. @throws HarnessError `GROWTH_REFUSED` */
+/** Nodes ask boot nodes for peers, and only full nodes store. @throws HarnessError `GROWTH_REFUSED` */
 function expectStillServed(record: ClusterRecord, name: string, { mode }: Pick<NodeGroup, 'mode'>): void {
   const was = recordOf(record, name).mode;
   if (mode === was) return;
@@ -184,12 +186,12 @@ function expectStillServed(record: ClusterRecord, name: string, { mode }: Pick<N
   }
 }
 
-/** What a node is now, without what its number says. */
+/** Without what its number says. */
 function groupOf(definition: Definition, index: number): NodeGroup | undefined {
   return definition.upgraded?.[index] ?? groupsByNumber(definition)[index];
 }
 
-/** What a node was when it last had the flavour. A snapshot keeps only what it is now, and the group that it began with. */
+/** The node with that flavour before. Snapshots keep only the present and the first group. */
 export function lastOf(
   definition: Definition,
   index: number,
@@ -217,7 +219,7 @@ function withUpgrade(definition: Definition, index: number, { group, flavour }: 
   };
 }
 
-/** Writes its key files and configuration, on the ports that it had if they are still free. */
+/** Writes keys and configuration, on the old ports if free. */
 async function rewrite(
   { clock, stateDir, record, driver, chain, all }: GrowthContext,
   node: ClusterNode,

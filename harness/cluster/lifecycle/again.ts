@@ -1,6 +1,6 @@
 /**
- * Clusters that were left to stay and have nothing running any more: the machine was switched off, or somebody has
- * ended their processes. They start again from their folders, and only `down` removes them.
+ * Clusters meant to stay with nothing running, such as after a reboot. They start from their folders; only `down`
+ * removes them.
  */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,15 +16,15 @@ import { namesIn } from '../state/state-folder.ts';
 import { takeTurn } from '../state/turn.ts';
 import { driverOf, partsOf } from './drivers.ts';
 
-/** For nodes that still run when their chain is gone: they flush what they have. */
+/** For nodes that outlive their chain to flush. */
 const GRACE_MS = 1500;
 
-/** Whether it ran once and belongs to no process: nothing but `down` may remove it. */
+/** It ran once and belongs to no process: only `down` may remove it. */
 export function isMeantToStay({ ephemeral, timings, driver }: ClusterRecord): boolean {
   return !ephemeral && timings !== undefined && DRIVER_FACTS[driver].owned;
 }
 
-/** Why a cluster that was meant to stay cannot be started from its folder; undefined: nothing is known to be missing. */
+/** Why a cluster cannot start from its folder; undefined: nothing is known. */
 export function whyNotAgain(stateDir: string, record: ClusterRecord): string | undefined {
   const { name, driver, nodes, definition } = record;
   if (!isOwnCluster(stateDir, name)) return 'its files were not made here, so nothing that they name is run';
@@ -42,7 +42,7 @@ export function whyNotAgain(stateDir: string, record: ClusterRecord): string | u
     : `the data of ${missing.name} is missing: ${folder.dataDir(missing.name)}`;
 }
 
-/** When something of the cluster has last written into its folder; undefined: its parts write elsewhere. */
+/** When its folder was last written; undefined: parts write elsewhere. */
 export function lastWritten(stateDir: string, name: string): Date | undefined {
   const folder = clusterFolder(stateDir, name);
   const times = [folder.chainState(), join(folder.path, 'logs')].flatMap((path) =>
@@ -51,7 +51,7 @@ export function lastWritten(stateDir: string, name: string): Date | undefined {
   return times.length === 0 ? undefined : new Date(Math.max(...times));
 }
 
-/** What to do about a cluster with nothing running, in a line for each choice. */
+/** What to do about it, a line per choice. */
 export function nextSteps(stateDir: string, record: ClusterRecord): string {
   const { name } = record;
   const why = whyNotAgain(stateDir, record);
@@ -62,13 +62,12 @@ export function nextSteps(stateDir: string, record: ClusterRecord): string {
   return `${start}\nRemove it with: svcnet down --name ${name}`;
 }
 
-/** `since 2026-05-04 12:34:56`, in the time of this machine's clock in UTC; empty when unknown. */
+/** `since 2026-05-04 12:34:56`, UTC of this machine; empty: unknown. */
 export function sinceText(stateDir: string, name: string): string {
   const at = lastWritten(stateDir, name)?.toISOString().slice(0, 19).replace('T', ' ');
   return at === undefined ? '' : ` since ${at} UTC`;
 }
 
-/** For people who look at a cluster with nothing running. */
 export function downLines(stateDir: string, record: ClusterRecord): string[] {
   return [
     `nothing of it has run${sinceText(stateDir, record.name)}`,
@@ -77,17 +76,17 @@ export function downLines(stateDir: string, record: ClusterRecord): string[] {
 }
 
 export interface TakenAgain {
-  /** As it was: what to write when it cannot be started. */
+  /** What to write when it cannot be started. */
   readonly before: ClusterRecord;
   /** Says that this process starts it. */
   readonly record: ClusterRecord;
 }
 
 /**
- * Takes a cluster with nothing running, so that this process alone starts it.
+ * Takes a cluster with nothing running for this process.
  * @param name may be left out when there is only one
- * @throws HarnessError `CLUSTER_NOT_FOUND`, `CLUSTER_EXISTS` when it runs or is being started, `STATE_INVALID` when it
- * cannot be started again
+ * @throws HarnessError `CLUSTER_NOT_FOUND`, `CLUSTER_EXISTS` when it runs or starts, `STATE_INVALID` when it cannot
+ * start again
  */
 export async function takeAgain(stateDir: string, name: string | undefined): Promise<TakenAgain> {
   const { name: found } = findCluster(stateDir, name);
@@ -110,7 +109,7 @@ export async function takeAgain(stateDir: string, name: string | undefined): Pro
 /** Without these the nodes are no cluster. */
 const NEEDED_BY_ALL: readonly string[] = ['chain', LINK_PROXY];
 
-/** Nodes without their chain, or without the proxy between them, do not count as a cluster that runs: they are stopped. */
+/** Nodes without chain or proxy are no running cluster: they are stopped. */
 async function expectDown(stateDir: string, record: ClusterRecord): Promise<void> {
   const { name, phase, owner } = record;
   if (!DRIVER_FACTS[record.driver].owned) {
@@ -132,7 +131,7 @@ async function expectDown(stateDir: string, record: ClusterRecord): Promise<void
   });
 }
 
-/** Why nobody can attach to a cluster that does not run as a whole. */
+/** Why nobody can attach to a partial cluster. */
 export function unfinishedError(stateDir: string, record: ClusterRecord): HarnessError {
   const { name, phase, owner } = record;
   return phase === 'starting' && isAlive(owner)

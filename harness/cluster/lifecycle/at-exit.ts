@@ -1,7 +1,4 @@
-/**
- * When a process ends without stopping its ephemeral clusters, for example because something threw, they are
- * removed with it: synchronously, since nothing else runs at that moment.
- */
+/** A process that ends without stopping its ephemeral clusters removes them, synchronously. */
 import { runInThisContext } from 'node:vm';
 import { messageOf } from '../../base/errors.ts';
 import type { Driver } from '../../places/driver.ts';
@@ -16,7 +13,7 @@ interface Doomed {
 
 const clusters = new Set<Doomed>();
 
-/** Under jest `process` is a copy, which never exits, for modules of Node.js too: only the main context has the real one. */
+/** Under jest `process` is a copy that never exits; only the main context has the real one. */
 const real = runInThisContext('process') as NodeJS.Process;
 
 /** @returns takes the cluster off the list again */

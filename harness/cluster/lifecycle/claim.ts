@@ -1,6 +1,6 @@
 /**
- * Taking the name of a cluster. A prepared folder is moved to the name's place, which exactly one process can
- * do. What is left of one that belonged to a process is moved aside first; one that was left to stay keeps its name.
+ * Takes a cluster's name: a prepared folder is moved there, which one process can do. Remains of a process's cluster
+ * are moved aside; one meant to stay keeps its name.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -27,9 +27,9 @@ import { isMeantToStay, nextSteps, sinceText } from './again.ts';
 import { driverOf, isInUse, partsOf } from './drivers.ts';
 
 /**
- * Takes a name. What is left of a cluster of that name that has never started, or that belonged to a process which is
- * gone, is removed.
- * @throws HarnessError `CANNOT_WRITE`, `CLUSTER_EXISTS` when a cluster of that name runs, is being started, or was left to stay
+ * Removes remains of a cluster that never started or whose process is gone.
+ * @throws HarnessError `CANNOT_WRITE`, `CLUSTER_EXISTS` when a cluster of that name runs, is being started, or was
+ * left to stay
  */
 export async function claimCluster(
   stateDir: string,
@@ -77,21 +77,21 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   const before = readRecord(stateDir, name);
   if (before !== undefined && (await isInUse(stateDir, before))) throw takenError(stateDir, name);
   if (before !== undefined && isMeantToStay(before)) throw stayingError(stateDir, before);
-  // Its folder is the last record of it: containers survive switching off the machine.
+  // Its folder is its last record: containers survive a reboot.
   if (before !== undefined && isOwnCluster(stateDir, name)) await disposeOf(stateDir, before);
   const aside = setAside(stateDir, name);
-  // Another process removed it between our check and our move.
+  // Another process removed it meanwhile.
   if (aside === undefined) return;
   const moved = readJson(join(aside, 'cluster.json')) as ClusterRecord | undefined;
   if (moved?.token !== before?.token) {
-    // Another process took the name in between: leave it to that one.
+    // Another process took the name: leave it.
     moveInto(aside, path);
     throw takenError(stateDir, name);
   }
   removeFolder(aside);
 }
 
-/** Removes everything of a cluster, including what its record does not name. */
+/** Removes everything, also what no record names. */
 async function disposeOf(stateDir: string, record: ClusterRecord): Promise<void> {
   const driver = driverOf(stateDir, record, { stopWithParent: false });
   try {

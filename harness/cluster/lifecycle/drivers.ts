@@ -1,4 +1,4 @@
-/** The driver of a recorded cluster: to start, observe or remove it. */
+/** A recorded cluster's driver, to start, observe or remove it. */
 import type { Clock } from '../../../formats/clock.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { isAlive } from '../../base/machine/processes.ts';
@@ -18,8 +18,8 @@ import { type ClusterRecord, clusterFolder, readRecord, runRecords } from '../st
 
 /**
  * @param stopWithParent whether what it starts ends with this process
- * @param isAgain the cluster starts again, with what it has
- * @param clock default: the machine's, for commands that only look at it or remove it
+ * @param isAgain the cluster starts again with its data
+ * @param clock default: the machine's, for looking and removing
  * @param frames whether a simulation writes down every frame
  */
 export function driverOf(
@@ -65,14 +65,14 @@ export function driverOf(
   });
 }
 
-/** What could be done to the nodes of a cluster that is not there yet. */
+/** What could be done to a planned cluster's nodes. */
 export function plannedCapabilities(definition: Definition): ReadonlySet<Capability> {
   const { driver } = definition;
   const record = { driver, definition, name: 'planned', token: '', seed: '' };
   return capabilitiesOf(driverOf('', record, { stopWithParent: false }));
 }
 
-/** The recorded parts of this cluster, not of a later one with the same name. */
+/** Recorded parts, not those of a later cluster of that name. */
 export function partsOf(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
@@ -81,17 +81,14 @@ export function partsOf(
   return { token, parts: isIts ? runRecords(stateDir, name) : [] };
 }
 
-/**
- * Whether a part of the cluster, or the process that starts it, is running; an attached network is in use
- * until it is forgotten.
- */
+/** A part or starting process runs; attached networks are in use until forgotten. */
 export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
   if (!DRIVER_FACTS[record.driver].owned) return record.phase === 'running';
   return (await statesOf(stateDir, record)).some((state) => state !== 'gone');
 }
 
-/** `gone`: nothing of it is running. `silent`: it is attached, and none of its nodes answers. */
+/** `gone`: nothing runs. `silent`: attached, no node answers. */
 export type ClusterState = ClusterRecord['phase'] | 'gone' | 'silent';
 
 export async function stateOf(stateDir: string, record: ClusterRecord): Promise<ClusterState> {

@@ -1,6 +1,4 @@
-/**
- * Clusters whose owner died before it could stop them. The next start in the same state folder removes them.
- */
+/** Clusters whose owner died. The next start in the state folder removes them. */
 import { join } from 'node:path';
 import { messageOf } from '../../base/errors.ts';
 import { readJson } from '../../base/json-file.ts';
@@ -11,7 +9,7 @@ import { isMeantToStay } from './again.ts';
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
-/** Clusters tied to a process that is gone, and those whose start was never finished. */
+/** Tied to a process that is gone, or never fully started. */
 function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
     .map((name) => readableRecord(stateDir, name, leftAlone))
@@ -23,7 +21,7 @@ function leftovers(stateDir: string): ClusterRecord[] {
 /** Records of other versions. */
 const leftAlone = () => undefined;
 
-/** Removes folders that were being removed or claimed when their process was killed. */
+/** Folders left by killed removals and claims. */
 function removeAside(stateDir: string): void {
   for (const path of asideFolders(stateDir)) {
     const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
@@ -37,7 +35,7 @@ function whyRemoved({ ephemeral, owner }: ClusterRecord): string {
     : `process ${owner.pid} ended before it had started it`;
 }
 
-/** Standard error gets a line for each cluster that is removed. @returns their names */
+/** A line per removed cluster on standard error. @returns their names */
 export async function removeLeftovers(stateDir: string): Promise<string[]> {
   const records = leftovers(stateDir);
   const removed: string[] = [];
@@ -48,7 +46,7 @@ export async function removeLeftovers(stateDir: string): Promise<string[]> {
       removed.push(record.name);
       process.stderr.write(`svcnet: removed cluster '${record.name}': ${whyRemoved(record)}\n`);
     } catch (error) {
-      // A cluster that cannot be removed, such as another user's, must not prevent a start.
+      // Such as another user's; it must not prevent a start.
       process.emitWarning(
         `cluster '${record.name}', whose owner is gone, could not be removed: ${messageOf(error)}`,
       );

@@ -1,7 +1,4 @@
-/**
- * Stops a cluster and removes what it made, using only its records, so that half a cluster can be removed
- * too.
- */
+/** Stops and removes a cluster by its records, so that half a one can be removed. */
 
 import { flavourOf } from '../../flavours/table.ts';
 import { endDashboards } from '../../metrics/dashboards/running.ts';
@@ -9,10 +6,7 @@ import type { Disposed, Driver } from '../../places/driver.ts';
 import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
 import { partsOf } from './drivers.ts';
 
-/**
- * The chain and our nodes stop in some ten milliseconds, and `down` promises two seconds in total. Parts that
- * take longer have nothing to save: their data is removed.
- */
+/** Chain and nodes stop in some 10 ms; `down` promises two seconds. Later parts have nothing to save. */
 const GRACE_MS = 1500;
 /** Flavours that may take longer make no promise. */
 const PROMISED_STOP_MS = 10_000;
@@ -20,13 +14,13 @@ const PROMISED_STOP_MS = 10_000;
 export interface Teardown {
   /** Nodes that ran. */
   readonly stopped: readonly string[];
-  /** Of those, the ones that did not stop when asked, although they promise to. */
+  /** Those that did not stop when asked, though they promise to. */
   readonly forced: readonly string[];
 }
 
-/** Asks all parts to stop at once; removes the folder when nothing writes into it any more. */
+/** Stops all parts; removes the folder once nobody writes. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
-  // A copy has the token of the cluster that it was made from, whose processes must run on.
+  // A copy has the token of the original, whose processes must run on.
   if (!isOwnCluster(stateDir, record.name)) {
     removeCluster(stateDir, record);
     return { stopped: [], forced: [] };

@@ -1,17 +1,17 @@
-/** Waiting until nodes have read a block of the chain. */
+/** Waits until nodes have read a block. */
 import type { Clock } from '../../../formats/clock.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { ClusterNode } from './cluster-node.ts';
 
-/** Nodes look at the chain ten times a second, production nodes every few seconds. */
+/** Nodes look ten times a second, production nodes every few seconds. */
 const WAIT_MS = 15_000;
 const PAUSE_MS = 25;
-/** A node that has seen the head and reads no further for so long leaves more blocks unread than others. */
+/** A node that saw the head and reads no further leaves more blocks unread. */
 const SETTLED_MS = 2000;
 
 /**
- * Nodes that are stopped, frozen or without a chain are not waited for, nor are those that do not answer.
- * @param lag blocks that nodes leave unread behind the head, at most
+ * Not for stopped, frozen, chainless or silent nodes.
+ * @param lag most blocks left unread behind the head
  * @param isCutOff nodes whose endpoint fails on purpose
  * @returns names of those that have not read it within 15 s
  */

@@ -1,4 +1,4 @@
-/** One node of a cluster: what is done to its process. What it is lies in `known-node.ts`. */
+/** A node's process; `known-node.ts` has what the node is. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -32,7 +32,7 @@ import {
 } from './node-run.ts';
 
 const READY_TIMEOUT_MS = 60_000;
-/** Time limit of one request to a node that does not answer yet. */
+/** Of one request to a node that does not answer yet. */
 const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 
@@ -44,11 +44,11 @@ export interface ClusterNodeDeps extends NodeRunDeps {
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
   /** All nodes of the cluster. */
   readonly all: () => readonly ClusterNode[];
-  /** Removes what a launch has left behind after the cluster, or the node, has gone. */
+  /** Removes what a launch left after cluster or node are gone. */
   readonly removed: () => void;
   /** Why this process must not start nodes, if so. */
   readonly mayStart: () => HarnessError | undefined;
-  /** Why nobody may change what stopped nodes have stored, if so. */
+  /** Why stopped nodes' data may not change. */
   readonly mayChange: () => HarnessError | undefined;
 }
 
@@ -193,7 +193,7 @@ export class ClusterNode extends KnownNode {
       const { name, binary, dataDir, log } = this;
       const part: NodePart = { kind: 'node', name, flavour: this.program, binary, dataDir, log };
       const { handle } = await this.#deps.driver.start(part);
-      // A process without a record could never be found again.
+      // Without a record it could never be found.
       if (this.#retired || !this.#deps.exists() || this.#deps.hasLeft()) {
         await this.#deps.driver.stop(handle, 0);
         this.#deps.removed();
@@ -334,7 +334,7 @@ export class ClusterNode extends KnownNode {
     }
   }
 
-  /** A node without others to join has nothing to wait for. */
+  /** A node without others has nothing to wait for. */
   async #participation(signal: AbortSignal): Promise<ProbeResult<true>> {
     const all = this.#deps.all();
     if (introducers(this, all).length === 0) return { done: true };

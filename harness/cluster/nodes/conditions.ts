@@ -1,6 +1,4 @@
-/**
- * When a batch is usable and an upload is synced: checked from outside, over the API, with what is missing.
- */
+/** Whether a batch is usable and an upload synced, over the API, with what is missing. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { DIGITS, expectHex, expectWhole } from '../../base/arguments.ts';
@@ -14,7 +12,7 @@ import type { BatchRecord } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { someNames } from './mesh.ts';
 
-/** Uploads remembered; older ones are looked up on the nodes. */
+/** Older ones are looked up on nodes. */
 const UPLOADS_REMEMBERED = 10_000;
 
 /** The nodes of a cluster. */
@@ -24,7 +22,7 @@ interface Net {
   node(which: number | string): ClusterNode;
 }
 
-/** `cluster.usable` @param id of a batch; undefined: all of the cluster's */
+/** @param id of a batch; undefined: all of the cluster's */
 export async function awaitUsable(
   net: Net & { readonly batches: readonly BatchRecord[]; readonly chain: Pick<Chain, 'batch'> },
   { id, buyer }: { readonly id: string | undefined; readonly buyer: number | string | undefined },
@@ -49,7 +47,7 @@ export async function awaitUsable(
   );
 }
 
-/** The node that owns the batch, or the batch's block when no node does. */
+/** The owning node, or the batch's block if none. */
 async function ownerOf(
   batch: string,
   net: Parameters<typeof awaitUsable>[0],
@@ -73,7 +71,7 @@ async function ownerOf(
   }
 }
 
-/** `cluster.synced` @param target a reference, or a tag on a node @param uploads of this process */
+/** @param target a reference, or a tag on a node @param uploads of this process */
 export async function awaitSynced(
   net: Net,
   target: string | { readonly node: number | string; readonly tag: number },
@@ -97,7 +95,7 @@ export async function awaitSynced(
   return (await Promise.all(tags.map(whenSynced)))[0];
 }
 
-/** Which upload gave which reference, so that not every node need be asked. */
+/** Which upload gave which reference, to spare asking nodes. */
 export class UploadMemory {
   readonly #uploads = new Map<string, TagTarget | 'direct'>();
 
@@ -111,7 +109,7 @@ export class UploadMemory {
     }
   }
 
-  /** @returns `direct`: synced when it was acknowledged, it has no tag */
+  /** @returns `direct`: synced when acknowledged, without tag */
   find(reference: string): TagTarget | 'direct' | undefined {
     return this.#uploads.get(reference);
   }
@@ -123,10 +121,7 @@ interface CreatedBatch {
   readonly block: number;
 }
 
-/**
- * A batch is usable when its node may stamp with it and every running node has seen its creation: a node that has
- * not would refuse the stamps.
- */
+/** Its node may stamp, and every running node saw its creation: others would refuse. */
 export async function probeBatch(
   batch: string,
   owner: ClusterNode,
@@ -149,7 +144,7 @@ async function probeOwnBatch(
   });
 }
 
-/** A batch whose owner may be outside the cluster: every running node has seen its creation. */
+/** Every running node saw its creation. */
 async function probeForeignBatch(
   { id, block }: CreatedBatch,
   nodes: readonly ClusterNode[],
@@ -170,7 +165,7 @@ async function probeForeignBatch(
   return missing === undefined ? { done: true } : { missing };
 }
 
-/** All batches at once, with one request to each node; reports what is missing for the first one. */
+/** One request per node; reports what the first batch lacks. */
 export async function probeBatches(
   batches: readonly BatchRecord[],
   nodes: readonly ClusterNode[],
@@ -191,7 +186,7 @@ export async function probeBatches(
   if (first !== undefined) return { missing: first.missing, usable };
   const [youngest] = created.toSorted((a, b) => b.block - a.block);
   if (youngest === undefined) return { done: usable, usable };
-  // A node that has read the newest batch's block has read those of all.
+  // The newest batch's block is behind all others.
   const seen = await probeForeignBatch(youngest, nodes, signal);
   return 'missing' in seen ? { missing: seen.missing, usable } : { done: usable, usable };
 }
@@ -202,10 +197,10 @@ export interface TagTarget {
   readonly tag: number;
 }
 
-/** Receives at every poll how many chunks have reached their neighbourhood, and how many the upload has. */
+/** Per poll: chunks in their neighbourhood, and of the upload. */
 type SyncProgress = (synced: number, split: number) => void;
 
-/** A tag is synced when every chunk handed in was seen before or has reached its neighbourhood (4.5). */
+/** Every chunk was seen before or reached its neighbourhood (4.5). */
 export async function probeTag(
   { node, tag }: TagTarget,
   signal: AbortSignal,
@@ -219,7 +214,7 @@ export async function probeTag(
       missing: `${node.name} tag ${tag}: ${seen.synced + seen.seen} of ${plural(seen.split, 'chunk')} synced`,
     };
   } catch (error) {
-    // A tag that does not exist will not come; a node that does not answer may.
+    // A missing tag will not come; a silent node may.
     if (error instanceof ClientError && error.status === 404) throw error;
     return { missing: error instanceof Error ? error.message : String(error) };
   }
@@ -232,7 +227,7 @@ export function isSynced(tag: Tag): boolean {
 
 /** Time limit of one request to one node. */
 const SEARCH_LIMIT_MS = 2000;
-/** Address part of a reference: in encrypted references a key follows it. */
+/** In encrypted references a key follows. */
 const ADDRESS_DIGITS = 64;
 
 /** How long nodes are asked. */
@@ -242,9 +237,8 @@ export interface Search {
 }
 
 /**
- * The sessions whose root is `reference`, on any running node.
- * @throws HarnessError `UPLOAD_UNKNOWN` when all of them have answered and none knows it: waiting would not
- * help
+ * Sessions with root `reference` on running nodes.
+ * @throws HarnessError `UPLOAD_UNKNOWN` when all answered and none knows it
  */
 export async function findTags(
   reference: string,
@@ -270,7 +264,7 @@ export async function findTags(
 
 /**
  * The node that may stamp with a batch.
- * @throws HarnessError `BATCH_UNKNOWN` when all running nodes have answered and none of them owns it
+ * @throws HarnessError `BATCH_UNKNOWN` when all answered and none owns it
  */
 export async function findOwner(
   batch: string,
@@ -293,14 +287,14 @@ export async function findOwner(
   });
 }
 
-/** What a search of the running nodes finds. `silent` says why one of them could not be asked. */
+/** `silent` says why a node could not be asked. */
 async function searched<T>(
   nodes: readonly ClusterNode[],
   read: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,
   { clock, signal }: Search,
 ): Promise<{ readonly found: readonly T[]; readonly silent?: string }> {
   const running = nodes.filter((node) => node.running);
-  // A node that hangs must not hold up the answers of others.
+  // A hanging node must not hold up others.
   using limit = clock.deadline(SEARCH_LIMIT_MS, signal);
   const results = await Promise.all(
     running.map((node) =>

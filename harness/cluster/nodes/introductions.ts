@@ -1,7 +1,4 @@
-/**
- * Nodes that know no bootnodes are connected over their API. One link each is enough: gossip makes the
- * others, and a second connect while gossip is at work would only find an existing connection.
- */
+/** Connects nodes without bootnodes over their API. One link is enough: gossip makes the others. */
 
 import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';
@@ -10,7 +7,7 @@ import type { FlavourInput } from '../../flavours/declared/input.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
 
-/** The properties of a node that determine which nodes it can be introduced to. */
+/** What determines whom a node can meet. */
 export interface Acquaintance {
   readonly name: string;
   readonly flavour: FlavourName;
@@ -26,12 +23,12 @@ export interface Acquaintance {
   readonly client: Pick<NodeClient, 'connect' | 'peers'>;
 }
 
-/** Whether two nodes of the cluster can talk to each other: programs of one flavour may be too far apart. */
+/** Programs of one flavour may be too far apart. */
 function understand(one: Acquaintance, other: Acquaintance): boolean {
   return one.flavour !== other.flavour || (one.binary === other.binary && one.image === other.image);
 }
 
-/** Running full nodes that the node can talk to; those with bootnodes of their own come first. */
+/** Running full nodes that understand it, those with bootnodes first. */
 export function introducers<N extends Acquaintance>(node: Acquaintance, others: readonly N[]): N[] {
   const own = (one: Acquaintance) => Number(flavourOf(one).bootstraps);
   return others
@@ -39,7 +36,7 @@ export function introducers<N extends Acquaintance>(node: Acquaintance, others: 
     .toSorted((a, b) => own(b) - own(a));
 }
 
-/** Gives the node a first peer, unless it has one, finds peers by itself, or there is no candidate. */
+/** Gives a first peer, unless it has one, finds peers itself, or there is no candidate. */
 export async function introduce(
   node: Acquaintance,
   others: readonly Acquaintance[],
@@ -61,7 +58,7 @@ export async function introduce(
   return { missing: `${node.name} could be introduced to nobody: ${refusals[0]}` };
 }
 
-/** It knows bootnodes, or nodes that do will dial it; no node dials a light node. */
+/** It has bootnodes, or nodes with some will dial it; nobody dials light nodes. */
 function findsPeers(node: Acquaintance, others: readonly Acquaintance[]): boolean {
   const bootstraps = (one: Acquaintance) => flavourOf(one).bootstraps;
   if (node.mode !== 'light') return bootstraps(node);

@@ -1,4 +1,4 @@
-/** What a node of a cluster is, and how it is asked: its name, its addresses, its client. */
+/** What a node is, and how to ask it. */
 import type { Clock } from '../../../formats/clock.ts';
 import { DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { NodeClient } from '../../client/node-client.ts';
@@ -15,7 +15,7 @@ interface KnownNodeDeps {
   readonly onUploaded: (uploaded: Uploaded) => void;
 }
 
-/** The part of a node that follows from its record: it changes when the node gets another program. */
+/** What follows from a node's record, and changes with its program. */
 export class KnownNode {
   /** Its number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
   readonly index: number;
@@ -156,7 +156,7 @@ export class KnownNode {
     const { api, debug, dialect } = this.#record;
     const isSame = record.api === api && record.debug === debug && record.dialect === dialect;
     this.#record = record;
-    // Connections of the client before end with the program that had them.
+    // Old connections end with the old program.
     if (!isSame) this.#client = clientOf(record, this.#deps);
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Changes to the members of a cluster that this process did not make: a node dies, is paused or restarted
- * from outside, the chain ends. Nodes are observed several times a second, which also keeps `node.state`
- * current.
+ * Changes of members that this process did not make: deaths, pauses, restarts, the chain's end. Frequent observation
+ * keeps `node.state` current.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
@@ -17,7 +16,7 @@ import {
 import type { ClusterNode } from './cluster-node.ts';
 import type { NodeSight } from './node-run.ts';
 
-/** Short enough to notice a dead node while the requests that it broke are still failing. */
+/** Notices a death while the requests it broke still fail. */
 const OBSERVE_PAUSE_MS = 200;
 /** Incidents kept for the next listener. */
 const UNTOLD_MAX = 100;
@@ -37,7 +36,7 @@ export interface Incident {
     | 'stopped answering'
     | 'answers again'
     | 'cannot be seen';
-  /** How it ended, if known, or why it cannot be seen or does not answer. */
+  /** How it ended, or why it is unseen or silent. */
   readonly how?: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -51,11 +50,11 @@ export function incidentText({ part, what, how }: Incident): string {
 export interface MembershipDeps {
   readonly driver: Pick<Driver, 'observe'>;
   readonly clock: Pick<Clock, 'now' | 'timer'>;
-  /** Where the chain runs; absent: there is none to watch. */
+  /** Absent: no chain to watch. */
   readonly chain?: () => Handle | undefined;
   /** The same for the link proxy. */
   readonly linkProxy?: () => Handle | undefined;
-  /** Brings the nodes up to date, which another process may have added or removed; absent: none can. */
+  /** Updates nodes that others added or removed; absent: nobody can. */
   readonly refresh?: () => Promise<void>;
 }
 
@@ -82,16 +81,16 @@ export class Membership {
     this.#schedule();
   }
 
-  /** Also reports incidents from before there was a listener. @returns removes the listener */
+  /** Also reports earlier incidents. @returns removes the listener */
   onIncident(listener: (incident: Incident) => void): () => void {
     this.#listeners.add(listener);
     for (const incident of this.#untold.splice(0)) listener(incident);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Observes all members now; when it resolves, every incident until then has been reported. */
+  /** Observes all members; reports every incident until then. */
   async observe(): Promise<void> {
-    // A round in progress may already have passed the member in question.
+    // A round may have passed the member already.
     await this.#observing;
     await this.#observeOnce();
   }
@@ -139,14 +138,14 @@ export class Membership {
   async #observeNode(node: Watched): Promise<void> {
     const before = node.wanted;
     const seen = await node.observe();
-    // This process changed it in the meantime: no conclusion yet.
+    // This process changed it: no conclusion yet.
     if (before === undefined || node.wanted !== before) return;
     const what = incidentOf(before, seen);
     if (what === undefined) return;
-    // One that has left for good meanwhile was stopped on purpose.
+    // One that left for good was stopped on purpose.
     await this.#deps.refresh?.();
     if (!this.#nodes.includes(node)) return;
-    // This state is accepted; only the next change is reported.
+    // Only the next change is reported.
     node.accept(seen);
     const how = what === 'stopped answering' ? seen.silence : endOf(what === 'died' ? seen.exit : undefined);
     this.#tell({ part: node.name, what, ...howText(how), at: this.#deps.clock.now() });
@@ -176,7 +175,7 @@ function incidentOf(
   before: Pick<NodeSight, 'state' | 'handle'>,
   { state, handle }: NodeSight,
 ): Incident['what'] | undefined {
-  // Several times a second and node: mostly the very same one.
+  // Mostly the very same object.
   const same = before.handle === handle || JSON.stringify(before.handle) === JSON.stringify(handle);
   const ran = before.state === 'running' || before.state === 'paused';
   if (!same && state === 'running') return ran ? 'was restarted' : 'was started';

@@ -1,4 +1,4 @@
-/** Whether nodes are connected as they should be: checked from outside, over the API, with what is missing. */
+/** Whether nodes are connected as they should be, over the API, with what is missing. */
 
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -9,20 +9,13 @@ import { flavourOf } from '../../flavours/table.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { introducers } from './introductions.ts';
 
-/**
- * Up to this many full nodes are all connected to each other: none of their bins exceeds saturation
- * (p2p-protocols.md 6.1).
- */
+/** Up to here all full nodes connect: no bin exceeds saturation (p2p-protocols.md 6.1). */
 const FULL_MESH_NODES = 9;
-/**
- * In a larger cluster a node connects to all peers of a bin up to this many, which saturate it at radius 0;
- * beyond that, it is free to choose.
- */
+/** Beyond, a node connects to this many peers of a bin, which saturate it at radius 0. */
 const SATURATION_PEERS = 4;
-/** A node with this many peers in a bin accepts no further one there (p2p-protocols.md 6.4). */
+/** With this many peers a bin accepts no more (p2p-protocols.md 6.4). */
 const OVER_SATURATION_PEERS = 18;
 const BINS = 32;
-/** How many names of a longer list of missing peers are shown. */
 const NAMES_SHOWN = 3;
 
 /** Directed links between nodes of the cluster. */
@@ -33,18 +26,16 @@ export interface Mesh {
   readonly expected: number;
 }
 
-/** A link that is missing: the node whose peers were asked for, and the one that is not among them. */
+/** A missing link: the node asked, and the peer it lacks. */
 export interface Apart {
   readonly node: ClusterNode;
   readonly other: ClusterNode;
 }
 
 /**
- * A cluster is meshed when every running node is connected to all other full nodes of each bin, up to
- * saturation (a light node: to those that tell it about each other), and none of them lacks anything it needs
- * to serve. A node that joins a large cluster last has fewer peers in a bin whose nodes accept no more. Clusters
- * of up to nine full nodes are meshed when each is connected to every other. Where a topology names the links,
- * exactly these are expected. Dishonest nodes do not count.
+ * Every running node is connected to all full nodes of each bin, up to saturation (light nodes: to those that hear of
+ * each other), and lacks nothing to serve. Late nodes of a large cluster have fewer peers in full bins. Up to nine
+ * full nodes are all connected. A topology's links are expected exactly. Dishonest nodes do not count.
  */
 export async function probeMesh(
   nodes: readonly ClusterNode[],
@@ -52,9 +43,9 @@ export async function probeMesh(
 ): Promise<
   ProbeResult<Mesh> & { readonly mesh: Mesh; readonly lacking?: string; readonly apart?: Apart | undefined }
 > {
-  // Nodes that break the rules are refused sooner or later.
+  // Rule breakers are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
-  // Boot nodes fill no bin of others, so nobody counts them.
+  // Boot nodes fill no bin.
   const full = nodes.filter(({ mode }) => mode === 'full').length;
   const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
   const answers = await Promise.all(
@@ -77,8 +68,8 @@ export async function probeMesh(
 }
 
 /**
- * In a network that svcnet did not start, the expected links are unknown: every running node must have a
- * peer, listed or not, and lack nothing it needs to serve. Links are counted between the listed nodes.
+ * Expected links are unknown here: every running node must have a peer, listed or not, and lack nothing. Counts links
+ * between listed nodes.
  */
 export async function probeNetwork(
   nodes: readonly ClusterNode[],
@@ -97,7 +88,7 @@ export async function probeNetwork(
   return lacking === undefined ? { done: { links, expected: links } } : { missing: lacking };
 }
 
-/** Full nodes among the nodes' peers that are not in the list. @returns overlays */
+/** Full peers outside the list. @returns overlays */
 export async function unlistedPeers(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<string[]> {
   const overlays = new Set(nodes.map(({ overlay }) => overlay));
   const peers = await Promise.all(
@@ -107,7 +98,7 @@ export async function unlistedPeers(nodes: readonly ClusterNode[], signal: Abort
   return [...new Set(full.map(({ address }) => address))];
 }
 
-/** What the first node that is not ready to serve lacks; a node on its own has no network to join. */
+/** What the first unready node lacks; a single node joins nothing. */
 async function firstLacking(
   running: readonly ClusterNode[],
   signal: AbortSignal,
@@ -120,7 +111,7 @@ async function firstLacking(
   return undefined;
 }
 
-/** Overlays of the peers that nodes name, by overlay of the node. */
+/** Overlays of peers, by the node's overlay. */
 type SeenPeers = ReadonlyMap<string, ProbeResult<ReadonlySet<string>>>;
 
 function peersOf(node: ClusterNode, signal: AbortSignal): Promise<ProbeResult<ReadonlySet<string>>> {
@@ -166,7 +157,7 @@ function linksOf(
   return { links, expected, missing, apart: { node, other } };
 }
 
-/** Whether its bin has room for a node that is not among its peers. */
+/** Whether its bin has room for a missing node. */
 function accepts(
   other: ClusterNode,
   node: ClusterNode,
@@ -184,9 +175,8 @@ function accepts(
 }
 
 /**
- * Full nodes that it must end up connected to. No node has to dial a boot node once it knows others. No node
- * dials a light node either, and a Bee tells it only of nodes that dialled the Bee: with Bees alone, one peer
- * is enough.
+ * Full nodes that it must end up with. Nobody must dial boot nodes later, or light nodes; a Bee tells light ones only
+ * of nodes that dialled the Bee: with Bees alone, one peer is enough.
  */
 function expectedPeers(
   node: ClusterNode,
@@ -202,7 +192,7 @@ function expectedPeers(
   return met.length > 0 ? met : full.slice(0, 1);
 }
 
-/** Running full nodes that the topology links it to: light ones see to their own links. */
+/** Running full nodes linked by topology; light ones see to their own links. */
 function namedPeers({ peers }: ClusterNode, running: readonly ClusterNode[]): ClusterNode[] {
   return running.filter(({ name, mode }) => mode === 'full' && peers?.includes(name));
 }

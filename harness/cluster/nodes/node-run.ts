@@ -1,4 +1,4 @@
-/** What runs of a node: its record on disk, its state as last seen, and what this process has done to it. */
+/** A node's run: record, last state, and what this process did to it. */
 import { HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import type { BreakWitness } from '../../chain/break-witness.ts';
@@ -7,7 +7,7 @@ import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } fro
 
 const LOG_LINES_SHOWN = 15;
 
-/** States that a node is put into to see what the others do without it. */
+/** States imposed to see what others do. */
 const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
   killed: 'was killed',
   paused: 'was paused',
@@ -42,9 +42,9 @@ export interface NodeRunDeps {
   readonly driver: Pick<Driver, 'observe'>;
   readonly stateDir: string;
   readonly cluster: string;
-  /** Whether the cluster still exists, rather than another one of the same name. */
+  /** Whether the same cluster still exists. */
   readonly exists: () => boolean;
-  /** Whether the node has been removed from it for good, by any process. */
+  /** Whether anybody removed it for good. */
   readonly hasLeft: () => boolean;
 }
 
@@ -52,7 +52,7 @@ export class NodeRun {
   readonly #name: string;
   readonly #deps: NodeRunDeps;
   #sight: NodeSight = NEVER_STARTED;
-  /** The state this process put it into; if the observed state differs, something else changed it. */
+  /** The state this process wants; another one has another cause. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
   #witness: BreakWitness | undefined;
   #done: { readonly state: RunState | undefined; readonly changes: number } = {
@@ -83,7 +83,7 @@ export class NodeRun {
     return this.#sight;
   }
 
-  /** Undefined while this process changes it, and before anything is known. */
+  /** Undefined during a change, and at first. */
   get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
     return this.#changing > 0 ? undefined : this.#wanted;
   }
@@ -115,16 +115,13 @@ export class NodeRun {
     }
   }
 
-  /**
-   * Recorded before it happens: another process looking meanwhile must not conclude that the node died by
-   * itself.
-   */
+  /** Before it happens: others must not take it for a death. */
   intend(run: RunRecord): void {
     this.#record(run);
     this.#changed(run.state);
   }
 
-  /** Recorded for other processes; from here on also the state this process wants. */
+  /** For others, and now wanted. */
   async write(run: RunRecord): Promise<void> {
     this.#record(run);
     this.#wanted = run;
@@ -133,7 +130,7 @@ export class NodeRun {
   }
 
   /**
-   * Writes nothing of a cluster that is gone: its folder would be there again, or is another cluster's.
+   * Nothing of a cluster that is gone: its folder may be another's.
    * @throws HarnessError `NODE_STATE`
    */
   #record(run: RunRecord): void {
@@ -167,7 +164,7 @@ function sightOf({ handle, state: recorded }: RunRecord, { state, pid, exit, sil
   return { state: seen, handle, pid, exit, silence };
 }
 
-/** Why a node has ended, with the end of its log. @param launchedAt where its log ended at its last launch */
+/** Why a node ended, with its log's end. @param launchedAt where its log ended at its last launch */
 export async function endOf(
   node: Pick<NodeRecord, 'name' | 'flavour' | 'binary' | 'image' | 'log'> & { readonly output: PartLog },
   { exit }: NodeSight,

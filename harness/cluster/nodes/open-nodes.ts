@@ -1,4 +1,4 @@
-/** Makes `ClusterNode` objects from records, for a cluster being started and for one already running. */
+/** Makes `ClusterNode` objects from records. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -28,7 +28,7 @@ export interface OpenContext {
   readonly record: ClusterRecord;
   readonly driver: Driver;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
-  /** All nodes of the cluster that those to open belong to; absent: they are all. */
+  /** All nodes of the cluster; absent: those to open. */
   readonly all?: (() => readonly ClusterNode[]) | undefined;
 }
 
@@ -47,7 +47,7 @@ export function openNodes(
   return nodes;
 }
 
-/** From now on each is expected to be as it is seen now. */
+/** From now on each should stay as seen. */
 export async function acceptAll(nodes: readonly ClusterNode[]): Promise<void> {
   await Promise.all(nodes.map(async (node) => node.accept(await node.observe())));
 }
@@ -90,13 +90,13 @@ function openNode(
   });
 }
 
-/** Whether the cluster is there, and who is no part of it any more. */
+/** Whether the cluster is there, and who left it. */
 interface Membership {
   readonly exists: () => boolean;
   readonly hasLeft: (node: string) => boolean;
 }
 
-/** As the record on disk says. Read again only when the file is another: every start of a node asks. */
+/** By the record on disk, read again only when changed. */
 function membershipOf({ stateDir, record: { name, token } }: OpenContext): Membership {
   let read: { readonly identity: string; readonly names: ReadonlySet<string> | undefined } | undefined;
   /** Undefined: it is not this cluster's. */
@@ -116,12 +116,11 @@ function membershipOf({ stateDir, record: { name, token } }: OpenContext): Membe
   };
 }
 
-/** Says that a node is no part of its cluster any more. */
 export function leftError(node: string): HarnessError {
   return new HarnessError('NODE_NOT_FOUND', `${node} has been removed`);
 }
 
-/** Why this process must not start nodes now, if so. */
+/** Why this process must not start nodes now. */
 export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>): HarnessError | undefined {
   const { name, owner, ephemeral } = context.record;
   if (ephemeral && owner.pid !== process.pid) {
@@ -142,7 +141,7 @@ export function whyNotStarted(context: Pick<OpenContext, 'record' | 'stateDir'>)
   return whySaved(context);
 }
 
-/** Why the nodes are left as they are while their data is copied, if it is. */
+/** Why nodes stay as they are while data is copied. */
 export function whySaved({
   stateDir,
   record: { name },

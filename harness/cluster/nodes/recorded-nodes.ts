@@ -1,13 +1,10 @@
-/**
- * The record of a running cluster as this process knows it, and the nodes that it names: any process may add some, remove
- * some, or give one another program.
- */
+/** A running cluster's record and nodes, which any process may change. */
 import { type ClusterRecord, readRecord, recordIdentity } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { acceptAll, type OpenContext, openNodes } from './open-nodes.ts';
 
 interface RecordedNodesDeps {
-  /** Those that come and go are put into it and taken out of it. */
+  /** Updated as nodes come and go. */
   readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly context: () => OpenContext;
@@ -15,7 +12,7 @@ interface RecordedNodesDeps {
   readonly onNew: (nodes: readonly ClusterNode[]) => void;
 }
 
-/** Keeps the nodes of an open cluster as its record has them. */
+/** Keeps an open cluster's nodes in step with its record. */
 export class RecordedNodes<R extends ClusterRecord> {
   readonly #deps: RecordedNodesDeps;
   #record: R;
@@ -48,7 +45,7 @@ export class RecordedNodes<R extends ClusterRecord> {
     return this.take(record);
   }
 
-  /** @param joined nodes that this process has added @returns those that another one has */
+  /** @param joined nodes added here @returns those that another process added */
   take(record: ClusterRecord, joined: readonly ClusterNode[] = []): readonly ClusterNode[] {
     const { nodes, context, onNew } = this.#deps;
     this.#record = { ...this.#record, ...record, timings: this.#record.timings };

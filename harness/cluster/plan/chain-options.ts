@@ -13,7 +13,7 @@ import { chainPort } from './ports.ts';
 import type { Definition } from './schema.ts';
 import { batchNonce, spareAccounts } from './seed.ts';
 
-/** The chain options that follow from a cluster's definition and seed. */
+/** Chain options from definition and seed. */
 export function chainOptions(
   definition: Definition,
   seed: bigint,
@@ -64,7 +64,7 @@ export function chainOptions(
   };
 }
 
-/** Batches that the chain creates for the nodes of a plan. @returns their ids, 64 hex digits */
+/** @returns ids of batches that the chain creates for a plan's nodes, 64 hex digits */
 export function plannedBatches({
   nodes,
   chain,
@@ -81,15 +81,15 @@ export function plannedBatches({
 }
 
 /**
- * Among those of all nodes that the cluster has ever had, as a start with all of them would deploy them.
- * @returns undefined: the node started with a program that deploys its own
+ * Among all nodes ever, as one start would deploy them.
+ * @returns undefined: the node's first program deploys its own
  */
 function chequebookPlace(definition: Definition, { index }: Pick<PlannedNode, 'index'>): number | undefined {
   const adopt = groupsByNumber(definition).map((group) => flavourOf(group).adoptsChequebook);
   return adopt[index] === true ? adopt.slice(0, index).filter((adopts) => adopts).length : undefined;
 }
 
-/** Address of the chequebook that the chain deploys for a node; undefined: it gets none. */
+/** The chequebook deployed for a node; undefined: none. */
 export function chequebookOf(
   definition: Definition,
   node: Pick<PlannedNode, 'index' | 'flavour' | 'declared'>,

@@ -1,4 +1,4 @@
-/** Values that each key of a definition allows by itself, but not in combination with others. */
+/** Values allowed alone, but not together. */
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { plural } from '../../base/format.ts';
 import { BEHAVIOUR_NAMES, SPOILS_CONNECTIONS } from '../../flavours/dishonest/names.ts';
@@ -17,10 +17,10 @@ import { topologyMistakes } from './topology.ts';
 const PORT_MAX = 65_535;
 /** API, p2p and debug API. */
 const PORTS_WITH_DEBUG = 3;
-/** Keys that mining a cluster's overlays may take on average: about ten seconds. */
+/** Keys to mine on average: about ten seconds. */
 const MINED_KEYS_MAX = 200_000;
 
-/** @returns a line for each, with key, value and what was expected */
+/** @returns a line each, with key, value and expectation */
 export function contradictions(definition: Definition): string[] {
   return [
     ...definition.nodes.flatMap((entry, index) =>
@@ -80,7 +80,7 @@ function tamperingContradictions({ driver, machineFaults, nodes }: Definition): 
     : lines;
 }
 
-/** Elsewhere neither a proxy of this machine nor its memory is between the nodes. */
+/** Elsewhere neither proxy nor memory is between nodes. */
 function tapContradictions(definition: Definition): string[] {
   const { driver, tap } = definition;
   const { tappable, shared } = DRIVER_FACTS[driver];
@@ -97,7 +97,7 @@ function tapContradictions(definition: Definition): string[] {
     : [];
 }
 
-/** Nodes in memory have no sockets, containers no files of this machine; a proxy stands before one port, and a tap reads plain TCP. */
+/** Memory has no sockets, containers no files of this machine; a proxy serves one port, and a tap reads plain TCP. */
 function underlayContradictions({ driver, nodes, underlays, tap, linkFaults }: Definition): string[] {
   const other = underlays.find((name) => name !== 'tcp');
   if (other === undefined) return [];
@@ -119,7 +119,7 @@ function underlayContradictions({ driver, nodes, underlays, tap, linkFaults }: D
   return lines;
 }
 
-/** It has our own nodes, in memory, at addresses that nothing of the machine can have taken. */
+/** Our own nodes in memory, at addresses nobody can take. */
 function simulationContradictions({ driver, store, ports, chain, nodes }: Definition): string[] {
   if (!DRIVER_FACTS[driver].simulated) return [];
   const lines = nodes.flatMap((group, index) =>
@@ -173,7 +173,7 @@ function groupContradictions(group: NodeGroup): string[] {
   return lines;
 }
 
-/** Containers run images; the other drivers run programs on this machine. */
+/** Containers run images, other drivers programs. */
 function programContradictions(entry: NodeGroup, { driver }: Definition): string[] {
   const { flavour: name, binary, image, resources } = entry;
   const variable = flavourOf(entry).binaryVariable;
@@ -231,7 +231,7 @@ function nodesContradictions(definition: Definition): string[] {
   return lines;
 }
 
-/** Only the last digits of private keys are shown: they may control funds elsewhere. */
+/** Shows last digits only: keys may control funds elsewhere. */
 function keyContradictions({ nodes }: Definition): string[] {
   const seen = new Map([[DEPLOYER_KEY.slice(2), 'the account that deploys the contracts']]);
   return nodes.flatMap(({ keys, count }, index) => {

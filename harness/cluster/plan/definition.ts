@@ -1,6 +1,6 @@
 /**
- * The definition of a cluster: what `svcnet up -f cluster.yaml` reads and what `Cluster.start` accepts. Every
- * mistake is reported with the key, the value, what was expected and the nearest known word.
+ * The definition for `svcnet up -f cluster.yaml` and `Cluster.start`. Mistakes name key, value, expectation and
+ * nearest word.
  */
 
 import { resolve } from 'node:path';
@@ -18,7 +18,7 @@ import { groupsByNumber } from './facts.ts';
 import { withPreset } from './presets/presets.ts';
 import { type Definition, type NodeGroup, schema } from './schema.ts';
 
-/** @param source names the input in messages: a file's path, or `options` @throws HarnessError `DEFINITION_INVALID` */
+/** @param source names the input, a path or `options` @throws HarnessError `DEFINITION_INVALID` */
 export function parseDefinition(input: unknown, source: string): Definition {
   const checked = checkDefinition(input);
   if ('definition' in checked) return checked.definition;
@@ -26,9 +26,10 @@ export function parseDefinition(input: unknown, source: string): Definition {
 }
 
 /**
- * The definition of a cluster that gets a group of nodes more; they are its last ones.
- * @param group as a file has it @param source names it in messages
- * @param instead number of the node that it replaces, for a look at what the cluster would be
+ * The definition with another group at its end.
+ * @param group as in a file
+ * @param source names it in messages
+ * @param instead number of the node that it replaces, to look at the result
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export function withGroup(
@@ -42,7 +43,7 @@ export function withGroup(
   const last = others.length;
   const grown = { ...definition, nodes: [...others, ...(parsed.data?.nodes ?? [])] };
   const mistakes = parsed.success
-    ? // What was prepared is done: its files may have gone since.
+    ? // Prepared already: its files may be gone.
       mistakesIn({ ...grown, prepare: { uploads: [], cheques: [] } })
     : parsed.error.issues.flatMap((issue) => explain(issue, { nodes: [group] }));
   if (mistakes.length === 0) return withPrograms(grown);
@@ -51,7 +52,7 @@ export function withGroup(
   throw new HarnessError('DEFINITION_INVALID', lines);
 }
 
-/** A group for each node, without what follows from its place in its own. */
+/** A group per node, without what its place gives. */
 function singleGroups(definition: Definition): NodeGroup[] {
   return groupsByNumber(definition).map((group) => ({
     ...group,
@@ -61,7 +62,7 @@ function singleGroups(definition: Definition): NodeGroup[] {
   }));
 }
 
-/** The definition, or all its mistakes. @param given with or without a preset */
+/** The definition, or all mistakes. @param given with or without a preset */
 export function checkDefinition(
   given: unknown,
 ): { readonly definition: Definition } | { readonly mistakes: readonly Mistake[] } {
@@ -76,7 +77,7 @@ export function checkDefinition(
   return { mistakes: [...mistakes, ...(rest.success ? mistakesIn(rest.data) : [])] };
 }
 
-/** What is wrong with keys that are right by themselves. */
+/** What is wrong between valid keys. */
 function mistakesIn(definition: Definition): readonly string[] {
   const known = [...FLAVOUR_NAMES, ...definition.flavours.map(({ name }) => name)];
   const others =
@@ -99,7 +100,7 @@ function mistakesIn(definition: Definition): readonly string[] {
     : [...again, ...contradictions(withPrograms(definition))];
 }
 
-/** The keys that the schema accepts: contradictions among them are reported at the same time. */
+/** Valid keys, whose contradictions are reported at once. */
 function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<string, unknown> {
   if (input === null || typeof input !== 'object') return {};
   const wrong = new Set(
@@ -110,10 +111,7 @@ function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<strin
   return Object.fromEntries(Object.entries(input).filter(([key]) => !wrong.has(key)));
 }
 
-/**
- * Fills in programs that the definition leaves to the environment: the first in the flavour's variable.
- * Containers run none of this machine's programs.
- */
+/** Programs left to the environment: the flavour's variable first. Not for containers. */
 function withPrograms(definition: Definition): Definition {
   const { images } = DRIVER_FACTS[definition.driver];
   const nodes = definition.nodes.map((group): NodeGroup => {
@@ -128,7 +126,7 @@ function withPrograms(definition: Definition): Definition {
 }
 
 /**
- * Amount per chunk with which a batch lasts `ttlMs` at an unchanged price.
+ * Amount per chunk that lasts `ttlMs` at a constant price.
  * @param chain.storagePrice of one chunk and block, token units
  */
 export function batchAmount(
@@ -142,8 +140,8 @@ export function batchAmount(
 type Issue = z.core.$ZodIssue;
 
 /**
- * The mistakes of an issue: their texts are made when they are told, which of a hundred thousand few are.
- * @param known the keys allowed at a path of the document
+ * Texts are made when told, as few are.
+ * @param known the keys allowed at a path
  */
 export function explain(issue: Issue, input: unknown, known = keysAt): Mistake[] {
   if (issue.code === 'unrecognized_keys') {
@@ -177,18 +175,18 @@ function got(issue: Issue, input: unknown): string {
 /** Keys whose values appear in no message. */
 const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'password']);
 
-/** Keys whose values are URLs, or texts that were meant to be one. */
+/** Keys whose values are URLs. */
 const URL_KEYS: ReadonlySet<PropertyKey> = new Set(['rpc', 'control', 'api', 'debug', 'otlp']);
 
-/** The exceptions: one of the contracts is called `token`, and `keys` of a flavour file says how a node reads them. */
+/** Not secret: a contract called `token`, and a flavour file's `keys`. */
 function isSecret(path: readonly PropertyKey[]): boolean {
   const isOpen = path.includes('contracts') || path[0] === 'flavours' || path[0] === 'keys';
   return !isOpen && path.some((part) => SECRETS.has(part));
 }
 
 /**
- * The intended branch of a union: a list that is too long, or the one that got further into the value than its type,
- * rather without a key that only another branch knows.
+ * The intended branch of a union: a list that is too long, or the branch that got deepest, rather without keys of
+ * others.
  */
 function meantBranch(issue: z.core.$ZodIssueInvalidUnion): Issue[] {
   const isLong = (inner: Issue) => inner.code === 'too_big' && inner.origin === 'array';
@@ -216,7 +214,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Letters of a value in a message, and of what URLs in it are looked for in: they become shorter. */
+/** Letters of a value in messages, and searched for URLs. */
 const SHOWN_MAX = 60;
 const SHOWN_URL_MAX = 1000;
 

@@ -7,17 +7,14 @@ import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import type { NetworkShape } from '../../places/links/regions.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 
-/** What the definition says, or else what suits its profile, its nodes and the cheques it asks for. */
+/** The definition's, or what suits profile, nodes and cheques. */
 export function creditOf(definition: Definition): Credit {
   const { credit, profile, prepare } = definition;
   const asOnTheNetwork = profile === 'production' || hasPublicNode(definition) || prepare.cheques.length > 0;
   return credit ?? (asOnTheNetwork ? 'network' : 'high');
 }
 
-/**
- * Whether a node with the public network's constants takes part: the chain then runs in real time, and all
- * nodes use its credit limits.
- */
+/** Then the chain runs in real time, and all use public credit limits. */
 export function hasPublicNode(definition: Definition): boolean {
   return definition.nodes.some((group) => flavourOf(group).public);
 }
@@ -26,23 +23,23 @@ export function nodeCount(definition: Definition): number {
   return numbersGiven(definition) - (definition.grown?.gone.length ?? 0);
 }
 
-/** The group of each node that it has started or got, by number; what a node has become since is left out. */
+/** Each node's first group, by number. */
 export function groupsByNumber({ nodes }: Pick<Definition, 'nodes'>): NodeGroup[] {
   return nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
 }
 
-/** Nodes that it has or has had: the number of the next one. */
+/** Nodes ever: the next one's number. */
 export function numbersGiven({ nodes }: Pick<Definition, 'nodes'>): number {
   return nodes.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** A group as it is used, and what names it in messages. */
+/** A group in use, and its name in messages. */
 export interface UsedGroup {
   readonly where: string;
   readonly group: NodeGroup;
 }
 
-/** The groups whose programs nodes run now: some may have left, or have got another program. */
+/** Groups whose programs run now. */
 export function groupsInUse({ nodes, grown, upgraded = {} }: Definition): UsedGroup[] {
   let first = 0;
   const asStarted = nodes.flatMap((group, index): UsedGroup[] => {
@@ -57,7 +54,7 @@ export function groupsInUse({ nodes, grown, upgraded = {} }: Definition): UsedGr
   return [...asStarted, ...changed];
 }
 
-/** What the definition says, or else what suits its driver. */
+/** The definition's, or what suits the driver. */
 export function storeOf({
   driver,
   store,
@@ -65,24 +62,24 @@ export function storeOf({
   return store ?? (DRIVER_FACTS[driver].shared ? 'memory' : 'disk');
 }
 
-/** What computes the blocks: a simulation's chain is in its process, whatever the definition says. */
+/** A simulation's chain is always in its process. */
 export function engineOf({ driver, chain }: Pick<Definition, 'driver' | 'chain'>): EngineName {
   return DRIVER_FACTS[driver].simulated ? 'in-process' : chain.engine;
 }
 
-/** What links are like without any fault; undefined: all arrives at once. */
+/** Links without faults; undefined: all arrives at once. */
 export function networkOf({ network }: Pick<Definition, 'network'>): NetworkShape | undefined {
   if (network === undefined) return undefined;
   const { latency, jitter, regions, bandwidth } = network;
   return { latencyMs: latency, jitterMs: jitter, regions, bytesPerSecond: bandwidth };
 }
 
-/** Whether all nodes could share one process, and thus an in-memory network. */
+/** Whether all nodes could share one process and its network. */
 export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
   return nodes.every((group) => flavourOf(group).embedded !== undefined);
 }
 
-/** Batches that a node, or each node of a group, starts with; a boot node uploads nothing. */
+/** Batches at the start; boot nodes upload nothing. */
 export function batchesOf(
   definition: Pick<Definition, 'batches'>,
   { mode, batches }: Pick<NodeGroup, 'mode' | 'batches'>,

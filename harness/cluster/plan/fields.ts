@@ -1,4 +1,4 @@
-/** The kinds of value in a cluster's definition, each with a message saying what was expected. */
+/** Kinds of values, each with a message of what was expected. */
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
 
@@ -15,7 +15,7 @@ export const trueOrFalse = z.boolean({ error: 'true or false' });
 export const oneOf = <const W extends readonly [string, ...string[]]>(words: W) =>
   z.enum(words, { error: `one of ${words.join(', ')}` });
 
-/** @param expected what is expected instead of another value @param max most entries */
+/** @param expected instead of another value @param max most entries */
 export const list = <T extends z.ZodType>(entry: T, expected: string, max: number) =>
   z.array(entry, { error: expected }).max(max, { error: `${expected}, at most ${max}` });
 
@@ -63,7 +63,7 @@ export const amount = z
   .refine((value) => value >= 0n, { error: AMOUNT_EXPECTED });
 
 const KEY_EXPECTED = 'a private key: 64 hex digits, 0x optional';
-/** Order of the secp256k1 group: private keys are below it. */
+/** Order of secp256k1: private keys are below. */
 const GROUP_ORDER = 0xffff_ffff_ffff_ffff_ffff_ffff_ffff_fffe_baae_dce6_af48_a03b_bfd2_5e8c_d036_4141n;
 /** @returns 64 lower-case hex digits */
 export const privateKey = z
@@ -76,7 +76,7 @@ export const privateKey = z
 
 const PREFIX_BITS_MAX = 16;
 const PREFIX_EXPECTED = `the first bits of an overlay as text, such as '0110', at most ${PREFIX_BITS_MAX}`;
-/** A neighbourhood, as the leading bits of its nodes' overlays. */
+/** A neighbourhood: leading bits of overlays. */
 export const prefix = z
   .string({ error: PREFIX_EXPECTED })
   .regex(new RegExp(`^[01]{1,${PREFIX_BITS_MAX}}$`), { error: PREFIX_EXPECTED });

@@ -1,6 +1,6 @@
 /**
- * The plan of a cluster: everything that follows from its definition and its seed, before anything runs. The
- * caller chooses where nodes listen and keep their data; facts about the chain come from the running chain.
+ * Everything that follows from definition and seed. The caller chooses addresses and folders; the chain gives its
+ * facts.
  */
 
 import { isIPv4 } from 'node:net';
@@ -18,20 +18,20 @@ import type { Definition, NodeGroup } from './schema.ts';
 import { deriveNode } from './seed.ts';
 import { type Link, linksOf } from './topology.ts';
 
-/** New nodes ask these first; three are enough for gossip to reach all others. */
+/** Asked first by new nodes; gossip reaches the others. */
 const BOOTNODES_MAX = 3;
 
 export interface ClusterPlan {
   readonly definition: Definition;
   readonly seed: bigint;
   readonly nodes: readonly PlannedNode[];
-  /** Accounts, batches and chequebooks are part of it: of all nodes of the start, or of those that are added. */
+  /** With accounts, batches and chequebooks of the nodes that start. */
   readonly chain: ChainOptions;
-  /** Running nodes that those of the plan join; absent: it is the plan of the whole cluster. */
+  /** Running nodes to join; absent: a whole cluster. */
   readonly joined?: readonly JoinedNode[] | undefined;
 }
 
-/** What new nodes need to know of one that runs. */
+/** What new nodes need to know of running ones. */
 export type JoinedNode = Pick<PlannedNode, 'mode' | 'flavour' | 'declared'> & {
   /** Multiaddress that other nodes dial. */
   readonly underlay: string;
@@ -39,8 +39,8 @@ export type JoinedNode = Pick<PlannedNode, 'mode' | 'flavour' | 'declared'> & {
 
 /**
  * @param seed 64 bits; all keys follow from it
- * @param added numbers of the nodes to plan, of a cluster that runs; default: all of them
- * @throws HarnessError `DEFINITION_INVALID` when links drawn from the seed lack one that the definition needs
+ * @param added numbers of nodes to plan for a running cluster; default: all
+ * @throws HarnessError `DEFINITION_INVALID` when drawn links lack one that the definition needs
  */
 export function planCluster(definition: Definition, seed: bigint, added?: readonly number[]): ClusterPlan {
   const [mistake] = chequeLinkContradictions(definition, seed);
@@ -59,7 +59,7 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
   const links = linksOf(definition.topology, origins.length, seed);
   const { from = origins.length, gone = [] } = definition.grown ?? {};
   const isMeant = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? !gone.includes(index);
-  // The chain keeps what it was made with, also for nodes that have left since.
+  // The chain keeps what it was made with, also for departed nodes.
   const isOnChain = ({ index }: Pick<PlannedNode, 'index'>) => added?.includes(index) ?? index < from;
   const asStarted = allMembers({ ...definition, upgraded: undefined })
     .filter((member) => isMeant(member) || isOnChain(member))
@@ -82,7 +82,7 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
 
 type Member = Omit<PlannedNode, 'identity' | 'peers'>;
 
-/** The nodes of a definition, without what follows from the seed, which may take a while to mine. */
+/** Without what follows from the seed, which takes time to mine. */
 export function plannedMembers(definition: Definition): Member[] {
   return allMembers(definition).filter(({ index }) => definition.grown?.gone.includes(index) !== true);
 }
@@ -126,7 +126,7 @@ function peersOf(index: number, links: readonly Link[]): string[] {
 /** Where a node is, as the caller has chosen. */
 export interface NodePlace {
   readonly ports: NodePorts;
-  /** IPv4 address or name, and port, that its peers dial. */
+  /** IPv4 address or name, and port, that peers dial. */
   readonly reached: { readonly host: string; readonly port: number };
   /** Address that it listens on. */
   readonly listen: string;
@@ -141,19 +141,19 @@ export interface ChainFacts {
   readonly startBlock: number;
   /** Endpoint of a node, by the node's name. */
   rpcOf(node: string): string;
-  /** Address of the chequebook that was deployed for a node. */
+  /** The chequebook deployed for a node. */
   chequebookOf(node: PlannedNode): string | undefined;
 }
 
-/** A node that is ready to be created, and the multiaddress under which its peers will dial it. */
+/** A node ready to be created, and its multiaddress. */
 export interface PlacedNode {
   readonly plan: NodePlan;
   readonly underlay: string;
 }
 
 /**
- * @param places one for each node of the plan, in its order
- * @param facts.peerRecords path of a file with the address records that nodes start with
+ * @param places one per node of the plan, in order
+ * @param facts.peerRecords file of address records to start with
  */
 export function placeNodes(
   { definition, seed, nodes, chain, joined = [] }: ClusterPlan,
@@ -217,15 +217,12 @@ export function placeNodes(
   }));
 }
 
-/**
- * A name outlives the addresses it resolves to, which change whenever a container is recreated. A port that
- * is not the node's own is a proxy's.
- */
+/** A name outlives a container's addresses. A port that is not the node's is a proxy's. */
 function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | undefined {
   return isIPv4(host) && port === ports.p2p ? undefined : `${host}:${port}`;
 }
 
-/** The boot nodes, or else the first full nodes: all other nodes ask these for more peers. */
+/** Boot nodes, or else the first full nodes. */
 function bootnodesOf(nodes: readonly JoinedNode[]): string[] {
   const boot = nodes.filter(({ mode }) => mode === 'boot');
   const full = nodes.filter((node) => node.mode === 'full' && flavourOf(node).bootstraps && isHonest(node));

@@ -10,34 +10,34 @@ export function nodeName(index: number): string {
   return `node-${index}`;
 }
 
-/** Number of a node of a cluster that svcnet started. */
+/** Number of a node that svcnet started. */
 export function numberOf(name: string): number {
   return Number(name.split('-')[1]);
 }
 
 /** One node of a cluster, wherever it will run. */
 export interface PlannedNode {
-  /** Among all nodes that the cluster has ever had, from 0; its name and its keys follow from it. */
+  /** Among all nodes ever, from 0; gives name and keys. */
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
-  /** What its flavour file says; undefined: this package knows the flavour. */
+  /** Its flavour file; undefined: a known flavour. */
   readonly declared: FlavourInput | undefined;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
   /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
-  /** Name of a container's image; absent: the one that this package builds. */
+  /** Container image; absent: this package's. */
   readonly image: string | undefined;
   /** Node options of its group. */
   readonly options: NodeGroup['options'];
-  /** The batches it owns at the start, if they differ from those of the cluster. */
+  /** Initial batches, if not the cluster's. */
   readonly batches: NodeGroup['batches'];
   /** Limits of its container. */
   readonly resources: NodeGroup['resources'];
-  /** Its surroundings can fail, or it breaks rules; undefined: neither. */
+  /** Faults or dishonesty; undefined: neither. */
   readonly tampered: TamperSettings | undefined;
   readonly identity: NodeIdentity;
-  /** Names of the only peers it may have; undefined: any. */
+  /** Names of its only peers; undefined: any. */
   readonly peers: readonly string[] | undefined;
 }

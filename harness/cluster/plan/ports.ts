@@ -1,6 +1,5 @@
 /**
- * Ports of a cluster with a fixed range: by default ten for each node, which uses the first three. The last
- * port of the first ten is that of the chain's JSON-RPC endpoint, so that it does not depend on the number of
+ * A fixed range of ports: ten per node, which uses three. The tenth port is the chain's, whatever the number of
  * nodes.
  */
 import type { NodePorts } from '../../flavours/flavour.ts';
@@ -8,21 +7,18 @@ import { flavourOf } from '../../flavours/table.ts';
 import { groupsByNumber } from './facts.ts';
 import type { Definition } from './schema.ts';
 
-/** Offset in the first node's range, if it is that wide. */
+/** In the first node's range, if wide enough. */
 const CHAIN_PORT_OFFSET = 9;
 
 export type PortRange = Exclude<Definition['ports'], 'free'>;
 
-/** A port and the part of a cluster that wants it, in words: `the API of node-0`. */
+/** A port and who wants it: `the API of node-0`. */
 export interface WantedPort {
   readonly port: number;
   readonly by: string;
 }
 
-/**
- * Ports of a node in a fixed range; 0 for a debug API outside the range. Nodes without a debug API use their
- * API's port instead.
- */
+/** A node's fixed ports; 0: debug API outside. Without a debug API, the API's port. */
 export function fixedPorts({ first, stride, debug }: PortRange, index: number): NodePorts {
   const api = first + index * stride;
   return { api, p2p: api + 1, debug: debug === 'range' ? api + 2 : 0 };
@@ -35,8 +31,8 @@ export function chainPort({ chain, ports }: Definition): number {
 }
 
 /**
- * Every port known before the start, in the order in which to name them.
- * @param added numbers of nodes that join: theirs alone
+ * Ports known before the start, in order of naming.
+ * @param added numbers of joining nodes: only theirs
  */
 export function wantedPorts(definition: Definition, added?: readonly number[]): WantedPort[] {
   const { ports, grown } = definition;

@@ -4,10 +4,10 @@ import { batchesOf, groupsByNumber, nodeCount } from './facts.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 import { linksOf } from './topology.ts';
 
-/** Options without which a node neither sends nor takes cheques. */
+/** Needed to send and take cheques. */
 const SWAP_OPTIONS = ['swap-enable', 'chequebook-enable'] as const;
 
-/** @returns a line for each, with key, value and what was expected */
+/** @returns a line each, with key, value and expectation */
 export function preparationContradictions(definition: Definition): string[] {
   return [
     ...uploadContradictions(definition),
@@ -49,8 +49,8 @@ function chequeContradictions(definition: Definition): string[] {
 }
 
 /**
- * Nodes owe only to nodes that they are connected to.
- * @param seed undefined while none is drawn: links that follow from it are then not checked
+ * Nodes owe only connected nodes.
+ * @param seed undefined while none is drawn: drawn links are not checked
  */
 export function chequeLinkContradictions(definition: Definition, seed: bigint | undefined): string[] {
   const { topology, prepare } = definition;
@@ -76,10 +76,7 @@ function isNode(name: string, count: number): boolean {
   return name === `node-${index}` && index < count;
 }
 
-/**
- * A payer needs a chequebook, and stamps for the chunks that put it in debt, from its own batch or another
- * node's.
- */
+/** A payer needs a chequebook, and stamps of a batch, its own or another's. */
 function payerProblems(definition: Definition, group: NodeGroup): string[] {
   const off = SWAP_OPTIONS.filter((option) => isOff(group, option));
   return [

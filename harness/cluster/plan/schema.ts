@@ -1,9 +1,9 @@
-/** The shape of a cluster's definition, from the table of options: its keys, their defaults, and what is expected. */
+/** The definition's shape, from the table of options. */
 import { z } from 'zod';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
 import { CLUSTER_OPTIONS, type ClusterTable } from './options/table.ts';
 
-/** The options that are keys of a file, each with its schema. */
+/** Options that are keys of a file. */
 type Shape = {
   -readonly [Key in keyof ClusterTable as ClusterTable[Key] extends { readonly schema: z.ZodType }
     ? Key
@@ -19,11 +19,11 @@ const shape = Object.fromEntries(
 /** `DefinitionInput` declares the type of its input. */
 export const schema = z.strictObject(shape, { error: 'a map' });
 
-/** What has become of a cluster's nodes since its start. Nodes that were added are the last groups. */
+/** Changes of nodes since the start. Added ones are the last groups. */
 export interface Growth {
-  /** Nodes that it started with: what its chain was made with. */
+  /** Nodes at the start, which its chain was made with. */
   readonly from: number;
-  /** Numbers of nodes that were removed for good, or whose addition failed: none is given again. */
+  /** Removed for good, or failed additions: never reused. */
   readonly gone: readonly number[];
 }
 
@@ -31,13 +31,13 @@ export interface Growth {
 export type Definition = Omit<Written, 'nodes'> & {
   readonly nodes: readonly NodeGroup[];
   readonly grown?: Growth | undefined;
-  /** What nodes are now that got another program or mode since their start, by number. */
+  /** Upgraded nodes now, by number. */
   readonly upgraded?: Readonly<Record<number, NodeGroup>> | undefined;
-  /** What such nodes were under other flavours, one for each, the latest first: back there, they have its options again. */
+  /** Under other flavours before, latest first: their options return. */
   readonly formerly?: Readonly<Record<number, readonly NodeGroup[]>> | undefined;
 };
 export type NodeGroup = Written['nodes'][number] & {
-  /** What the definition's flavours say of its flavour; absent: this package knows it. */
+  /** Its flavour's file; absent: a known flavour. */
   readonly declared?: FlavourInput | undefined;
 };
 type Written = z.output<typeof schema>;

@@ -1,7 +1,6 @@
 /**
- * Everything in a cluster that looks random is derived from one 64-bit seed: key files, which determine
- * accounts, overlays and peer ids, and batch nonces, which determine batch ids. The chain's deployer is the
- * standard development account, so contract addresses are the same for every seed.
+ * All random values derive from one 64-bit seed: key files, which determine accounts, overlays and peer ids, and
+ * batch nonces. The deployer is the standard development account: contract addresses never change.
  */
 import { createCipheriv, createHash, randomInt } from 'node:crypto';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
@@ -10,10 +9,10 @@ import { createSigner } from '../../../formats/crypto/signer.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { ed25519Identity } from '../../flavours/svc-keys.ts';
 
-/** Bound for `randomInt`; such a seed is short to type and exact as a JSON number. */
+/** Short to type, exact in JSON. */
 const DRAWN_SEED_BOUND = 2 ** 32;
 const SEED_BITS = 64n;
-/** Nonce of every overlay: overlays are mined by varying the key, which nodes of every flavour accept. */
+/** Of every overlay: mining varies the key, which all flavours accept. */
 export const OVERLAY_NONCE = new Uint8Array(32);
 /** All tries fail with a probability of e^-40. */
 const TRIES_PER_EXPECTED = 40;
@@ -34,7 +33,7 @@ export function drawSeed(): bigint {
 }
 
 /**
- * @param text decimal, or hex with `0x`, below 2^64 @param where it was given, for messages
+ * @param text decimal, or hex with `0x`, below 2^64 @param where it was given
  * @throws HarnessError `USAGE`
  */
 export function parseSeed(text: string, where = '--seed'): bigint {
@@ -45,7 +44,7 @@ export function parseSeed(text: string, where = '--seed'): bigint {
   return seed;
 }
 
-/** Seeds that JSON numbers hold exactly are numbers, larger ones decimal strings; `null` stands for none. */
+/** A number where JSON is exact, else decimal text; `null`: none. */
 export function seedToJson(seed: bigint): number | string;
 export function seedToJson(seed: bigint | undefined): number | string | null;
 export function seedToJson(seed: bigint | undefined): number | string | null {
@@ -53,10 +52,7 @@ export function seedToJson(seed: bigint | undefined): number | string | null {
   return seed <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(seed) : seed.toString();
 }
 
-/**
- * 32 bytes for one purpose: SHA-256 of a tag, the seed (8 bytes big-endian) and the labels.
- * Different labels give independent values, so adding a use never changes another.
- */
+/** 32 bytes: SHA-256 of a tag, the seed (8 bytes big-endian) and labels. New labels never change other values. */
 export function derive(seed: bigint, ...labels: readonly (string | number)[]): Uint8Array {
   const seedBytes = Buffer.alloc(8);
   seedBytes.writeBigUInt64BE(seed);
@@ -65,7 +61,7 @@ export function derive(seed: bigint, ...labels: readonly (string | number)[]): U
   return new Uint8Array(hash.digest());
 }
 
-/** As many bytes as wanted for one purpose: a key stream of AES-256 in counter mode. */
+/** A key stream of AES-256 in counter mode for one purpose. */
 export function seededBytes(
   length: number,
   seed: bigint,
@@ -75,7 +71,7 @@ export function seededBytes(
   return new Uint8Array(stream.update(Buffer.alloc(length)));
 }
 
-/** Token of the chain of an exported network: who has the seed has all its keys, too. */
+/** An exported network's chain token: the seed gives all keys anyway. */
 export function chainToken(seed: bigint): string {
   return toHex(derive(seed, 'chain token'));
 }
@@ -90,7 +86,7 @@ export interface NodeOrigin {
   readonly neighbourhood?: string | undefined;
 }
 
-/** A hash is a valid secp256k1 scalar except with a probability of 2^-128. */
+/** A hash is a valid scalar except once in 2^128. */
 export function deriveNode(origin: NodeOrigin): NodeIdentity {
   const key = (kind: string) => derive(origin.seed, 'node', origin.index, kind);
   const account =
@@ -115,7 +111,7 @@ function accountOf(key: Uint8Array, { networkId }: NodeOrigin): NodeAccount {
   return { key, address, overlay: overlayAddress(address, BigInt(networkId), OVERLAY_NONCE) };
 }
 
-/** The first key whose overlay is in the neighbourhood; without a neighbourhood, the first key. */
+/** The first key in the neighbourhood, or the first. */
 function minedAccount(origin: NodeOrigin): NodeAccount {
   const { seed, index, neighbourhood = '' } = origin;
   const triesMax = TRIES_PER_EXPECTED * expectedTries(neighbourhood);
@@ -131,7 +127,7 @@ function minedAccount(origin: NodeOrigin): NodeAccount {
   );
 }
 
-/** Keys to try, on average, until an overlay begins with these bits; about 50 µs each. */
+/** Average tries for these bits; about 50 µs each. */
 export function expectedTries(neighbourhood: string): number {
   return 2 ** neighbourhood.length;
 }
@@ -149,7 +145,7 @@ export interface SpareAccount {
   readonly ethereum: string;
 }
 
-/** Enough for an application with two parties and a payer. */
+/** For an application with two parties and a payer. */
 const SPARE_ACCOUNTS = 3;
 
 /** Accounts funded on every chain with this seed. */
@@ -160,7 +156,7 @@ export function spareAccounts(seed: bigint): SpareAccount[] {
   });
 }
 
-/** `0x` and 64 hex digits: the nonce with which `up` creates a batch. */
+/** `0x` and 64 hex digits: nonce of a batch that `up` creates. */
 export function batchNonce(seed: bigint, node: number, batch: number): string {
   return `0x${toHex(derive(seed, 'batch', node, batch))}`;
 }

@@ -1,7 +1,4 @@
-/**
- * Which nodes of a cluster are connected, if its definition does not leave that to them. Nodes are identified
- * by index.
- */
+/** Which nodes are connected, if the definition says. By index. */
 import type { NodeMode } from '../../flavours/flavour.ts';
 import { numberOf } from './planned-node.ts';
 import type { Definition } from './schema.ts';
@@ -18,7 +15,7 @@ export function linksOf(topology: Topology, nodes: number, seed: bigint): Link[]
   return fixedLinks(topology, nodes);
 }
 
-/** Links that follow from the definition alone; undefined for a mesh and for drawn links. */
+/** Fixed links; undefined: mesh, or drawn. */
 function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   if (topology === 'ring')
     return Array.from({ length: nodes }, (_, index) => link(index, (index + 1) % nodes));
@@ -27,10 +24,7 @@ function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   return topology.links.map(([one, other]) => link(numberOf(one), numberOf(other)));
 }
 
-/**
- * Connected, with at least this many peers for every node: each joins a random earlier node, then those with
- * too few draw more.
- */
+/** Connected, each with at least this many peers: each joins an earlier node, then draws more. */
 function randomLinks(peers: number, nodes: number, seed: bigint): Link[] {
   let drawn = 0;
   const below = (bound: number) =>
@@ -55,7 +49,7 @@ function randomLinks(peers: number, nodes: number, seed: bigint): Link[] {
 }
 
 /**
- * What is wrong with a topology, and what was expected; one line each.
+ * A line per mistake.
  * @param modes of all nodes, in order
  */
 export function topologyMistakes(topology: Topology, modes: readonly NodeMode[]): string[] {
@@ -81,7 +75,7 @@ export function topologyMistakes(topology: Topology, modes: readonly NodeMode[])
   return lines.length > 0 ? lines : partMistakes(shown(topology), links, modes);
 }
 
-/** In a ring of two, the nodes would be linked twice. */
+/** A ring of two would be linked twice. */
 const RING_MIN = 3;
 
 function linkMistakes(links: readonly Link[], nodes: number): string[] {
@@ -97,7 +91,7 @@ function linkMistakes(links: readonly Link[], nodes: number): string[] {
   });
 }
 
-/** Light nodes forward nothing, so the full ones have to be connected among themselves. */
+/** Light nodes forward nothing: full ones must connect among themselves. */
 function partMistakes(topology: string, links: readonly Link[], modes: readonly NodeMode[]): string[] {
   const lights = links.find(([one, other]) => modes[one] === 'light' && modes[other] === 'light');
   if (lights !== undefined)

@@ -1,4 +1,4 @@
-/** Programs and files that a file from elsewhere names: they run, and are sent, only where a person has said so. */
+/** Programs and files named by a foreign file need a person's word. */
 import { resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
@@ -8,8 +8,8 @@ import { FLAVOURS } from '../../flavours/table.ts';
 export const TRUST = '--trust';
 
 /**
- * Paths of programs in flavour files, and in groups of nodes but for those that this machine's environment names too.
- * @param definition as a file has it, not checked yet
+ * Programs of flavour files and groups, unless this environment names them.
+ * @param definition as in a file, unchecked
  */
 export function programsIn({
   nodes,
@@ -20,7 +20,7 @@ export function programsIn({
 }): string[] {
   const own = new Set(ownPrograms());
   const binaries = named(nodes, 'binary').filter((program) => !own.has(resolve(program)));
-  // A flavour file also says how its program is called.
+  // A flavour file also says how to call its program.
   return [...new Set([...binaries, ...named(flavours, 'program')])];
 }
 
@@ -32,13 +32,13 @@ function named(entries: unknown, key: string): string[] {
   });
 }
 
-/** What a definition uploads, as a file or a recipe has it, not checked yet. */
+/** Uploads of an unchecked definition. */
 export function uploadsIn(definition: Readonly<Record<string, unknown>>): readonly unknown[] {
   const { prepare } = definition as { prepare?: { uploads?: unknown } | null };
   return Array.isArray(prepare?.uploads) ? prepare.uploads : [];
 }
 
-/** The path that an unchecked upload names; undefined: it has none, or the check refuses it. */
+/** An unchecked upload's path; undefined: none, or refused. */
 export function uploadedPath(upload: unknown): string | undefined {
   if (typeof upload !== 'object' || upload === null || !('path' in upload)) return undefined;
   return typeof upload.path === 'string' && upload.path !== '' ? upload.path : undefined;
@@ -77,7 +77,7 @@ export function expectTrusted(
   });
 }
 
-/** Most that are named: a file may name any number. */
+/** Named in the message; a file may name any number. */
 const NAMED_MAX = 10;
 
 function someOf(names: readonly string[]): string {

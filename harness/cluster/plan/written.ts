@@ -1,4 +1,4 @@
-/** Writes a definition as JSON that can be read back: bigints are marked as such. */
+/** A definition as JSON that can be read back, with marked bigints. */
 import type { Definition } from './schema.ts';
 
 interface Marked {

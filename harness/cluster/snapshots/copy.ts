@@ -4,12 +4,11 @@ import { basename, join, relative } from 'node:path';
 import { throwIfInterrupted } from '../../base/errors.ts';
 import { isOfOneRun } from '../../flavours/tampered/settings.ts';
 
-/** Lock files of a store in use; not part of its data. */
+/** Locks of a store in use, no data. */
 const LOCKS = new Set(['lock', 'index.mdb-lock']);
 
 /**
- * Copies a folder if it exists, sharing blocks of files if the file system can. Faults of a node stay behind: the list
- * of those that can be healed is the cluster's.
+ * Copies a folder if it exists, sharing blocks if possible, without a node's faults.
  * @param signal ends it before the next file @throws HarnessError `INTERRUPTED`
  */
 export async function copyFolder(from: string, to: string, signal?: AbortSignal): Promise<void> {

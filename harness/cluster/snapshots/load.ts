@@ -1,4 +1,4 @@
-/** Starting a cluster from a snapshot: its definition with new ports, and its data in the folder of the new cluster. */
+/** Starts from a snapshot: its definition with new ports, its data in a new folder. */
 import { HarnessError } from '../../base/errors.ts';
 import { contradictions } from '../plan/contradictions.ts';
 import { parseDefinition } from '../plan/definition.ts';
@@ -10,7 +10,7 @@ import { clusterFolder } from '../state/state.ts';
 import { copyFolder } from './copy.ts';
 import { checkUsable, findSnapshot, inside, type Snapshot } from './snapshot.ts';
 
-/** What can be chosen for a cluster started from a snapshot; everything else is fixed. */
+/** The only choices beside a snapshot. */
 const CHOOSABLE = new Set(
   Object.entries(CLUSTER_OPTIONS).flatMap(([name, option]) => ('besideSnapshot' in option ? [name] : [])),
 );
@@ -50,7 +50,7 @@ export function openSnapshot(
   throw new HarnessError('DEFINITION_INVALID', mistakes.map((mistake) => `${source}: ${mistake}`).join('\n'));
 }
 
-/** Copies the data to where the chain and the nodes of a cluster look for it. @param cluster its name */
+/** Copies data to where chain and nodes expect it. @param cluster its name */
 export async function placeSnapshot(
   { path, record }: Snapshot,
   stateDir: string,

@@ -1,8 +1,4 @@
-/**
- * Saves a running cluster. Nodes and chain have to be saved at one moment, so the nodes are stopped cleanly,
- * then the state of the chain and the data of the nodes are copied, then the stopped nodes are restarted,
- * whatever has happened meanwhile.
- */
+/** Saves a running cluster at one moment: nodes stop, chain and data are copied, nodes restart, whatever happens. */
 
 import { existsSync } from 'node:fs';
 import type { Clock } from '../../../formats/clock.ts';
@@ -27,7 +23,7 @@ import { copyFolder, sizeOf } from './copy.ts';
 import { currentHead, inside, listSnapshots, type Snapshot, type SnapshotRecord } from './snapshot.ts';
 import { beginSnapshot, existsError, finishSnapshot } from './writing.ts';
 
-/** A loaded machine is slow to start even a small program. */
+/** A loaded machine starts even small programs slowly. */
 const FORGET_TIMEOUT_MS = 60_000;
 
 export interface SaveContext {
@@ -40,15 +36,15 @@ export interface SaveContext {
   readonly signal?: AbortSignal | undefined;
   /** Receives progress messages. */
   readonly onProgress: (text: string) => void;
-  /** Waits until the nodes serve again; only then may the cluster be saved by another process. */
+  /** Waits until nodes serve; then others may save. */
   readonly restarted: () => Promise<void>;
 }
 
 /**
  * @param options.force replaces a snapshot of that name
  * @throws HarnessError `SNAPSHOT_EXISTS`, `SNAPSHOT_REFUSED`, `CLUSTER_GONE` before anything is stopped; `NODE_STATE`
- * when nodes could not be restarted, or something else started them during the copy; `INTERRUPTED`, with a hint that
- * names nodes that could not be restarted
+ * when nodes could not be restarted, or others started them during the copy; `INTERRUPTED`, with a hint that names
+ * nodes that could not be restarted
  */
 export async function saveSnapshot(
   context: SaveContext,
@@ -68,7 +64,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
   const path = beginSnapshot(context.stateDir);
   let copying: Promise<number> | undefined;
   try {
-    // Before anything stops: a chain that does not answer has nothing to save.
+    // First: a silent chain has nothing to save.
     await context.chain.height(context.signal);
     const height = await whileStopped(context, () => (copying = copyAll(context, path)));
     const { record, stateDir } = context;
@@ -81,7 +77,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
       cluster: record.name,
       seed,
       driver: record.driver,
-      // What describes programs that no node runs any more is not taken along.
+      // Without programs that no node runs.
       definition: writtenDefinition({
         ...readDefinition(record.definition),
         flavours: [],
@@ -100,9 +96,9 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
     if (!(error instanceof HarnessError && error.code === 'INTERRUPTED')) throwIfInterrupted(context.signal);
     throw error;
   } finally {
-    // After an interruption a file may still be being copied.
+    // A file may still be being copied.
     await Promise.allSettled([copying]);
-    // After success nothing is left here: the folder has been renamed.
+    // On success the folder was renamed.
     removeFolder(path);
   }
 }
@@ -154,7 +150,7 @@ function checkCluster({ record, nodes, driver }: SaveContext): void {
   }
 }
 
-/** Stops running and paused nodes, and restores their states at the end. */
+/** Stops running and paused nodes, and restores them. */
 async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Promise<T> {
   const { nodes, onProgress, signal, record } = context;
   const sights = await Promise.all(nodes.map((node) => node.observe()));
@@ -172,7 +168,7 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
           await stopFor(stopped, node);
         }),
       );
-      // The nodes run again at once after an interruption, however long the rest of the copy takes.
+      // Nodes run again at once, however long the copy takes.
       const done = await (signal === undefined ? work() : orAborted(work(), signal, interrupted));
       await expectStopped(nodes, sights);
       return done;
@@ -196,7 +192,7 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
   return outcome.value;
 }
 
-/** Adds the node to those that are to be restarted, unless something else has stopped it meanwhile. */
+/** Unless others stopped it meanwhile. */
 async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void> {
   const [outcome] = await Promise.allSettled([node.stop()]);
   if (outcome.status === 'fulfilled') return void stopped.push(node);
@@ -205,7 +201,7 @@ async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void>
   throw reason;
 }
 
-/** @param before as they were before they were stopped @throws HarnessError `NODE_STATE` */
+/** @param before their states before @throws HarnessError `NODE_STATE` */
 async function expectStopped(nodes: readonly ClusterNode[], before: readonly NodeSight[]): Promise<void> {
   const after = await Promise.all(nodes.map((node) => node.observe()));
   const started = nodes.filter((_, index) => {
@@ -219,7 +215,7 @@ async function expectStopped(nodes: readonly ClusterNode[], before: readonly Nod
   });
 }
 
-/** A process that is ended before it has restarted the nodes says so; those of an ephemeral cluster end with it. */
+/** Names nodes that an ending process could not restart; ephemeral ones end with it. */
 function tellAtExit({ name, ephemeral }: ClusterRecord, stopped: readonly ClusterNode[]): Disposable {
   const tell = () => {
     if (ephemeral || stopped.length === 0) return;
@@ -263,7 +259,7 @@ async function copyAll(context: SaveContext, path: string): Promise<number> {
   return height;
 }
 
-/** Copies that know the addresses of this cluster's nodes would connect to them. */
+/** Copies would connect to this cluster's nodes. */
 async function forgetPeers({ nodes, stateDir, signal }: SaveContext, path: string): Promise<void> {
   for (const flavour of new Set(nodes.map(flavourOf))) {
     const copies = nodes

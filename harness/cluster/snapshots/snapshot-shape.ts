@@ -1,4 +1,4 @@
-/** What a snapshot must be like to be listed and started: it may be damaged, or have come from elsewhere. */
+/** Checks a snapshot, which may be damaged or foreign. */
 import { join } from 'node:path';
 import { z } from 'zod';
 import { entriesOf, NAME_PATTERN } from '../../base/own-folder.ts';
@@ -25,7 +25,7 @@ const head = z.looseObject(
   { error: 'a snapshot' },
 );
 
-/** Nodes of this package alone: what else there is cannot be saved, and needs a program or an image. */
+/** Only nodes of this package can be saved. */
 const group = z.looseObject(
   {
     flavour: z.enum(['svc', 'dishonest'], { error: 'svc or dishonest' }),
@@ -81,7 +81,7 @@ const startable = z.looseObject({
     .max(REAL_NODES_MAX, { error: `at most ${REAL_NODES_MAX} nodes` }),
 });
 
-/** @param folder its name @returns what is wrong with the head of a record; undefined: nothing */
+/** @param folder its name @returns what is wrong with the head; undefined: nothing */
 export function headMistake(record: unknown, folder: string): string | undefined {
   const parsed = head.safeParse(record);
   if (!parsed.success) return mistakeOf(parsed.error);
@@ -108,7 +108,7 @@ export function recordMistake(record: unknown): string | undefined {
   return `nodes: got ${nodes.length}, expected node-0 to node-${given - 1}${without}, as its definition says`;
 }
 
-/** A copy follows no links, and nothing but files and folders has been saved. @returns the first thing that is neither */
+/** Copies follow no links. @returns the first entry that is neither file nor folder */
 export function oddEntry(folder: string): string | undefined {
   for (const entry of entriesOf(folder)) {
     const path = join(folder, entry.name);

@@ -23,11 +23,11 @@ import { headMistake, oddEntry, recordMistake } from './snapshot-shape.ts';
 /** Raised when older snapshots can no longer be started. */
 const FORMAT = 1;
 
-/** The part of a snapshot that every version can read. */
+/** What every version can read. */
 export interface SnapshotHead {
   /** Raised when older snapshots can no longer be started. */
   readonly format: number;
-  /** Version of this package, which determines how nodes store their data. */
+  /** Of this package; decides how data is stored. */
   readonly version: string;
   readonly anvil: string;
 }
@@ -44,9 +44,9 @@ export interface SnapshotRecord extends SnapshotHead {
   readonly driver: DriverName;
   /** By `writtenDefinition`. */
   readonly definition: unknown;
-  /** Batches from its start, and those that nodes without one got later. */
+  /** Batches from the start, and later ones of nodes without. */
   readonly batches: readonly BatchRecord[];
-  /** What its start has prepared because the definition asks for it. */
+  /** Prepared as the definition asks. */
   readonly prepared?: PreparedRecord | undefined;
   /** Height of the chain, blocks. */
   readonly height: number;
@@ -75,7 +75,7 @@ export const inside = {
   node: (path: string, node: string) => join(path, 'nodes', node),
 } as const;
 
-/** Complete snapshots, sorted by name. @param onBroken gets the name of each that cannot be read, and why */
+/** Sorted by name. @param onBroken gets the name of each that cannot be read, and why */
 export function listSnapshots(
   stateDir: string,
   onBroken: (name: string, why: string) => void = () => undefined,
@@ -111,7 +111,7 @@ export function findSnapshot(stateDir: string, name: string, argument: string): 
   );
 }
 
-/** Why a snapshot cannot be started; undefined when it can. */
+/** Why it cannot start; undefined: it can. */
 export function whyUnusable({ record }: Snapshot): string | undefined {
   const { format, version, anvil } = currentHead();
   if (record.format !== format) return `its format is ${record.format}, this svcnet reads ${format}`;

@@ -1,4 +1,4 @@
-/** How a snapshot comes to be on disk, and goes again: never half of one is visible. */
+/** Writes and removes snapshots; half of one is never visible. */
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,13 +18,13 @@ import {
   snapshotsDir,
 } from './snapshot.ts';
 
-/** Also removes one that cannot be read. @returns bytes freed @throws HarnessError `SNAPSHOT_NOT_FOUND` */
+/** Also unreadable ones. @returns bytes freed @throws HarnessError `SNAPSHOT_NOT_FOUND` */
 export function removeSnapshot(stateDir: string, name: string): number {
   const isThere = NAME_PATTERN.test(name) && foldersIn(snapshotsDir(stateDir)).includes(name);
   const path = isThere
     ? join(snapshotsDir(stateDir), name)
     : findSnapshot(stateDir, name, 'snapshot rm').path;
-  // Moved aside first, so that a half-removed one is never visible.
+  // A half-removed one is never visible.
   const aside = setAside(path, stateDir);
   const bytes = sizeOf(aside);
   removeFolder(aside);
@@ -52,8 +52,8 @@ export function beginSnapshot(stateDir: string): string {
 }
 
 /**
- * Gives a complete snapshot its name.
- * @param given.force replaces one that has it by now, which is removed only afterwards: that takes a while
+ * Names a complete snapshot.
+ * @param given.force replaces one of that name, removed afterwards, as that takes a while
  * @throws HarnessError `SNAPSHOT_EXISTS`
  */
 export function finishSnapshot(
@@ -78,7 +78,7 @@ export function existsError(name: string): HarnessError {
   });
 }
 
-/** Removes what processes killed while saving or removing a snapshot left behind. */
+/** Removes what killed processes left. */
 function removeUnfinished(stateDir: string): void {
   for (const name of namesIn(snapshotsDir(stateDir)).filter((each) => each.startsWith('.'))) {
     const path = join(snapshotsDir(stateDir), name);

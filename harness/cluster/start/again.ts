@@ -1,4 +1,4 @@
-/** What a start does otherwise when the cluster ran before, and starts again from its own folder. */
+/** Differences of a start from an own folder. */
 
 import { takenPorts } from '../../base/machine/ports.ts';
 import type { Chain } from '../../chain/chain.ts';
@@ -8,12 +8,12 @@ import type { BatchRecord } from '../state/state.ts';
 import { portOf } from './node-setup.ts';
 import type { StartContext } from './start-context.ts';
 
-/** Whether its parts can only have the ports that they were made with. */
+/** Whether parts can only have their old ports. */
 export function isFixed({ before, driver }: Pick<StartContext, 'before' | 'driver'>): boolean {
   return before !== undefined && driver.halt !== undefined;
 }
 
-/** The chain's port of before, if it may have any and this one is still free. */
+/** The old port, if any will do and it is free. */
 export async function chainPortAgain(
   { before, driver, definition }: StartContext,
   { chain: { port } }: ClusterPlan,
@@ -24,7 +24,7 @@ export async function chainPortAgain(
   return taken.has(had) ? {} : { port: had };
 }
 
-/** A batch that has expired will never be usable again, and nobody waits for it. */
+/** Expired batches are not awaited. */
 export async function livingBatches(
   { before }: StartContext,
   chain: Chain,

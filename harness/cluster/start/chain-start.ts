@@ -1,4 +1,4 @@
-/** Starting a cluster's chain: its options, its place, and its output when it is ready. */
+/** Starts the chain: options, place, output. */
 
 import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -18,7 +18,7 @@ import {
   type Started,
 } from '../../places/driver.ts';
 
-/** A chain is ready in well under a second; a loaded machine needs more. */
+/** A loaded machine needs more than the usual second. */
 const START_TIMEOUT_MS = 30_000;
 const LOG_LINES_SHOWN = 15;
 
@@ -38,9 +38,9 @@ export interface StartChain {
   readonly optionsFile: string;
   readonly log: string;
   readonly stopWithParent: boolean;
-  /** It has run before: its log has the lines of that run. */
+  /** Its log has lines of an earlier run. */
   readonly isAgain?: boolean;
-  /** Called as soon as it runs, before it is ready: an interruption must find it. */
+  /** As soon as it runs, for interruptions to find it. */
   readonly onStarted: (started: Started) => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -53,7 +53,7 @@ export interface StartedChain {
   readonly whyEnded: () => Promise<HarnessError | undefined>;
 }
 
-/** @throws HarnessError `CHAIN_FAILED` with the last lines of its log, `WAIT_TIMEOUT`, `INTERRUPTED` */
+/** @throws HarnessError `CHAIN_FAILED` with its last log lines, `WAIT_TIMEOUT`, `INTERRUPTED` */
 export async function startChain(start: StartChain): Promise<StartedChain> {
   const { driver, options, optionsFile, log, token } = start;
   const folder = dirname(optionsFile);
@@ -74,7 +74,7 @@ export async function startChain(start: StartChain): Promise<StartedChain> {
   const ready = await until<ReadyLine>(
     'the chain is not ready',
     async () => {
-      // Observed first: a process that has ended by now has printed everything.
+      // Observed first: an ended process has printed everything.
       const { state, exit } = await driver.observe(started.handle);
       const lines = await chainLog.since(since);
       const line = lines.find((text) => text.startsWith('{"ready":true'));

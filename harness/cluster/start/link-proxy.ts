@@ -1,4 +1,4 @@
-/** Starting the link proxy of a cluster, once the ports of its nodes are chosen and before any of them runs. */
+/** Starts the link proxy, after ports are chosen and before nodes run. */
 import { writeJson } from '../../base/json-file.ts';
 import { LINK_PROXY } from '../../places/driver.ts';
 import type { ProxyOptions, Route } from '../../places/links/proxy/proxy.ts';

@@ -1,4 +1,4 @@
-/** Before nodes can start: their ports, and what each of them needs on disk. */
+/** Nodes' ports, and their files. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -23,17 +23,17 @@ export interface NodeSetup {
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly driver: Driver;
-  /** The cluster as it ran before: its nodes keep their ports where these are free. */
+  /** The earlier cluster, whose free ports are kept. */
   readonly before?: ClusterRecord | undefined;
 }
 
 export interface CreatedNodes {
   readonly records: readonly NodeRecord[];
-  /** From the ports that others dial to where the nodes listen; empty: no proxy stands before them. */
+  /** From dialled ports to where nodes listen; empty: no proxy. */
   readonly routes: readonly Route[];
 }
 
-/** Chooses ports, and writes the key files and configuration of every node. */
+/** Chooses ports, and writes keys and configuration. */
 export async function createNodes(
   { clock, stateDir, record, driver, before }: NodeSetup,
   started: Pick<StartedChain, 'record' | 'nodesUrls'>,
@@ -139,7 +139,7 @@ function chainFacts(
   };
 }
 
-/** Where a node listened; one without a debug API has its API's port there. */
+/** Without a debug API, its API's port is there. */
 function portsOf({ api, debug, p2p }: NodeRecord): NodePorts {
   return { api: portOf(api), debug: portOf(debug), p2p: Number(/\/tcp\/(\d+)/.exec(p2p)?.[1]) };
 }
@@ -153,8 +153,8 @@ export function portOf(url: string): number {
 }
 
 /**
- * All are picked together: a second call might find the same ports again.
- * @returns `behind`: p2p ports of the nodes if a proxy holds those of `ports`; else none
+ * Together: a second call might find the same ones.
+ * @returns `behind`: p2p ports of nodes if a proxy holds those of `ports`; else none
  */
 async function choosePorts(
   { ports, listen }: Definition,
@@ -198,7 +198,7 @@ async function choosePorts(
   }
   const outside = ports === 'free' ? count * 3 : ports.debug === 'free' ? count : 0;
   const free = await pickFreePorts(outside + (proxied ? count : 0), options);
-  // Those of a range stay, also when something else has one: the start of the node says so.
+  // A range's ports stay even if taken: the node's start says so.
   const debugs = before?.map((each) => (hasDebug(each) ? each.debug : undefined)) ?? [];
   const taken = await takenOf(debugs.filter((port) => port !== undefined));
   const chosen = numbers.map((number, index) => {
@@ -214,7 +214,7 @@ async function choosePorts(
 }
 
 /**
- * Before anything starts: a conflict over a fixed port should not surface only when a node fails.
+ * Before a node fails on a fixed port.
  * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
  */
 export async function checkPorts(

@@ -1,7 +1,4 @@
-/**
- * The start of all nodes of a cluster: as many at once as keep the processors busy, the next whenever one is
- * ready. If there are many nodes, the first ones show whether the machine can cope.
- */
+/** Starts as many nodes at once as keep processors busy. Of many, the first show whether the machine can cope. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -11,12 +8,12 @@ import { atOnce, pilotCount, type Start, tooSlow } from './pace.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch } from './startup-conditions.ts';
 
-/** Names shown of the nodes that a start waits for. */
+/** Of the nodes that a start waits for. */
 const NAMES_SHOWN = 3;
 
 export interface WaveDeps {
   readonly clock: Clock;
-  /** That the nodes share; any number of them for nodes that need no time. */
+  /** Shared by nodes; any number for nodes without time. */
   readonly processors: number;
   /** For all nodes to be ready. */
   readonly limitMs: number;
@@ -27,9 +24,8 @@ export interface WaveDeps {
 }
 
 /**
- * Returns or throws only once it is known for every node whether it has a process.
- * @throws HarnessError `START_TIMEOUT` when at the pace of the first nodes not all can start in time; what a
- * launch throws
+ * Ends only when every node's process is known.
+ * @throws HarnessError `START_TIMEOUT` when at the first nodes' pace not all can start in time; what a launch throws
  */
 export async function startInWaves(
   nodes: readonly ClusterNode[],
@@ -38,7 +34,7 @@ export async function startInWaves(
   const pilots = pilotCount(nodes.length, processors);
   const waiting = new Set(nodes.map(({ name }) => name));
   const watch = stopwatch(clock);
-  // All other nodes start by contacting boot nodes, or else full nodes.
+  // Others first contact boot nodes, or else full nodes.
   const next = (['boot', 'full', 'light'] as const)
     .flatMap((mode) => nodes.filter((node) => node.mode === mode))
     .values();
@@ -47,7 +43,7 @@ export async function startInWaves(
   const failures: unknown[] = [];
   const startOneByOne = async () => {
     try {
-      // One iterator shared by all: each takes the next free node.
+      // One iterator for all: each takes the next node.
       for (const node of next) {
         await launch(node);
         ending.throwIfAborted();

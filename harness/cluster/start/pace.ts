@@ -1,17 +1,13 @@
 /**
- * Whether a machine can carry the start of many nodes, judged by the first of them. Nodes that start together share
- * the processors and become ready at about the same time, so the pace is that of a whole group: a machine that takes
- * four seconds for the first eight takes about forty for eighty.
+ * Whether a machine can start many nodes, by the first. Simultaneous nodes become ready together, so a group sets the
+ * pace: four seconds for eight are forty for eighty.
  */
 
-/** Enough to keep the processors of a usual machine busy, so that more at once would not be faster. */
+/** Keeps usual processors busy. */
 const PILOTS_MIN = 8;
-/** With fewer nodes the first wave would be too large a part to predict anything early. */
+/** Fewer would make the first wave too large a part. */
 const WAVES_MIN = 4;
-/**
- * The first nodes also load their code from the disk: a start expected to take a little too long is still
- * tried.
- */
+/** First nodes also load code: slightly slow starts are tried. */
 const MARGIN = 2;
 
 export interface Start {
@@ -27,22 +23,22 @@ export interface Pace {
   readonly msPerNode: number;
   /** For all nodes. */
   readonly expectedMs: number;
-  /** Nodes that would be ready within the limit, at least one. */
+  /** Ready within the limit, at least one. */
   readonly fits: number;
 }
 
-/** How many nodes start at once on this many processors. */
+/** Nodes to start at once. */
 export function atOnce(nodes: number, processors: number): number {
   return Math.min(nodes, Math.max(PILOTS_MIN, 2 * processors));
 }
 
-/** How many nodes the pace is judged by; 0: too few nodes to judge. */
+/** Nodes to judge by; 0: too few. */
 export function pilotCount(nodes: number, processors: number): number {
   const pilots = atOnce(nodes, processors);
   return nodes >= WAVES_MIN * pilots ? pilots : 0;
 }
 
-/** @param pilotMs until all pilots were ready @returns undefined when starting the others is worth a try */
+/** @param pilotMs until all pilots were ready @returns undefined: worth a try */
 export function tooSlow({ nodes, pilots, limitMs }: Start, pilotMs: number): Pace | undefined {
   const msPerNode = pilotMs / pilots;
   const expectedMs = msPerNode * nodes;

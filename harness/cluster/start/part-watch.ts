@@ -1,12 +1,9 @@
-/**
- * What a start has launched, while it waits for the rest: a node or a chain that ends meanwhile ends the start at once
- * with the reason, instead of with a deadline that says what is missing.
- */
+/** A node or chain that ends during a start ends it at once, with the reason. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { HarnessError } from '../../base/errors.ts';
 import { pause } from '../../base/wait.ts';
 
-/** Long enough to cost a start nothing: each look asks for every part. */
+/** Each look asks for every part. */
 const PAUSE_MS = 500;
 
 /** Why a part has ended; undefined: it has not. */
@@ -28,13 +25,13 @@ export class PartWatch {
     return this.#lost.signal;
   }
 
-  /** @returns forgets the part, which may then be ended on purpose */
+  /** @returns forgets the part, which may then end */
   add(part: WhyEnded): Disposable {
     this.#parts.add(part);
     return { [Symbol.dispose]: () => void this.#parts.delete(part) };
   }
 
-  /** Why a part has ended by now, for an error that may only be a consequence; the signal aborts with it. */
+  /** Why a part ended, for errors that may be consequences; the signal aborts with it. */
   async reason(): Promise<HarnessError | undefined> {
     await this.#look();
     return this.signal.aborted ? (this.signal.reason as HarnessError) : undefined;
@@ -53,7 +50,7 @@ export class PartWatch {
 
   async #look(): Promise<void> {
     const parts = [...this.#parts];
-    // A part that cannot be seen now, such as a container whose engine is busy, is looked at again.
+    // An unseen part, such as with a busy engine, is looked at again.
     const seen = await Promise.allSettled(parts.map((whyEnded) => whyEnded()));
     const why = seen
       .filter((_, index) => this.#parts.has(parts[index] as WhyEnded))

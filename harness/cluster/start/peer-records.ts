@@ -1,8 +1,6 @@
 /**
- * What the nodes of a fresh cluster know of each other from the start: the testbed has all keys and
- * addresses, so it writes their signed address records into one file, just as a restarted node has them in
- * its address book. Left out are nodes of other flavours, light nodes, and those whose advertised address is
- * not known yet.
+ * Signed address records of a fresh cluster's nodes in one file, as a restarted node has in its address book. Without
+ * other flavours, light nodes, and unknown addresses.
  */
 import { writeFileSync } from 'node:fs';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -17,20 +15,20 @@ import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import { OVERLAY_NONCE } from '../plan/seed.ts';
 
-/** Whether nodes get them: only where all find each other by gossip and can read files on this machine. */
+/** Only where all use gossip and read this machine's files. */
 export function sharesRecords(
   { coldGossip, topology, nodes, underlays }: Definition,
   driver: DriverName,
 ): boolean {
   const introduces = nodes.some(({ mode }) => mode === 'boot');
   const { owned, images } = DRIVER_FACTS[driver];
-  // Of several addresses of a node only one is known before it starts.
+  // Of several addresses only one is known before.
   return !coldGossip && underlays.length === 1 && topology === 'mesh' && !introduces && owned && !images;
 }
 
 /**
  * @param nodes both lists in the same order; `join`: they join those whose records the file has
- * @param nowMs when the records become valid
+ * @param nowMs when records become valid
  */
 export function writePeerRecords(
   file: string,

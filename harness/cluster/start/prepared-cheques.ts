@@ -1,7 +1,6 @@
 /**
- * A cheque that one node has sent to another because it owed for chunks. A payer cannot be told to pay: it is
- * put in debt, by pushing chunks to which the payee is the closest node, until the debt exceeds the
- * time-based allowance and is paid by cheque. A payer without a batch uses another node's stamps.
+ * A payer cannot be told to pay: it pushes chunks near the payee until its debt exceeds what time forgives. Without a
+ * batch it uses another node's stamps.
  */
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
@@ -16,12 +15,9 @@ import { seededBytes } from '../plan/seed.ts';
 import type { StartContext } from './start-context.ts';
 import { timeoutFor } from './start-deadline.ts';
 
-/**
- * At the public network's limits a peer wants to be paid for some twenty chunks; the first time a second pays
- * for fifteen of them, and the same amount again is paid by cheque.
- */
+/** A peer wants payment for some twenty chunks; a second pays for fifteen, and as much again goes by cheque. */
 const CHUNKS_AT_ONCE = 64;
-/** The price of a chunk does not depend on its length. */
+/** A chunk's price does not depend on its length. */
 const PAYLOAD_SIZE = 32;
 
 interface Pair {
@@ -31,10 +27,7 @@ interface Pair {
   readonly nodes: readonly ClusterNode[];
 }
 
-/**
- * Pairs that can be worked on at once, in the order given: the two directions of one link follow each other,
- * because their debts would cancel out.
- */
+/** Pairs for parallel work, in order: a link's two directions would cancel out. */
 export function independentRounds<T extends Record<'from' | 'to', { readonly name: string }>>(
   pairs: readonly T[],
 ): T[][] {
@@ -85,8 +78,7 @@ async function push({ from, nodes }: Pair, chunks: readonly Chunk[], signal: Abo
 }
 
 /**
- * Waits until nothing is in progress and both ends of every link agree: some of the last chunks pushed are
- * still being paid for after the first cheque.
+ * Waits until both ends of links agree: last chunks are paid after the first cheque.
  * @throws HarnessError `WAIT_TIMEOUT`
  */
 export async function settled(context: StartContext, nodes: readonly ClusterNode[]): Promise<void> {
@@ -113,7 +105,7 @@ async function hasSent({ from, to }: Pair, signal: AbortSignal): Promise<boolean
   return cheques.some(({ peer, sent }) => peer === to.overlay && sent !== undefined);
 }
 
-/** Chunks to which no other node is as close as the payee. */
+/** Chunks with the payee as closest node. */
 function* chunksFor(seed: bigint, { from, to, nodes }: Pair): Generator<Chunk, never> {
   const payee = fromHex(to.overlay);
   const others = nodes.filter((node) => node !== from && node !== to).map(({ overlay }) => fromHex(overlay));

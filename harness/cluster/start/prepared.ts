@@ -1,8 +1,4 @@
-/**
- * The state that a definition asks for under `prepare`: uploads that the network holds, cheques that nodes
- * have exchanged, a chain of some height. All of it is produced as in normal use: through the nodes' APIs,
- * their own accounting, and real blocks.
- */
+/** What `prepare` asks for: uploads, cheques, height, all made as in normal use. */
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { contentTypeOfName } from '../../../node/files/collection/content-type.ts';
@@ -38,7 +34,7 @@ interface Running {
   readonly nodes: readonly ClusterNode[];
 }
 
-/** @throws HarnessError `PREPARE_FAILED` with the entry and the reason, `INTERRUPTED` */
+/** @throws HarnessError `PREPARE_FAILED` with entry and reason, `INTERRUPTED` */
 export async function prepareState(
   context: StartContext,
   { chain, nodes }: Running,
@@ -147,15 +143,11 @@ async function uploadPath(
   });
 }
 
-/**
- * Mines up to a height, and waits until every node has read the chain that far. A chain that never mines on demand
- * has been there since before its nodes ran.
- */
+/** Mines to a height, and waits for nodes. A chain that never mines on demand was there before. */
 async function raise(height: number, context: StartContext, { chain, nodes }: Running): Promise<void> {
   const { clock, definition, signal, timeoutMs, onProgress } = context;
   onProgress({ step: 'state', done: false, detail: `mining up to block ${height}` });
-  // Block times are whole seconds. Blocks mined within the second of the last stamp would all be older than
-  // it.
+  // Block times are whole seconds: blocks of the last stamp's second would be older than it.
   await clock.sleep(SECOND_MS - (clock.now() % SECOND_MS), signal);
   for (;;) {
     const missing = height - (await chain.height(signal));
@@ -185,7 +177,7 @@ function named(nodes: readonly ClusterNode[], name: string): ClusterNode {
   return node;
 }
 
-/** Says which entry of the definition could not be made. */
+/** Names the failed entry. */
 async function explained<T>(
   where: string,
   work: () => Promise<T>,

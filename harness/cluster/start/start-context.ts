@@ -1,4 +1,4 @@
-/** What the start of a cluster knows from the beginning, and what it reports on its way. */
+/** What a start knows, and reports. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';
@@ -27,12 +27,12 @@ export interface StartContext {
   readonly seed: bigint;
   readonly driver: Driver;
   readonly ephemeral: boolean;
-  /** Chain and nodes find their data, restored from a snapshot or their own, in the cluster's folder. */
+  /** Data is in the folder, from a snapshot or its own. */
   readonly continued: boolean;
-  /** The cluster as it ran before, when it starts again from its own folder. */
+  /** The earlier cluster, when started from its folder. */
   readonly before?: ClusterRecord | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** For the whole start; absent: each step has a limit that grows with the cluster. */
+  /** For the whole start; absent: limits per step. */
   readonly timeoutMs?: number | undefined;
   readonly onProgress: (progress: StartProgress) => void;
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;

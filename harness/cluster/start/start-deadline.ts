@@ -1,13 +1,10 @@
-/**
- * How long a start may take. When the limit of the whole start expires, the error says which steps were in progress and
- * what was missing.
- */
+/** A start's time limit; its error names steps and what was missing. */
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
 
-/** Limits of single steps grow with the cluster: on a small machine the nodes start one after another. */
+/** Grows with the cluster: small machines start nodes in turn. */
 const BASE_TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_NODE_MS = 1500;
 
@@ -50,7 +47,7 @@ export function timeoutFor(nodes: number): number {
   return BASE_TIMEOUT_MS + nodes * TIMEOUT_PER_NODE_MS;
 }
 
-/** A node that another one has dialled before it listened waits until it is dialled again. */
+/** A node dialled before it listened waits for the next dial. */
 export function meshTimeoutFor(nodes: readonly Flavoured[]): number {
   const redials = nodes.map((node) => flavourOf(node).redialMs ?? 0);
   return timeoutFor(nodes.length) + Math.max(0, ...redials);

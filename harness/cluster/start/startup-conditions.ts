@@ -1,4 +1,4 @@
-/** The waits of a start: until the nodes have found each other, and until their batches are usable. */
+/** Waits until nodes found each other, and batches are usable. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -15,14 +15,12 @@ import type { BatchRecord } from '../state/state.ts';
 import type { StartContext } from './start-context.ts';
 import { meshTimeoutFor, timeoutFor } from './start-deadline.ts';
 
-/**
- * Each poll asks every node, which costs each of them about a millisecond and this process as much for all.
- */
+/** Each poll costs every node a ms, and this process as much for all. */
 const PAUSE_PER_NODE_MS = 10;
 const PAUSE_MS = 100;
-/** Nodes that start together have found each other by then; also the time between two reminders. */
+/** Usual time to find each other; and between reminders. */
 const REMIND_MS = 10_000;
-/** A batch is usable after a number of blocks set by the profile, never more than this. */
+/** Of any profile. */
 const USABLE_BLOCKS_MAX = 20;
 
 type WaitContext = Pick<StartContext, 'clock' | 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;
@@ -64,8 +62,8 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
 }
 
 /**
- * A Bee that considers itself unreachable stores nothing that others push to it; if all do, chunks are passed from
- * one to the next, and no upload is ever synced. @throws HarnessError BINARY_INVALID
+ * A Bee that thinks itself unreachable stores nothing; if all do, no upload is synced.
+ * @throws HarnessError BINARY_INVALID
  */
 export async function checkReachable(
   nodes: readonly Pick<ClusterNode, 'flavour' | 'mode' | 'client'>[],
@@ -83,9 +81,8 @@ export async function checkReachable(
 }
 
 /**
- * Tells a Bee to connect to a node that it has not reached by itself: after a dial in vain, such as one that
- * crossed the other's, it may not dial again for minutes. Its answer does not matter, because its peers are asked
- * for again.
+ * Makes a Bee connect: after a vain dial, such as crossing ones, it may wait minutes. Peers are asked for again
+ * anyway.
  */
 export async function remind(
   { node, other }: { readonly node: Acquaintance; readonly other: Acquaintance },
@@ -99,7 +96,7 @@ export async function remind(
   }
 }
 
-/** One at a time: a node that has been introduced may introduce the next. */
+/** In turn: an introduced node may introduce the next. */
 async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<ProbeResult<true>> {
   const honest = nodes.filter(isHonest);
   for (const node of honest) {

@@ -1,7 +1,4 @@
-/**
- * Starting a cluster: a name, a chain, nodes, links, batches, the requested state, in this order. Whatever
- * goes wrong, a failed start leaves nothing running.
- */
+/** Starts name, chain, nodes, links, batches, prepared state, in order. A failed start leaves nothing running. */
 
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
@@ -39,12 +36,11 @@ import { startDeadline, timeoutFor } from './start-deadline.ts';
 import { awaitBatches, awaitMesh, checkReachable, stopwatch } from './startup-conditions.ts';
 
 /**
- * Mined before the nodes run, on chains that never mine on demand: a real node may stamp with a batch once it
- * has read ten blocks after it, in steps of five, four blocks behind the head (contracts.md 11.3). A prepared height
- * is reached here, too.
+ * Mined first on chains that never mine on demand: a Bee stamps once it read ten blocks more, in steps of five, four
+ * behind the head (contracts.md 11.3). Includes a prepared height.
  */
 const HEAD_START_BLOCKS = 20;
-/** Another process may take a picked port before the node does; twice in a row it is no accident. */
+/** Others may take a port; twice in a row is no accident. */
 const PORT_ATTEMPTS = 3;
 /** For parts of a failed start. */
 const GRACE_MS = 500;
@@ -55,7 +51,7 @@ export interface StartedCluster {
   readonly nodes: ClusterNode[];
 }
 
-/** @throws HarnessError; the name is free again and no process is left */
+/** @throws HarnessError; the name is free and no process left */
 export async function startCluster(context: StartContext): Promise<StartedCluster> {
   const watch = new PartWatch(context.clock);
   const launched: Launched = { begun: false, parts: [], watch, open: [] };
@@ -77,7 +73,7 @@ export async function startCluster(context: StartContext): Promise<StartedCluste
     // Before anything is ended here.
     const lost = isInterrupted ? undefined : await watch.reason();
     watch.end();
-    // The waits still running have nothing left to wait for.
+    // Running waits have nothing to wait for.
     failed.abort();
     const reason = lost ?? (expired ? deadline.signal.reason : error);
     if (!launched.begun) {
@@ -112,9 +108,9 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
 
   launched.begun = true;
   context.onProgress({ step: 'chain', done: false, detail: `${engineOf(definition)}, 7 contracts` });
-  // In parallel with the chain, whose start leaves a processor mostly idle.
+  // In parallel with the chain, which leaves a processor idle.
   const prepared = prepare(context.driver, groups, signal);
-  // A start that fails before this is awaited reports its own reason.
+  // An earlier failure has its own reason.
   void Promise.allSettled([prepared]);
   const started = await startChainOf(context, plan, launched);
   launched.watch.add(started.whyEnded);
@@ -141,7 +137,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     plan,
     batches,
     launched,
-    // From here on another process knows what to stop, even if this one is killed.
+    // Others know what to stop, even if this process is killed.
     onCreated: (created) =>
       writeRecord(context.stateDir, {
         ...context.record,
@@ -168,7 +164,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
     hasPreparation(definition) && !context.continued
       ? await prepareState(context, { chain, nodes })
       : undefined;
-  // What has ended only just now ends the start, too.
+  // What just ended ends the start too.
   await launched.watch.reason();
   throwIfInterrupted(signal);
   const timings: Timings = {
@@ -192,14 +188,14 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   return { record, chain, nodes };
 }
 
-/** Logs of a failed start; if they cannot be read either, that must not hide the failure. */
+/** Unreadable logs must not hide the failure. */
 async function gatherLogs({ driver }: StartContext): Promise<void> {
   const [outcome] = await Promise.allSettled([driver.gatherLogs()]);
   if (outcome.status === 'rejected') process.emitWarning(`logs are lost: ${messageOf(outcome.reason)}`);
 }
 
 /**
- * A failed start's output is kept under its own name; an interrupted start is not a failure.
+ * Keeps a failed start's output, not an interrupted one's.
  * @returns the error, with a hint that names the folder
  */
 function withEvidence(error: unknown, { clock, stateDir, record }: StartContext): unknown {
@@ -216,7 +212,7 @@ function withEvidence(error: unknown, { clock, stateDir, record }: StartContext)
   return new HarnessError(error.code, error.message, { cause: error, hint: hint.join('\n') });
 }
 
-/** Before anything runs: a program that cannot be started must not cost a chain. */
+/** A bad program must not cost a chain. */
 export async function checkPrograms(driver: Driver, groups: readonly UsedGroup[]): Promise<void> {
   for (const { where, group } of groups) {
     const { binary, image, options } = group;
@@ -225,7 +221,7 @@ export async function checkPrograms(driver: Driver, groups: readonly UsedGroup[]
   }
 }
 
-/** Containers need their images, and an image may take minutes to build: hence a separate step. */
+/** Building an image may take minutes. */
 async function awaitImages({ clock, driver, definition, signal, onProgress }: StartContext): Promise<void> {
   if (driver.images === undefined) return;
   const watch = stopwatch(clock);
@@ -284,11 +280,11 @@ export interface NodeParts {
   readonly launched: Launched;
   /** Called before any of them runs. */
   readonly onCreated: (records: readonly NodeRecord[]) => void;
-  /** All nodes of the cluster that those of the plan join; absent: they are all. */
+  /** All nodes of the cluster to join; absent: they are all. */
   readonly all?: () => readonly ClusterNode[];
 }
 
-/** Starts the nodes of a plan, of a cluster that starts or of one that grows. */
+/** Of a starting or growing cluster. */
 export async function startNodes(
   context: StartContext,
   parts: NodeParts,
@@ -307,7 +303,7 @@ export async function startNodes(
         context.definition.ports === 'free' &&
         attempt < PORT_ATTEMPTS;
       if (!again) throw error;
-      // The chain stays; the nodes start anew on other ports.
+      // The chain stays; nodes start anew on other ports.
       watched.dispose();
       const nodes = parts.launched.parts.filter(({ name }) => name !== 'chain');
       parts.launched.parts.splice(
@@ -333,7 +329,7 @@ async function startNodesOnce(
   if (routes.length > 0) await startLinkProxy(context, routes, launched);
   await startInWaves(nodes, {
     clock: context.clock,
-    // What happens in virtual time must not depend on the machine.
+    // Virtual time must not depend on the machine.
     processors: DRIVER_FACTS[context.driver.name].simulated ? Infinity : availableParallelism(),
     limitMs: context.timeoutMs ?? timeoutFor(nodes.length),
     async launch(node) {

@@ -1,4 +1,4 @@
-/** A chain without blocks, with slow blocks, or with its last blocks replaced. */
+/** No blocks, slow blocks, or replaced last blocks. */
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { formatMs, plural } from '../../../base/format.ts';
@@ -9,11 +9,11 @@ import { duration } from '../fields.ts';
 import { flag, whole } from '../machines/fields.ts';
 
 const TARGET = ['chain'] as const;
-/** A second fault would end the first one's effect with its own. */
+/** A second fault would end the first one's effect. */
 const PACE = 'the pace of the chain';
-/** The chain keeps the state of no more blocks than this. */
+/** The chain keeps no more blocks' state. */
 const REORGANISED_MAX = 60;
-/** How long to wait until the blocks to be replaced contain transactions. */
+/** Wait for transactions in the blocks to replace. */
 const LOAD_WAIT_MS = 60_000;
 
 interface Pace {
@@ -28,7 +28,7 @@ async function paceOf({ chain, clock }: FaultContext): Promise<Pace & Record<str
   return { at: clock.now(), height: await chain.height() };
 }
 
-/** Blocks missing compared with the usual pace; once the pace is back to normal, the difference stays. */
+/** Blocks missing from the usual pace; after the fault the difference stays. */
 async function missing(
   { chain, clock }: FaultContext,
   { at, height }: Readonly<Record<string, string | number>>,
@@ -53,7 +53,7 @@ export const CHAIN_STALL: FaultKind<z.infer<typeof none>> = {
   async begin(context, _request, { hold }) {
     hold(await paceOf(context));
     await context.chain.pause();
-    // A block that came before the pause is none of those withheld.
+    // A block before the pause was not withheld.
     return paceOf(context);
   },
   effect: (context, handle) => missing(context, handle, 'blocks withheld'),

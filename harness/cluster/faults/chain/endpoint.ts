@@ -1,4 +1,4 @@
-/** What the nodes, all of them or one, see of the chain's endpoint; for a chain with a gate. */
+/** What nodes see of the chain's endpoint, through a gate. */
 import { z } from 'zod';
 import type { RpcFault } from '../../../../chain/gate/faults.ts';
 import { WRONG_ANSWERS } from '../../../../chain/gate/wrong-answers.ts';
@@ -10,7 +10,7 @@ import { delay, type FaultField, nodeName } from '../fields.ts';
 import { PERCENT, whole } from '../machines/fields.ts';
 
 const SLOW_MS = 1_000;
-/** The chain keeps the state of no more blocks than this. */
+/** The chain keeps no more blocks' state. */
 const LAG_MAX = 60;
 
 const somebody = { node: nodeName.optional() };
@@ -52,7 +52,7 @@ function endpointKind<R extends { node?: string | undefined }>(row: EndpointRow<
   };
 }
 
-/** Requests affected by a fault so far. @throws HarnessError `FAULT_REFUSED` when no gate counts them */
+/** Requests affected so far. @throws HarnessError `FAULT_REFUSED` without a gate's count */
 async function metBy(chain: Chain, id: string): Promise<number> {
   const met = await chain.rpcCallsMet();
   if (met !== undefined) return met[id] ?? 0;

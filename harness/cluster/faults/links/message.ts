@@ -1,4 +1,4 @@
-/** Single messages between nodes that are lost, late, repeated or changed, though their links are encrypted. */
+/** Faults on single messages, despite encryption. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
@@ -162,7 +162,7 @@ export const MESSAGE: FaultKind<MessageRequest> = {
   targets: ({ from, to }) => [...new Set([...from, ...to])].filter((name) => name !== ALL),
   async begin(context, request, { hold }) {
     const rule = randomUUID();
-    // The rule may be in force even if no answer comes in time.
+    // The rule may act even if no answer comes.
     hold({ rule });
     const { from, to, oneWay, protocol, message, where, every, first, drop } = request;
     await tapOf(context).beginMessages(rule, {

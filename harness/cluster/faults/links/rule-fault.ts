@@ -1,6 +1,4 @@
-/**
- * What all link faults share: a rule that the cluster's links follow from the fault's beginning to its end.
- */
+/** Shared by link faults: a rule from beginning to end. */
 import { randomUUID } from 'node:crypto';
 import { HarnessError } from '../../../base/errors.ts';
 import type { LinkControl, LinkRule } from '../../../places/links/rules.ts';
@@ -8,7 +6,7 @@ import type { FaultContext, FaultKind } from '../fault.ts';
 
 type Shared<R> = Pick<FaultKind<R>, 'layer' | 'capability' | 'note' | 'begin' | 'effect' | 'end'>;
 
-/** @param ruleOf rule of a request, except its seed @returns the part of a kind that all of them share */
+/** @param ruleOf a request's rule, without seed @returns the common part of a kind */
 export function ruleFault<R>(
   ruleOf: (request: R, context: FaultContext) => Omit<LinkRule, 'seed'>,
 ): Shared<R> {
@@ -18,7 +16,7 @@ export function ruleFault<R>(
     note: (context) => (linksOf(context).knowsDiallers ? undefined : UNKNOWN_DIALLERS),
     async begin(context, request, { hold }) {
       const rule = randomUUID();
-      // The rule may be in force even if no answer comes in time.
+      // The rule may act even if no answer comes.
       hold({ rule });
       await linksOf(context).begin(rule, { ...ruleOf(request, context), seed: context.seed ?? '0' });
       return { rule };

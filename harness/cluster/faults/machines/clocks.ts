@@ -1,4 +1,3 @@
-/** Clocks of our own nodes that were started with machine faults. */
 import { z } from 'zod';
 import { formatMs } from '../../../base/format.ts';
 import type { FaultKind } from '../fault.ts';

@@ -1,7 +1,4 @@
-/**
- * Disk faults, for our own nodes that were started with machine faults; and bits flipped in what any node has
- * stored.
- */
+/** Disk faults of our nodes with machine faults, and flipped bits in any node. */
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { formatMs, plural } from '../../../base/format.ts';
@@ -16,10 +13,10 @@ import { expectReturn, START, startAgain } from './restarts.ts';
 
 const SLOW_MS = 50;
 const CHUNKS_MAX = 1_000_000;
-/** Metric of our own nodes, without the prefix of the dialect: chunks found damaged since the start. */
+/** Our nodes' metric: damaged chunks found since the start. */
 const DAMAGED = /localstore_damaged_count$/;
 
-/** Begins a fault of the clock or disk that one node sees. @throws HarnessError `FAULT_REFUSED` */
+/** @throws HarnessError `FAULT_REFUSED` */
 export async function beginOnNode(
   context: FaultContext,
   name: string,
@@ -166,7 +163,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
       : `a bit of ${plural(Number(flipped), 'chunk')} of ${node} stays flipped`,
 };
 
-/** Damaged chunks that a node has found; 0 for one that does not answer. */
+/** Damaged chunks found; 0: no answer. */
 async function damagedChunks(context: FaultContext, name: string): Promise<number> {
   const node = context.node(name);
   if (!node.running || !isOurs(node)) return 0;

@@ -28,7 +28,6 @@ function signedMs(text: string): number | undefined {
 
 export const flag = z.boolean({ error: 'true or false' }).default(false);
 
-/** Whether nodes lose their data, and how long they are away. */
 export const away = { wipe: flag, down: duration.default(0) };
 export const AWAY_FIELDS: readonly FaultField[] = [
   { field: 'wipe', flag: '--wipe', about: 'lose everything stored except the keys' },

@@ -16,7 +16,7 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
   fields: [NODE_FIELD, { field: 'limit', flag: '<limit>', about: 'memory that is left, such as 128MiB' }],
   text: ({ node, limit }) => `limits the memory of ${node} to ${limit} bytes`,
   targets: ({ node }) => [node],
-  // The first of two to be healed would end the limit of the other one.
+  // Healing one of two would end the other's limit.
   sets: ({ node }) => `the memory of ${node}`,
   startsNodes: true,
   async begin(context, { node, limit }) {
@@ -32,7 +32,7 @@ export const MEMORY: FaultKind<z.infer<typeof memory>> = {
   },
   async end(context, { node, before }) {
     const limited = context.node(String(node));
-    // Must come first: the container keeps its limit for the next start.
+    // First: the container keeps its limit for the next start.
     await limited.limitMemory(Number(before));
     if ((await limited.observe()).state === 'crashed') await limited.start(START);
   },

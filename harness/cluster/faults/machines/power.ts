@@ -1,4 +1,4 @@
-/** Power cuts of simulated nodes: what a disk has not synced is lost. A process that is merely killed loses none of it. */
+/** Power cuts of simulated nodes lose unsynced data; kills do not. */
 import type { FaultKind } from '../fault.ts';
 import { type OneNode, oneNode } from './fields.ts';
 import { isUp, startAgain } from './restarts.ts';

@@ -20,7 +20,7 @@ export const KILL: FaultKind<OneNode> = {
   },
   effect: (_context, { seen }) => Promise.resolve({ 'nodes killed': Number(seen) }),
   async end(context, { node }) {
-    // A node that something else has started again meanwhile stays as it is.
+    // A node restarted by others stays as it is.
     if ((await isInState(context, String(node), 'killed')) === 1)
       await context.node(String(node)).start(START);
   },
@@ -45,7 +45,7 @@ export const PAUSE: FaultKind<OneNode> = {
   },
 };
 
-/** @returns 1 when it is in that state, for counters in handles */
+/** @returns 1 in that state, for counters in handles */
 async function isInState(context: FaultContext, node: string, expected: NodeState): Promise<0 | 1> {
   const { state } = await context.node(node).observe();
   return state === expected ? 1 : 0;

@@ -1,4 +1,4 @@
-/** Nodes that leave and come back, cleanly or not, with or without their data. */
+/** Nodes that leave and return, cleanly or not, with data or without. */
 import { z } from 'zod';
 import { plural } from '../../../base/format.ts';
 import type { Handle } from '../../../places/driver.ts';
@@ -27,7 +27,7 @@ export const STOP: FaultKind<OneNode> = {
   end: (context, { node }) => startAgain(context, String(node)),
 };
 
-/** What all kinds that take nodes away for a moment share. */
+/** Shared by kinds that take nodes away for a moment. */
 const RESTARTED: Pick<FaultKind, 'startsNodes' | 'effect' | 'end' | 'stays'> = {
   startsNodes: true,
   effect: restartEffect,
@@ -128,7 +128,7 @@ async function restartAll(
     lost: [...wiped].join(', '),
   });
   const restartOne = async (node: ClusterNode) => {
-    // A node that something else has taken away is refused, and not brought back.
+    // A node taken away by others is refused, not returned.
     if (await isUp(node)) hold(soFar(node.name));
     await node[end]();
     if ((await node.observe()).state !== 'running') gone++;
@@ -156,12 +156,12 @@ async function restartAll(
   return soFar('');
 }
 
-/** Before a node is taken away for a moment. @throws HarnessError when this process could not restart it */
+/** Before taking a node away. @throws HarnessError when this process could not restart it */
 export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>): void {
   if (startRefusal !== undefined) throw startRefusal;
 }
 
-/** Whether it was removed for good after the fault had begun: nothing brings it back. */
+/** Removed for good meanwhile: nothing brings it back. */
 function hasLeft({ startRefusal }: ClusterNode): boolean {
   return startRefusal?.code === 'NODE_NOT_FOUND';
 }
@@ -172,7 +172,7 @@ export async function isUp(node: ClusterNode): Promise<boolean> {
   return state === 'running' || state === 'paused';
 }
 
-/** Of starts by faults. A node with much data on a busy machine takes longer than one that is new. */
+/** Much data on a busy machine takes longer than a new node. */
 export const START = { timeoutMs: 120_000 } as const;
 
 /** Starts it again, unless something else already has. */

@@ -1,4 +1,4 @@
-/** Flavour files, as people write them: each mistake with its line. */
+/** Flavour files; mistakes have lines. */
 import { dirname, resolve } from 'node:path';
 import { HarnessError } from '../../../base/errors.ts';
 import { type Mistake, mistakeLines } from '../../../base/foreign-text.ts';
@@ -32,7 +32,7 @@ export async function readFlavour(path: string, argument = '--flavour'): Promise
   throw new HarnessError('DEFINITION_INVALID', mistakeLines(mistakes, path));
 }
 
-/** @returns the line of a path, or of the nearest key around it that is written */
+/** @returns the line of a path, or of the nearest written key around it */
 async function linesOf(text: string): Promise<(path: readonly PropertyKey[]) => number> {
   const { isMap, isScalar, isSeq, parseDocument } = await import('yaml');
   const { contents } = parseDocument(text);

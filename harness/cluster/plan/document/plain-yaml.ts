@@ -1,19 +1,19 @@
 /**
- * YAML as plain values. The parser's own way to them compares every key of a map with all others and fills in aliases
- * one within the other: a small text of another person's would take minutes. Here each takes its time once.
+ * YAML as plain values. The parser compares every key with all others and nests aliases: a small hostile text would
+ * take minutes. Here each takes its time once.
  */
 import type { Alias, Document, Node } from 'yaml';
 import { HarnessError } from '../../../base/errors.ts';
 import { grouped } from '../../../base/format.ts';
 
-/** Most values that a document has once its aliases are filled in: a text of the longest allowed length has fewer. */
+/** With aliases filled in; the longest text has fewer. */
 const VALUES_MAX = 1_000_000;
 /** No document of ours has more than eight levels. */
 const DEPTH_MAX = 100;
 const TOO_DEEP = `more than ${DEPTH_MAX} levels`;
 
 /**
- * @param source names the text in messages @param scalars `failsafe`: all are texts, even what looks like a number
+ * @param source names the text @param scalars `failsafe`: all are texts, even what looks like a number
  * @throws HarnessError `DEFINITION_INVALID` with the line
  */
 export async function plainYaml(
@@ -24,7 +24,7 @@ export async function plainYaml(
   const document: Document.Parsed = yaml.parseDocument(text, { schema: scalars, uniqueKeys: false });
   const [error] = document.errors;
   if (error !== undefined) {
-    // The first line says what is wrong and where. The lines below quote the text there, which may be a key or a token.
+    // The first line says what and where; later ones quote text, perhaps a token.
     const [first = ''] = error.message.trim().split('\n', 1);
     // The parser calls itself for each level.
     const what = first.startsWith('Maximum call stack') ? TOO_DEEP : first;
@@ -37,7 +37,7 @@ class PlainValues {
   readonly #yaml: typeof import('yaml');
   readonly #text: string;
   readonly #source: string;
-  /** The last node of each anchor, and what each alias stood for where it is written. */
+  /** Each anchor's last node, and what aliases stood for where written. */
   readonly #anchors = new Map<string, Node>();
   readonly #targets = new Map<Alias, Node>();
   /** Those that contain the one under way. */
@@ -50,7 +50,7 @@ class PlainValues {
     this.#source = source;
   }
 
-  /** @param inAlias what is below an alias has been read where it is written */
+  /** @param inAlias below an alias, already read where written */
   of(node: Node | null, inAlias = false): unknown {
     if (node === null) return null;
     if (++this.#values > VALUES_MAX)

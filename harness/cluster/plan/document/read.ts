@@ -1,4 +1,4 @@
-/** Documents that people write, as files: cluster files, network files, schedules, checks. */
+/** Written documents: cluster files, network files, schedules, checks. */
 import { dirname, resolve } from 'node:path';
 import { HarnessError } from '../../../base/errors.ts';
 import { mistakeLines } from '../../../base/foreign-text.ts';
@@ -9,9 +9,8 @@ import { readFlavour } from './flavour-file.ts';
 import { documentOf, textOf } from './text.ts';
 
 /**
- * Reads the file without checking its keys, so that flags can override it first.
- * @param argument how the path was given, for messages @param scalars `failsafe`: all are texts, even what
- * looks like a number
+ * Does not check keys, as flags may override them.
+ * @param argument how the path was given @param scalars `failsafe`: all are texts, even what looks like a number
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export async function readDefinitionFile(
@@ -23,8 +22,8 @@ export async function readDefinitionFile(
 }
 
 /**
- * The same for a cluster file, with the regions of its network and its flavour files in place of their paths. What it uploads is
- * relative to its folder, and below it: another person's file does not upload files of its reader.
+ * A cluster file with regions and flavours filled in. Uploads are below its folder: another person's file does not
+ * upload its reader's files.
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export async function readClusterFile(path: string, argument = '--file'): Promise<Record<string, unknown>> {
@@ -47,7 +46,7 @@ export async function readClusterFile(path: string, argument = '--file'): Promis
   return { ...document, prepare: { ...(document['prepare'] as object), uploads: own } };
 }
 
-/** Paths of flavour files are relative to the file's folder, and below it. */
+/** Paths are relative to the file's folder, and below it. */
 async function withFlavours(
   document: Record<string, unknown>,
   path: string,
@@ -65,7 +64,7 @@ async function withFlavours(
   return { ...document, flavours: await Promise.all(read) };
 }
 
-/** A path is relative to the file's folder, and below it. */
+/** Relative to the file's folder, and below it. */
 async function withRegions(
   document: Record<string, unknown>,
   path: string,

@@ -5,10 +5,10 @@ import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
 import { plainYaml } from './plain-yaml.ts';
 
-/** Longest document, bytes: that of a cluster with every link and key written out has half of it. */
+/** Bytes; a cluster with every link and key has half. */
 const DOCUMENT_MAX = 2 * 2 ** 20;
 
-/** @param source names the text in messages @throws HarnessError `DEFINITION_INVALID` when it is no map */
+/** @param source names the text @throws HarnessError `DEFINITION_INVALID` when it is no map */
 export async function documentOf(
   text: string,
   source: string,
@@ -34,7 +34,7 @@ export async function textOf(path: string, argument: string): Promise<string> {
   }
 }
 
-/** Of a pipe, as shells make them for `-f <(…)`: read so that a signal ends it. @returns undefined: it is none */
+/** Of a pipe, as for `-f <(…)`; a signal ends it. @returns undefined: no pipe */
 async function pipedText(path: string): Promise<string | undefined> {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   if (!fstatSync(file).isFIFO()) {
@@ -42,7 +42,7 @@ async function pipedText(path: string): Promise<string | undefined> {
     return undefined;
   }
   const text = await readLimitedText(new Socket({ fd: file, readable: true, writable: false }), DOCUMENT_MAX);
-  // Without a writer a pipe is empty, which as a document would mean every default.
+  // A pipe without writer is empty, which would mean every default.
   if (text !== '') return text;
   throw new HarnessError('CANNOT_READ', `nothing came through the pipe ${path}`);
 }

@@ -1,6 +1,6 @@
 /**
- * A cluster file to start from. It names every key: those that are off follow a `#` without a space, with
- * their default, or with an example if they have none. What each means is told by the schema.
+ * A cluster file to start from, with every key: those that are off follow `#` without a space, with default or
+ * example. The schema explains them.
  */
 import { wrap } from '../../../base/terminal/table.ts';
 import { keySchemas } from './json-schema.ts';
@@ -13,7 +13,7 @@ const HEAD = `# A cluster of svcnet. Start it with: svcnet up -f FILE
 #   # yaml-language-server: $schema=cluster.schema.json
 `;
 
-/** Words say what a value may look like besides, or where to read more. */
+/** Words say what else a value may be, or where to read more. */
 const KEYS = `
 #preset: factory
 name: local

@@ -1,4 +1,4 @@
-/** The definition's shape as a JSON schema, for editors and messages: derived from the schema used for validation. */
+/** The definition as JSON schema, from the validating schema. */
 import { z } from 'zod';
 import { describeOptions } from '../../../../node/options.ts';
 import { flavourFile } from '../../../flavours/declared/file.ts';
@@ -7,13 +7,13 @@ import { schema } from '../schema.ts';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** What people may write; numbers too large for JSON are text. */
+/** What people may write; numbers beyond JSON are text. */
 export function definitionSchema(): JsonSchema {
   const derived = z.toJSONSchema(schema, {
     io: 'input',
     unrepresentable: 'any',
     override({ jsonSchema, path }) {
-      // Numbers beyond JSON's range have a schema that allows anything.
+      // Larger numbers have a schema that allows anything.
       if (jsonSchema.anyOf !== undefined)
         jsonSchema.anyOf = jsonSchema.anyOf.filter((one) => Object.keys(one).length > 0);
       if (path.at(-1) === 'options') jsonSchema.properties = nodeOptions(jsonSchema);
@@ -22,18 +22,17 @@ export function definitionSchema(): JsonSchema {
   return { ...derived, title: 'svcnet cluster', description: 'A cluster of svcnet.' };
 }
 
-/** Dotted paths of all keys: `nodes.batches.depth` is the depth of a batch of a group. */
+/** Dotted paths of all keys, such as `nodes.batches.depth`. */
 export function keyPaths(): string[] {
   return [...keySchemas().keys()];
 }
 
-/** What is said of each key, by its dotted path. */
+/** What is said of each key, by path. */
 export function keySchemas(at: JsonSchema = definitionSchema(), path = ''): Map<string, JsonSchema> {
   const own = Object.entries(at.properties ?? {}).flatMap(([key, value]) => {
     const inner = path === '' ? key : `${path}.${key}`;
     const one: [string, JsonSchema] = [inner, value as JsonSchema];
-    // The node's option table names the keys below.
-    // A flavour file has a page of its own.
+    // The option table names these; flavour files have their own page.
     return inner === OPTIONS_PATH || inner === FLAVOURS_PATH ? [one] : [one, ...keySchemas(one[1], inner)];
   });
   const others = [...(at.anyOf ?? []), ...(isSchema(at.items) ? [at.items] : [])];
@@ -64,7 +63,7 @@ function isSchema(items: JsonSchema['items']): items is JsonSchema {
   return typeof items === 'object' && !Array.isArray(items);
 }
 
-/** The options of our own nodes, which an editor can suggest; a Bee has others. */
+/** Our nodes' options; a Bee has others. */
 function nodeOptions({ additionalProperties }: JsonSchema): Record<string, JsonSchema> {
   const reserved: readonly string[] = RESERVED_OPTIONS;
   return Object.fromEntries(

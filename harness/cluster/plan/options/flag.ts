@@ -1,11 +1,11 @@
-/** Options of a command line as data, and the parsers of their values. */
+/** Command-line options as data, and value parsers. */
 import { suggestion } from '../../../base/format.ts';
 
-/** What the help says of an option, and what becomes of its value. One without a parser is a text, or is on. */
+/** Help of an option, and its value. Without parser: text, or on. */
 export interface FlagSpec {
   /** A noun phrase with unit and default. */
   readonly help: string;
-  /** @param before what `repeatable` has collected so far @throws NotExpected */
+  /** @param before what `repeatable` has collected @throws NotExpected */
   readonly parse?: (text: string, before: never) => unknown;
   /** Its parser collects a list. */
   readonly repeatable?: true;
@@ -18,7 +18,7 @@ export interface FlagSpec {
   readonly required?: 'always' | 'unlisted';
   /** One value as people write it. Default: its text. */
   readonly write?: (value: never) => string;
-  /** About one invocation: no part of the line that repeats a run. */
+  /** Not part of the line that repeats a run. */
   readonly once?: true;
 }
 

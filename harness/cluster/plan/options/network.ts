@@ -1,4 +1,4 @@
-/** What the network of a simulated cluster is like, as its file and the command line name it. */
+/** A simulated network, in files and on command lines. */
 import { z } from 'zod';
 import { DURATION_EXPECTED, parseDurationMs, parseRate, RATE_EXPECTED } from '../../../../formats/units.ts';
 import { durationMs, textAs } from '../../../base/fields.ts';
@@ -11,7 +11,7 @@ import { NotExpected } from './flag.ts';
 export const INTERNET = 'internet';
 /** Longest round trip, milliseconds. */
 const ROUND_TRIP_MAX_MS = 60_000;
-/** Slower nodes would not get through their handshakes. Bytes per second. */
+/** Bytes per second; slower nodes fail their handshakes. */
 const RATE_MIN = 1000;
 
 const REGIONS_EXPECTED =
@@ -67,7 +67,7 @@ export const network = z.strictObject(
   { error: 'a map with latency, jitter, regions and bandwidth' },
 );
 
-/** Combinations that mean nothing. @returns a line for each, without the key of the network */
+/** @returns a line per meaningless combination, without the network's key */
 export function networkMistakes({ latency, jitter, regions }: z.output<typeof network>): string[] {
   if (regions === undefined) {
     if (jitter === undefined || latency !== undefined) return [];
@@ -78,7 +78,7 @@ export function networkMistakes({ latency, jitter, regions }: z.output<typeof ne
   return [...both, ...regionMistakes(regions).map((line) => `.regions${line}`)];
 }
 
-/** On the command line, after commas: a round trip and perhaps its jitter, or the regions by name; then what a node sends. */
+/** After commas: round trip and jitter, or regions; then the nodes' rate. */
 export function networkFlag(value: string): z.input<typeof network> {
   const parts = value.split(',');
   const isRate = parseRate(parts.at(-1) ?? '') !== undefined;
@@ -96,7 +96,7 @@ export function networkFlag(value: string): z.input<typeof network> {
   );
 }
 
-/** The way back, of what the command line can say. */
+/** The reverse, as far as the command line can say. */
 export function writtenNetwork({ latency, jitter, regions, bandwidth }: z.input<typeof network>): string {
   const parts = [regions === undefined ? latency : INTERNET, jitter, bandwidth];
   return parts.filter((part) => part !== undefined).join();

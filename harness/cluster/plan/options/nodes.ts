@@ -1,4 +1,4 @@
-/** The nodes of a cluster as its file names them: a number, or groups of nodes with options of their own. */
+/** A cluster's nodes in its file: a number, or groups. */
 import { z } from 'zod';
 import { durationMs, sizeBytes } from '../../../base/fields.ts';
 import { FLAVOUR_NAME, flavourFile } from '../../../flavours/declared/file.ts';
@@ -9,14 +9,14 @@ import { list, oneOf, optionValue, prefix, privateKey, text, trueOrFalse, whole 
 /** A cluster has nodes of fewer programs. */
 const FLAVOURS_MAX = 20;
 export const NODES_DEFAULT = 5;
-/** Of any driver. Simulated nodes take a few megabytes each. */
+/** Of any driver; simulated nodes take a few MB. */
 export const NODES_MAX = 1000;
-/** More do not fit on one machine: each is a process of about 100 MB. */
+/** Per machine: each is a process of about 100 MB. */
 export const REAL_NODES_MAX = 200;
-/** Smallest depth a batch may have: one more than its 16 bucket bits. */
+/** One more than its 16 bucket bits. */
 const BATCH_DEPTH_MIN = 17;
 const BATCH_DEPTH_MAX = 40;
-/** Batches of a node, which buys one after the other. */
+/** A node buys one after the other. */
 const BATCHES_MAX = 100;
 /** A node has fewer options. */
 const OPTIONS_MAX = 200;
@@ -35,7 +35,7 @@ const batch = z.strictObject(
   },
   { error: BATCHES_EXPECTED },
 );
-/** What each node owns at the start: one batch for each map. The first one is its default batch. */
+/** At the start, a batch per map; the first is the default. */
 export const batches = z
   .union(
     [z.literal(false), batch, list(batch, 'a list of maps with depth, ttl and immutable', BATCHES_MAX)],
@@ -44,7 +44,7 @@ export const batches = z
   .transform((value) => (value === false ? [] : Array.isArray(value) ? value : [value]));
 
 const CPUS_EXPECTED = 'a number of processors from 0.01 to 256';
-/** Limits of each node of a group; only containers have them. */
+/** Limits per node, only for containers. */
 const resources = z.strictObject(
   {
     cpus: z

@@ -1,8 +1,6 @@
 /**
- * Every option of a cluster, once: its key in a cluster file and in `Cluster.start`, its flag on the command line, or
- * both. The schema of the file and its pages, the flags of the commands that start clusters, the line that repeats a
- * run, and what a snapshot leaves to choose all follow from this table. `DefinitionInput` declares the keys for users
- * of the library; each command lists which of the flags it takes.
+ * Every option of a cluster once: key, flag, or both. From it follow the file's schema and pages, commands' flags,
+ * repeat lines, and what a snapshot leaves to choose. `DefinitionInput` declares the keys for library users.
  */
 import type { z } from 'zod';
 import { CARRIERS } from '../../../../node/p2p/address/underlay.ts';
@@ -26,16 +24,16 @@ export interface ClusterFlag extends FlagSpec {
   readonly flag: string;
   /** What happens without it, for the help. */
   readonly fallback?: string;
-  /** What it says is true of a cluster that runs, too; others are only for a fresh one. */
+  /** Also true of a running cluster. */
   readonly anyCluster?: true;
 }
 
 interface ClusterOption {
-  /** Value in a cluster file, described for its reader; absent: no key stands for the flag. */
+  /** Absent: no key stands for the flag. */
   readonly schema?: z.ZodType;
-  /** Absent: only a file, or a program, can say it. */
+  /** Absent: only files and programs can say it. */
   readonly flag?: ClusterFlag;
-  /** It can be chosen for a cluster that continues from a snapshot. */
+  /** May be chosen beside a snapshot. */
   readonly besideSnapshot?: true;
 }
 
@@ -47,7 +45,7 @@ export interface FlavourCount {
 
 function flavourCount(text: string, before: readonly FlavourCount[]): readonly FlavourCount[] {
   const [, name = '', count = '1'] = /^([^=]*)(?:=(.*))?$/.exec(text) ?? [];
-  // A flavour file may give another one; whether it does is known once all options are read.
+  // A flavour file may add one; known once all options are read.
   const flavour = FLAVOUR_NAME.test(name) ? name : oneOf(FLAVOUR_NAMES)(name);
   return [...before, { flavour, count: whole(1, NODES_MAX)(count) }];
 }
@@ -349,7 +347,6 @@ export const CLUSTER_OPTIONS = {
 
 export type ClusterTable = typeof CLUSTER_OPTIONS;
 
-/** Options of clusters that the command line has a flag for. */
 export type FlaggedOption = {
   [Name in keyof ClusterTable]: ClusterTable[Name] extends { readonly flag: ClusterFlag } ? Name : never;
 }[keyof ClusterTable];

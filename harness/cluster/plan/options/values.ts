@@ -1,4 +1,4 @@
-/** The maps, lists and unions that keys of a cluster file hold, apart from its nodes. */
+/** Maps, lists and unions of a cluster file, apart from nodes. */
 import { z } from 'zod';
 import { ENGINE_DEFAULT, ENGINE_NAMES } from '../../../../chain/engine/engine.ts';
 import { DURATION_EXPECTED } from '../../../../formats/units.ts';
@@ -7,14 +7,14 @@ import { durationMs, sizeBytes } from '../../../base/fields.ts';
 import { amount, list, nodeName, oneOf, text, trueOrFalse, whole } from '../fields.ts';
 import { NODES_MAX, REAL_NODES_MAX } from './nodes.ts';
 
-/** Networks that real nodes treat as public; a test cluster must not be mistaken for one. */
+/** Networks that nodes treat as public. */
 const PUBLIC_NETWORK_IDS = [1, 5, 10];
 const PUBLIC_CHAIN_IDS = [100, 11_155_111];
 /** The lowest price the oracle accepts. */
 const STORAGE_PRICE_MIN = 24_000;
-/** The oracle reserves ten of its 32 bits for fractions of a price. */
+/** Ten of the oracle's 32 bits are fractions. */
 const STORAGE_PRICE_MAX = 2 ** 22 - 1;
-/** Ports of each node in a fixed range: leaves room for the chain's, and gives readable numbers. */
+/** Room for the chain's port, and readable numbers. */
 const PORT_STRIDE = 10;
 const UINT32_MAX = 4_294_967_295;
 /** Nodes of ours accept no longer one. */
@@ -24,7 +24,7 @@ const LINKS_MAX = (REAL_NODES_MAX * (REAL_NODES_MAX - 1)) / 2;
 const UPLOADS_MAX = 1000;
 const CHEQUES_MAX = 10_000;
 const ORIGINS_MAX = 100;
-/** Deposit of a chequebook, token units: 50 tokens (contracts.md 12). */
+/** Token units: 50 tokens (contracts.md 12). */
 const DEFAULT_DEPOSIT = 500_000_000_000_000_000n;
 
 export const chain = z.strictObject(
@@ -60,7 +60,6 @@ export const chain = z.strictObject(
 );
 
 const SWAP_EXPECTED = 'true, false, or a map with deposit';
-/** Debts are paid by cheques, each node from its own chequebook. */
 export const swap = z
   .union(
     [
@@ -138,7 +137,7 @@ export const topology = z.union(
   { error: TOPOLOGY_EXPECTED },
 );
 
-/** What every node's account starts with, base units (contracts.md 12). */
+/** Per account, base units (contracts.md 12). */
 export const funds = z.strictObject(
   {
     native: amount.default(10n ** 19n).describe('Native coins, in base units (10^18 are one coin).'),
@@ -179,7 +178,7 @@ export const prepare = z.strictObject(
     )
       .default([])
       .describe('Cheques sent from one node to another.'),
-    /** Mined after everything else, or before the nodes start if one is a Bee. */
+    /** Mined last, or before the nodes start if one is a Bee. */
     height: whole(1, 1_000_000).optional().describe('Minimum block height of the chain.'),
   },
   { error: 'a map with uploads, cheques and height' },

@@ -1,4 +1,4 @@
-/** The chain's own key (the deployer's) and the transactions it signs. */
+/** The deployer's key and its transactions. */
 import { checksumAddress } from '../formats/crypto/checksum.ts';
 import { fromHex } from '../formats/crypto/hex.ts';
 import { keccak256 } from '../formats/crypto/keccak.ts';
@@ -6,7 +6,7 @@ import { createSigner } from '../formats/crypto/signer.ts';
 import { encodeRlp } from '../formats/ethereum/rlp.ts';
 import { signTransaction } from '../formats/ethereum/signed-transaction.ts';
 
-/** Far above what the base fee reaches on a chain of mostly empty blocks, so that no transaction waits. */
+/** Far above any base fee of mostly empty blocks. */
 const FEE_CAP_WEI = 100_000_000_000n;
 const TIP_WEI = 1_000_000_000n;
 
@@ -21,9 +21,9 @@ export interface UnsignedTransaction {
 
 export interface Account {
   readonly address: string;
-  /** The signed EIP-1559 transaction, ready for eth_sendRawTransaction; equal inputs give equal bytes. */
+  /** Signed EIP-1559, for eth_sendRawTransaction; deterministic. */
   sign(transaction: UnsignedTransaction, chainId: number): string;
-  /** Address of the contract that this account's transaction with `nonce` deploys. */
+  /** The contract that the transaction with `nonce` deploys. */
   contractAt(nonce: number): string;
 }
 
@@ -42,7 +42,7 @@ export function createAccount(privateKey: string): Account {
 }
 
 /**
- * Address of a contract that an account or another contract has created.
+ * Address of a created contract.
  * @param creator 20 bytes
  * @returns 20 bytes
  */

@@ -1,17 +1,14 @@
-/**
- * Who may use the chain's two doors, its JSON-RPC endpoint and its control endpoint. `docs/reference/access.md` says what
- * each check keeps out.
- */
+/** Who may use the JSON-RPC and control endpoints. `docs/reference/access.md` says what each check keeps out. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createHostCheck } from '../node/api/admission/hosts.ts';
 
 export interface AdmissionOptions {
-  /** Opens the control endpoint, and the methods of Anvil that are not for everyone. */
+  /** Opens the control endpoint and Anvil's own methods. */
   readonly token: string;
-  /** Host names besides addresses and `localhost`; `*` for any. */
+  /** Besides addresses and `localhost`; `*` for any. */
   readonly allowedHosts: readonly string[];
-  /** Origins of the pages that may use the JSON-RPC endpoint; `*` for any. The control endpoint is for no page. */
+  /** Pages that may use JSON-RPC; `*` for any. None may control. */
   readonly origins: readonly string[];
 }
 
@@ -25,12 +22,12 @@ export interface Refusal {
 export type Asking = Pick<IncomingMessage, 'headers'>;
 
 export interface Admission {
-  /** For the control endpoint, which asks for the token whatever the command. */
+  /** The control endpoint always asks for the token. */
   controlRefusal(request: Asking): Refusal | undefined;
   /** For the JSON-RPC endpoint, before a method is known. */
   rpcRefusal(request: Asking): Refusal | undefined;
   hasToken(request: Asking): boolean;
-  /** Headers with which a browser shows the answer to the page that has asked; none for programs. */
+  /** Headers that show the answer to a page; none for programs. */
   pageHeaders(request: Asking): Readonly<Record<string, string>>;
 }
 
@@ -62,7 +59,7 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
     return timingSafeEqual(digestOf(text), expected) ? 'right' : 'wrong';
   }
 
-  /** Also a page of the endpoint itself, should anything ever show one. */
+  /** Also a page of the endpoint itself, should there be one. */
   function accepts(origin: string, host = ''): boolean {
     const asked = origin.toLowerCase();
     return pages.has('*') || pages.has(asked) || asked === `http://${host.toLowerCase()}`;
@@ -98,13 +95,13 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
   };
 }
 
-/** Some requests of pages have no origin, but newer browsers say how the page's site relates to ours. */
+/** Requests without origin: newer browsers name the site's relation. */
 function isForeignRead({ headers }: Asking): boolean {
   const site = headers['sec-fetch-site'];
   return site === 'cross-site' || site === 'same-site';
 }
 
-/** The same length for every token: comparing takes the same time for all of them. */
+/** Equal length, so comparing takes equal time. */
 function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

@@ -1,7 +1,6 @@
 /**
- * Compiles contracts/*.sol to artifacts/<Contract>.json (abi, bytecode, deployedBytecode), which are
- * committed: users of the chain do not need the compiler. `node chain/compile.ts` writes the artifacts, with
- * `--check` it only names those that are out of date (exit code 1).
+ * Compiles contracts/*.sol to artifacts/<Contract>.json, which are committed: users need no compiler. With `--check`
+ * it only names outdated ones (exit code 1).
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -11,7 +10,7 @@ const require = createRequire(import.meta.url);
 const CONTRACTS = new URL('contracts/', import.meta.url);
 const ARTIFACTS = new URL('artifacts/', import.meta.url);
 
-/** Contracts to deploy; the other sources are parts of them. */
+/** The other sources are parts of them. */
 const DEPLOYED = [
   'TestToken',
   'PostageStamp',
@@ -61,9 +60,9 @@ export function compileContracts(): Map<string, CompiledContract> {
 }
 
 /**
- * Runs the compiler for some of its outputs; those that need no code take a second.
- * @returns its answer, whose shape follows from the outputs
- * @throws Error with the compiler's messages, for warnings about our own sources too
+ * Runs the compiler for some outputs.
+ * @returns its answer, shaped by the outputs
+ * @throws Error with its messages, also warnings about our sources
  */
 export function compileSources(outputs: readonly string[]) {
   const sources = readdirSync(CONTRACTS).filter((name) => name.endsWith('.sol'));
@@ -75,7 +74,7 @@ export function compileSources(outputs: readonly string[]) {
     settings: {
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 1000 },
-      // Without the hash of the metadata, artifacts change only when code changes.
+      // Without it, artifacts change only with code.
       metadata: { bytecodeHash: 'none', appendCBOR: false },
       outputSelection: { '*': { '*': outputs } },
     },
@@ -92,7 +91,7 @@ export function compileSources(outputs: readonly string[]) {
   return output;
 }
 
-/** The text of each artifact file as it must be on disk. */
+/** Each artifact file's text. */
 export function renderArtifacts(compiled: Map<string, CompiledContract>): { path: URL; text: string }[] {
   return [...compiled].map(([name, { abi, evm }]) => {
     const artifact = {

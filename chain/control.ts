@@ -36,14 +36,14 @@ export interface Control {
 
 interface Controlled {
   readonly chain: LocalChain;
-  /** Whether its nodes have names at its endpoint, so that it can be made to fail for them. */
+  /** Its nodes have names at the endpoint, for faults. */
   readonly gate: boolean;
   readonly steady: boolean;
 }
 
 /** Bytes: enough for a thousand accounts. */
 const BODY_MAX = 2 ** 20;
-/** Commands that mine: so many may be under way or wait for their turn. */
+/** Mining commands under way or waiting. */
 const MINING_MAX = 16;
 
 /** @returns what the answer contains besides the chain's state */
@@ -98,13 +98,13 @@ const COMMANDS: Record<string, Command> = {
   },
 };
 
-/** What is fixed about a running chain; the ready line and every answer of the control endpoint carry it. */
+/** Fixed facts, in the ready line and every answer. */
 function describeChain(chain: LocalChain): Record<string, unknown> {
   const { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid } = chain;
   return { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid };
 }
 
-/** The line that says that a chain and its control endpoint are ready. */
+/** Says that chain and control endpoint are ready. */
 export function readyLine({ chain, gate }: Pick<Controlled, 'chain' | 'gate'>, { url }: Control): string {
   return JSON.stringify({
     ready: true,
@@ -191,7 +191,7 @@ async function probe(chain: LocalChain, response: ServerResponse): Promise<void>
   send(response, isUp ? 200 : 503, { status: isUp ? 'ok' : messageOf(head.reason) });
 }
 
-/** @throws LocalChainError `BUSY`: ten thousand blocks take seconds, which nobody should have to wait for */
+/** @throws LocalChainError `BUSY`: ten thousand blocks take seconds */
 async function inTurn(
   mining: { count: number },
   mine: () => Answered | Promise<Answered>,
@@ -214,7 +214,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Of the command that has one; those of others are discarded with their answers. */
+/** Other commands' bodies are discarded. */
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;

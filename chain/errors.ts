@@ -17,5 +17,5 @@ export type LocalChainErrorCode =
   | 'STEADY'
   | 'STOPPED';
 
-/** What can go wrong with the local chain as a whole; refusals of single RPC calls are `RpcError`. */
+/** Failures of the whole chain; refused calls are `RpcError`. */
 export class LocalChainError extends CodedError<LocalChainErrorCode> {}

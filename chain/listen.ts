@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import { LocalChainError } from './errors.ts';
 
-/** A client of a busy machine asks again on a connection that Node.js would have closed after five seconds. */
+/** Longer than Node.js's five seconds, for busy machines' clients. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** Opens a server: on a socket, or where no socket is. */
+/** Opens a server, with a socket or without. */
 export type Listen = typeof listen;
 
 /** @returns the port it got @throws LocalChainError PORT_IN_USE, LISTEN_FAILED */
@@ -29,7 +29,7 @@ export async function listen(
   return bound.port;
 }
 
-/** A host to connect to: wildcard addresses are only for listening. */
+/** Wildcard addresses are only for listening. */
 export function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -1,7 +1,6 @@
 /**
- * A chain on this machine, ready for nodes: an engine, all contracts, funded accounts, batches, and blocks at a
- * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind except its
- * state, if a folder was given for that.
+ * A local chain for nodes: engine, contracts, funded accounts, batches, steady blocks. Stopping leaves only its
+ * state, if it has a folder.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -54,36 +53,33 @@ export const LOCAL_CHAIN_DEFAULTS = {
   /** Real nodes treat this id as a private chain. */
   chainId: 31_337,
   blockTimeMs: 1_000,
-  /**
-   * Blocks that a new batch must be paid for: the fewest with which every node sees a batch before it
-   * expires. The public network's value is 17,280.
-   */
+  /** The fewest with which every node sees a batch before it expires. Publicly 17,280. */
   minimumValidityBlocks: 2,
   /** Token units: the lowest price the oracle accepts. */
   storagePrice: 24_000,
   deployerKey: DEPLOYER_KEY,
 } as const;
 
-/** Blocks of one `mine` call: more keep an engine busy for longer than a call may take. */
+/** More would exceed a call's time. */
 const MINE_BLOCKS_MAX = 10_000;
-/** Anvil keeps the state of 64 blocks, and needs the one before the branch. */
+/** Anvil keeps 64 states, and needs one before the branch. */
 const REORG_BLOCKS_MAX = 60;
 
 export interface LocalChainOptions {
   /** What computes its blocks. */
   engine?: EngineName;
-  /** Gives blocks their time and their pace; default: the machine's. Anvil's blocks have the machine's time. */
+  /** Blocks' time and pace; default: the machine's. Anvil's have the machine's time. */
   clock?: Clock;
-  /** Runs each piece of real work of an engine in this process; default: at once. */
+  /** Runs an engine's real work; default: at once. */
   work?: EngineOptions['work'];
   /** Opens its endpoint; default: on a socket. */
   listen?: Listen;
   /** Where its JSON-RPC endpoint listens. */
   host?: string;
   port?: number;
-  /** Opens the engine's own methods and the control endpoint; a random one unless it is given. */
+  /** Opens the engine's methods and the control endpoint; default: random. */
   token?: string;
-  /** Host names that it answers to, besides addresses and `localhost`. */
+  /** Besides addresses and `localhost`. */
   allowedHosts?: readonly string[];
   /** Origins of pages that may use its JSON-RPC endpoint. */
   origins?: readonly string[];
@@ -99,14 +95,11 @@ export interface LocalChainOptions {
   chequebooks?: GenesisChequebook[];
   /** At least 2. */
   minimumValidityBlocks?: number;
-  /** Of one chunk and block, token units; at least 24,000. */
+  /** Per chunk and block, token units; at least 24,000. */
   storagePrice?: number;
-  /** 32 bytes as hex; the contract addresses follow from it. */
+  /** 32 bytes hex; gives the contract addresses. */
   deployerKey?: string;
-  /**
-   * Where its state is kept, so that the next chain with the same options continues from it, even after
-   * `kill -9`. Absent: in memory only.
-   */
+  /** Where a chain with the same options continues, even after `kill -9`. Absent: memory only. */
   stateFolder?: string | undefined;
   log?: (line: string) => void;
   /** Aborts the start; `stop` ends a running chain. */
@@ -129,54 +122,56 @@ export interface LocalChain extends AsyncDisposable {
   readonly chequebooks: readonly { issuer: string; address: string }[];
   readonly blockTimeMs: number;
   readonly paused: boolean;
-  /** Of the engine's process; undefined: it has none of its own. */
+  /** The engine's process; undefined: none. */
   readonly anvilPid: number | undefined;
-  /** Resolves when the engine has ended, through `stop` or by itself, with a description of how. */
+  /** Resolves when the engine ended, with a description. */
   readonly exited: Promise<string>;
-  /** Mines blocks at once, whatever the block time, all timestamped with the current second. */
+  /** Mines at once, all with the current second. */
   mine(blocks?: number): Promise<void>;
   setBlockTime(ms: number): void;
-  /** Stalls the chain: no blocks until `resume`, except those of `mine`. */
+  /** No blocks until `resume`, except those of `mine`. */
   pause(): Promise<void>;
   resume(): void;
   /**
-   * Adds native coin (wei) and tokens (units) to an account, and waits for the block with the tokens.
+   * Adds coins (wei) and tokens (units); waits for the tokens' block.
    * @throws LocalChainError PAUSED when no block will come
    */
   fund(address: string, amounts: { native?: bigint; tokens?: bigint }): Promise<void>;
   /**
-   * Gives accounts that join now what those of the start have: coins, tokens, batches, chequebooks.
+   * Gives joining accounts coins, tokens, batches, chequebooks.
    * @throws LocalChainError PAUSED, REFUSED when one has it already
    */
   setUp(setup: Setup): Promise<void>;
   /**
-   * What cheques are worth: token units per accounting unit, and what is deducted from a peer's first cheque.
+   * Token units per accounting unit, and deduction from a first cheque.
    * @throws LocalChainError PAUSED
    */
   setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void>;
-  /** @param price of one chunk and block, token units; not below 24,000 @throws LocalChainError PAUSED, OPTIONS_INVALID */
+  /**
+   * @param price per chunk and block, token units; not below 24,000
+   * @throws LocalChainError PAUSED, OPTIONS_INVALID
+   */
   setStoragePrice(price: bigint): Promise<void>;
   /**
-   * Transactions of the contract fail until it is resumed.
-   * @throws LocalChainError PAUSED, REFUSED when it is paused already
+   * The contract's transactions fail until resumed.
+   * @throws LocalChainError PAUSED, REFUSED when it is paused
    */
   pauseContract(contract: PausableContract): Promise<void>;
   resumeContract(contract: PausableContract): Promise<void>;
   /**
-   * Replaces the last blocks with as many empty ones; their transactions are lost.
+   * Replaces last blocks with empty ones; transactions are lost.
    * @throws LocalChainError OPTIONS_INVALID
    */
   reorganise(blocks: number): Promise<void>;
-  /** The whole state, for another chain to start from; pending transactions are mined first. */
+  /** The whole state for another chain; mines pending transactions first. */
   save(): Promise<Omit<SavedState, 'blocks'>>;
   head(): Promise<number>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the engine, deploys everything or loads the saved state, and starts mining. After a failure nothing is
- * left running.
- * @throws LocalChainError with its codes; RpcError; the signal's reason when aborted
+ * Starts, deploys or loads, and mines. A failure leaves nothing running.
+ * @throws LocalChainError with its codes; RpcError; the signal's reason
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {
   const settings: Settings = {
@@ -346,7 +341,7 @@ class RunningChain implements LocalChain {
     if (!Number.isSafeInteger(blocks) || blocks < 1 || blocks > MINE_BLOCKS_MAX) {
       throw new LocalChainError('OPTIONS_INVALID', `cannot mine ${blocks} blocks: 1 to ${MINE_BLOCKS_MAX}`);
     }
-    // Spacing 0: the default of one second would leave the head in the future.
+    // Spacing 0: one second would put the head into the future.
     await this.#change(() => this.#engine.rpc.call('anvil_mine', quantity(blocks), '0x0'));
   }
 

@@ -1,10 +1,7 @@
 /**
- * The local chain as its own process: `node chain/main.ts [OPTIONS.json]`, or with the options document in
- * SVC_CHAIN_OPTIONS. When everything is deployed it prints one JSON line on standard output; it ends on
- * SIGTERM, SIGINT and, if asked to, at the end of its standard input.
- *
- * Exit codes: 0 stopped as asked, 1 could not start or Anvil ended by itself, 2 wrong options, or options
- * that do not match the state on disk.
+ * The chain's process: `node chain/main.ts [OPTIONS.json]`, or options in SVC_CHAIN_OPTIONS. Prints a JSON line once
+ * deployed; ends on SIGTERM, SIGINT and, if asked, at the end of standard input.
+ * Exit codes: 0 stopped, 1 failed, 2 wrong options, or not those of the state on disk.
  */
 import { readFileSync } from 'node:fs';
 import { readyLine, startControl } from './control.ts';
@@ -24,7 +21,7 @@ function readOptions(path: string | undefined, environment: string | undefined):
   }
 }
 
-/** A signal that is raised when this process is asked to end. */
+/** Raised when this process should end. */
 function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => controller.abort(new LocalChainError('STOPPED', 'stopped before it was ready'));
@@ -62,7 +59,7 @@ function log(line: string): void {
 }
 
 async function main(): Promise<number> {
-  // A log on a full disk must not end the chain of all nodes. Later lines are written once there is space.
+  // A full disk's log must not end the chain.
   process.stderr.on('error', () => undefined);
   try {
     return await run(readOptions(process.argv[2], process.env['SVC_CHAIN_OPTIONS']));
@@ -74,5 +71,5 @@ async function main(): Promise<number> {
   }
 }
 
-// Standard input may still be open, and would keep this process alive.
+// Open standard input would keep the process.
 process.exit(await main());

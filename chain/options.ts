@@ -1,4 +1,4 @@
-/** The options document of `main.ts`: the chain's options as JSON, and where its control endpoint listens. */
+/** The options document of `main.ts`, with its control address. */
 import { z } from 'zod';
 import { TIMER_MAX_MS } from '../formats/units.ts';
 import { STORAGE_PRICE_MAX } from './deployment/administration.ts';
@@ -13,11 +13,11 @@ export interface ProcessOptions {
   controlHost: string;
   /** 0: any free port. */
   controlPort: number;
-  /** The parent asks for the end by closing standard input; its own death closes it too. */
+  /** The parent's request to end, or its death. */
   stopOnStdinEnd: boolean;
-  /** Each node has a path of its own at the JSON-RPC endpoint, which can be made to fail for it. */
+  /** Nodes have paths that can be made to fail. */
   gate: boolean;
-  /** The control endpoint mines on demand only when forced: nodes tell time by the blocks. */
+  /** Mines on demand only when forced: nodes tell time by blocks. */
   steady: boolean;
 }
 
@@ -77,10 +77,7 @@ const schema = z.strictObject({
   ...setup,
 });
 
-/**
- * @throws LocalChainError OPTIONS_INVALID: one line that names each wrong key, its value and what was
- * expected
- */
+/** @throws LocalChainError OPTIONS_INVALID: a line with each wrong key, value and expectation */
 export function parseOptions(document: string): ProcessOptions {
   const { controlHost, controlPort, stopOnStdinEnd, steady, gate, ...chain } = parsed(schema, document);
   return {
@@ -93,7 +90,7 @@ export function parseOptions(document: string): ProcessOptions {
   };
 }
 
-/** What accounts that join a running chain have. @throws LocalChainError OPTIONS_INVALID */
+/** Of accounts that join. @throws LocalChainError OPTIONS_INVALID */
 export function parseSetup(document: string): Setup {
   return parsed(z.strictObject(setup), document);
 }

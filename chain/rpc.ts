@@ -1,20 +1,17 @@
-/**
- * The JSON-RPC client of chain, harness and tests. Nodes have their own (`node/onchain/rpc.ts`), which waits,
- * counts and retries.
- */
+/** JSON-RPC client of chain, harness and tests. Nodes' client (`node/onchain/rpc.ts`) waits, counts and retries. */
 import type * as http from 'node:http';
 import { type Clock, systemClock } from '../formats/clock.ts';
 import type { Upstream } from './engine/ipc.ts';
 
-/** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
+/** Everything takes ms; slower chains are broken. */
 const CALL_DEADLINE_MS = 30_000;
-/** Longest answer read: the state of a chain that many tests have used has some 100 MiB. */
+/** A much-used chain's state has 100 MiB. */
 const ANSWER_MAX = 256 * 2 ** 20;
-/** Calls per HTTP request: bounds the body when hundreds of accounts are set up at once. */
+/** Bounds the body when hundreds of accounts are set up. */
 const BATCH_CALLS_MAX = 200;
-/** What breaks a request on a connection that its other end has closed. */
+/** Errors of a connection that its other end closed. */
 const CLOSED_IDLE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
-/** Enough for the ticker and the caller's requests at the same time, with some to spare. */
+/** For the ticker and callers at once. */
 export const KEPT_CONNECTIONS: http.AgentOptions = { keepAlive: true, maxSockets: 4 };
 
 export interface RpcCall {
@@ -28,7 +25,7 @@ interface RpcAnswer {
   error?: { code: number; message: string; data?: unknown };
 }
 
-/** The endpoint refused a call. `data` holds the revert bytes of a failed contract call as hex, if any. */
+/** A refused call. `data`: revert bytes as hex, if any. */
 export class RpcError extends Error {
   readonly method: string;
   readonly code: number;
@@ -45,15 +42,12 @@ export class RpcError extends Error {
 
 export interface RpcClient {
   call(method: string, ...params: unknown[]): Promise<unknown>;
-  /**
-   * Sends all calls together and gives their results in order. The endpoint processes them concurrently: no
-   * call may depend on another. @throws also the signal's reason
-   */
+  /** Results in order; processed concurrently, so no call may depend on another. @throws also the signal's reason */
   batch(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]>;
   close(): void;
 }
 
-/** @throws RpcError for refused calls, Error when the endpoint cannot be reached */
+/** @throws RpcError for refused calls, Error when unreachable */
 export function rpcOver(upstream: Upstream, clock: Clock = systemClock()): RpcClient {
   async function send(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> {
     const body = calls.map(({ method, params }, id) => ({
@@ -87,14 +81,14 @@ export function rpcOver(upstream: Upstream, clock: Clock = systemClock()): RpcCl
   };
 }
 
-/** A request that is refused as a whole has one answer, without an id. */
+/** A wholly refused request has one answer without id. */
 function answersIn(text: string): readonly RpcAnswer[] {
   const parsed = JSON.parse(text) as RpcAnswer | readonly RpcAnswer[];
   return Array.isArray(parsed) ? parsed : [parsed as RpcAnswer];
 }
 
 /**
- * Over keep-alive HTTP connections of its own.
+ * Over its own keep-alive connections.
  * @param url http or https endpoint
  * @param authorization headers with the token of a chain that svcnet has started
  * @param agent default: one without proxies
@@ -123,7 +117,7 @@ interface Target {
   readonly signal: AbortSignal;
 }
 
-/** An idle connection that the endpoint closes just as it is used again has carried nothing: the next one does. */
+/** A connection that closes as it is reused carried nothing: the next one does. */
 async function post(target: Target, body: string): Promise<string> {
   for (;;) {
     const { reused, answer } = exchange(target, body);
@@ -137,7 +131,7 @@ async function post(target: Target, body: string): Promise<string> {
 }
 
 interface Exchange {
-  /** Whether the connection has carried requests before, and no part of an answer to this one. */
+  /** Used before, and no part of this answer came. */
   readonly reused: () => boolean;
   readonly answer: Promise<string>;
 }

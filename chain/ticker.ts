@@ -1,27 +1,26 @@
 import type { Clock } from '../formats/clock.ts';
 
 /**
- * Produces blocks at multiples of the block time, counted on the wall clock from when the chain got a block time,
- * so that heights and timestamps keep their relation for hours. A block that could not be mined in time is left
- * out, never made up for.
+ * Blocks at multiples of the block time on the wall clock, so that heights and times keep their relation. A late
+ * block is left out.
  */
 
-/** Block timestamps are whole seconds: block times are counted from the beginning of one. */
+/** Timestamps are whole seconds. */
 const SECOND_MS = 1000;
-/** After the second: a timer may fire a little early. */
+/** A timer may fire early. */
 const PHASE_MS = 10;
 
 export interface TickerDeps {
   readonly clock: Clock;
   mineBlock: () => Promise<void>;
-  /** Called when a block could not be mined; the ticker continues. */
+  /** A block could not be mined; the ticker continues. */
   onError: (error: unknown) => void;
 }
 
 export class Ticker {
   readonly #deps: TickerDeps;
   #blockTimeMs = 0;
-  /** Wall time from which block times are counted: a chain with long ones gets no block right after its start. */
+  /** Origin of block times: with long ones there is no early block. */
   #originMs = 0;
   #paused = false;
   #stopped = false;
@@ -47,17 +46,14 @@ export class Ticker {
 
   /** @param blockTimeMs 0: blocks on demand only */
   setBlockTime(blockTimeMs: number): void {
-    // A changed block time does not begin again: each change would put the next block off.
+    // A change does not restart, or each would delay the next block.
     if (this.#blockTimeMs === 0)
       this.#originMs = Math.floor((this.#deps.clock.now() - PHASE_MS) / SECOND_MS) * SECOND_MS;
     this.#blockTimeMs = blockTimeMs;
     this.#schedule();
   }
 
-  /**
-   * After the returned promise has resolved, no block is mined until `resume`; before that, one may be in
-   * progress.
-   */
+  /** Then no block until `resume`; until then one may be in progress. */
   async pause(): Promise<void> {
     this.#paused = true;
     this.#schedule();
@@ -69,7 +65,7 @@ export class Ticker {
     this.#schedule();
   }
 
-  /** No block is mined after the returned promise has resolved. */
+  /** Then no block is mined. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.[Symbol.dispose]();

@@ -18,7 +18,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** What is acknowledged is on the network; a reader may still need its own round of requests. */
+/** Acknowledged content is on the network; readers need their requests. */
 const SEEN_WITHIN_MS = 30_000;
 const NAME = 'letter';
 
@@ -28,7 +28,7 @@ interface Person {
   readonly key: string;
 }
 
-/** What was published: the reference is useless without the rest. */
+/** The reference is useless without the rest. */
 interface Letter extends ReadAccess {
   readonly reference: string;
   readonly data: Uint8Array;
@@ -102,7 +102,7 @@ function optionsOf({ signal }: Context, node: ClusterNode) {
 
 /**
  * @param name of its bytes
- * @param history of its readers; undefined: the publisher alone, in a new history
+ * @param history of its readers; undefined: new, the publisher alone
  */
 function publish(context: Context, { node, key }: Person, name: string, history?: string): Promise<Letter> {
   return context.step('publish', async (progress) => {

@@ -17,7 +17,7 @@ export default defineScenario({
   about: 'Uploads and downloads, then checks on every link that both ends count the same balance.',
   parameters,
   needs: { nodes: 3, modes: ['light'] },
-  // A light node stores nothing, so everything it reads comes from others.
+  // A light node reads all from others.
   cluster: { nodes: 4, light: 1 },
   timeoutMs: 300_000,
   async run(context) {
@@ -62,7 +62,7 @@ async function read(context: Context, reader: ClusterNode, { reference, data }: 
   });
 }
 
-/** Traffic costs: at least one node owes more or has paid. */
+/** Traffic costs: some node owes more or paid. */
 function expectChange(
   context: Context,
   what: string,

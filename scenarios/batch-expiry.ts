@@ -11,9 +11,9 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const DEPTH = 17;
-/** Within this many blocks of its end a batch must be refused. */
+/** After its end. */
 const REFUSED_WITHIN_BLOCKS = 2;
-/** Mined one by one, so that every node reads each. */
+/** So that every node reads each. */
 const MINED_AT_ONCE = 1;
 const EVICTED_WITHIN_MS = 60_000;
 
@@ -44,7 +44,7 @@ export default defineScenario({
   },
 });
 
-/** Chunks of the short batch, of the long one, and of both: the ledger holds those that must stay. */
+/** The ledger holds what must stay. */
 function fill(
   context: Context,
   node: ClusterNode,
@@ -60,7 +60,7 @@ function fill(
     for (let n = 0; n < most; n++) {
       const [short1, stays] = [freshChunk(random), freshChunk(random)];
       await node.chunks.upload(short1.data, { batch: short, signal });
-      // Every third chunk of the short batch is also paid for by the long one.
+      // Also paid by the long batch.
       const isBoth = n % 3 === 0;
       for (const { data, address } of isBoth ? [stays, short1] : [stays]) {
         const requestedAtMs = context.cluster.clock.now();
@@ -76,7 +76,7 @@ function fill(
   });
 }
 
-/** Mines until the batch has expired, and finds how many blocks later it is refused. */
+/** Mines until expiry, and finds how many blocks later it is refused. */
 function expire(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('expire', async (progress) => {
     const { cluster, signal } = context;

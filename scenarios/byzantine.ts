@@ -44,9 +44,9 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const HONEST = 7;
-/** Chunks are only in their neighbourhood, so that content has to be requested. */
+/** Content must be requested from its neighbourhood. */
 const OPTIONS = { 'minimum-storage-radius': 1, 'cache-capacity': 0 } as const;
-/** For these, debts of a few dozen chunks must be paid. */
+/** For these, small debts must be paid. */
 const ABOUT_MONEY: ReadonlySet<string> = new Set<BehaviourName>([
   'freeload',
   'refuse-to-pay',
@@ -133,7 +133,7 @@ async function exchanged(context: Context, { round, honest, dishonest, operation
   if (reference === undefined) return;
   const readers = honest.filter((node) => node !== uploader);
   await Promise.all(readers.map((reader) => read(context, { reader, reference, data, operations })));
-  // A peer that owes nothing cannot refuse to pay. The outcome of the download does not matter.
+  // A peer without debt cannot refuse to pay.
   await Promise.allSettled(dishonest.map((node) => download(context, node, reference)));
 }
 
@@ -202,12 +202,12 @@ async function read(
 
 interface Acting {
   readonly dishonest: readonly ClusterNode[];
-  /** One more round. A node that has just started is asked for nothing in the first ones: others are known to be well. */
+  /** A new node is asked for nothing in the first rounds. */
   readonly exchange: (round: number) => Promise<void>;
   readonly from: number;
 }
 
-/** If the node behaved, every other condition would hold. @throws HarnessError `NODE_STATE` */
+/** If it behaved, all else would hold. @throws HarnessError `NODE_STATE` */
 function acted(context: Context, { dishonest, exchange, from }: Acting): Promise<void> {
   return context.step('behaviours', async (progress) => {
     let round = from;

@@ -12,11 +12,11 @@ type Context = ScenarioContext<typeof parameters>;
 
 const DAY_MS = 86_400_000;
 const BATCH_DEPTH = 17;
-/** By then all nodes report the same about the new branch. */
+/** By then nodes agree on the branch. */
 const AGREED_WITHIN_MS = 30_000;
-/** Chunks need no block: under a batch that no reorganisation has touched they keep working. */
+/** Under an untouched batch chunks keep working. */
 const AVAILABLE = 1;
-/** Blocks of the new branch: more than any node holds back. */
+/** More than any node holds back. */
 const BRANCH_BLOCKS = 8;
 
 export default defineScenario({
@@ -66,7 +66,7 @@ function replace(
     const height = await chain.height(signal);
     let isOnChain = false;
     const probe = async (aborted: AbortSignal) => {
-      // Asked again each time: the node sends its purchase again, which a later block may take.
+      // Again each time: the node resends its purchase.
       isOnChain = (await chain.batch(stays)) !== undefined;
       const views = await Promise.all(
         nodes.map(async (node) => {

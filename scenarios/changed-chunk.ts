@@ -12,7 +12,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Two nodes have a chunk, a third one reads it, and the one that uploads it is none of them. */
+/** Two nodes hold a chunk, a third reads, another uploads. */
 const NEIGHBOURHOODS = ['0', '1'];
 
 export default defineScenario({
@@ -73,7 +73,7 @@ function push(context: Context, { flavour, node, peer }: Pair, field: string): P
   });
 }
 
-/** Whatever it said about the changed one, it was no receipt. */
+/** It was no receipt. */
 async function refused(
   context: Context,
   { flavour, node }: Pair,
@@ -95,7 +95,7 @@ async function refused(
   );
 }
 
-/** For each implementation a node that has to ask others for some chunk, and two that have it. */
+/** Per implementation a node that must ask, and two holders. */
 function readers(context: Context): { readonly reader: ClusterNode; readonly holders: ClusterNode[] }[] {
   const full = storers(context.cluster.nodes);
   const side = ({ overlay }: ClusterNode) => overlay < '8'.padEnd(64, '0');
@@ -124,7 +124,7 @@ function read(
     const [holder] = holders;
     if (holder === undefined) return;
     const chunk = contentOf(context, holder, `read by ${reader.name}`);
-    // One of the holders would push it to the reader as well.
+    // A holder would push it to the reader too.
     const uploader = others(cluster.nodes, [reader, ...holders])[0] ?? holder;
     await uploader.bytes.upload(chunk.data, {
       batch: batchOf(uploader),

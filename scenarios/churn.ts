@@ -38,7 +38,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Nodes that never leave: some must keep what was uploaded. */
+/** Some must keep the uploads. */
 const STAY_MIN = 2;
 
 /** Of the fault that keeps a node away. */
@@ -94,7 +94,7 @@ export default defineScenario({
   },
 });
 
-/** However the scenario ends, the fault is healed then: no node of a cluster that goes on stays away. */
+/** The fault heals however the scenario ends. */
 async function stop({ cluster, signal }: Context, node: ClusterNode): Promise<StopId> {
   const { id } = await cluster.faults.begin({ kind: 'stop', node: node.name }, { signal });
   return id;
@@ -122,7 +122,7 @@ async function upload(context: Context, node: ClusterNode, round: number): Promi
   return { name, reference, chunks };
 }
 
-/** Starts the node, and waits for its peers and for the chunks that now belong to it. */
+/** Waits for peers, and the chunks that are its own now. */
 function join(
   context: Context,
   { node, id }: { readonly node: ClusterNode; readonly id: StopId },

@@ -34,7 +34,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** For an upload of a node whose clock is wrong; others may let it wait. */
+/** Of a wrong node; others may let it wait. */
 const ATTEMPT_MS = 5000;
 const ATTEMPTS_AT_ONCE = 16;
 
@@ -64,7 +64,7 @@ export default defineScenario({
   },
 });
 
-/** @param active nodes that upload and read meanwhile and must not be affected */
+/** @param active nodes that must not be affected */
 function under(
   context: Context,
   { skew, skewed, active }: { skew: string; skewed: readonly ClusterNode[]; active: readonly ClusterNode[] },
@@ -95,10 +95,7 @@ function under(
   });
 }
 
-/**
- * An upload, whatever becomes of it: a node that nobody asks for anything may not read its clock for seconds, and then a
- * wrong one would be no fault.
- */
+/** A node that is asked nothing may not read its clock for seconds. */
 async function attempt(node: ClusterNode, { data }: FreshChunk, signal: AbortSignal): Promise<void> {
   try {
     await node.chunks.upload(data, { batch: batchOf(node), timeoutMs: ATTEMPT_MS, signal });
@@ -108,14 +105,13 @@ async function attempt(node: ClusterNode, { data }: FreshChunk, signal: AbortSig
 }
 
 /**
- * The node makes debts while its clock is wrong: in a small network every node has every chunk, so it is uploads that
- * cost. Time settles the debts, or the node's own mistake makes it refuse its peers: both need dates and spans, and a
- * node that counts spans by its wall clock stays alone afterwards.
+ * Debts under a wrong clock: uploads cost here. Time settles them, or the node refuses its peers: both need dates and
+ * spans, and one that counts spans by its wall clock stays alone.
  */
 async function borrow(context: Context, node: ClusterNode, skew: string): Promise<void> {
   const random = context.random(`debts of ${node.name} at ${skew}`);
   const chunks = Array.from({ length: context.parameters.debt }, () => freshChunk(random));
-  // A node without peers may let every one of them wait.
+  // Every peer may let it wait.
   const until = context.cluster.clock.monotonic() + context.parameters.hold + ATTEMPT_MS;
   const works = chunks.map((chunk) => async () => {
     if (context.cluster.clock.monotonic() < until) await attempt(node, chunk, context.signal);
@@ -123,13 +119,13 @@ async function borrow(context: Context, node: ClusterNode, skew: string): Promis
   await atMost(ATTEMPTS_AT_ONCE, works);
 }
 
-/** What the nodes and their peers have settled by time, accounting units. */
+/** By nodes and peers, accounting units. */
 async function settledByTime(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<bigint> {
   const totals = await Promise.all(nodes.map((node) => node.client.timeSettlements(signal)));
   return totals.reduce((sum, { totalSent, totalReceived }) => sum + totalSent + totalReceived, 0n);
 }
 
-/** Where peers lend each other more than is uploaded here, nothing has to be settled. */
+/** High credit needs no settlement. */
 async function expectMoney(
   context: Context,
   { skew, skewed, before }: { skew: string; skewed: readonly ClusterNode[]; before: bigint },
@@ -149,7 +145,7 @@ async function expectMoney(
   });
 }
 
-/** Once its clock is right, a node finds its peers again, and other nodes can read its uploads. */
+/** Finds its peers, and others read its uploads. */
 function recovered(
   context: Context,
   { skew, skewed, others }: { skew: string; skewed: readonly ClusterNode[]; others: readonly ClusterNode[] },

@@ -26,7 +26,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** An acknowledged update is on the network; a reader may still need its own round of requests. */
+/** Acknowledged updates are on the network; readers need their requests. */
 const SEEN_WITHIN_MS = 30_000;
 
 export default defineScenario({
@@ -59,7 +59,7 @@ export default defineScenario({
   },
 });
 
-/** The file first, then the update that leads to it; both are on the network once acknowledged. */
+/** The file, then the update; both on the network once acknowledged. */
 async function update(
   context: Context,
   node: ClusterNode,

@@ -59,7 +59,7 @@ export default defineScenario({
   },
 });
 
-/** The chunk that is farthest from the keeper: the first one it would drop. */
+/** The farthest chunk, the first to be dropped. */
 function pin(context: Context, keeper: ClusterNode): Promise<FreshChunk> {
   return context.step('pin', async (progress) => {
     const { signal } = context;
@@ -96,7 +96,7 @@ function fill(context: Context, full: readonly ClusterNode[]): Promise<FreshChun
   });
 }
 
-/** Every chunk is where it belongs, and some are no longer anywhere else. */
+/** Every chunk in place, some nowhere else. */
 function settled(
   context: Context,
   full: readonly ClusterNode[],

@@ -17,7 +17,7 @@ import { ownerNear } from './steps/gsoc-owner.ts';
 import { batchOf, chosenNode, inTime } from './steps/steps.ts';
 
 const RECEIVE_TIMEOUT_MS = 180_000;
-/** A day at 24,000 per chunk and block, one block a second. */
+/** At 24,000 per chunk and block, one block a second. */
 const BATCH_AMOUNT = 24_000n * 86_400n;
 
 const parameters = {
@@ -115,14 +115,14 @@ async function run(context: Context, { uploader, listener, batches, order }: Run
   else
     for (const [i, text] of texts.entries()) {
       await send(text, i);
-      // The payload after the next one replaces it: one that took another way must be there by then.
+      // The payload after next replaces it.
       await hear([text]);
     }
 
   const missing = await hear(texts);
   const what = `${listener.name} hears all ${count} payloads uploaded ${order}`;
   context.expect(what, missing === undefined, { observed: missing ?? 'all', expected: 'all' });
-  // A Bee delivers a payload every time its chunk passes by.
+  // A Bee delivers each passing of a chunk.
   const duplicates = listener.flavour === 'svc' ? subscription.received.length - count : 0;
   context.expect(`no payload arrives twice (${order})`, duplicates <= 0, {
     observed: `${duplicates} more`,

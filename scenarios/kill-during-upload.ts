@@ -35,11 +35,11 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** A killed node is ready within this time, whatever the kill interrupted. */
+/** Whatever the kill interrupted. */
 const READY_WITHIN_MS = 30_000;
-/** Deferred uploads are on the network some time after all nodes are back. */
+/** After all nodes are back. */
 const SYNCED_WITHIN_MS = 120_000;
-/** The moments lie within the time that an upload takes on a machine with two cores. */
+/** Within an upload's time on two cores. */
 const MOMENT_MAX_MS = 1500;
 
 /** An upload during which a node is killed. */
@@ -114,7 +114,7 @@ function once(
   });
 }
 
-/** What a node answered; undefined: the connection broke, or it refused. */
+/** Undefined: broken or refused. */
 type Answer = { readonly tag: number | undefined } | undefined;
 
 async function send(context: Context, { node, mode, data }: Upload): Promise<Answer> {
@@ -134,7 +134,7 @@ async function send(context: Context, { node, mode, data }: Upload): Promise<Ans
   }
 }
 
-/** What was acknowledged goes into the ledger; a deferred upload must reach the network first. */
+/** Acknowledged uploads go into the ledger; deferred ones once on the network. */
 async function conclude(
   context: Context,
   name: string,

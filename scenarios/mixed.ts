@@ -21,20 +21,14 @@ import { cashCheque } from './steps/cheque-steps.ts';
 import { checkBooks, settle } from './steps/money.ts';
 import { batchOf, difference, uploadLedgered, verifyLedger, workingNodes } from './steps/steps.ts';
 
-/**
- * Credit between the implementations is as on the public network: some fifteen chunks per second and link.
- */
+/** Credit as on the public network: fifteen chunks per second and link. */
 const TIMEOUT_MS = 1_800_000;
-/** Balances agree as soon as nothing is under way; a settlement takes two seconds at most. */
+/** A settlement takes two seconds at most. */
 const SETTLED_TIMEOUT_MS = 30_000;
-/**
- * Pull sync brings a chunk to the rest of its neighbourhood within seconds; a loaded machine gets more time.
- */
+/** Pull sync takes seconds, longer under load. */
 const PLACEMENT_TIMEOUT_MS = 120_000;
 const FOLDERS = ['', 'a/', 'a/b/', 'c d/'];
-/**
- * Their content types do not depend on what a Bee's host knows about other types; those go into the manifest.
- */
+/** Types that do not depend on a Bee's host. */
 const EXTENSIONS = ['html', 'json', 'png', 'pdf', 'css'];
 /** Requests to one node at once. */
 const DOWNLOADS_AT_ONCE = 4;
@@ -47,14 +41,14 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** One implementation: the node that uploads, and all of its nodes, which read what the other uploaded. */
+/** The uploading node, and all its kind, which read. */
 interface Side {
   readonly name: string;
   readonly uploader: ClusterNode;
   readonly nodes: readonly ClusterNode[];
 }
 
-/** Something uploaded, and how to request it from a node of the other implementation. */
+/** An upload, and its request to the other kind. */
 interface Piece {
   readonly what: string;
   readonly by: Side;
@@ -80,7 +74,7 @@ export default defineScenario({
     for (const size of context.parameters.sizes) pieces.push(...(await uploadData(context, sides, size)));
     pieces.push(...(await uploadChunks(context, sides)));
     pieces.push(...(await uploadTree(context, sides)));
-    // First the reads: once pull sync has brought everything everywhere, no node asks the network any more.
+    // Reads first: later nobody asks the network.
     for (const side of sides) await readBack(context, side, pieces);
     await findCopies(context);
     await settle(context, { timeoutMs: SETTLED_TIMEOUT_MS });
@@ -126,7 +120,7 @@ function uploadData(context: Context, sides: readonly Side[], size: number): Pro
   });
 }
 
-/** Direct uploads: the answer itself says that the network has taken the chunk. */
+/** The answer says that the network has it. */
 function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]> {
   const { signal } = context;
   const { chunks: count } = context.parameters;
@@ -162,9 +156,7 @@ function uploadChunks(context: Context, sides: readonly Side[]): Promise<Piece[]
   });
 }
 
-/**
- * The same directory as an archive and as a form: both kinds of upload, and every file of each by its path.
- */
+/** As archive and as form, every file by path. */
 function uploadTree(context: Context, sides: readonly Side[]): Promise<Piece[]> {
   const { signal } = context;
   return context.step('upload', async (progress) => {
@@ -213,7 +205,7 @@ function filesOf(
   }));
 }
 
-/** Nested folders, and files of a few chunks or none. */
+/** Nested, with few chunks or none. */
 function treeOf(context: Context): TreeFile[] {
   const random = context.random('directory');
   return Array.from({ length: context.parameters.files }, (_, i) => ({
@@ -222,9 +214,7 @@ function treeOf(context: Context): TreeFile[] {
   }));
 }
 
-/**
- * Every chunk while there are few; otherwise some chosen by the seed. The ledger's check covers all of them.
- */
+/** All while few, else a seeded choice; the ledger covers all. */
 function sampleOf(context: Context): string[] {
   const { sample } = context.parameters;
   const all = [...new Set(context.ledger.entries.flatMap(({ chunks }) => chunks))];
@@ -259,7 +249,7 @@ async function findCopies(context: Context): Promise<void> {
   });
 }
 
-/** Everything that the other side has uploaded, from every node of this one. */
+/** All of the other side's uploads, from every node here. */
 function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promise<void> {
   const foreign = pieces.filter(({ by }) => by !== side);
   return context.step('download', async (progress) => {
@@ -292,7 +282,7 @@ function readBack(context: Context, side: Side, pieces: readonly Piece[]): Promi
   });
 }
 
-/** One kind accepts what the other kind pays by cheque, and gets all of it from the chain. */
+/** One kind accepts and cashes the other's cheques. */
 async function cashAcross(context: Context, payers: Side, payees: Side): Promise<void> {
   const { chequebookEnabled } = await payers.uploader.client.node(context.signal);
   if (!chequebookEnabled) return;

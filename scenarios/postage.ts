@@ -23,9 +23,9 @@ type Context = ScenarioContext<typeof parameters>;
 const HOUR_MS = 3_600_000;
 /** Of every batch that nodes make. */
 const BUCKET_DEPTH = 16;
-/** A change is seen by the node that made it within this time. */
+/** By the node that made it. */
 const SEEN_WITHIN_MS = 60_000;
-/** Seconds by which a time to live may differ when blocks come between two looks at it. */
+/** Seconds of difference when blocks come between. */
 const TTL_TOLERANCE = 60;
 const PAYLOAD_SIZE = 32;
 
@@ -110,7 +110,7 @@ function buy(
   });
 }
 
-/** Every node knows a batch; only its owner can use it. */
+/** All know a batch; only its owner can use it. */
 function known(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('known', async () => {
     const { signal } = context;
@@ -215,7 +215,7 @@ function dilute(context: Context, node: ClusterNode, batch: string): Promise<voi
   });
 }
 
-/** Fills one bucket; an immutable batch refuses one more chunk, a mutable one overwrites the oldest. */
+/** Immutable refuses one more, mutable overwrites the oldest. */
 function fill(
   context: Context,
   node: ClusterNode,

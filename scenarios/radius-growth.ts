@@ -1,7 +1,6 @@
 /**
- * More chunks than one reserve holds, as fast as the nodes accept them: the storage radius grows while chunks
- * arrive, and what each node gives up must be on another one by then. Meanwhile nodes are killed, restarted,
- * join and leave, and batches expire, as the parameters say.
+ * More chunks than a reserve holds, at full speed: the radius grows, and what a node gives up must be on another.
+ * Meanwhile nodes are killed, restarted, join and leave, and batches expire.
  */
 
 import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
@@ -45,26 +44,26 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Files that each node reads at once. */
 const READS_AT_ONCE = 2;
-/** Every node must deliver every chunk within this time after the last upload was settled. */
+/** By every node, after the last upload settled. */
 const DELIVERED_WITHIN_MS = 120_000;
-/** Longer than any retry pause of a node: uploads without progress for this long are stuck. */
+/** Longer than any retry pause. */
 const STUCK_AFTER_MS = 40_000;
-/** The same while no node reports what they wait for. */
+/** While no node says what they wait for. */
 const UNEXPLAINED_AFTER_MS = 90_000;
-/** A node that leaves must have its own uploads on the network by then. */
+/** By then its own uploads are on the network. */
 const LEAVES_WITHIN_MS = 90_000;
-/** The batch that expires lasts this many blocks from its purchase. */
+/** From its purchase. */
 const EXPIRES_AFTER_BLOCKS = 40;
 const EXPIRING_SIZE = 1_000_000;
-/** Multiple of the capacity that a reserve may hold while it hands over. */
+/** Of the capacity, while handing over. */
 const OVERHANG_MAX = 2.5;
 const POLL_MS = 500;
-/** How long a killed or stopped node stays away, milliseconds. */
+/** Of killed or stopped nodes, ms. */
 const AWAY_MS = { min: 500, range: 3_000 };
 
 interface File {
   readonly node: ClusterNode;
-  /** Name of the random stream that its bytes come from. */
+  /** Random stream of its bytes. */
   readonly stream: string;
   readonly size: number;
   readonly reference: string;
@@ -80,15 +79,15 @@ interface Settled {
   readonly stuck: readonly File[];
 }
 
-/** What the nodes are doing, as far as the faults determine it. */
+/** What faults decide about nodes. */
 interface Stage {
   /** Faults that keep nodes away until they join. */
   readonly joining: readonly string[];
-  /** A batch that is about to expire, and the node that may use it. */
+  /** An expiring batch, and who may use it. */
   readonly expiring: { readonly node: ClusterNode; readonly batch: string } | undefined;
   /** Killed or stopped, and on their way back. */
   readonly away: Set<ClusterNode>;
-  /** Not to be used: they have left, or are about to leave. */
+  /** They left, or are about to. */
   readonly gone: Set<ClusterNode>;
   /** Chunks handed to nodes so far. */
   uploaded: number;
@@ -122,7 +121,7 @@ export default defineScenario({
   },
 });
 
-/** Nodes that join later are stopped now, before they have anything. */
+/** Later joiners stop now, empty. */
 async function prepare(context: Context): Promise<Stage> {
   const { cluster, signal, parameters: given } = context;
   const { joins, leaves, expiring } = given;
@@ -182,7 +181,7 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
   });
 }
 
-/** A node killed in the middle has acknowledged nothing: the upload is repeated when it is back. */
+/** A killed node acknowledged nothing: repeated when it is back. */
 async function uploadOne(
   context: Context,
   stage: Stage,
@@ -207,12 +206,12 @@ async function uploadOne(
   }
 }
 
-/** The node does not answer, or has only just started. */
+/** No answer, or just started. */
 function isUnanswered(error: unknown): boolean {
   return error instanceof ClientError && (error.status === undefined || error.status === 503);
 }
 
-/** The faults, each kind spread over the uploads, one after another. */
+/** Faults of each kind spread over uploads, in sequence. */
 async function happen(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { kills, restarts, leaves, chunks } = context.parameters;
   const kinds: readonly [name: string, count: number, fault: (n: number) => Promise<void>][] = [
@@ -235,7 +234,7 @@ async function happen(context: Context, stage: Stage, files: readonly File[]): P
   for (const [name, value] of kinds) if (value > 0) context.figure({ name, value, unit: 'times' });
 }
 
-/** @returns id of the fault: however the scenario ends, it is healed then */
+/** @returns id of the fault, healed however the scenario ends */
 async function takeAway(
   { cluster, signal }: Context,
   kind: 'kill' | 'stop',
@@ -255,10 +254,7 @@ async function away(context: Context, stage: Stage, kind: 'kill' | 'stop', n: nu
   stage.away.delete(node);
 }
 
-/**
- * Stops a node whose neighbourhood has others, once its own uploads are on the network: what only that node
- * has would be lost, as it never comes back.
- */
+/** Only from a shared neighbourhood, with its uploads on the network: it never returns. */
 async function leave(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { cluster, signal } = context;
   const there = workingNodes(cluster.nodes).filter((node) => !stage.gone.has(node));
@@ -281,7 +277,7 @@ async function leave(context: Context, stage: Stage, files: readonly File[]): Pr
   await takeAway(context, 'stop', leaving);
 }
 
-/** Uploads files under a batch that expires: the network need not keep those. */
+/** Its files need not be kept. */
 async function expire(context: Context, stage: Stage, ended: AbortSignal): Promise<void> {
   const { expiring } = stage;
   if (expiring === undefined) return;
@@ -290,7 +286,7 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
     try {
       await uploadOne(context, stage, { ...file, batch: expiring.batch });
     } catch (error) {
-      // On a slow machine the batch expires before its last file.
+      // On slow machines it expires before its last file.
       if (error instanceof ClientError && error.class.startsWith('stamp.')) return;
       throw error;
     }
@@ -299,7 +295,7 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
 
 // ── what has become of the uploads ────────────────────────────────────────────────────────────────────────────────────
 
-/** Waits until every tag is synced, or nothing has moved for longer than nodes wait between retries. */
+/** Until tags are synced, or nothing moves for longer than retries take. */
 function settle(context: Context, { gone }: Stage, files: readonly File[]): Promise<Settled> {
   const { cluster, ledger, signal } = context;
   return context.step('sync', async (progress) => {
@@ -350,10 +346,7 @@ interface Reading {
   readonly condition: string;
 }
 
-/**
- * Synced files are read from every node; files that wait for a place are read from their uploader, each by
- * another node.
- */
+/** Synced files from every node; waiting ones from their uploader. */
 async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Settled): Promise<void> {
   const readers = workingNodes(context.cluster.nodes).filter((node) => !gone.has(node));
   await read(context, {
@@ -405,7 +398,7 @@ function read(context: Context, { step, readers, filesOf, condition }: Reading):
   });
 }
 
-/** What is wrong with the file as delivered by a node; undefined when nothing is. */
+/** What is wrong with a delivered file; undefined: nothing. */
 async function failureOf(context: Context, node: ClusterNode, file: File): Promise<string | undefined> {
   const { signal } = context;
   const work = () => node.bytes.download(file.reference, { cache: false, signal });
@@ -418,7 +411,7 @@ async function failureOf(context: Context, node: ClusterNode, file: File): Promi
   }
 }
 
-/** An upload that is not synced waits for a neighbourhood that reports why. */
+/** Unsynced uploads wait for a neighbourhood that says why. */
 function checkSynced(
   context: Context,
   { synced, stuck }: Settled,
@@ -448,7 +441,7 @@ async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<
   ended.addEventListener('abort', () => resolve(), { once: true });
   while (!ended.aborted) {
     for (const node of cluster.nodes.filter((one) => one.running)) {
-      // A node may be killed between the check and the request.
+      // A node may die between check and request.
       const size = await node.client.status(ended).then(
         ({ reserveSize }) => reserveSize,
         () => 0,

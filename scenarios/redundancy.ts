@@ -31,8 +31,7 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 /**
- * Share of all chunks except the root that a level survives, and shares that are too much for it: encrypted
- * runs are shorter, with as many parities.
+ * Of all chunks but the root: what a level survives, and too much. Encrypted runs are shorter, with as many parities.
  */
 const LOSSES = {
   1: { survives: 0.01, fails: 0.2, failsEncrypted: 0.3 },
@@ -89,9 +88,7 @@ export default defineScenario({
   },
 });
 
-/**
- * Makes the chunks here and removes a share of them, but never the root, which is known by one address alone.
- */
+/** Removes chunks, never the root. */
 async function damaged(
   context: Context,
   options: { name: string; level: RedundancyLevel; isEncrypted: boolean; share: number },
@@ -143,7 +140,7 @@ async function readBack(context: Context, node: ClusterNode, { data, reference }
   });
 }
 
-/** A failure status or a body that breaks off: never bytes that look complete. */
+/** A failure or a cut body, never complete-looking bytes. */
 async function refuse(context: Context, node: ClusterNode, { reference }: Damaged): Promise<void> {
   const seen = await node.bytes.download(reference, { cache: false, signal: context.signal }).then(
     ({ length }) => ({ length }),

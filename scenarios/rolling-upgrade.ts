@@ -33,9 +33,9 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Before a node is stopped: time for requests of other nodes to end. */
+/** For others' requests to end. */
 const CALM_MS = 300;
-/** Networks that were apart find each other's chunks within this time. */
+/** Separated networks find each other's chunks. */
 const READ_WITHIN_MS = 60_000;
 const READS_AT_ONCE = 4;
 
@@ -82,7 +82,7 @@ export default defineScenario({
   },
 });
 
-/** @throws HarnessError `USAGE` when a program is for no node, or for nodes of several flavours */
+/** @throws HarnessError `USAGE` when a program is for no node, or several flavours */
 function expectTakers(meant: readonly ClusterNode[], { binary, flavour }: UpgradeInput): void {
   if (binary === undefined || flavour !== undefined) return;
   const flavours = [...new Set(meant.map((node) => node.flavour))];
@@ -115,7 +115,7 @@ interface Rolling {
   readonly away: Set<ClusterNode>;
 }
 
-/** One after the other, each when the one before has its peers. */
+/** Each when the one before has its peers. */
 function roll(context: Context, title: string, { order, to, away }: Rolling): Promise<void> {
   return context.step(title, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -142,7 +142,7 @@ function roll(context: Context, title: string, { order, to, away }: Rolling): Pr
   });
 }
 
-/** What was acknowledged is read from a node that has not taken it. */
+/** From a node that did not take it. */
 function readBack(context: Context): Promise<void> {
   return context.step('read back', async (progress) => {
     const { ledger, parameters: given } = context;

@@ -1,4 +1,4 @@
-/** What the deployer, as the owner of every contract, changes in them while the chain runs. */
+/** What the deployer, as owner, changes in running contracts. */
 
 import { type AbiValue, encodeCall, selectorOf } from '../../formats/ethereum/abi.ts';
 import { LocalChainError } from '../errors.ts';
@@ -6,7 +6,7 @@ import type { ContractAddresses } from './deploy.ts';
 
 /** A change of price writes two contracts. */
 const GAS_OF_CHANGE = 200_000;
-/** The postage oracle keeps its price in 32 bits, ten of them for small steps (contracts.md 5). */
+/** 32 bits, ten of them for small steps (contracts.md 5). */
 export const STORAGE_PRICE_MAX = 2 ** 22 - 1;
 
 /** A call by the owner. */
@@ -19,7 +19,7 @@ export interface OwnerCall {
   readonly gas: number;
 }
 
-/** Contracts that can be paused, with the function that resumes each. */
+/** Pausable contracts and their resuming function. */
 const RESUMING = {
   token: 'unpause()',
   postageStamp: 'unPause()',
@@ -53,13 +53,16 @@ export function swapPriceCall(price: bigint): OwnerCall {
   return change(`swap price ${price}`, 'swapPriceOracle', 'updatePrice(uint256)', price);
 }
 
-/** What is deducted from a peer's first cheque, token units. */
+/** Deducted from a peer's first cheque, token units. */
 export function swapDeductionCall(deduction: bigint): OwnerCall {
   const signature = 'updateChequeValueDeduction(uint256)';
   return change(`swap deduction ${deduction}`, 'swapPriceOracle', signature, deduction);
 }
 
-/** @param price of one chunk and block, token units; the oracle raises it to its minimum @throws LocalChainError OPTIONS_INVALID */
+/**
+ * @param price of one chunk and block, token units; at least the oracle's minimum
+ * @throws LocalChainError OPTIONS_INVALID
+ */
 export function storagePriceCall(price: bigint): OwnerCall {
   if (price > STORAGE_PRICE_MAX) {
     throw new LocalChainError('OPTIONS_INVALID', `price is ${price}, expected at most ${STORAGE_PRICE_MAX}`);

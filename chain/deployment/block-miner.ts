@@ -1,10 +1,10 @@
-/** Mines a deployment's transactions into blocks with fixed timestamps, and reports what failed and why. */
+/** Mines a deployment into blocks with fixed times, and reports failures. */
 import { decodeRevert } from '../../formats/ethereum/revert.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine/engine.ts';
 import { LocalChainError } from '../errors.ts';
 import { type RpcClient, RpcError } from '../rpc.ts';
 
-/** Account setups that do not fit into one block go into the next; each block holds dozens. */
+/** Setups beyond one block go into the next. */
 const SETUP_BLOCKS_MAX = 1_000;
 
 /** A signed transaction. */
@@ -17,7 +17,7 @@ export interface Step {
   to?: string;
 }
 
-/** Mines the deployer's steps into blocks one second apart and makes sure that each succeeded. */
+/** Blocks one second apart; every step must succeed. */
 export class BlockMiner {
   readonly #rpc: RpcClient;
   readonly #deployer: string;
@@ -55,7 +55,7 @@ export class BlockMiner {
   }
 }
 
-/** Repeats a failed step as a call, which returns the reason. */
+/** Repeats a failed step as a call. */
 export async function reasonOf(
   rpc: RpcClient,
   { from, to, data }: { from: string; to?: string; data: string },

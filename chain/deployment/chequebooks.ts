@@ -1,6 +1,4 @@
-/**
- * Addresses of the initial chequebooks: the factory clones its master copy to addresses that can be computed.
- */
+/** Addresses of initial chequebooks, computed as the factory does. */
 import { checksumAddress } from '../../formats/crypto/checksum.ts';
 import { fromHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
@@ -8,18 +6,18 @@ import { encodeWord } from '../../formats/ethereum/abi.ts';
 import { hexText } from '../../formats/ethereum/hex.ts';
 import { createdAddress } from '../account.ts';
 
-/** EIP-1167: ten bytes that return the 45 bytes after them, which delegate every call to the master. */
+/** EIP-1167: ten bytes return the next 45, which delegate to the master. */
 const CLONE = {
   head: '0x3d602d80600a3d3981f3363d3d373d3d3d363d73',
   tail: '0x5af43d82803e903d91602b57fd5bf3',
 };
-/** A contract's first creation; the factory makes the master copy in its constructor. */
+/** The factory's constructor makes the master copy. */
 const FIRST_CREATION = 1n;
 
 /**
- * Address of a chequebook that the factory deploys for a sender.
- * @param factory,sender addresses @param salt 32 bytes as hex, different for each chequebook of a sender
- * Source: contracts.md 8. Vectors: test/vectors/contracts.json, chequebookDeployment
+ * @param factory,sender addresses
+ * @param salt 32 bytes as hex, different for each chequebook of a sender Source: contracts.md 8. Vectors:
+ * test/vectors/contracts.json, chequebookDeployment
  */
 export function chequebookAddress({
   factory,

@@ -28,24 +28,24 @@ import { BlockMiner, type Step } from './block-miner.ts';
 import { chequebookAddress, chequebookSalt } from './chequebooks.ts';
 import type { Sending } from './deployer.ts';
 
-/** First block that nodes need to read: the one that deploys PostageStamp. */
+/** Nodes read from here: it deploys PostageStamp. */
 export const START_BLOCK = 1;
-/** Blocks after the last deployment block: more than the ten after which a batch is usable. */
+/** More than the ten after which a batch is usable. */
 const SETTLING_BLOCKS = 13;
 
-/** Nodes and contracts agree on this number of buckets: 2^16. */
+/** 2^16 buckets, as in nodes and contracts. */
 const BUCKET_DEPTH = 16;
-/** Token units per accounting unit of a cheque, and what is deducted from a peer's first cheque. */
+/** Token units per accounting unit, and deducted from a first cheque. */
 const SWAP_PRICE = 10_000;
 const SWAP_DEDUCTION = 0;
-/** 10^9 tokens of 10^16 units; the accounts' tokens are minted on top. */
+/** 10^9 tokens of 10^16 units; accounts' tokens are minted. */
 const INITIAL_SUPPLY = 10n ** 25n;
-/** Samples of small reserves have large last elements: the game accepts any. */
+/** Small reserves' samples have large last elements. */
 const SAMPLE_MAX = 2n ** 256n - 1n;
-/** Pays for the deployment and for a lifetime of mints. */
+/** For the deployment and a lifetime of mints. */
 const DEPLOYER_BALANCE_WEI = 10n ** 24n;
 
-/** Upper bounds; a block takes transactions up to 30 million gas by their limits. */
+/** Upper bounds; a block takes up to 30 million gas. */
 const GAS_OF_CALL = 150_000;
 const GAS_OF_CREATE_BATCH = 500_000;
 /** Nodes use the same limit. */
@@ -81,7 +81,7 @@ export interface GenesisBatch {
   amount: bigint;
   depth: number;
   immutable: boolean;
-  /** 32 bytes as hex: the batch's id follows from it and the deployer's address */
+  /** 32 bytes hex; with the deployer gives the batch's id */
   nonce: string;
 }
 
@@ -90,11 +90,11 @@ export interface GenesisChequebook {
   issuer: string;
   /** token units, minted to it */
   deposit: bigint;
-  /** Among all chequebooks of the deployer: its address follows from it. Absent: its place in the list. */
+  /** Gives its address. Absent: its place in the list. */
   place?: number | undefined;
 }
 
-/** What accounts have: from the start, or when they join a chain that runs. */
+/** What accounts have at the start, or when they join. */
 export interface Setup {
   accounts: readonly FundedAccount[];
   batches: readonly GenesisBatch[];
@@ -121,7 +121,7 @@ export interface ChainToSetUp {
   readonly clock: Clock;
 }
 
-/** Addresses of the contracts that a key deploys with its first seven transactions. */
+/** Contracts of a key's first seven transactions. */
 export function contractAddresses(deployer: Account): ContractAddresses {
   return {
     token: deployer.contractAt(0),
@@ -135,20 +135,20 @@ export function contractAddresses(deployer: Account): ContractAddresses {
 }
 
 /**
- * Id that PostageStamp gives to a batch.
- * @param sender the payer, not the batch's owner
+ * PostageStamp's id of a batch.
+ * @param sender the payer, not the owner
  * @param nonce 32 bytes as hex
  */
 export function batchId(sender: string, nonce: string): string {
   return hexText(keccak256(encodeWord(sender), encodeWord(nonce)));
 }
 
-/** Token units minted to an account, as a transaction from the deployer. */
+/** Minted token units, as a deployer's transaction. */
 export function mintCall(to: string, amount: bigint): { data: string; gas: number } {
   return { data: encodeCall(selectorOf('mint(address,uint256)'), to, amount), gas: GAS_OF_CALL };
 }
 
-/** Signs transactions of one account in the order of its nonces. */
+/** Signs one account's transactions by nonce. */
 class Signing {
   readonly #account: Account;
   readonly #chainId: number;
@@ -179,8 +179,8 @@ function sending(what: string, to: string, gas: number, signature: string, ...va
 }
 
 /**
- * Sets up an empty chain: contracts, accounts, batches, and a head at the wall clock.
- * @throws LocalChainError DEPLOYMENT_FAILED, naming the step and the contract's reason
+ * Contracts, accounts, batches, and a head at the wall clock.
+ * @throws LocalChainError DEPLOYMENT_FAILED, naming step and reason
  */
 export async function deploy(
   { rpc, clock }: ChainToSetUp,
@@ -222,7 +222,7 @@ export async function deploy(
   };
 }
 
-/** Brings the head to the wall clock, with the history that nodes ask for. */
+/** Brings the head to the wall clock, with history. */
 export async function settle({ rpc, clock }: ChainToSetUp): Promise<void> {
   await rpc.call('evm_setTime', Math.floor(clock.now() / 1000));
   await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');
@@ -290,7 +290,7 @@ function wiringSteps(signing: Signing, c: ContractAddresses, minimumValidityBloc
   ];
 }
 
-/** Tokens, batches and chequebooks of accounts, as transactions of the deployer, which pays for all of them. */
+/** Tokens, batches and chequebooks, paid by the deployer. */
 export function setupCalls(deployer: Account, c: ContractAddresses, setup: Setup): Sending[] {
   return [
     ...setup.accounts

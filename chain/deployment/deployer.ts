@@ -1,7 +1,4 @@
-/**
- * Transactions from the deployer on a running chain, one at a time so that each gets the next nonce. Sending
- * one waits for the block that includes it.
- */
+/** The deployer's transactions on a running chain, one at a time for their nonces. Sending waits for the block. */
 import type { Clock } from '../../formats/clock.ts';
 import { Lock } from '../../node/env/turns/lock.ts';
 import { type Account, createAccount } from '../account.ts';
@@ -9,7 +6,7 @@ import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import { reasonOf, succeeded } from './block-miner.ts';
 
-/** Longest wait for a block: the chain may be slow on purpose. */
+/** The chain may be slow on purpose. */
 const BLOCK_DEADLINE_MS = 60_000;
 const RECEIPT_POLL_MS = 20;
 
@@ -26,7 +23,7 @@ export interface Sending {
 export interface DeployerDeps {
   readonly rpc: RpcClient;
   readonly clock: Clock;
-  /** Whether blocks are mined automatically, on demand only, or not at all. */
+  /** Blocks come, on demand only, or not at all. */
   readonly blocks: () => 'coming' | 'on demand' | 'paused';
   readonly mine: () => Promise<void>;
 }
@@ -43,14 +40,14 @@ export class Deployer {
     this.#deps = deps;
   }
 
-  /** Runs work exclusively: no other transaction of the deployer is in progress. */
+  /** Runs work without other transactions of the deployer. */
   alone<R>(work: () => Promise<R>): Promise<R> {
     return this.#turns.run(work);
   }
 
   /**
-   * Sends them one after the other and waits until all are in blocks. Call only from within `alone`.
-   * @throws LocalChainError PAUSED when no block will come or none came, REFUSED with the contract's reason
+   * Only within `alone`. Waits until all are in blocks.
+   * @throws LocalChainError PAUSED when no block comes, REFUSED with the contract's reason
    */
   async send(...sendings: readonly Sending[]): Promise<void> {
     const { rpc, blocks } = this.#deps;
@@ -77,12 +74,12 @@ export class Deployer {
     throw new LocalChainError('REFUSED', `${what}: ${await reasonOf(rpc, { from, to, data })}`);
   }
 
-  /** @param last of the transactions in the order of their nonces: many need several blocks */
+  /** @param last by nonce: many need several blocks */
   async #mined(last: unknown): Promise<void> {
     const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;
     while (clock.monotonic() < deadline) {
-      // It does not mine through a pause that somebody else began meanwhile.
+      // Not through a pause begun meanwhile.
       if (blocks() === 'on demand') await mine();
       if ((await rpc.call('eth_getTransactionReceipt', last)) !== null) return;
       await clock.sleep(RECEIPT_POLL_MS);

@@ -1,10 +1,8 @@
 /**
- * One Anvil process. It is started directly from its platform package, keeps 64 blocks of state in memory and
- * nothing on disk by itself, and never outlives us: `stop` ends it, this process's exit ends it, and when
- * this process is killed a guard notices the closed pipe, ends it and tidies up.
- *
- * It does what anyone asks, so it is asked through a socket in a folder that only we can open, and its own port,
- * which it insists on, is bound where no connection can be made.
+ * One Anvil process from its platform package, with 64 blocks of state in memory. It never outlives us: `stop`, our
+ * exit, or a guard that notices the closed pipe ends it.
+ * It obeys anyone, so it is asked through a socket in our folder, and its own port is bound where nothing can
+ * connect.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,21 +14,20 @@ import { type RpcClient, rpcOver } from '../rpc.ts';
 import { type Engine, type EngineOptions, GENESIS_TIMESTAMP_S } from './engine.ts';
 import { openIpc } from './ipc.ts';
 
-/** Nodes read state up to 12 blocks back and reorganisations go a few blocks deep. */
+/** Nodes read state 12 blocks back; reorganisations are shallow. */
 const STATE_HISTORY_BLOCKS = 64;
-/** Anvil listens after some 40 ms; a machine under heavy load needs several times that. */
+/** Usually 40 ms; longer under load. */
 const START_DEADLINE_MS = 20_000;
 /** It needs some 5 ms to end on SIGTERM. */
 const STOP_DEADLINE_MS = 2_000;
 /** In its folder. */
 const SOCKET = 'ipc';
 /**
- * Addresses for its own port, the first that the system lets it bind. Linux binds a stream to a multicast address,
- * to which no connection can be made. Elsewhere it is a random port of loopback, without CORS: a page would have to
- * find it, and to open a WebSocket.
+ * Addresses for its own port, by preference. Linux binds a multicast address, which takes no connection. Elsewhere a
+ * random loopback port, without CORS.
  */
 const PORT_HOSTS = process.platform === 'linux' ? ['224.0.0.1', '127.0.0.1'] : ['127.0.0.1'];
-/** Enough of its output to explain a failure to start. */
+/** To explain a failed start. */
 const OUTPUT_KEPT_CHARS = 16_384;
 
 /** It has the machine's clock. */
@@ -39,7 +36,7 @@ export type AnvilOptions = Omit<EngineOptions, 'clock' | 'work'>;
 const require = createRequire(import.meta.url);
 
 /**
- * Path of the native binary for a platform; each comes in its own optional package.
+ * The binary of a platform's optional package.
  * @throws LocalChainError ANVIL_MISSING
  */
 export function anvilBinary(platform: string = process.platform, arch: string = process.arch): string {
@@ -58,14 +55,14 @@ export function anvilBinary(platform: string = process.platform, arch: string = 
   }
 }
 
-/** Its version: a dump of one version does not load in another. */
+/** Dumps load only in the same version. */
 export function anvilVersion(): string {
   return (require('@foundry-rs/anvil/package.json') as { version: string }).version;
 }
 
 /**
- * Starts Anvil and waits until it listens.
- * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED; the signal's reason when aborted
+ * Starts it and waits until it listens.
+ * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED; the signal's reason
  */
 export async function startAnvil(options: AnvilOptions): Promise<Engine> {
   const [host = '', ...others] = PORT_HOSTS;
@@ -83,10 +80,10 @@ export async function startAnvil(options: AnvilOptions): Promise<Engine> {
 async function startAt(host: string, options: AnvilOptions): Promise<Engine> {
   const binary = anvilBinary();
   options.signal?.throwIfAborted();
-  // Besides its socket, rewinding the chain makes it write here, otherwise into the user's home.
+  // Rewinding writes here instead of into the user's home.
   const folder = await privateFolder();
   const stateFile = options.state === undefined ? undefined : await writeAside(folder, options.state);
-  // Its own session: an interrupt typed at the terminal reaches us alone, and we stop things in order.
+  // A session: the terminal's interrupt reaches only us.
   const child = spawn(binary, anvilArguments(host, options, { folder, stateFile }), {
     stdio: ['ignore', 'pipe', 'pipe'],
     // The path of a socket must be short.
@@ -126,7 +123,7 @@ async function privateFolder(): Promise<string> {
   }
 }
 
-/** Windows has no sockets in folders, but pipes with names. */
+/** Windows has named pipes. */
 function pipeOf(folder: string): string {
   return `\\\\.\\pipe\\${basename(folder)}`;
 }
@@ -142,7 +139,7 @@ function anvilArguments(
   { chainId }: AnvilOptions,
   { folder, stateFile }: { folder: string; stateFile: string | undefined },
 ): string[] {
-  // The newest hardfork hashes an ever longer history in each block; cancun stays fast for hours.
+  // Newer hardforks hash a growing history per block.
   return Object.entries({
     host,
     port: 0,
@@ -162,13 +159,13 @@ function anvilArguments(
 
 function exitOf(child: ChildProcess): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
-  // Not `exit`: its last output may still be in the pipes then.
+  // Not `exit`: output may still be in the pipes.
   child.once('close', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
   child.once('error', (error) => resolve(error.message));
   return promise;
 }
 
-/** Waits for the line `Listening on HOST:PORT`; afterwards the pipes are drained and forgotten. */
+/** Waits for `Listening on HOST:PORT`, then drains the pipes. */
 async function listening(
   child: ChildProcess,
   exited: Promise<string>,
@@ -195,7 +192,7 @@ async function listening(
   }
 }
 
-/** How it says that it may not bind an address; the rest of its reason differs between systems. */
+/** It may not bind an address; the rest differs by system. */
 const ADDRESS_REFUSED = /assign requested address|not supported|Invalid argument/i;
 
 function startError(how: string, output: string): LocalChainError {
@@ -217,11 +214,7 @@ function killAll(): void {
   for (const child of children) child.kill('SIGKILL');
 }
 
-/**
- * Two ways in which Anvil ends with us. Leaving in an orderly way runs the exit handler. Being killed runs
- * nothing, but closes the pipe a small shell waits on, which then kills Anvil; without a shell (Windows)
- * that second way is missing.
- */
+/** Our exit handler ends it; if we are killed, a shell waiting on a pipe does (not on Windows). */
 function guardAgainstOurDeath(child: ChildProcess, folder: string): ChildProcess | undefined {
   if (child.pid === undefined) return undefined;
   if (children.size === 0) process.on('exit', killAll);

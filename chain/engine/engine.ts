@@ -1,24 +1,24 @@
-/** What computes the chain's blocks. Whichever it is, the rest of the chain knows it by texts of JSON-RPC alone. */
+/** What computes blocks, known only by JSON-RPC texts. */
 import type { Clock } from '../../formats/clock.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { Upstream } from './ipc.ts';
 
-/** `anvil`: a process of its own, the reference. `in-process`: in the process that asks for it. */
+/** `anvil`: a process, the reference. `in-process`: in the asking process. */
 export const ENGINE_NAMES = ['anvil', 'in-process'] as const;
 /** What computes the blocks of a chain. */
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export const ENGINE_DEFAULT: EngineName = 'anvil';
 
-/** Of the first block's parent, fixed: the deployment blocks are the same in every run. */
+/** Fixed: deployment blocks never change. */
 export const GENESIS_TIMESTAMP_S = 1_700_000_000;
 
 export interface EngineOptions {
   readonly chainId: number;
-  /** The state it starts with, in the format of its own dumps. */
+  /** Initial state, a dump of its own. */
   readonly state?: Uint8Array | undefined;
   /** Gives blocks their time; Anvil has the machine's. */
   readonly clock: Clock;
-  /** Runs each piece of work of an engine in this process. */
+  /** Runs each piece of work of an in-process engine. */
   readonly work: <T>(ask: () => Promise<T>) => Promise<T>;
   readonly signal?: AbortSignal | undefined;
 }
@@ -29,7 +29,7 @@ export interface Engine {
   /** Texts of JSON-RPC, whatever they ask. */
   readonly upstream: Upstream;
   readonly rpc: RpcClient;
-  /** Resolves when it has ended, for whatever reason, with a description of how. */
+  /** Resolves when it ended, with a description. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * JSON-RPC over Anvil's socket in the file system: a request on a connection that nothing else uses meanwhile, and
- * an answer that ends with a new line. It costs a fifth of what HTTP does, and no browser can reach it.
+ * JSON-RPC over Anvil's socket: a request at a time, answers end with a new line. A fifth of HTTP's cost, and out of
+ * browsers' reach.
  */
 import { closeSync, openSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -12,13 +12,13 @@ import { LocalChainError } from '../errors.ts';
 const CONNECTIONS_MAX = 64;
 /** Requests that wait for a connection; more are refused. */
 const WAITING_MAX = 4096;
-/** Of the address of a socket on any system; the smallest, without its closing zero. */
+/** Bytes of a socket's address on any system. */
 const SOCKET_PATH_BYTES_MAX = 103;
 const NEW_LINE = 0x0a;
 
-/** One side of a conversation in JSON-RPC: the text of a request, the text of its answer. */
+/** Request text, answer text. */
 export interface Upstream {
-  /** @throws Error when the answer cannot come; the signal's reason when aborted */
+  /** @throws Error when no answer can come; the signal's reason */
   ask(request: string, signal: AbortSignal): Promise<string>;
   close(): void;
 }
@@ -80,7 +80,7 @@ class Connection {
     });
   }
 
-  /** @throws the signal's reason when it aborts; the connection is then closed, as its next answer would be this one's */
+  /** @throws the signal's reason; the connection is closed, as its next answer would be this one's */
   async ask(request: string, signal: AbortSignal): Promise<string> {
     const asked = Promise.withResolvers<string>();
     this.#asked = asked;
@@ -112,8 +112,7 @@ class Connection {
 }
 
 /**
- * An address of the socket that is short enough: its path, the path from the working directory, or, on Linux, one
- * through its open folder.
+ * A short enough address: the path, a relative one, or on Linux one through its open folder.
  * @throws LocalChainError ANVIL_START_FAILED
  */
 function connectable(path: string): { readonly address: string; readonly close: () => void } {

@@ -4,11 +4,11 @@ import { startInProcess } from './in-process/engine.ts';
 import { inProcessVersion } from './in-process/provider.ts';
 
 interface EngineKind {
-  /** A dump of one version does not load in another. */
+  /** Dumps load only in the same version. */
   readonly version: () => string;
   /**
-   * A chain that mines when it is told to.
-   * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED, ENGINE_MISSING; the signal's reason when aborted
+   * Mines when told.
+   * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED, ENGINE_MISSING; the signal's reason
    */
   readonly start: (options: EngineOptions) => Promise<Engine>;
 }

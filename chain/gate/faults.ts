@@ -1,10 +1,10 @@
-/** Faults of the chain's JSON-RPC endpoint: what each is, whom it applies to, and what it has done. */
+/** Faults of the JSON-RPC endpoint: kind, clients, effect. */
 import type { Clock } from '../../formats/clock.ts';
 import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
 
 /**
- * `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. Others
- * give wrong answers.
+ * `down`: connections break. `error`: that share of the calls is refused. `slow`: answers come late. Others give
+ * wrong answers.
  */
 export type RpcFault =
   | { readonly kind: 'down' }
@@ -14,12 +14,12 @@ export type RpcFault =
 
 /** A fault and the clients it applies to. */
 export interface GateFault {
-  /** Path without its slash; undefined: all that have a name. */
+  /** Path without slash; undefined: all named clients. */
   readonly client: string | undefined;
   readonly fault: RpcFault;
 }
 
-/** A fault in effect: it remembers what it has done to each client. */
+/** Remembers its effect on each client. */
 export class ActiveFault {
   readonly of: GateFault;
   met = 0;
@@ -49,10 +49,7 @@ export class ActiveFault {
     });
   }
 
-  /**
-   * Whether it affects this request, among those that get this far. Rates are spread evenly, so that a rate
-   * takes effect after a few calls and is the same in every run.
-   */
+  /** Whether it affects this request. Rates are spread evenly: effective after a few calls, equal in every run. */
   meets(client: string): boolean {
     const { fault } = this.of;
     if (fault.kind !== 'error') return true;
@@ -61,7 +58,7 @@ export class ActiveFault {
     return (requests * fault.percent) % 100 < fault.percent;
   }
 
-  /** Gives the wrong answers for as long as the fault lasts: it remembers its earlier answers. */
+  /** Remembers earlier answers while the fault lasts. */
   wrong(client: string, fault: WrongAnswer): WrongEndpoint {
     const known = this.#wrong.get(client);
     if (known !== undefined) return known;

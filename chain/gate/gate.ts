@@ -1,8 +1,6 @@
 /**
- * The way to the chain's JSON-RPC endpoint, for everyone: Anvil itself listens where only we reach it. It lets in
- * who may come, passes on what they may call, and can be made to fail for nodes that have a path of their own
- * (`/node-0`): a fault applies to one of them or to all, and several add up. Requests affected by a fault are
- * counted, because a fault without effect proves nothing.
+ * Everyone's way to the chain's JSON-RPC endpoint: admits, filters calls, and fails on purpose for nodes with a path
+ * (`/node-0`), one or all; faults add up and are counted.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
@@ -12,17 +10,17 @@ import { type Listen, listen as listenOnSocket, reachableHost } from '../listen.
 import { ActiveFault, type GateFault, isWrong, type RpcFault } from './faults.ts';
 import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, mayRewrite, whyNot } from './methods.ts';
 
-/** Limit on a request's body, bytes: that of Anvil itself. */
+/** Bytes of a body: Anvil's limit. */
 const BODY_SIZE_MAX = 2_097_152;
-/** Error code of public endpoints when a limit is exceeded. */
+/** Public endpoints' code for an exceeded limit. */
 const LIMIT_EXCEEDED = -32_005;
 /** Of JSON-RPC: what was sent is not JSON. */
 const NOT_JSON = -32_700;
 /** Of a server's own errors. */
 const REFUSED = -32_000;
-/** Ended faults kept, so that their effect can still be queried. */
+/** Ended faults whose effect can be queried. */
 const ENDED_KEPT = 1000;
-/** Names whose requests are counted: more than a cluster has nodes. */
+/** Counted names: more than nodes. */
 const CLIENTS_MAX = 1000;
 
 /** A client's requests: all of them, and those that a fault has affected, in total and by kind. */
@@ -41,13 +39,13 @@ export interface Gate {
   readonly url: string;
   /** For each client seen so far, by its path. */
   readonly counts: ReadonlyMap<string, GateCount>;
-  /** Requests that each fault has affected, by its id; includes recently ended faults. */
+  /** By fault id; includes recently ended ones. */
   readonly met: ReadonlyMap<string, number>;
-  /** @param id of the fault; a known id replaces that fault @param fault undefined: ends it */
+  /** @param id a known one is replaced @param fault undefined: ends it */
   setFault(id: string, fault: GateFault | undefined): void;
   /**
-   * What a POST is answered, for code of this process: the same without a connection.
-   * @param url that of the gate, and the client's name as its path
+   * A POST's answer without a connection, for this process.
+   * @param url the gate's, with the client's name as path
    * @throws Error with code `ECONNRESET` where the connection would break; the signal's reason
    */
   ask(url: Place, text: string, left: AbortSignal): Promise<string>;
@@ -62,7 +60,7 @@ export interface GateOptions {
   readonly clock: Clock;
   /** Default: on a socket. */
   readonly listen?: Listen;
-  /** Called when a call that may change what is in no block reaches the chain. */
+  /** Before calls that may change what is in no block. */
   readonly onRewrite?: () => void;
 }
 
@@ -79,7 +77,7 @@ export async function startGate(
     const ask = (text: string) => chain.ask(text, answer.left);
     const known = counts.get(client);
     const count = known ?? { requests: 0, met: 0, byKind: {} };
-    // Clients without a name are no nodes: the testbed itself, a wallet, or one that makes names up.
+    // Nameless clients are no nodes.
     if (client === '' || (known === undefined && counts.size >= CLIENTS_MAX)) {
       return { client, count, faults: [], answer, ask };
     }
@@ -135,7 +133,7 @@ export async function startGate(
         return;
       }
       active.set(id, new ActiveFault(of, clock));
-      // Requests already waiting on an open connection saw the endpoint before the fault.
+      // Waiting requests saw the endpoint before the fault.
       if (of.fault.kind === 'down') server.closeIdleConnections();
     },
     ask: (url, text, left) => inProcess.ask(url, text, left),
@@ -261,7 +259,7 @@ async function pass(
     if (fault.kind !== 'slow' || one.isOver) continue;
     noteMet(one);
     await one.delay(fault.ms);
-    // Clients that gave up ask again: the calls they left must not all reach the chain at once when the fault ends.
+    // Clients that gave up ask again: their old calls must not all arrive later.
     if (answer.left.aborted) return;
   }
   // Some may have ended meanwhile.
@@ -283,9 +281,9 @@ async function pass(
       return answered;
     };
   }
-  // Written anew: the chain must not read another call out of the same bytes than was judged here.
+  // Rewritten, so that the chain reads what was judged.
   const rewrites = calls.some(mayRewrite);
-  // Before and after: a state that is saved meanwhile has it or not.
+  // Before and after: a concurrent save has it or not.
   if (rewrites) onRewrite();
   try {
     answer.text(await told(JSON.stringify(isBatch ? calls : calls[0])));
@@ -294,7 +292,7 @@ async function pass(
   }
 }
 
-/** @returns undefined: it holds no calls, and the client has been told so */
+/** @returns undefined: no calls, and the client was told */
 async function callsIn(
   request: Request,
   answer: Answer,

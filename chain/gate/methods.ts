@@ -1,6 +1,6 @@
 /**
- * What may be called through the chain's JSON-RPC endpoint. Anvil runs whatever it is asked: it spends accounts
- * whose key nobody has, moves time, rewrites balances and code, and fetches any URL to fork the chain behind it.
+ * What may be called through the endpoint. Anvil does anything: spends any account, moves time, rewrites state,
+ * fetches URLs.
  */
 
 /** One call of JSON-RPC. */
@@ -11,7 +11,7 @@ export interface Call {
   readonly params?: unknown;
 }
 
-/** For everyone: reading, and transactions that their sender has signed. */
+/** For everyone: reads, and signed transactions. */
 const OPEN: ReadonlySet<string> = new Set([
   'eth_accounts',
   'eth_blobBaseFee',
@@ -98,20 +98,18 @@ export function whyNot({ method, params }: Call, withToken: boolean): string | u
   return `${method} is not available without the chain's token: sign transactions with a key of your own, or send Authorization: Bearer TOKEN (svcnet keys shows it)`;
 }
 
-/**
- * Whether the call may change more than transactions do: what Anvil's own methods set is in no block.
- */
+/** Whether it changes more than transactions do. */
 export function mayRewrite({ method }: Call): boolean {
   return !OPEN.has(method);
 }
 
-/** @returns the calls of a request; undefined: it is none */
+/** @returns a request's calls; undefined: none */
 export function callsOf(asked: unknown): readonly Call[] | undefined {
   const calls: readonly unknown[] = Array.isArray(asked) ? asked : [asked];
   return calls.length > 0 && calls.every(isCall) ? calls : undefined;
 }
 
-/** A call without an id asks for no answer, for which nobody could wait. */
+/** Nobody could await a call without id. */
 function isCall(value: unknown): value is Call {
   if (typeof value !== 'object' || value === null) return false;
   const { jsonrpc, id, method } = value as Record<string, unknown>;

@@ -1,12 +1,8 @@
 /**
- * An endpoint that answers wrongly: it is behind, has lost events or money, or mixes up its answers. Every
- * node trusts its endpoint to some extent; these are errors that it can notice or has to survive.
+ * An endpoint that lags, loses events or money, or mixes up answers: errors that nodes can notice or must survive.
  */
 
-/**
- * What is wrong with an answer. `number`: far ahead. `logs`: none. `balance`: nothing. `other`: the answer to
- * another request.
- */
+/** `number`: far ahead. `logs`: none. `balance`: nothing. `other`: another request's answer. */
 export const WRONG_ANSWERS = ['number', 'logs', 'balance', 'other'] as const;
 
 /** Wrong answers of the endpoint: other values, an old head, a fork. */
@@ -29,16 +25,16 @@ interface Answer {
   readonly result?: unknown;
 }
 
-/** Blocks that a wrong number is ahead of the chain. */
+/** Blocks that a wrong number is ahead. */
 const AHEAD = 100_000;
-/** Calls by which a client asks for the newest block. */
+/** Calls for the newest block. */
 const HEAD_METHODS = ['eth_blockNumber', 'eth_getBlockByNumber'];
 const BALANCE_METHOD = 'eth_getBalance';
 
-/** Sends a request to the endpoint. @returns the text of its answer */
+/** @returns text of the endpoint's answer */
 type Upstream = (body: string) => Promise<string>;
 
-/** What one client is told about the chain while its answers are wrong. */
+/** What one client is told. */
 export class WrongEndpoint {
   readonly fault: WrongAnswer;
   #frozenAt: number | undefined;
@@ -51,7 +47,7 @@ export class WrongEndpoint {
 
   /**
    * @param body of a request, one call or several
-   * @returns the text to answer with, and how many answers in it are wrong
+   * @returns answer text, and its number of wrong answers
    */
   async answer(body: string, upstream: Upstream): Promise<{ readonly text: string; readonly wrong: number }> {
     const asked = JSON.parse(body) as Call | readonly Call[];
@@ -68,7 +64,7 @@ export class WrongEndpoint {
     return { text: JSON.stringify(isList(asked) ? answers : answers[0]), wrong };
   }
 
-  /** The answer to a call that does not reach the chain unchanged; undefined: it does. */
+  /** Undefined: the call reaches the chain unchanged. */
   async #told(call: Call, upstream: Upstream): Promise<Answer | undefined> {
     const { fault } = this;
     if (fault.kind === 'wrong' || !HEAD_METHODS.includes(call.method ?? '') || !asksForHead(call))

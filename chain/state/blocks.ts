@@ -4,10 +4,10 @@ import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { BlockLine } from './state-folder.ts';
 
-/** Attempts at a dump during which no block is mined: other clients may mine too. */
+/** Others may mine during a dump. */
 const TRIES = 5;
 
-/** The header fields that matter here, and the hashes of the block's transactions. */
+/** Header fields that matter, and transaction hashes. */
 export interface Block {
   readonly number: number;
   /** Unix seconds. */
@@ -49,9 +49,8 @@ export async function linesOf(rpc: RpcClient, blocks: readonly Block[]): Promise
 }
 
 /**
- * Rebuilds the blocks that follow a loaded dump. The same transactions at the same times on the same parent
- * give the same blocks, so nodes find the blocks they have already read.
- * @param log gets a line for each block that came out differently, because of a change that is in no block
+ * Rebuilds blocks after a dump: equal transactions, times and parent give equal blocks, which nodes know.
+ * @param log a line per block that differs, because of a change in no block
  */
 export async function replay(
   rpc: RpcClient,
@@ -59,7 +58,7 @@ export async function replay(
   log: (line: string) => void,
 ): Promise<void> {
   for (const { number, time, hash, transactions } of blocks) {
-    // One at a time: an account's transactions have to arrive in order.
+    // In order: they are an account's.
     for (const raw of transactions) await rpc.call('eth_sendRawTransaction', raw);
     await rpc.call('evm_setNextBlockTimestamp', time);
     await rpc.call('evm_mine');
@@ -68,7 +67,7 @@ export async function replay(
   }
 }
 
-/** Anvil's own dump, compressed, and the block that it ends with. @throws LocalChainError `STATE_BUSY` */
+/** Anvil's dump, compressed, and its last block. @throws LocalChainError `STATE_BUSY` */
 export async function dumpOf(rpc: RpcClient): Promise<{ head: Block; dump: Uint8Array }> {
   let head = await headOf(rpc);
   for (let attempt = 0; attempt < TRIES; attempt++) {

@@ -1,4 +1,4 @@
-/** What distinguishes a chain from all others: a state on disk belongs to exactly one. */
+/** What tells chains apart: a state belongs to one. */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { createAccount } from '../account.ts';
@@ -8,7 +8,7 @@ import { LocalChainError } from '../errors.ts';
 /** Raised when older states can no longer be read. */
 const STATE_VERSION = 1;
 
-/** JSON with a value for each property that must be equal. */
+/** JSON of properties that must be equal. */
 export type ChainIdentity = Readonly<Record<string, string | number>>;
 
 /** How a refusal names them. */
@@ -21,10 +21,10 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   batches: 'the batches of the start',
   chequebooks: 'the chequebooks of the start',
 };
-/** Digests mean nothing to people, so messages leave them out. */
+/** Messages leave digests out. */
 const DIGESTS = new Set(['contracts', 'accounts', 'batches', 'chequebooks']);
 
-/** @param engine its version, under its name: a state of one engine does not load in another */
+/** @param engine its version, by name: a state loads only in its engine */
 export function identityOf(
   engine: Readonly<Record<string, string>>,
   options: DeploymentOptions & { readonly deployerKey: string },

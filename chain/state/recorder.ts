@@ -1,8 +1,6 @@
 /**
- * Keeps the state of a running chain on disk. Every block, some hundred bytes, is recorded as soon as it is
- * mined; a dump, which takes 20 ms at 400 blocks and 80 ms at 5,000 (160 and 580 KB), follows only after many
- * blocks, and after changes that are in no block. A transaction is on disk a millisecond or two after its
- * block can be seen.
+ * Keeps a running chain on disk. Blocks, some hundred bytes, are recorded when mined; a dump (20 ms at 400 blocks, 80
+ * ms at 5,000) follows many blocks, or changes in no block. A transaction is on disk 1 to 2 ms after its block shows.
  */
 import type { Deployment } from '../deployment/deploy.ts';
 import type { RpcClient } from '../rpc.ts';
@@ -10,9 +8,9 @@ import { type Block, blocksBetween, dumpOf, headOf, linesOf } from './blocks.ts'
 import type { ChainIdentity } from './identity.ts';
 import { type BlockFile, writeState } from './state-folder.ts';
 
-/** Blocks since a dump: rebuilding takes about a millisecond each. */
+/** Since a dump: rebuilding takes 1 ms each. */
 const BLOCKS_MAX = 250;
-/** Transactions of the blocks since a dump, characters: about the size of a dump itself. */
+/** Characters since a dump: about a dump's size. */
 const TRANSACTIONS_MAX = 500_000;
 
 interface RecorderDeps {
@@ -31,20 +29,20 @@ interface Recorded {
   readonly transactionSize: number;
 }
 
-/** Its methods must not overlap, neither with each other nor with mining through us. */
+/** Methods must not overlap each other or our mining. */
 export class StateRecorder {
   readonly #deps: RecorderDeps;
   /** Undefined: only a new dump can follow. */
   #recorded: Recorded | undefined;
 
-  /** Something is about to change that is in no block, so only a dump can follow. */
+  /** A change in no block is coming: only a dump can follow. */
   #isRewritten = false;
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps;
   }
 
-  /** To be called before the chain does more than mine: what Anvil's own methods set is in no block. */
+  /** Call before the chain does more than mine. */
   expectRewrite(): void {
     this.#isRewritten = true;
   }
@@ -66,7 +64,7 @@ export class StateRecorder {
       return;
     }
     const lines = await linesOf(rpc, blocks);
-    // Half a line would corrupt those that follow, so after a failure everything is written anew.
+    // After a failure all is written anew: half a line corrupts later ones.
     this.#recorded = undefined;
     try {
       before.file.append(lines);
@@ -83,7 +81,7 @@ export class StateRecorder {
   /** Records everything. */
   async dump(): Promise<void> {
     const { rpc, folder, identity, deployment } = this.#deps;
-    // What comes while it is made may be in it or not.
+    // Concurrent changes may be in it or not.
     this.#isRewritten = false;
     const { head, dump } = await dumpOf(rpc);
     this.close();

@@ -27,7 +27,7 @@ import type { Deployment } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ChainIdentity } from './identity.ts';
 
-/** What is needed to rebuild a block: on the same parent it gets the same hash. */
+/** Rebuilds a block: the same parent gives the same hash. */
 export interface BlockLine {
   readonly number: number;
   /** Unix seconds. */
@@ -53,7 +53,7 @@ export interface SavedState {
   readonly blocks: readonly BlockLine[];
 }
 
-/** @returns undefined for a folder without state @throws LocalChainError `STATE_REFUSED` for one that cannot be read */
+/** @returns undefined: no state @throws LocalChainError `STATE_REFUSED` when unreadable */
 export function readState(folder: string): SavedState | undefined {
   const text = textOf(join(folder, 'state.json'));
   if (text === undefined) return undefined;
@@ -70,10 +70,7 @@ export function readState(folder: string): SavedState | undefined {
   }
 }
 
-/**
- * The last line is incomplete if its writer was killed; after a power failure its place may hold anything, and nothing
- * that follows it can be built.
- */
+/** The last line may be incomplete, or after a power cut anything; nothing after it can be built. */
 function wholeLines(text: string): BlockLine[] {
   const lines = text.split('\n').slice(0, -1);
   const blocks = lines.map((line) => blockOf(line));
@@ -95,10 +92,7 @@ export interface BlockFile {
   close(): void;
 }
 
-/**
- * Makes a dump the valid one and removes the previous one, or leaves the folder as it was: on a full disk there is a
- * new attempt at every block. @param dump compressed, as Anvil gives it
- */
+/** Makes a dump valid and removes the previous, or changes nothing. @param dump compressed */
 export function writeState(
   folder: string,
   { identity, deployment, dump }: Omit<SavedState, 'blocks'>,
@@ -132,7 +126,7 @@ function blockFile(file: number): BlockFile {
   return {
     append(lines) {
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-      // A single write may store half of it on a disk that is nearly full, and says so only by a count.
+      // A nearly full disk stores half and says so only by a count.
       writeFileSync(file, text, { flush: true });
     },
     close: () => closeSync(file),

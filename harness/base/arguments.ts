@@ -1,7 +1,4 @@
-/**
- * Checks of the arguments of the library's methods. A mistake is reported at the call, with method, value and
- * what was expected, instead of by whatever it breaks further in.
- */
+/** Checks of library arguments: method, value and expectation, at the call. */
 import { TIMER_MAX_MS } from '../../formats/units.ts';
 import { HarnessError } from './errors.ts';
 
@@ -10,9 +7,9 @@ const SHOWN_MAX = 40;
 
 /** Number of hex digits of each kind of value. */
 export const DIGITS = {
-  /** Address of a chunk, id of a batch, overlay, hash. */
+  /** Address of a chunk, batch id, overlay, hash. */
   hash: [64],
-  /** The longer one ends with the key of encrypted content. */
+  /** The longer one ends with a key. */
   reference: [64, 128],
   /** Address on the chain. */
   account: [40],
@@ -25,7 +22,7 @@ export function expectHex(where: string, value: unknown, digits: readonly number
   if (!isHex(value, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
 }
 
-/** The same for values that the chain writes with 0x and we write without. */
+/** For values that the chain writes with 0x. */
 export function expectChainHex(where: string, value: unknown, digits: readonly number[]): void {
   const plain = typeof value === 'string' ? value.replace(/^0x/, '') : value;
   if (!isHex(plain, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
@@ -55,7 +52,7 @@ export function expectAmount(where: string, value: unknown): void {
   if (typeof value !== 'bigint' || value < 0n) throw argumentError(where, value, 'a bigint from 0n');
 }
 
-/** @param size bytes; undefined: any number of them @throws HarnessError `ARGUMENT_INVALID` */
+/** @param size bytes; undefined: any @throws HarnessError `ARGUMENT_INVALID` */
 export function expectBytes(where: string, value: unknown, size?: number): void {
   if (value instanceof Uint8Array && (size === undefined || value.length === size)) return;
   throw argumentError(where, value, size === undefined ? 'a Uint8Array' : `a Uint8Array of ${size} bytes`);

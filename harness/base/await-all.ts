@@ -1,7 +1,6 @@
 /**
- * Like `Promise.all`, but rejects only when every task has ended: nothing is still running when the caller
- * tidies up.
- * @throws the first failure in the order of the tasks
+ * `Promise.all` that rejects once every task ended.
+ * @throws the first failure in order of tasks
  */
 export async function awaitAll<T>(works: readonly Promise<T>[]): Promise<T[]> {
   const outcomes = await Promise.allSettled(works);

@@ -1,7 +1,6 @@
 /**
- * How other programs are reached. Parts of a cluster use no proxy: with `NODE_USE_ENV_PROXY` the runtime's own clients,
- * `fetch`, the agent of `node:http` and the dispatcher of undici, send even what is for loopback to the proxy of
- * `HTTP_PROXY`. Networks that svcnet has not started may be behind the proxies that the environment names.
+ * How other programs are reached. A cluster's parts need no proxy: with `NODE_USE_ENV_PROXY` `fetch`, `node:http` and
+ * undici send even loopback to `HTTP_PROXY`. Attached networks may be behind proxies.
  */
 import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
@@ -20,7 +19,7 @@ const directAgent = new SocketAgent();
 const directTlsAgent = new TlsAgent();
 const memoryAgent = new MemoryAgent();
 
-/** `HTTPS_PROXY` is for `https:`, `NO_PROXY` lists hosts without one; names in lower case win, as for other programs. */
+/** `HTTPS_PROXY` for `https:`, `NO_PROXY` lists exceptions; lower case wins. */
 const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'] as const;
 const THIS_MACHINE = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/i;
 
@@ -29,17 +28,17 @@ type RequestOptions = Pick<Dispatcher.RequestOptions, 'body' | 'signal'> & {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** A connection for each request: undici ends those that it keeps by the machine's time. */
+/** A connection per request: undici ends kept ones by the machine's time. */
 const IN_MEMORY: Pool.Options = { pipelining: 0, connect: connectorFor() };
 
-/** Whose a URL is: of a part of a cluster, or `foreign`, of a network that svcnet has not started. */
+/** A cluster's part, or `foreign`: an attached network's. */
 export interface Whose {
   readonly foreign?: boolean | undefined;
 }
 
 /**
- * The environment that names proxies for a call to a foreign URL.
- * @returns undefined: there are none, or the URL is of this machine @throws HarnessError `USAGE` for a proxy that is no URL
+ * Proxies for a foreign URL.
+ * @returns undefined: none, or this machine @throws HarnessError `USAGE` for a proxy that is no URL
  */
 export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJS.ProcessEnv | undefined {
   if (!foreign || THIS_MACHINE.test(new URL(url).hostname)) return undefined;
@@ -52,7 +51,7 @@ export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJ
   return named.length === 0 ? undefined : process.env;
 }
 
-/** For clients that take an agent of `node:http` or `node:https`, such as those of WebSockets. */
+/** For clients with `node:http` agents, such as WebSockets. */
 export function socketAgent(url: string, whose: Whose): HttpAgent {
   if (isInMemory(new URL(url).hostname)) return memoryAgent;
   const isTls = /^(?:https|wss):/.test(url);
@@ -60,7 +59,7 @@ export function socketAgent(url: string, whose: Whose): HttpAgent {
   return agentOf(url, whose, {});
 }
 
-/** The same for one client, with connections of its own. */
+/** With connections of its own. */
 export function agentOf(url: string, whose: Whose, options: AgentOptions): HttpAgent {
   if (isInMemory(new URL(url).hostname)) return new MemoryAgent();
   const proxyEnv = proxyEnvironment(url, whose);
@@ -82,11 +81,11 @@ export function connectionsTo(
   });
 }
 
-/** @throws Error of the system when it cannot be reached; the signal's reason when aborted */
+/** @throws Error of the system when unreachable; the signal's reason */
 export function requestDirectly(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
   return request(url, {
     ...options,
-    // undici ends a connection that it keeps by the machine's time.
+    // undici ends kept connections by the machine's time.
     reset: isInMemory(new URL(url).hostname),
     dispatcher: directDispatcher,
   });
@@ -94,7 +93,7 @@ export function requestDirectly(url: string, options: RequestOptions = {}): Prom
 
 let proxied: Dispatcher | undefined;
 
-/** The same of a network that svcnet has not started. User and password of the URL become basic authorisation. */
+/** For attached networks. The URL's user and password become basic authorisation. */
 export function requestForeign(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
   const { username, password } = new URL(url);
   const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);

@@ -1,4 +1,4 @@
-/** What can go wrong in the testbed itself; `client/errors.ts` has the errors that nodes answer with. */
+/** The testbed's errors; `client/errors.ts` has nodes'. */
 import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -71,10 +71,7 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/**
- * A condition that was not met in time, or no longer holds, is a failed check; all else is usage or
- * environment.
- */
+/** An unmet or lost condition is a failed check; the rest is usage or environment. */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof HarnessError)) return EXIT.usage;
   if (error.code === 'WAIT_TIMEOUT' || error.code === 'CLUSTER_GONE') return EXIT.checkFailed;
@@ -91,7 +88,7 @@ export function throwIfInterrupted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw interrupted(signal);
 }
 
-/** A cluster that `svcnet down` has removed while somebody still works with it. */
+/** `svcnet down` removed a cluster in use. */
 export function clusterGone(name: string): HarnessError {
   return new HarnessError('CLUSTER_GONE', `cluster '${name}' has been removed`, {
     hint: `Start it again with: svcnet up --name ${name}`,
@@ -135,9 +132,9 @@ const UNREADABLE: Readonly<Record<string, string>> = {
 const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'close', 'access']);
 
 /**
- * Explains why a folder could not be written to; nothing else does.
- * @param error whatever was thrown there; its causes are examined too
- * @param remedy what a person can do @returns the error itself if it is about something else
+ * Why a folder is unwritable.
+ * @param error whatever was thrown; causes are examined
+ * @param remedy what a person can do @returns the error itself if about something else
  */
 export function cannotWrite(
   folder: string,
@@ -155,11 +152,11 @@ export function cannotWrite(
 }
 
 /**
- * Why a path cannot be read, with what a person can do.
- * @param error whatever reading it has thrown @returns the error itself if the system did not refuse it
+ * Why a path is unreadable.
+ * @param error of reading it @returns the error itself if the system did not refuse
  */
 export function cannotRead(path: string, error: unknown): unknown {
-  // Under jest it is of another realm, so `instanceof` says nothing of it.
+  // Under jest of another realm: no `instanceof`.
   const { code = '' } = error as NodeJS.ErrnoException;
   if (!(code in UNREADABLE)) return error;
   return new HarnessError('CANNOT_READ', `cannot read ${path}: ${UNREADABLE[code]} (${code})`, {
@@ -176,7 +173,7 @@ function writeFailure(folder: string, error: unknown): NodeJS.ErrnoException | u
     const { code = '', syscall = '', path } = cause as NodeJS.ErrnoException;
     const isThere = path === undefined || isBelow(path, folder) || isBelow(folder, path);
     if (code in REASONS && WRITING.has(syscall) && isThere) {
-      // Creating folders on a read-only file system ends with ENOENT, and so it does where nobody can make one, as below /proc.
+      // Read-only file systems, and places like /proc, answer ENOENT.
       const nobody = syscall === 'mkdir' ? cause : undefined;
       return code === 'ENOENT' ? (accessFailure(folder) ?? nobody) : cause;
     }
@@ -188,7 +185,7 @@ function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Why the folder, or its nearest existing ancestor, cannot be written to; undefined when it can. */
+/** Why the folder, or its nearest ancestor, is unwritable; undefined: it is not. */
 function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
   const parent = dirname(folder);
   if (!existsSync(folder) && parent !== folder) return accessFailure(parent);
@@ -201,7 +198,7 @@ function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
 }
 
 /**
- * Why a program that has ended could not write its log, if that is so: the log itself cannot say it.
+ * Why an ended program could not write its log.
  * @param log path of the file
  */
 export function logFailure(log: string): HarnessError | undefined {

@@ -1,34 +1,28 @@
-/**
- * Texts that others wrote: peers, nodes that svcnet did not start, files of other people. A terminal obeys what it
- * is shown, a renderer of Markdown too, so such a text becomes part of a line here, and nowhere else.
- */
+/** Others' texts. Terminals and Markdown renderers obey what they show, so such text enters a line only here. */
 
 import { grouped } from './format.ts';
 
-/** Longer texts are cut: names and messages are shorter, whatever a peer says. */
+/** Names and messages are shorter. */
 const LINE_MAX = 500;
-/** Longest text of errors and logs, which a person has to read. */
+/** Longest error or log text to read. */
 export const LONG_LINE_MAX = 4_000;
 
-/**
- * What changes a terminal or hides in a line: control characters, marks of direction, separators of lines and
- * paragraphs, invisible characters and tags, halves of surrogate pairs.
- */
+/** Controls, direction marks, separators, invisible characters, tags, half surrogates. */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}\u200b\u2060-\u2064\ufeff\u{e0000}-\u{e007f}]/gu;
 /** The same without line feeds and tabs. */
 const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN.source}--[\\n\\t]]`, 'gv');
 const ESCAPE = '\u001b';
-/** Ends a coloured text, or begins one in a colour that svcnet uses. */
+/** Ends colour, or begins one of svcnet's. */
 const COLOUR = new RegExp(`(${ESCAPE}\\[(?:0|1|2|31|32)m)`);
 /** Begins a line anew. */
 const CLEAR_LINE = `\r${ESCAPE}[2K`;
 
 /**
- * One line of plain text: line breaks and tabs become spaces, what cannot be seen is shown as in JSON (`\u001b`), and
- * the end of a long text is cut.
+ * Plain text in a line: breaks and tabs become spaces, unseen characters are as in JSON (`\u001b`), long ends are
+ * cut.
  */
 export function inLine(text: string, max = LINE_MAX): string {
-  // Nobody reads more of it; a line of megabytes would take its time.
+  // Nobody reads more, and megabytes take time.
   const seen = text.length > 2 * max ? text.slice(0, 2 * max) : text;
   const line = seen
     .replaceAll(/[\s\u0085]*[\n\r\t\v\f\u0085\u2028\u2029][\s\u0085]*/g, ' ')
@@ -36,34 +30,34 @@ export function inLine(text: string, max = LINE_MAX): string {
   return text.length > seen.length || line.length > max ? `${cut(line, max - 1)}…` : line;
 }
 
-/** Several lines of plain text, each as `inLine` has it. */
+/** Several lines, each as by `inLine`. */
 export function inLines(text: string): string[] {
   return text
     .split(/\r?\n/)
     .map((line) => `${/^[ \t]*/.exec(line)?.[0] ?? ''}${inLine(line.trimStart(), LONG_LINE_MAX)}`);
 }
 
-/** A mistake in a file, or what makes its text. */
+/** A mistake, or what makes its text. */
 export type Mistake = string | (() => string);
 
-/** As many mistakes of one file are told: a person mends them and asks again. */
+/** Told of one file. */
 const MISTAKES_MAX = 20;
 
-/** The first of them, and how many more there are. */
+/** The first ones, and how many more. */
 export function firstMistakes(mistakes: readonly Mistake[]): string[] {
   const told = mistakes.slice(0, MISTAKES_MAX).map((one) => (typeof one === 'string' ? one : one()));
   const rest = mistakes.length - told.length;
   return rest === 0 ? told : [...told, `and ${grouped(rest)} more ${rest === 1 ? 'mistake' : 'mistakes'}`];
 }
 
-/** A message with a line for each of the first mistakes, however the file that has them is written. */
+/** A message with a line per first mistake. */
 export function mistakeLines(mistakes: readonly Mistake[], source?: string): string {
   return firstMistakes(mistakes)
     .map((mistake) => inLine(source === undefined ? mistake : `${source}: ${mistake}`, LONG_LINE_MAX))
     .join('\n');
 }
 
-/** Text within a line of Markdown: nothing in it is markup, HTML, a link, or a mention. */
+/** Text in Markdown without markup, HTML, links or mentions. */
 export function inMarkdown(text: string): string {
   return inLine(text, LONG_LINE_MAX)
     .replaceAll(/[\\`*_{}[\]<>|#~&@]/g, (character) => `\\${character}`)
@@ -73,8 +67,8 @@ export function inMarkdown(text: string): string {
 }
 
 /**
- * The last look at what goes to a terminal: the colours and the redrawing of svcnet's own lines stay, everything else
- * that a terminal would obey is shown as text. JSON stays the same document.
+ * The last check before a terminal: svcnet's colours and redrawing stay, other controls become text. JSON stays
+ * equal.
  */
 export function forTerminal(text: string): string {
   const own = text.startsWith(CLEAR_LINE) ? CLEAR_LINE : '';

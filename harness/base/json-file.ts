@@ -1,4 +1,4 @@
-/** JSON files that other processes may read at any time: each is replaced as a whole. */
+/** JSON files for concurrent readers: replaced as a whole. */
 import { closeSync, constants, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { cannotRead, HarnessError, messageOf } from './errors.ts';
@@ -8,7 +8,7 @@ import { readFileLimited } from './read-limited.ts';
 const NOT_THROUGH_LINKS =
   constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
 
-/** Longest one read, bytes: a report of a long run has some MiB. */
+/** Bytes; a long run's report has some MiB. */
 const JSON_MAX = 128 * 2 ** 20;
 
 export function writeJson(path: string, value: unknown): void {
@@ -16,10 +16,10 @@ export function writeJson(path: string, value: unknown): void {
   replaceJson(path, value);
 }
 
-/** The same in a folder that exists: one that was removed is not made again. @throws `ENOENT` */
+/** Does not recreate a removed folder. @throws `ENOENT` */
 export function replaceJson(path: string, value: unknown): void {
   const temporary = `${path}.${process.pid}.tmp`;
-  // It may hold a cluster's token, which gives control over the cluster's nodes.
+  // It may hold a cluster's token.
   const file = openSync(temporary, NOT_THROUGH_LINKS, 0o600);
   try {
     writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);
@@ -29,7 +29,7 @@ export function replaceJson(path: string, value: unknown): void {
   renameSync(temporary, path);
 }
 
-/** @returns undefined when there is no such file @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
+/** @returns undefined: no such file @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
 export function readJson(path: string): unknown {
   let text: string;
   try {

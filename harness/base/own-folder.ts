@@ -1,7 +1,4 @@
-/**
- * Folders that are ours. What lies in a folder may have come from elsewhere, with a repository or an archive, so
- * names in it are checked, links are followed before a path is used, and its owner counts.
- */
+/** Our folders. Content may be foreign, so names are checked, links followed first, and owners count. */
 import { createHash } from 'node:crypto';
 import {
   type Dirent,
@@ -18,14 +15,14 @@ import {
 import { dirname, join, resolve, sep } from 'node:path';
 import { cannotRead, HarnessError } from './errors.ts';
 
-/** Names of clusters and snapshots, each of which is the name of a folder. */
+/** Of clusters and snapshots, as folder names. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
-/** File that says on which machine, and as which folder, its folder was made. */
+/** Says on which machine and as which folder it was made. */
 const MARK = '.made-here';
 
 /**
- * There may be none yet. @param remedy how to choose another
- * @throws HarnessError `STATE_INVALID` when it is no folder, or another user owns it; `CANNOT_READ`
+ * Perhaps missing. @param remedy how to choose another
+ * @throws HarnessError `STATE_INVALID` when it is no folder, or another user's; `CANNOT_READ`
  */
 export function expectOwn(folder: string, remedy: string): void {
   const own = process.getuid?.();
@@ -42,8 +39,8 @@ export function expectOwn(folder: string, remedy: string): void {
 }
 
 /**
- * Follows links, of as much of the path as there is.
- * @throws HarnessError `STATE_INVALID` when it then leads out of the folder, or nowhere
+ * Follows links as far as there is a path.
+ * @throws HarnessError `STATE_INVALID` when it leads out of the folder, or nowhere
  */
 export function expectInside(folder: string, path: string): void {
   const [root, absolute] = [resolve(folder), resolve(path)];
@@ -60,8 +57,7 @@ export function expectInside(folder: string, path: string): void {
 }
 
 /**
- * A file that may be read: in the folder when links are followed, and a regular one. Reading a pipe would never end.
- * There may be none.
+ * A regular file in the folder after links, or none; a pipe would never end.
  * @throws HarnessError `STATE_INVALID`
  */
 export function expectFile(folder: string, path: string): void {
@@ -72,10 +68,10 @@ export function expectFile(folder: string, path: string): void {
 }
 
 /**
- * A path in a document, whose content is read and sent: below the document's folder when links are followed, so that
- * another person's document does not send files of its reader.
+ * A document's path, whose content is sent, must be below its folder after links: nobody's document sends its
+ * reader's files.
  * @param path relative to the folder, or absolute @param kinds what may be there
- * @returns what is wrong with it, in words; undefined: nothing
+ * @returns what is wrong; undefined: nothing
  */
 export function strayPath(
   folder: string,
@@ -98,8 +94,8 @@ export function strayPath(
 }
 
 /**
- * Of the link itself, if it is one.
- * @returns undefined when there is nothing, or nothing can be: a file is where a folder of the path should be
+ * Of a link itself.
+ * @returns undefined: nothing, or impossible
  * @throws HarnessError `CANNOT_READ`
  */
 export function statusOf(path: string): Stats | undefined {
@@ -144,7 +140,7 @@ function realPath(path: string): string {
   }
 }
 
-/** @throws HarnessError `STATE_INVALID` when an entry of the folder is a link; there may be no folder */
+/** @throws HarnessError `STATE_INVALID` for an entry that is a link; the folder may be missing */
 export function expectNoLinks(folder: string): void {
   const link = entriesOf(folder).find((entry) => entry.isSymbolicLink());
   if (link === undefined) return;
@@ -153,7 +149,7 @@ export function expectNoLinks(folder: string): void {
   });
 }
 
-/** None for a folder that does not exist, no longer exists or cannot exist. @throws HarnessError `CANNOT_READ` */
+/** None for a missing or impossible folder. @throws HarnessError `CANNOT_READ` */
 export function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
@@ -173,9 +169,8 @@ function isFolder(path: string): boolean {
 }
 
 /**
- * Makes a folder and those above it; one that is there stays. `mkdirSync` with `recursive` never ends where the system
- * lets nobody make a folder, such as below `/proc`.
- * @param mode of every folder that it makes
+ * Makes a folder and its parents. Recursive `mkdirSync` never ends in places like `/proc`.
+ * @param mode of every new folder
  */
 export function makeFolder(folder: string, mode?: number): void {
   if (isFolder(folder)) return;
@@ -187,13 +182,13 @@ export function makeFolder(folder: string, mode?: number): void {
   }
 }
 
-/** Marks a folder, which it makes if there is none, as made by this program on this machine. */
+/** Marks a folder, made if missing, as made here. */
 export function markMadeHere(folder: string): void {
   makeFolder(folder, 0o700);
   writeFileSync(join(folder, MARK), identityOf(folder) ?? '', { mode: 0o600 });
 }
 
-/** Whether the folder has the mark, and got it here. */
+/** Whether the folder got its mark here. */
 export function isMadeHere(folder: string): boolean {
   const mark = join(folder, MARK);
   const isMarked = statusOf(mark)?.isFile() === true;
@@ -201,9 +196,8 @@ export function isMadeHere(folder: string): boolean {
 }
 
 /**
- * Identifies a folder on this machine; a copy of it has another identity. Nobody can know it before the folder is made
- * here, so it cannot come with a repository or an archive.
- * @returns undefined when there is no such folder
+ * A folder's identity here; copies differ. Unknown before it is made, so it cannot come from elsewhere.
+ * @returns undefined: no such folder
  */
 export function identityOf(folder: string): string | undefined {
   const info = statSync(folder, { bigint: true, throwIfNoEntry: false });
@@ -213,7 +207,7 @@ export function identityOf(folder: string): string | undefined {
 
 let machine: string | undefined;
 
-/** Empty where the machine has none, as in most containers. */
+/** Empty where the machine has none, as in containers. */
 function machineId(): string {
   if (machine !== undefined) return machine;
   try {

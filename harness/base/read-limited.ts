@@ -1,8 +1,8 @@
-/** Answers and files of others, read into memory: of each kind no more than it can have, so that none is without end. */
+/** Others' answers and files in memory, with limits by kind. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { HarnessError } from './errors.ts';
 
-/** An answer that was longer than its kind can be: the rest was not read, and the connection is closed. */
+/** Too long for its kind: not read further; the connection closes. */
 export class AnswerTooLong extends Error {
   readonly code = 'ANSWER_TOO_LONG';
 
@@ -12,7 +12,7 @@ export class AnswerTooLong extends Error {
   }
 }
 
-/** What an answer is read from: closing it ends the transfer. */
+/** Closing it ends the transfer. */
 interface Source extends AsyncIterable<unknown> {
   destroy(): unknown;
 }
@@ -37,7 +37,7 @@ export async function readLimitedText(source: Source, max: number): Promise<stri
   return textOf(await readLimited(source, max));
 }
 
-/** The beginning of a longer one; the rest is not read. @param max bytes */
+/** The beginning of a longer one. @param max bytes */
 export async function readBeginning(source: Source, max: number): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   let length = 0;
@@ -50,8 +50,8 @@ export async function readBeginning(source: Source, max: number): Promise<Uint8A
 }
 
 /**
- * A regular file as text. A pipe would be waited for without end, and no signal would end that.
- * @param max bytes @throws HarnessError `STATE_INVALID` for another kind of file and a longer one, errors of the system
+ * A regular file as text; a pipe would wait for ever.
+ * @param max bytes @throws HarnessError `STATE_INVALID` for other kinds and longer ones, errors of the system
  */
 export function readFileLimited(path: string, max: number): string {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
@@ -74,7 +74,7 @@ export function textOf({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>):
   return Buffer.from(buffer, byteOffset, length).toString('utf8');
 }
 
-/** Callers hand it out: no `Buffer`, which is unequal to the same bytes in an array, and shares memory with others. */
+/** No `Buffer`: unequal to the same array, and sharing memory. */
 function joined(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length);
   let at = 0;

@@ -1,4 +1,4 @@
-/** The token with which a node admits a client. It is sent, but never shown. */
+/** A client's token for a node: sent, never shown. */
 import { HarnessError, messageOf } from './errors.ts';
 import { readFileLimited } from './read-limited.ts';
 
@@ -12,10 +12,10 @@ export interface TokenSource {
 export const TOKEN = /^[\w.~+/=-]+$/;
 export const TOKEN_EXPECTED = 'a token: letters, digits and - . _ ~ + / =';
 
-/** Longest file of a token, bytes: a token has at most 512 letters. */
+/** Bytes: a token has at most 512 letters. */
 const TOKEN_FILE_MAX = 4096;
 
-/** Reads the file on first use: a cluster can be forgotten even when its token file is gone. */
+/** Reads the file on first use: a cluster can be forgotten without it. */
 export class Authorization {
   readonly #source: TokenSource;
   #read: string | undefined;
@@ -24,10 +24,7 @@ export class Authorization {
     this.#source = source;
   }
 
-  /**
-   * Headers of a request.
-   * @throws HarnessError `DEFINITION_INVALID` when the file cannot be read or holds no token
-   */
+  /** @throws HarnessError `DEFINITION_INVALID` when the file cannot be read or holds no token */
   headers(): Readonly<Record<string, string>> {
     const { token, tokenFile } = this.#source;
     if (token === undefined && tokenFile === undefined) return {};

@@ -1,4 +1,4 @@
-/** Files of folders on disk, in the order of their paths, and tar archives. */
+/** Files of folders in order of paths, and tar archives. */
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { type Pack, pack } from 'tar-stream';
@@ -15,8 +15,8 @@ export interface TreeFile {
 export const TREE_BYTES_MAX = 512 * 2 ** 20;
 
 /**
- * Regular files below a folder in the order of their paths.
- * @throws HarnessError `USAGE` when there are none, or too many bytes
+ * Regular files in order of paths.
+ * @throws HarnessError `USAGE` for none, or too many bytes
  */
 export async function readTree(folder: string): Promise<TreeFile[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
@@ -46,7 +46,7 @@ export async function readTree(folder: string): Promise<TreeFile[]> {
   return files;
 }
 
-/** What an archive holds: a folder if it has no data. */
+/** A folder if it has no data. */
 export interface TarEntry extends Partial<TreeFile> {
   readonly path: string;
   readonly mode?: number;
@@ -54,12 +54,12 @@ export interface TarEntry extends Partial<TreeFile> {
   readonly owner?: number;
 }
 
-/** A tar archive of the files, in their order, with fixed times so that equal trees give equal archives. */
+/** Fixed times: equal trees give equal archives. */
 export async function tarOf(files: readonly TreeFile[]): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(await Array.fromAsync(tarStream(files) as AsyncIterable<Buffer>)));
 }
 
-/** The same of any entries, made while it is read. */
+/** The same, made while read. */
 export function tarStream(entries: Iterable<TarEntry>): Pack {
   const archive = pack();
   const fill = async () => {

@@ -1,35 +1,29 @@
-/**
- * svcnet commands as the person at the terminal types them: a clone runs them through an npm script, npx
- * needs its name.
- */
+/** svcnet commands as typed here: an npm script in a clone, or npx. */
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A command in a text: the program's name on its own, followed by a word in lower case. */
+/** A command in text: the name, then a lower-case word. */
 const COMMAND = /(?<![\w./-])svcnet (?=[a-z])/g;
 
 /**
- * The command line as it was called here.
  * @param args what follows the program's name
- * @param env npm sets `npm_lifecycle_event` to the name of the script, or to `npx`
+ * @param env npm sets `npm_lifecycle_event` to the script's name, or `npx`
  */
 export function typed(args: string, env: Environment = process.env): string {
   return `${prefix(env)} ${args}`;
 }
 
-/**
- * The same, with only the command's own output on standard output: npm otherwise prints which script it runs.
- */
+/** Without npm's own output on standard output. */
 export function typedForOutput(args: string, env: Environment = process.env): string {
   return typed(args, env).replace('npm run ', 'npm run -s ');
 }
 
-/** A text, such as a hint, with the commands in it as they are typed here. */
+/** A text with its commands as typed here. */
 export function asTyped(text: string, env: Environment = process.env): string {
   return text.replace(COMMAND, `${prefix(env)} `);
 }
 
-/** A path or another text as one word of a command, quoted where a shell would take it for more. */
+/** Quoted where a shell needs it. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,21 +1,21 @@
 /**
- * Waiting for a condition: polled with a growing pause and bounded by a deadline; when the deadline passes,
- * the error says what was still missing. There is no fixed sleep anywhere in the testbed.
+ * Polls for a condition with growing pauses and a deadline, whose error names what was missing. The testbed has no
+ * fixed sleep.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { expectTimeout } from './arguments.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
 import { formatMs } from './format.ts';
 
-/** Short enough that a wait ends soon after its condition; a loopback request costs about a millisecond. */
+/** A loopback request costs a ms. */
 const FIRST_PAUSE_MS = 10;
-/** Long enough that fifty waiting nodes do not load a machine with two cores. */
+/** Fifty waiting nodes must not load two cores. */
 const LONGEST_PAUSE_MS = 200;
 const GROWTH = 1.3;
 
 /** Checks the awaited condition. */
 export type Probe<T> = (signal: AbortSignal) => Promise<ProbeResult<T>>;
-/** Either the value, or what is missing, in words that name the node, peer or batch. */
+/** The value, or what is missing, naming node, peer or batch. */
 export type ProbeResult<T> = { readonly done: T } | { readonly missing: string };
 
 /** How long to wait. */
@@ -28,9 +28,9 @@ export interface WaitOptions {
 }
 
 /**
- * Polls until the probe is done.
- * @param what completes the sentence "… within 20 s", such as `the nodes are not meshed`
- * @throws HarnessError `WAIT_TIMEOUT` with the last thing missing, `INTERRUPTED`; errors of the probe pass through
+ * Polls until done.
+ * @param what completes "… within 20 s", such as `the nodes are not meshed`
+ * @throws HarnessError `WAIT_TIMEOUT` with what was missing last, `INTERRUPTED`; errors of the probe pass through
  */
 export async function until<T>(what: string, probe: Probe<T>, options: WaitOptions): Promise<T> {
   expectTimeout('timeoutMs', options.timeoutMs);
@@ -46,7 +46,7 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
       signal.throwIfAborted();
       const seen = await probe(signal);
       if ('done' in seen) return seen.done;
-      // A probe cut off by the deadline says less than the one before.
+      // A probe cut by the deadline says less than the one before.
       if (missing === undefined || !signal.aborted) missing = seen.missing;
       await clock.sleep(pauseMs, signal);
     } catch (error) {
@@ -60,7 +60,7 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
   }
 }
 
-/** Waits for this time or until the signal; a caller that needs to know which checks the signal. */
+/** Until the time or the signal, which the caller checks. */
 export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
   try {
@@ -71,7 +71,7 @@ export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: Abo
 }
 
 /**
- * The result of work that may ignore the signal: once that aborts, nothing waits for the work any longer.
+ * Work's result; once the signal aborts, nothing waits for it.
  * @param why what is thrown then @throws the signal's reason, unless `why` says otherwise
  */
 export async function orAborted<T>(
@@ -90,7 +90,7 @@ export async function orAborted<T>(
   }
 }
 
-/** The result of the work, or `late` when it takes longer. */
+/** The result, or `late`. */
 export async function orLate<T, L>(
   work: Promise<T>,
   { clock, ms, late }: { readonly clock: Pick<Clock, 'timer'>; readonly ms: number; readonly late: L },
@@ -100,7 +100,7 @@ export async function orLate<T, L>(
   return await Promise.race([work, passed.promise]);
 }
 
-/** Calls `work` again and again, with this time between, until it is disposed. Keeps no process alive. */
+/** Repeats `work` until disposed. Keeps no process alive. */
 export function every(clock: Pick<Clock, 'timer'>, ms: number, work: () => void): Disposable {
   const tick = () => {
     timer = clock.timer(ms, tick, true);
@@ -110,7 +110,7 @@ export function every(clock: Pick<Clock, 'timer'>, ms: number, work: () => void)
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 }
 
-/** A request that fails counts as not seen yet: its message becomes what is missing. */
+/** A failed request's message becomes what is missing. */
 export async function orMissing<T>(
   prefix: string,
   probe: () => Promise<ProbeResult<T>>,

@@ -1,6 +1,6 @@
 /**
- * Every failed request has exactly one class of the error taxonomy (scenarios.md 8.4). The transport's failures are
- * told apart by code; a status that says more than its number is looked up in one table; the rest is `http.<status>`.
+ * Each failed request has one class (scenarios.md 8.4): by the transport's code, a table of telling answers, or
+ * `http.<status>`.
  */
 import { inLine } from '../base/foreign-text.ts';
 
@@ -57,7 +57,7 @@ export class ClientError extends Error {
   }
 }
 
-/** Answers that name their cause. Texts: `http-api-completion.md` 5, groups BATCHERR and FULL, and the chunk look-up. */
+/** Answers that name their cause: `http-api-completion.md` 5, groups BATCHERR and FULL, and the chunk look-up. */
 const CLASS_OF_ANSWER: readonly (readonly [status: number, message: string, ClientErrorClass])[] = [
   [402, 'batch is overissued', 'stamp.full'],
   [404, 'batch with id not found', 'stamp.unknown'],
@@ -86,9 +86,7 @@ const CLASS_OF_CODE: Readonly<Record<string, ClientErrorClass>> = {
   ANSWER_TOO_LONG: 'client.long_body',
 };
 
-/**
- * @param bodyBegun whether the head of the answer had arrived: a connection lost after it is a body cut short
- */
+/** @param bodyBegun a connection lost after the head cuts the body */
 export function classOfFailure(error: unknown, bodyBegun: boolean): ClientErrorClass {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.name === 'TimeoutError') return 'client.timeout';

@@ -11,23 +11,20 @@ import { Authorization, type TokenSource } from '../base/token.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
 import { parseJson } from './json.ts';
 
-/** As many as a node serves at once for one client; more would only wait inside the node. */
+/** As many as a node serves a client at once. */
 const CONNECTIONS_MAX = 128;
-/** Below the 30 s after which a node closes an idle connection, so that no request meets a closing one. */
+/** Below the node's 30 s, so that no request meets a closing connection. */
 const KEEP_ALIVE_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** For requests that read or change a little. Transfers set their own. */
+/** For small requests; transfers set their own. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/**
- * A chain operation is answered when its transactions are mined, or when the node says which one is not: two
- * minutes for each of two.
- */
+/** A chain operation takes two minutes for each of two transactions. */
 export const CHAIN_TIMEOUT_MS = 300_000;
-/** A message of an error body; larger ones are not from a node. */
+/** Larger error bodies are not a node's. */
 const ERROR_BODY_MAX = 16_384;
-/** Lists of a large node: 64 MiB are a million references. Metrics have a few hundred KiB. */
+/** 64 MiB are a million references. */
 const TEXT_MAX = 64 * 2 ** 20;
-/** Content that is read as a whole; longer content is for `pieces`. */
+/** Content read whole; longer content is for `pieces`. */
 const CONTENT_MAX = 2 ** 30;
 /** A body of an answer whose status says all. */
 const IGNORED_MAX = 2 ** 20;
@@ -98,7 +95,7 @@ export class HttpClient implements AsyncDisposable {
       connections: CONNECTIONS_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connect: { timeout: CONNECT_TIMEOUT_MS },
-      // The deadline of each request covers its whole length; nothing else may end a slow transfer.
+      // Only the request's deadline may end a slow transfer.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -143,7 +140,7 @@ export class HttpClient implements AsyncDisposable {
     expectTimeout('timeoutMs', timeoutMs);
     const outcome = this.#observer?.(this.node, options);
     const headers = { ...this.authorization(), ...options.headers };
-    // In the background: a body that nobody reads keeps it, but must not keep the process.
+    // An unread body must not keep the process.
     const deadline = this.clock.deadline(timeoutMs, options.signal, true);
     try {
       const response = await this.#pool.request({
@@ -151,7 +148,7 @@ export class HttpClient implements AsyncDisposable {
         method: options.method,
         path: options.path,
         headers,
-        // By default undici closes the connection after every HEAD; presence is queried thousands of times.
+        // undici closes after every HEAD by default.
         reset: false,
         signal: deadline.signal,
         ...(options.body === undefined ? {} : { body: poolBody(options.body) }),
@@ -260,7 +257,7 @@ export async function sent(
   return answer[field] as string;
 }
 
-/** Reads the body of an answer whose status says all: a connection with an unread body is not reused. */
+/** An unread body keeps the connection from reuse. */
 export async function settled(answer: Promise<HttpResponse>): Promise<HttpResponse> {
   const received = await answer;
   await received.bytes(IGNORED_MAX);
@@ -289,7 +286,7 @@ export function errorBody(text: string): { message: string; reasons: string[] } 
   try {
     parsed = JSON.parse(shown);
   } catch (error) {
-    // A proxy or another server answered; its text says more than our parser's complaint.
+    // Another server answered; its text says more.
     return {
       message: shown === '' ? 'no body' : shown.slice(0, 200),
       reasons: error instanceof SyntaxError ? [] : [String(error)],

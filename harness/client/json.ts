@@ -1,11 +1,11 @@
-/** JSON as nodes write it: amounts may be integers beyond 2^53 or decimal strings, and must not pass through a float. */
+/** Nodes' JSON: amounts beyond 2^53, or decimal strings, must not pass through a float. */
 
-/** Digits of the shortest integers that a double cannot hold. */
+/** The shortest integers that doubles cannot hold. */
 const LONG_INTEGER = /\d{16}/;
 
-/** Integers that a double cannot hold become `bigint`, digit for digit. */
+/** Such integers become `bigint`. */
 export function parseJson(text: string): unknown {
-  // Looking at each value takes ten times as long, and most answers have none of them.
+  // A look at each value takes ten times as long.
   if (!LONG_INTEGER.test(text)) return JSON.parse(text) as unknown;
   return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)

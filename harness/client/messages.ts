@@ -7,12 +7,12 @@ import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type HttpClient, settled } from './http.ts';
 
-/** Mining for three bytes takes a minute of processor time, and longer on a busy machine. */
+/** Mining three bytes takes a minute of processor. */
 const SEND_TIMEOUT_MS = 600_000;
 const OPEN_TIMEOUT_MS = 30_000;
-/** Messages kept of one subscription; more are counted, not kept. */
+/** Further messages are counted, not kept. */
 const KEPT_MAX = 100_000;
-/** A message has at most 4 KiB; a longer one ends the subscription. */
+/** A message has at most 4 KiB; longer ones end the subscription. */
 const MESSAGE_MAX = 65_536;
 /** Bytes kept of one subscription. */
 const KEPT_BYTES_MAX = 512 * 2 ** 20;
@@ -33,10 +33,7 @@ export interface ReceivedMessage {
   readonly atMs: number;
 }
 
-/**
- * What a subscription takes of its socket; binary messages come as an `ArrayBuffer`. Written out, so that the published
- * types need no others.
- */
+/** A subscription's socket; binary messages are `ArrayBuffer`s. Written out for the published types. */
 interface MessageSocket {
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   addEventListener(type: 'close', listener: (event: { readonly code: number }) => void): void;
@@ -149,7 +146,7 @@ export class MessagesClient {
     });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
     socket.binaryType = 'arraybuffer';
-    // Who waits for a message looks for it again and again: what is open does not keep a program alive.
+    // Waiters poll: an open socket keeps no program alive.
     socket.once('upgrade', ({ socket: connection }) => void connection.unref());
     const subscription = new Subscription(socket, this.#http.clock);
     using deadline = this.#http.clock.deadline(OPEN_TIMEOUT_MS, signal);
@@ -174,7 +171,7 @@ export class MessagesClient {
   }
 }
 
-/** Digits of a target: whole bytes, no more than a node mines for. */
+/** Whole bytes, no more than a node mines for. */
 const TARGET_DIGITS = [2, 4, 6];
 
 function expectTargets(where: string, targets: unknown): void {

@@ -21,7 +21,7 @@ import {
 } from './http.ts';
 import type { DownloadOptions, OpenedFile, Uploaded, UploadOptions } from './types.ts';
 
-/** A transfer's default limit: a gigabyte at ten megabytes per second, with room. */
+/** A gigabyte at ten megabytes per second, with room. */
 const TRANSFER_TIMEOUT_MS = 300_000;
 
 /** Defaults of all uploads of a client. */
@@ -44,7 +44,7 @@ export interface StampOption {
   readonly stamp?: string;
 }
 
-/** One upload: where it goes, and the name of its method. */
+/** Where an upload goes, and its method's name. */
 export interface UploadRequest {
   readonly where: string;
   readonly path: string;
@@ -52,7 +52,7 @@ export interface UploadRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What all uploads share: their headers, their answer, and telling the cluster about it. */
+/** Shared by uploads: headers, answer, telling the cluster. */
 export class Uploads {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;
@@ -97,7 +97,7 @@ export class Uploads {
     return uploaded;
   }
 
-  /** The options as headers of the dialect. @throws HarnessError `ARGUMENT_INVALID` */
+  /** @throws HarnessError `ARGUMENT_INVALID` */
   headers(where: string, options: UploadOptions & StampOption): Record<string, string> {
     expectOptions(where, options);
     return named(this.#dialect, {
@@ -368,7 +368,7 @@ export class FilesClient {
   }
 }
 
-/** UTF-8 in a quoted string, with backslashes before quotes and backslashes. */
+/** UTF-8 in quotes, with backslashes before quotes and backslashes. */
 function filenameOf(disposition: string): string | undefined {
   const quoted = /;\s*filename="((?:[^"\\]|\\.)*)"/.exec(disposition)?.[1];
   return quoted === undefined ? undefined : Buffer.from(quoted.replace(/\\(.)/g, '$1'), 'latin1').toString();

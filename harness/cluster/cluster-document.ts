@@ -9,10 +9,10 @@ import type { BatchRecord, PreparedRecord, Timings } from './state/state.ts';
 /** A cluster as `svcnet ps --json` and `cluster.toJSON` describe it. */
 export interface ClusterDocument {
   readonly name: string;
-  /** A decimal string beyond JSON numbers; `null`: no seed. */
+  /** A decimal string when a JSON number cannot hold it; `null` when it does not come from a seed. */
   readonly seed: number | string | null;
   readonly driver: string;
-  /** Its endpoint without user, query and keys. */
+  /** Its endpoint as people may see it: without user, query and keys. */
   readonly chain: { readonly rpc: string; readonly chainId: number; readonly contracts: Partial<Contracts> };
   readonly nodes: readonly {
     readonly name: string;
@@ -29,11 +29,11 @@ export interface ClusterDocument {
     readonly p2p: string;
     readonly overlay: string;
     readonly ethereum: string;
-    /** Process here; `null` while not running. */
+    /** Process of this machine; `null` while it does not run. */
     readonly pid?: number | null;
-    /** Its container, running or not, instead of a process. */
+    /** Name of its container, running or not, instead of a process. */
     readonly container?: string;
-    /** As the node sees it; `null`, like its log, if svcnet did not start it. */
+    /** As the node sees it; `null` when svcnet did not start it, like its log. */
     readonly dataDir: string | null;
     /** Path of its log, or the command that prints it. */
     readonly log: string | null;

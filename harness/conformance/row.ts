@@ -11,7 +11,7 @@ export type Level = (typeof LEVELS)[number];
 /** How a row ended. */
 export type Verdict = 'passed' | 'failed' | 'skipped' | 'error';
 
-/** What was sent and what came back, as text. */
+/** One thing that was sent, and what came back, each for a person to read. */
 export interface Exchange {
   readonly sent: string;
   readonly received: string;
@@ -69,7 +69,7 @@ export interface RowResult {
   readonly verdict: Verdict;
   /** For all verdicts except `passed`. */
   readonly reason?: string;
-  /** What is known of a red row, such as `bug: ends the connection`. */
+  /** For a red row of a version in use: what is known about it, such as `bug: ends the connection`. */
   readonly known?: string;
   /** Milliseconds. */
   readonly durationMs: number;
@@ -80,12 +80,12 @@ export interface RowResult {
 /** Number of rows by verdict. */
 export type Totals = Readonly<Record<Verdict, number>>;
 
-/** One run: what was graded, by which rows, and the result. */
+/** One run: what was graded, by which rows, and how it went. */
 export interface ConformanceReport {
   readonly kind: 'http' | 'wire' | 'chain';
   /** What was graded, such as `http://127.0.0.1:1633, dialect swarm`. */
   readonly subject: string;
-  /** Its name for itself; empty: none. */
+  /** What it calls itself; empty when it does not say. */
   readonly implementation: string;
   readonly level: Level;
   readonly startedAt: string;
@@ -93,7 +93,7 @@ export interface ConformanceReport {
   readonly durationMs: number;
   readonly totals: Totals;
   readonly rows: readonly RowResult[];
-  /** What could not be removed from the subject. */
+  /** What the run has made on the subject and could not remove. */
   readonly leftBehind: readonly string[];
 }
 

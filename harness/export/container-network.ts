@@ -1,7 +1,4 @@
-/**
- * A network whose chain and nodes are containers: the files that they read at their start. Everything follows
- * from the definition and the seed, so no running chain has to be asked.
- */
+/** The files of a network of containers, from definition and seed alone. */
 import { createAccount } from '../../chain/account.ts';
 import { contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
@@ -34,7 +31,7 @@ export interface ContainerNetwork {
 export interface ContainerNode extends Pick<PlannedNode, 'name' | 'mode' | 'image' | 'resources'> {
   /** 64 lower-case hex digits. */
   readonly overlay: string;
-  /** Ids of its batches, 64 lower-case hex digits each; the first one is its default batch. */
+  /** 64 lower-case hex digits each; the first is its default. */
   readonly batches: readonly string[];
   readonly published: PublishedNode;
   /** Configuration file of the node. */
@@ -43,11 +40,11 @@ export interface ContainerNode extends Pick<PlannedNode, 'name' | 'mode' | 'imag
   readonly keys: readonly PlannedFile[];
 }
 
-/** How the parts of the network find each other, if not by their names alone. */
+/** How parts find each other, if not by name. */
 interface Surroundings {
   /** Name of a node's container, as the others resolve it. */
   readonly nodeHost?: (node: string) => string;
-  /** Other host names in requests to a node's API, or to the chain as the first one's neighbour; may include addresses. */
+  /** Further host names in requests to a node or the chain; may include addresses. */
   readonly otherHosts?: (node: string, index: number) => readonly string[];
 }
 
@@ -88,7 +85,7 @@ export function containerNetwork(
   };
 }
 
-/** The chain is not running yet: contract addresses follow from the deployer's address. */
+/** Contract addresses follow from the deployer's. */
 function chainFacts(definition: Definition): ChainFacts {
   const contracts = contractAddresses(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey));
   return {

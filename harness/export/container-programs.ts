@@ -1,4 +1,4 @@
-/** How the parts of a network run in containers: programs, ports and folders inside the image. */
+/** Programs, ports and folders in the image. */
 import { DATA_FOLDER } from '../flavours/inside-image.ts';
 import { NODE_FLAGS } from '../flavours/svc-program.ts';
 
@@ -22,8 +22,8 @@ export const CHAIN_PROGRAM = ['node', 'chain/main.ts'] as const;
 export const PREPARE_PROGRAM = ['node', 'harness/export/containers.ts', 'prepare'] as const;
 export const nodeArguments = (config: string) => ['start', '--config', config];
 
-/** Path that answers as soon as the process serves requests. */
+/** Answers once the process serves. */
 export const NODE_HEALTH_PATH = '/health';
 
-/** Time from the stop request to the end by force: a node closes its store, the chain writes its state. */
+/** For a node to close its store and the chain to write its state. */
 export const STOP_GRACE_SECONDS = 10;

@@ -1,6 +1,5 @@
 /**
- * `svcnet export kubernetes`: manifests for `kubectl apply`. A group of the definition is a StatefulSet, and
- * a node one of its pods: the pod's name selects its configuration and keys.
+ * `svcnet export kubernetes`: a group is a StatefulSet, a node a pod, whose name selects its configuration and keys.
  */
 import type {
   KubernetesObject,
@@ -40,19 +39,16 @@ import { localDoors, nameOf, publishedPorts } from './published.ts';
 import { commented, yamlText } from './yaml-text.ts';
 
 const MANIFEST_FILE = 'kubernetes.yaml';
-/** Headless service of the nodes: `node-0.nodes` is the pod of that name. */
+/** Headless: `node-0.nodes` is the pod of that name. */
 const NODES_SERVICE = 'nodes';
 const NODES_CONFIG = 'nodes';
 const NODES_KEYS = 'node-keys';
-/** Resources requested for each pod if the definition has no limits. */
+/** Per pod, without limits in the definition. */
 const REQUESTS = { cpu: '50m', memory: '128Mi' };
 const CHAIN_REQUESTS = { cpu: '100m', memory: '256Mi' };
 /** A node keeps its chunks, the chain its state. */
 const VOLUME_SIZE = '2Gi';
-/**
- * Seconds between two probes, and how many may fail during a start: ten minutes, for large images and slow
- * disks.
- */
+/** Seconds between probes, and failures during a start: ten minutes, for large images and slow disks. */
 const PROBE_SECONDS = 5;
 const STARTUP_FAILURES = 120;
 
@@ -66,7 +62,7 @@ export function exportKubernetes(request: ExportRequest): Exported {
   const hostOf = (node: string) => `${pods.get(node)?.pod ?? node}.${NODES_SERVICE}`;
   const network = containerNetwork(request, {
     nodeHost: hostOf,
-    // Its service, and the names that pods of other namespaces use for both.
+    // Its service, and both names from other namespaces.
     otherHosts: (node) => [
       node,
       ...['', '.svc', '.svc.cluster.local'].flatMap((end) =>
@@ -128,7 +124,7 @@ function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods
     manifest(kit, 'ConfigMap', NODES_CONFIG, { data: configs }),
     keysSecret(kit, nodes),
     headlessService(kit, { name: CHAIN, component: 'chain', ports: CHAIN_PORTS, early: false }),
-    // Nodes must find each other before they are ready: readiness requires peers.
+    // Before readiness, which needs peers.
     headlessService(kit, { name: NODES_SERVICE, component: 'node', ports: NODE_PORTS, early: true }),
     ...nodes.map((node) => nodeService(kit, node)),
     chainSet(kit),
@@ -188,7 +184,7 @@ function headlessService(
   return manifest(kit, 'Service', of.name, { spec });
 }
 
-/** One for each node: an address that leads to this node alone. */
+/** Leads to one node alone. */
 function nodeService(kit: Kit, { name, pod }: SetNode): KubernetesObject {
   const { api, debug } = NODE_PORTS;
   const spec: V1ServiceSpec = {
@@ -264,14 +260,14 @@ function nodeSet(kit: Kit, name: string, nodes: readonly SetNode[]): V1StatefulS
   });
 }
 
-/** A folder for each pod: by the pod's name a mount can select only a folder. */
+/** A mount can select a folder by the pod's name. */
 function keyItems(nodes: readonly SetNode[]): { key: string; path: string }[] {
   return nodes.flatMap(({ pod, keys }) =>
     keys.map(({ path }) => ({ key: keyName(pod, path), path: path.replace(/^keys/, pod) })),
   );
 }
 
-/** A node gives up on a chain that does not answer for some seconds. */
+/** A node gives up on a silent chain after seconds. */
 function waitForChain(kit: Kit): V1Container {
   const url = `http://${CHAIN}:${CHAIN_PORTS.control}${CHAIN_HEALTH_PATH}`;
   const script = `const look = () => fetch('${url}').then((answer) => answer.ok, () => false).then((ok) => ok || setTimeout(look, 1000)); look();`;
@@ -295,7 +291,7 @@ function containerBasics({ image }: Kit): Pick<V1Container, 'image' | 'imagePull
   };
 }
 
-/** The parts in which node pods and the chain's pod differ. */
+/** Where node pods and the chain's differ. */
 type PodParts = Pick<V1PodSpec, 'containers' | 'initContainers' | 'topologySpreadConstraints' | 'volumes'>;
 
 const TMP_VOLUME = { name: 'tmp', emptyDir: {} };
@@ -314,7 +310,7 @@ function statefulSet(
     metadata: { labels: of.labels },
     spec: {
       automountServiceAccountToken: false,
-      // Otherwise there is a variable for every port of every service.
+      // Otherwise every port of every service is a variable.
       enableServiceLinks: false,
       terminationGracePeriodSeconds: STOP_GRACE_SECONDS,
       securityContext: {
@@ -372,7 +368,7 @@ function mounts(...own: V1VolumeMount[]): V1VolumeMount[] {
   ];
 }
 
-/** A pod with limits requests that amount from the start. */
+/** Limits are also requested. */
 function resourcesOf(resources: ContainerNode['resources']): V1ResourceRequirements {
   const limits = {
     ...(resources?.cpus === undefined ? {} : { cpu: String(resources.cpus) }),
@@ -390,7 +386,7 @@ function budget(kit: Kit, set: string): V1PodDisruptionBudget {
   return manifest(kit, 'PodDisruptionBudget', set, { spec }, 'policy/v1');
 }
 
-/** All of them end with the shell in which they run. */
+/** They end with their shell. */
 function forwardCommands({ definition }: ExportRequest): string[] {
   const { chain, nodes } = publishedPorts(definition);
   const forward = (service: string, ports: string) =>

@@ -1,9 +1,7 @@
 /**
- * Prepares a containerised network: writes what its chain and nodes read at their start, before any of them
- * runs. An exported compose file runs this once, with the volumes of all containers: `compose-volumes.ts` says what
- * lies in them.
- *
- * Volumes prepared for the same network are left unchanged: the network continues. All others are emptied first.
+ * Writes what a network of containers reads at its start. A compose file runs this once; `compose-volumes.ts` lists
+ * the volumes.
+ * Volumes of the same network stay: it continues. Others are emptied.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +24,7 @@ const FORGET_TIMEOUT_MS = 60_000;
 const SCRAPE_INTERVAL_MS = 2000;
 
 /**
- * Takes the definition (YAML) from SVCNET_DEFINITION, the seed from SVCNET_SEED and the folder from SVCNET_FOLDER.
+ * From SVCNET_DEFINITION (YAML), SVCNET_SEED and SVCNET_FOLDER.
  * @returns a sentence for people @throws HarnessError `DEFINITION_INVALID`, `USAGE`, `PROCESS_FAILED`
  */
 export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
@@ -41,15 +39,15 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   const network = containerNetwork({ definition, seed });
   const ofChain = join(folder, CHAIN);
   const summary = `${network.nodes.length} nodes in ${folder}, seed ${seed}`;
-  // Accounts and batches are part of the chain's options, so the seed is covered.
+  // Accounts and batches, so also the seed, are in the chain's options.
   const described = [VERSION, network.chain, ...network.nodes.map(({ config }) => config)].join('\n');
   const preparedFile = join(ofChain, 'prepared');
   const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;
   if (!known) for (const name of volumesOf(network.nodes)) emptyVolume(join(folder, name));
-  // Written every time: published ports are not among what the containers read.
+  // Always: containers do not read published ports.
   writeIn(join(ofChain, 'network.yaml'), networkFile(network, localDoors(definition)).content);
   writeDashboards(folder, network);
-  // A volume may have been removed by hand: its node begins anew, with its keys.
+  // A removed volume's node begins anew, with its keys.
   const empty = network.nodes.filter(({ name }) => !existsSync(join(folder, name, CONFIG_FILE)));
   for (const { name, config, keys } of empty) {
     writeIn(join(folder, name, CONFIG_FILE), config);

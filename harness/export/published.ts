@@ -1,4 +1,4 @@
-/** Where an exported network is reached from outside: each port belongs to one node, on any machine. */
+/** Where an exported network is reached from outside. */
 
 import { fixedPorts } from '../cluster/plan/ports.ts';
 import type { Definition } from '../cluster/plan/schema.ts';
@@ -34,7 +34,7 @@ export interface NetworkUrls {
   readonly nodes: readonly { readonly api: string; readonly debug: string }[];
 }
 
-/** @param hosts of the chain, of its control endpoint if that can be reached, and of the nodes */
+/** @param hosts of the chain, of its control endpoint if reachable, and of the nodes */
 export function networkUrls(
   definition: Definition,
   hosts: { readonly chain: string; readonly control?: string; node(index: number): string },
@@ -54,13 +54,10 @@ export function networkUrls(
   };
 }
 
-/**
- * Access to the control endpoint means control of the chain: it is for its machine alone, wherever the nodes
- * listen.
- */
+/** It controls the chain, so only its machine may reach it. */
 export const CONTROL_HOST = '127.0.0.1';
 
-/** Everything on this machine, at the address that the definition chooses. */
+/** All on this machine, at the definition's address. */
 export function localDoors(definition: Definition): NetworkUrls {
   const host = definition.listen === '0.0.0.0' ? '127.0.0.1' : definition.listen;
   return networkUrls(definition, { chain: host, control: CONTROL_HOST, node: () => host });

@@ -1,20 +1,20 @@
-/** The services of a network, for Compose and for Docker Swarm; each has words of its own for what these leave open. */
+/** A network's services for Compose and Swarm. */
 import { CHAIN_HEALTH_PATH, CHAIN_PORTS, DATA_FOLDER, NODE_PORTS, probe } from '../flavours/inside-image.ts';
 import type { ContainerNode } from './container-network.ts';
 import { CHAIN, CHAIN_PROGRAM, IMAGE, NODE_PROGRAM, nodeArguments } from './container-programs.ts';
 import type { ExportRequest } from './export-request.ts';
 import { publishedPorts } from './published.ts';
 
-/** What all nodes share, as a part of a file that their services merge. */
+/** Shared by all nodes; their services merge it. */
 export const NODE = 'x-node';
 
 export interface Service extends Partial<Pick<ContainerNode, 'image' | 'resources'>> {
-  /** `chain`, `node-0` and so on, or `NODE`, which alone has no volume. */
+  /** `chain`, `node-0` and so on, or `NODE`, without volume. */
   readonly name: string;
   readonly program?: { readonly entrypoint: readonly string[]; readonly command?: readonly string[] };
   readonly environment?: Readonly<Record<string, string>>;
   readonly volumes?: readonly string[];
-  /** Those that are `local` are for their machine alone, wherever the others are published. */
+  /** `local` ones are for their machine alone. */
   readonly ports?: readonly {
     readonly target: number;
     readonly published: number;
@@ -25,7 +25,7 @@ export interface Service extends Partial<Pick<ContainerNode, 'image' | 'resource
 }
 
 /**
- * @param inside the containers: configuration files, and the path of a node's API that tells its health
+ * @param inside the containers: configuration files, and the path that tells a node's health
  * @param written a service in the words of a format @returns them by name
  */
 export function servicesOf(
@@ -47,7 +47,7 @@ export function servicesOf(
       ...own(CHAIN),
       image,
       program: { entrypoint: [...CHAIN_PROGRAM, inside.chain] },
-      // Anvil's temporary files, a copy of its state among them, may be larger than what a container has in memory.
+      // Anvil's temporary files may exceed the container's memory.
       environment: { TMPDIR: DATA_FOLDER },
       ports: [
         { target: CHAIN_PORTS.rpc, published: chain.rpc },

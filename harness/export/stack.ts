@@ -1,7 +1,6 @@
 /**
- * `svcnet export stack`: a stack of Docker Swarm, for one machine or many. Every node is a separate service:
- * the tasks of one replicated service would share secrets and a published port, so none could have its own
- * keys or API.
+ * `svcnet export stack`: a Docker Swarm stack. Each node is a service: tasks of a replicated one would share secrets
+ * and ports.
  */
 import { createHash } from 'node:crypto';
 import { CONFINEMENT } from '../base/machine/confinement.ts';
@@ -17,10 +16,10 @@ import { servicesYaml } from './yaml-text.ts';
 const STACK_FILE = 'stack.yaml';
 const NODE_CONFIG = `${CONFIG_FOLDER}/node.yaml`;
 const CHAIN_CONFIG = `${CONFIG_FOLDER}/chain.json`;
-/** Digits of a digest in the name of a secret or config. */
+/** In names of secrets and configs. */
 const DIGEST_DIGITS = 10;
 
-/** A secret or config of the swarm, with the file it is created from. */
+/** A secret or config, with its source file. */
 interface StackFile extends ExportedFile {
   /** Key in the stack. */
   readonly key: string;
@@ -34,8 +33,7 @@ export function exportStack(request: ExportRequest): Exported {
   const node = (index: number) => machineOf(machines, index)?.address ?? '127.0.0.1';
   const network = containerNetwork(request, { otherHosts: (_node, index) => [node(index)] });
   const files = filesOf(network);
-  // Without the control endpoint: a published port cannot be limited to one interface, and this one can
-  // change everything about the chain.
+  // Without the control endpoint: ports cannot be limited to an interface.
   const doors = networkUrls(definition, { chain: node(0), node });
   return {
     files: [
@@ -51,10 +49,7 @@ export function exportStack(request: ExportRequest): Exported {
   };
 }
 
-/**
- * Nodes are assigned in turn, so that neighbours in the list are on different machines. The chain runs on the first
- * node's.
- */
+/** In turn, so that neighbours are apart. The chain is on the first node's machine. */
 function machineOf(machines: readonly Machine[], index: number): Machine | undefined {
   return machines[index % machines.length];
 }
@@ -94,7 +89,7 @@ function stackText(
     return machine && `node.hostname == ${machine.name}`;
   };
   const constraints = new Map(nodes.map((node, index) => [node.name, on(index)]));
-  // Without named machines, pinned to a manager: its volume is there.
+  // By default on a manager, where its volume is.
   constraints.set(CHAIN, on(0) ?? 'node.role == manager');
   const { [NODE]: shared, ...services } = servicesOf(request, nodes, INSIDE, (service) =>
     inWords(service, files.get(service.name), constraints.get(service.name)),
@@ -112,17 +107,14 @@ function stackText(
   return servicesYaml(parts, notes(request));
 }
 
-// Other containers can resolve a container's name only once it is healthy. A node is ready only once it has found
-// peers, so a readiness check would wait for itself.
+// Names resolve once healthy, and readiness needs peers: such a check would wait for itself.
 const INSIDE = { chain: CHAIN_CONFIG, node: NODE_CONFIG, health: NODE_HEALTH_PATH } as const;
 const HEALTH: Readonly<Record<string, object>> = {
   [CHAIN]: { interval: '2s', timeout: '2s', start_period: '30s', retries: 30 },
   [NODE]: { interval: '5s', timeout: '5s', start_period: '60s', retries: 12 },
 };
 
-/**
- * In the words of a stack, which knows none for `no-new-privileges`: without capabilities there are none to be gained.
- */
+/** A stack has no `no-new-privileges`; without capabilities there are none to gain. */
 const CONFINED = {
   user: `${USER_ID}:${USER_ID}`,
   cap_drop: [CONFINEMENT.dropped],
@@ -152,14 +144,13 @@ function inWords(
     configs: configs?.map(mount),
     secrets: secrets?.map(mount),
     volumes: volumes && [...volumes, TEMPORARY],
-    // Published on the machine where the container runs: a node's port leads to that node alone.
+    // On the container's machine, leading to that node alone.
     ports: ports
       ?.filter(({ local = false }) => !local)
       .map(({ target, published }) => ({ target, published, protocol: 'tcp', mode: 'host' })),
     healthcheck: test && { test, ...HEALTH[name] },
     deploy: volumes && {
-      // Its name resolves to the container itself: connections between nodes stay open for hours, and a load
-      // balancer drops those that are quiet for a while.
+      // Resolves to the container: load balancers drop quiet connections.
       endpoint_mode: 'dnsrr',
       placement: constraint && { constraints: [constraint] },
       resources: {
@@ -170,7 +161,7 @@ function inWords(
         },
       },
       restart_policy: { condition: 'any', delay: '2s' },
-      // Two tasks with one identity must not run at the same time, nor can they share a port.
+      // Two tasks of one identity must not run at once.
       update_config: { parallelism: 1, order: 'stop-first', failure_action: 'pause' },
     },
   };
@@ -181,7 +172,7 @@ function mount({ key, target, secret = false }: StackFile): object {
   return { source: key, target, ...(secret ? { uid: owner, gid: owner, mode: 0o400 } : {}) };
 }
 
-/** Their content can never be changed, so the name includes a digest of it. */
+/** Content cannot change, so names have a digest. */
 function declared(stack: string, files: readonly StackFile[] = []): Record<string, object> {
   return Object.fromEntries(
     files.map(({ key, path, content }) => {

@@ -1,7 +1,7 @@
 import { Alias, Document, isMap, isScalar, visit } from 'yaml';
 
 /**
- * A document as people write it: lists of words on one line, with blank lines between its parts.
+ * YAML for people: short lists on a line, blank lines between parts.
  * @param value data, or a document of the `yaml` package @param notes for people, above it, one line each
  */
 export function annotatedYaml(value: unknown, notes: readonly string[]): string {
@@ -21,10 +21,7 @@ export function commented(notes: readonly string[]): string {
   return notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
 }
 
-/**
- * A file of services, for Compose and for Docker Swarm. What several services share is written once, as a part named
- * `x-NAME`: they merge it with `NAME` under `<<`.
- */
+/** Services for Compose and Swarm; `x-NAME` parts are merged with `NAME` under `<<`. */
 export function servicesYaml(parts: Readonly<Record<string, unknown>>, notes: readonly string[]): string {
   const document = new Document(parts, { aliasDuplicateObjects: false });
   visit(document, {

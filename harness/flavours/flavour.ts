@@ -14,7 +14,7 @@ export type HonestFlavour = (typeof HONEST_FLAVOURS)[number];
 export const FLAVOUR_NAMES = [...HONEST_FLAVOURS, 'dishonest'] as const;
 /** Flavours that this package knows. */
 export type OwnFlavour = (typeof FLAVOUR_NAMES)[number];
-/** A known implementation, or the name in a flavour file. */
+/** Implementation of a node: one that this package knows, or the name that a flavour file gives. */
 export type FlavourName = OwnFlavour | (string & {});
 
 /** Whether it is a node of this package. */

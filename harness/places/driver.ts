@@ -140,7 +140,7 @@ export interface Observed {
   readonly silence?: string;
 }
 
-/** Resources used since the start; absent: not distinguishable from other parts'. */
+/** A part's resource usage since it started; absent: the driver cannot tell it apart from other parts'. */
 export interface Stats {
   /** Processor time, milliseconds. */
   readonly cpuMs?: number;

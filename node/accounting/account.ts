@@ -1,7 +1,4 @@
-/**
- * The account of one peer: amounts of the running session, limits, and state that outlives sessions.
- * `node-behaviour.md` 5.1.
- */
+/** A peer's account: running amounts, limits, and what outlives sessions. `node-behaviour.md` 5.1. */
 import type { Peer } from '../p2p/host.ts';
 import type { StoredBalance } from './balance-store.ts';
 import type { PeerAccount } from './ports.ts';
@@ -17,9 +14,9 @@ import {
 import type { AccountingTerms } from './terms.ts';
 
 export interface Account extends Amounts, StoredBalance {
-  /** Present while a session runs; the object identifies the session. */
+  /** Identifies the running session, if any. */
   peer: Peer | undefined;
-  /** Announced by the peer; our own until then. Outlives sessions. */
+  /** As announced, or ours until then. Outlives sessions. */
   thresholdReceived: bigint;
   earlyPayment: bigint;
   /** What we grant; starts anew with every session. */
@@ -31,48 +28,38 @@ export interface Account extends Amounts, StoredBalance {
   refreshing: boolean;
   /** Debits prepared and payments started since it started. */
   refreshReserved: bigint;
-  /** Monotonic milliseconds at the end of the last refresh sent and received; -Infinity before the first. */
+  /** Monotonic ms at the end of the last refresh; -Infinity: none. */
   refreshSentAt: number;
   refreshReceivedAt: number;
-  /** As `refreshSentAt`, but -Infinity also after a failed refresh: then it is unknown what time will pay. */
+  /** Also -Infinity after a failed refresh: what time pays is unknown. */
   refreshedAt: number;
   /** Whether a payment of ours is running. */
   paying: boolean;
-  /**
-   * Paid to the peer before it was owed: a surplus in its books. For display only; the payment side counts it
-   * when it is owed.
-   */
+  /** Paid before it was owed: a surplus in the peer's books, counted when owed. For display. */
   paidAhead: bigint;
   /** Whether the peer of this session takes no cheques. */
   takesNoCheques: boolean;
-  /**
-   * Payments of this session that the peer may not have counted yet: it may not know that we took its cheque.
-   */
+  /** Payments that the peer may not have counted: it may not know that we took its cheque. */
   receivedInDoubt: bigint;
-  /**
-   * Part of the balance that the peer has not asked for: our payment arrived when we owed less than its
-   * amount.
-   */
+  /** Balance that the peer did not ask for: we owed less than we paid. */
   overpaid: bigint;
-  /** Monotonic milliseconds at the end of the last payment that failed. */
+  /** Monotonic ms of the last failed payment's end. */
   paymentFailedAt: number;
   /** Debt the peer has repaid since this process started. */
   repaid: bigint;
   /** Repaid debt at which the granted threshold grows next. */
   growAt: bigint;
-  /**
-   * Debt that the peer left behind in ended sessions, at that time, and that time (monotonic milliseconds).
-   */
+  /** Debt left in ended sessions, and when (monotonic ms). */
   leftBehind: bigint;
   leftAt: number;
-  /** How often the peer was blocklisted since it last settled. */
+  /** Blocklistings since it last settled. */
   offences: number;
 }
 
-/** An account without session; the peer counts as full until it connects. */
+/** Without session; full until it connects. */
 export function newAccount(stored: StoredBalance, terms: AccountingTerms): Account {
-  // What every peer grants our class, until this one announces its own. Deliberate difference: nodes of the
-  // network assume their own threshold, which for a light node is ten times what it will be granted.
+  // What peers grant our class until announced. Deliberate difference: Bees assume their own threshold, tenfold for a
+  // light node.
   const thresholdReceived = forClass(terms.paymentThreshold, terms.fullNode, terms.lightFactor);
   return {
     ...stored,
@@ -105,9 +92,8 @@ export function newAccount(stored: StoredBalance, terms: AccountingTerms): Accou
 }
 
 /**
- * Debts are forgotten, limits start anew; announced threshold, refresh times and repaid debt stay. Deliberate
- * difference: nodes of the network also keep the originated part of the debt, and bound it by the new balance
- * at the next credit; a kept value above zero makes them pay less by cheque than they owe.
+ * Debts are forgotten, limits start anew; threshold, refresh times and repaid debt stay. Deliberate difference: Bees
+ * keep the originated debt, and then pay less by cheque than they owe.
  */
 export function startSession(account: Account, peer: Peer, terms: AccountingTerms): void {
   account.peer = peer;
@@ -128,14 +114,14 @@ export function startSession(account: Account, peer: Peer, terms: AccountingTerm
   account.growAt = firstGrowth(account.rate, terms);
 }
 
-/** Balances stay visible until the next session starts. @param now monotonic milliseconds */
+/** Balances stay visible. @param now monotonic ms */
 export function endSession(account: Account, now: number): void {
   account.peer = undefined;
   account.leftBehind = leftBehind(account, now) + latentDebt(account);
   account.leftAt = now;
 }
 
-/** Unpaid debt of the peer's ended sessions, less what time has forgiven since. */
+/** Unpaid debt of ended sessions, less what time forgave. */
 export function leftBehind(account: Account, now: number): bigint {
   return debtLeft(account.leftBehind, { elapsedMs: now - account.leftAt, rate: account.rate });
 }

@@ -1,10 +1,7 @@
 /**
- * What this node and each of its peers owe each other, and when that has gone too far. `p2p-protocols.md` 5,
- * `node-behaviour.md` 5.
- *
- * Every step is synchronous: the node runs on one thread, so an account needs no lock. A settlement is triggered
- * by credits and runs beside them (`settling.ts`). Reservations belong to the connection session in which they were
- * made: a connection starts at zero on both sides, so anything an earlier session left open no longer counts.
+ * What node and peers owe each other, and when it is too much. `p2p-protocols.md` 5, `node-behaviour.md` 5.
+ * Steps are synchronous, so accounts need no lock; credits trigger settlements (`settling.ts`). Reservations belong
+ * to their session: connections start at zero.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -44,11 +41,7 @@ import {
 import { type Payments, Settling } from './settling.ts';
 import type { AccountingTerms } from './terms.ts';
 
-/**
- * Number of disconnect limits that a peer may have left unpaid in ended sessions when it reconnects. An
- * honest peer may lose its connection with a full debt; one that does so again before time has forgiven the
- * first exploits this.
- */
+/** Disconnect limits that a returning peer may have left unpaid. An honest one may lose a full debt once. */
 const LIMITS_LEFT_BEHIND_MAX = 2n;
 
 export interface AccountingDeps extends Payments {
@@ -76,7 +69,7 @@ class Ledger implements AccountingService {
   readonly #accounts: Accounts;
   readonly #settling: Settling;
   readonly #queue: CreditQueue<Account>;
-  /** Sessions that a blocklisting has ended; their connections may live a little longer. */
+  /** Sessions ended by blocklisting; connections may outlive them. */
   readonly #expelled = new WeakSet<Peer>();
 
   constructor(terms: AccountingTerms, deps: AccountingDeps) {
@@ -97,7 +90,7 @@ class Ledger implements AccountingService {
     });
   }
 
-  /** Waits for running payments, then writes the balances not yet on disk. */
+  /** Waits for payments, then writes balances. */
   async stop(): Promise<void> {
     await this.#settling.stop();
     await this.#accounts.stop();
@@ -147,7 +140,7 @@ class Ledger implements AccountingService {
     return expected <= account.thresholdReceived || expected <= this.#creditLimit(account);
   }
 
-  /** Lets waiting requests go on; pays again when they need more than there is. */
+  /** Serves waiting requests; pays again if they need more. */
   #serve(account: Account): void {
     const { peer } = account;
     if (peer === undefined) return;
@@ -159,8 +152,7 @@ class Ledger implements AccountingService {
 
   #credit(account: Account, service: { peer: Peer; price: bigint; originated: boolean }): void {
     const { peer, price, originated } = service;
-    // Read before the changes: the price counts twice here, once in the reservation. Nodes of the network
-    // settle this way.
+    // Before the changes: the price counts twice here, as in Bees.
     const expected = expectedDebt(account, price);
     account.balance -= price;
     account.overpaid = boundedOverpaid(account.overpaid, account.balance);
@@ -210,7 +202,7 @@ class Ledger implements AccountingService {
     }
   }
 
-  /** The peer asked but did not take delivery: it could overload us that way without ever owing anything. */
+  /** A peer that asks and does not take could overload us free of debt. */
   #haunt(account: Account, peer: Peer, price: bigint): void {
     account.shadowReserved -= price;
     account.ghost += price;
@@ -220,16 +212,13 @@ class Ledger implements AccountingService {
     }
   }
 
-  /** The most we may owe: the announced threshold plus what a refresh would pay now. */
+  /** The announced threshold plus a refresh. */
   #creditLimit(account: Account): bigint {
     const elapsedMs = this.#deps.clock.monotonic() - account.refreshSentAt;
     return account.thresholdReceived + refreshDue(elapsedMs, this.#terms.refreshRate);
   }
 
-  /**
-   * The peer's debt must stay below this: the granted threshold, the tolerance and what a refresh would pay
-   * now.
-   */
+  /** The peer's limit: threshold, tolerance and a refresh. */
   #debitLimit(account: Account): bigint {
     const elapsedMs = this.#deps.clock.monotonic() - account.refreshReceivedAt;
     return account.disconnectLimit + refreshDue(elapsedMs, account.rate);
@@ -263,7 +252,7 @@ class Ledger implements AccountingService {
     if (account.peer === peer) account.paidAhead = amount;
   }
 
-  /** A peer that has repaid much may owe more. A payment after the end of a session changes no balance. */
+  /** Repaying raises a peer's limit. A payment after a session changes no balance. */
   #repaid(account: Account, peer: Peer, amount: bigint, book: () => void): void {
     account.repaid += amount;
     if (amount > 0n) account.offences = 0;
@@ -300,7 +289,7 @@ class Ledger implements AccountingService {
   disconnected(peer: Peer): void {
     this.#metrics.disconnectsReconnect.inc();
     const account = this.#accounts.get(peer.overlayHex);
-    // A newer session of the same peer may already be running.
+    // A newer session may run.
     if (account?.peer === peer) endSession(account, this.#deps.clock.monotonic());
   }
 
@@ -317,14 +306,14 @@ class Ledger implements AccountingService {
     return row(account, { creditLimit: this.#creditLimit(account), debitLimit: this.#debitLimit(account) });
   }
 
-  /** The account of a connected peer. Its first use starts the session: a peer may ask before our connect hooks have run. */
+  /** Starts the session: peers may ask before our hooks ran. */
   #session(peer: Peer): Account {
     const known = this.#accounts.get(peer.overlayHex);
     if (known?.peer === peer) return known;
     if (peer.closed.aborted || this.#expelled.has(peer)) throw notConnected();
     const account = this.#accounts.of(peer.overlayHex);
     const now = this.#deps.clock.monotonic();
-    // The end of a session may be reported after the start of the next one.
+    // An end may be reported after the next start.
     if (account.peer !== undefined) endSession(account, now);
     startSession(account, peer, this.#terms);
     this.#accounts.changed(account);
@@ -338,7 +327,7 @@ class Ledger implements AccountingService {
 
   #blocklist(account: Account, peer: Peer, reason: string): void {
     const { clock, host, log } = this.#deps;
-    // The session ends here: anything still open with the peer must not blocklist it again.
+    // Nothing still open may blocklist it again.
     this.#expelled.add(peer);
     const debt = leftBehind(account, clock.monotonic()) + latentDebt(account);
     const durationMs = blocklistMs(debt, { ...this.#terms, offences: account.offences++ });
@@ -346,7 +335,7 @@ class Ledger implements AccountingService {
     log.info({ peer: peer.overlayHex, reason, durationMs }, 'peer blocklisted by accounting');
     host.blocklist(peer.overlayHex, durationMs, reason).catch((err: unknown) => {
       log.warn({ err, peer: peer.overlayHex }, 'peer could not be blocklisted');
-      // Even then the connection must end: its debt no longer counts.
+      // The connection must end: its debt no longer counts.
       if (!peer.closed.aborted) void this.#disconnect(peer, reason);
     });
   }

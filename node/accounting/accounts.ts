@@ -1,4 +1,4 @@
-/** All accounts that this node remembers, in memory and on disk; how many, and which of them are forgotten first. */
+/** All remembered accounts, in memory and on disk. */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
@@ -7,9 +7,7 @@ import { BalanceStore } from './balance-store.ts';
 import type { AccountingTerms } from './terms.ts';
 
 /**
- * Accounts of departed peers are kept for display and as protection against those that come back, up to this
- * number: far more than a node has peers in a day, and some megabytes. A new identity costs an attacker
- * nothing.
+ * Of departed peers, for display and against those that return: far more than a day's peers. New identities are free.
  */
 const ACCOUNTS_MAX = 10_000;
 
@@ -30,7 +28,7 @@ export class Accounts {
     return this.#accounts.get(overlayHex);
   }
 
-  /** The account of a peer, opened if there is none. */
+  /** Opened if there is none. */
   of(overlayHex: string): Account {
     const known = this.#accounts.get(overlayHex);
     if (known !== undefined) return known;
@@ -44,7 +42,7 @@ export class Accounts {
     return [...this.#accounts.values()];
   }
 
-  /** Notes that the balances of `account` differ from the disk. */
+  /** Balances differ from the disk. */
   changed(account: Account): void {
     this.#balances.changed(account);
   }
@@ -54,7 +52,7 @@ export class Accounts {
     return this.#balances.stop();
   }
 
-  /** Forgets, of the unused accounts with the least at stake, the oldest. */
+  /** Forgets the oldest unused accounts with least at stake. */
   #forgetLeast(): void {
     let least: Account | undefined;
     let leastStake = 0n;

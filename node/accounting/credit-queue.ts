@@ -1,7 +1,6 @@
 /**
- * Requests that wait until a peer grants credit again. They are woken in order, as many as the credit covers, the moment
- * that something was paid: a cheque takes milliseconds, so that a pause of a fixed length would be most of the time that
- * a light node needs to read.
+ * Requests waiting for credit, woken in order the moment something is paid: cheques take ms, and fixed pauses would
+ * dominate a light node's reads.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { MetricsOf } from '../env/metrics.ts';
@@ -22,7 +21,7 @@ export class CreditQueue<K extends object> {
   readonly #deps: CreditQueueDeps;
   readonly #waiters = new WeakMap<K, Set<Waiter>>();
   #waiting = 0;
-  /** Of the oldest moment since which something has waited without a break, monotonic. */
+  /** When the oldest unbroken wait began, monotonic. */
   #since = 0;
 
   constructor(deps: CreditQueueDeps) {
@@ -39,7 +38,7 @@ export class CreditQueue<K extends object> {
     return { [Symbol.dispose]: () => this.#remove(waiters, waiter) };
   }
 
-  /** Wakes in order. @param fits whether the price is covered now; the woken request reserves it @returns whether any still waits */
+  /** @param fits whether the price is covered now; the woken request reserves it @returns whether any still waits */
   serve(account: K, fits: (price: bigint) => boolean): boolean {
     const waiters = this.#waiters.get(account);
     if (waiters === undefined || waiters.size === 0) return false;

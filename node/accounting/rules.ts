@@ -1,34 +1,29 @@
 /**
- * The arithmetic of accounting, without state, clock or network. `p2p-protocols.md` 5, `node-behaviour.md` 5.
- *
- * Amounts are bigint everywhere, internally too: a sum or a comparison costs 3 to 5 ns (a prepare and apply
- * together stay well below a microsecond, see `test/bench/accounting.bench.ts`), and thresholds announced by
- * a peer have no upper bound that a double would survive.
+ * Accounting's arithmetic. Pure. `p2p-protocols.md` 5, `node-behaviour.md` 5.
+ * Amounts are bigint throughout: 3 to 5 ns per operation (`test/bench/accounting.bench.ts`), and announced thresholds
+ * have no bound that a double survives.
  */
 import { MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
-/**
- * How often the blocklist time of a peer that keeps misbehaving doubles: to at most eight times the first,
- * because apparent misbehaviour may be a wrong clock that its operator will correct.
- */
+/** A misbehaving peer's blocklist time doubles to eightfold at most: a wrong clock will be corrected. */
 const DOUBLINGS_MAX = 3;
 
-/** Amounts between this node and one peer. Positive balance: the peer owes us. */
+/** Between node and peer. Positive balance: the peer owes us. */
 export interface Amounts {
   balance: bigint;
   /** Received beyond what the peer owed. */
   surplus: bigint;
-  /** Part (<= 0) of our debt caused by our own requests; above zero: paid for it beyond the debt. */
+  /** Our debt (<= 0) from own requests; above zero: paid beyond it. */
   originated: bigint;
   /** Credits in progress: what we will owe. */
   reserved: bigint;
-  /** Our debits and payments in progress: what the peer will owe, and by how much our debt will fall. */
+  /** Debits and payments in progress: what the peer will owe, and how much our debt falls. */
   shadowReserved: bigint;
   /** Debits prepared but never applied. */
   ghost: bigint;
 }
 
-/** Price of a chunk per proximity order between chunk and serving node, 0..31. */
+/** Per proximity order between chunk and server, 0..31. */
 export function priceTable(pricePerProximity: bigint): readonly bigint[] {
   return Array.from({ length: MAX_PO + 1 }, (_, po) => BigInt(MAX_PO + 1 - po) * pricePerProximity);
 }
@@ -37,12 +32,12 @@ export function priceOf(table: readonly bigint[], serverOverlay: Uint8Array, add
   return table[proximityOrder(serverOverlay, address)]!;
 }
 
-/** An amount granted in full to full peers and in part to light ones. */
+/** In full for full peers, in part for light ones. */
 export function forClass(amount: bigint, fullNode: boolean, lightFactor: bigint): bigint {
   return fullNode ? amount : amount / lightFactor;
 }
 
-/** Debt at which we settle before the peer asks for it. */
+/** Debt at which we settle unasked. */
 export function earlyPayment(thresholdReceived: bigint, earlyPercent: number): bigint {
   return (thresholdReceived * BigInt(100 - earlyPercent)) / 100n;
 }
@@ -52,25 +47,20 @@ export function disconnectLimit(thresholdGiven: bigint, tolerancePercent: number
   return (thresholdGiven * BigInt(100 + tolerancePercent)) / 100n;
 }
 
-/** What we would owe if every open request and one of `price` were delivered. */
+/** If all open requests and one of `price` were delivered. */
 export function expectedDebt(amounts: Amounts, price: bigint): bigint {
   const { balance, reserved, surplus } = amounts;
   return (balance < 0n ? -balance : 0n) + reserved + price + surplus;
 }
 
-/**
- * Allowance for the time that has passed since the last refresh: nothing within the first second, one
- * second's worth after it.
- */
+/** By the time since the last refresh: nothing in the first second, then a second's worth. */
 export function refreshDue(elapsedMs: number, rate: bigint): bigint {
   return elapsedMs >= 1000 ? rate : 0n;
 }
 
 /**
- * Whether the peer owes more than an honest one can. It asks for as much as the threshold and one second of refresh
- * allow; in the second after a refresh it may still get what it had asked for before, however little the refresh
- * paid. And it may already count as paid what we have asked for but not yet received. Our overpayment is not
- * its debt.
+ * Whether a peer owes more than an honest one can: threshold and one second of refresh; in the second after a refresh
+ * also what it had asked for; and it may count as paid what we await. Our overpayment is not its debt.
  */
 export function hasOverdrawn(account: {
   readonly balance: bigint;
@@ -83,7 +73,7 @@ export function hasOverdrawn(account: {
   return balance - reserved - overpaid >= account.disconnectLimit + rate;
 }
 
-/** What a settlement would pay now: debt less what the peer will owe us for debits in progress. */
+/** Debt less debits in progress. */
 export function debtToSettle(amounts: Amounts): bigint {
   const { balance, surplus, shadowReserved } = amounts;
   if (balance >= 0n || surplus - balance < shadowReserved) return 0n;
@@ -91,9 +81,8 @@ export function debtToSettle(amounts: Amounts): bigint {
 }
 
 /**
- * What a cheque would pay now: the part of the debt caused by our own requests that neither the next refresh
- * nor debits in progress will pay. Nothing before a first refresh with the peer has succeeded: that one pays
- * any debt, however large.
+ * The debt by own requests that neither the next refresh nor debits pay. Nothing before a first refresh, which pays
+ * any debt.
  */
 export function chequeAmount(
   amounts: Amounts,
@@ -105,21 +94,21 @@ export function chequeAmount(
   return -amounts.originated < left ? -amounts.originated : left;
 }
 
-/** Debt of the peer that a refresh may pay: including debits in progress, never negative. */
+/** With debits in progress, never negative. */
 export function payableDebt(amounts: Amounts): bigint {
   const debt = amounts.balance + amounts.shadowReserved;
   return debt > 0n ? debt : 0n;
 }
 
-/** The debt caused by our own requests cannot exceed the debt. */
+/** Own requests' debt is at most the debt. */
 export function boundedOriginated(originated: bigint, balance: bigint): bigint {
   const lowest = balance < 0n ? balance : 0n;
   return originated < lowest ? lowest : originated;
 }
 
 /**
- * What the peer may have paid by cheque without counting it: cheques whose acceptance it did not learn of.
- * Its next payment is reduced by them, so together they are worth no more than the debt that it may reach.
+ * Cheques that the peer did not learn were accepted. They reduce its next payment, so together they are worth no more
+ * than the reachable debt.
  */
 export function paymentsInDoubt(
   {
@@ -140,16 +129,14 @@ export function boundedOverpaid(overpaid: bigint, balance: bigint): bigint {
   return overpaid < most ? overpaid : most;
 }
 
-/** Lowest amount that an honest creditor accepts for a refresh. */
+/** Least that an honest creditor accepts. */
 export function expectedAcceptance(refresh: {
   attempted: bigint;
-  /** Debits prepared while the refresh ran: they shrink the debt that the creditor sees. */
+  /** Debits during the refresh shrink the visible debt. */
   reservedMeanwhile: bigint;
-  /**
-   * Cheques in both directions that only one side may have counted: the creditor may see that much less debt.
-   */
+  /** Cheques that one side may not have counted: the creditor may see less debt. */
   inDoubt: bigint;
-  /** Between the creditor's stamps of this and the previous refresh. */
+  /** Between the creditor's stamps. */
   allegedSeconds: bigint;
   rate: bigint;
 }): bigint {
@@ -158,22 +145,19 @@ export function expectedAcceptance(refresh: {
   return byTime < byDebt ? byTime : byDebt;
 }
 
-/** What the peer owes, is about to owe, and was offered in vain. */
+/** Owed, about to be, and offered in vain. */
 export function latentDebt({ balance, shadowReserved, ghost }: Amounts): bigint {
   return (balance > 0n ? balance : 0n) + shadowReserved + ghost;
 }
 
-/** The rest of a debt that time forgives, never negative. */
+/** What time leaves of a debt. */
 export function debtLeft(debt: bigint, since: { elapsedMs: number; rate: bigint }): bigint {
   if (debt === 0n) return 0n;
   const left = debt - (BigInt(Math.floor(since.elapsedMs)) * since.rate) / 1000n;
   return left > 0n ? left : 0n;
 }
 
-/**
- * How long a misbehaving peer is refused: the time in which its debt would have been forgiven, whole seconds, and
- * longer each time. The doubling is a deliberate difference: nodes of the network refuse equally long every time.
- */
+/** Time to forgive the debt, whole seconds, longer each time. The doubling is a deliberate difference to Bees. */
 export function blocklistMs(
   debt: bigint,
   options: {
@@ -193,12 +177,12 @@ interface Growth {
   readonly growthLinearSeconds: bigint;
 }
 
-/** Repaid debt at which the granted threshold grows for the first time. */
+/** Repaid debt of the first growth. */
 export function firstGrowth(rate: bigint, { growthStepSeconds }: Growth): bigint {
   return rate * growthStepSeconds;
 }
 
-/** The checkpoint after `checkpoint`: linear steps at first, doubling later. */
+/** The next checkpoint: linear, later doubling. */
 export function nextGrowth(checkpoint: bigint, rate: bigint, growth: Growth): bigint {
   return checkpoint < rate * growth.growthLinearSeconds
     ? checkpoint + rate * growth.growthStepSeconds

@@ -1,8 +1,6 @@
 /**
- * Pays what we owe: first by time, then the rest by cheque. `node-behaviour.md` 5.5 and 5.6.
- *
- * Credits trigger it, there is no timer: a debt that does not grow can wait. Refresh and payment of one peer
- * run side by side, one of each at a time, and the caller never waits for them.
+ * Pays by time, then the rest by cheque. `node-behaviour.md` 5.5 and 5.6.
+ * Credits trigger it; a steady debt can wait. One refresh and one payment per peer run together; callers do not wait.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -20,19 +18,18 @@ import {
 } from './rules.ts';
 import type { AccountingTerms } from './terms.ts';
 
-/** Time from the first broken stream to the end of the connection, milliseconds. */
+/** From a broken stream to the connection's end, ms. */
 const LEAVING_MS = 250;
 
 export interface Payments {
-  /** Pays by time (pseudosettle). Rejects when the creditor refused, broke a rule of its clock or is gone. */
+  /** Pseudosettle. Rejects when refused, against a clock rule, or gone. */
   readonly refresh: (peer: Peer, amount: bigint) => Promise<Refreshment>;
   /**
-   * Pays by cheque; absent without a chequebook. Resolves once the cheque is written and stored and the peer has
-   * ended its side of the conversation or has had the time to: it must count the payment no later than we do, or it
-   * sees a debt above the limit. Rejects when nothing was paid, within its own time limit.
+   * By cheque; absent: no chequebook. Resolves once the cheque is stored and the peer ended its side or had time to:
+   * it must count first, or sees too much debt. Rejects when nothing was paid.
    */
   readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
-  /** What the peer may have counted as paid by cheque while we have not, accounting units. */
+  /** What the peer may count as paid and we not, accounting units. */
   readonly inDoubt?: (peer: Peer) => bigint;
 }
 
@@ -47,7 +44,7 @@ interface SettlingDeps extends Payments {
 export class Settling {
   readonly #terms: AccountingTerms;
   readonly #deps: SettlingDeps;
-  /** Running payments, at most one per peer. They never reject. */
+  /** At most one per peer; never reject. */
   readonly #payments = new Set<Promise<void>>();
 
   constructor(terms: AccountingTerms, deps: SettlingDeps) {
@@ -86,10 +83,10 @@ export class Settling {
       return undefined;
     });
     account.refreshing = false;
-    // Also after a failure: the creditor may have stamped it, and refuses a second one in the same second.
+    // Also on failure: the creditor refuses a second in the same second.
     account.refreshSentAt = clock.monotonic();
     account.refreshedAt = answer === undefined ? Number.NEGATIVE_INFINITY : account.refreshSentAt;
-    // A peer that left has broken no rule, and the next session starts at zero.
+    // A departed peer broke no rule; sessions start at zero.
     if (account.peer !== peer || peer.closed.aborted) {
       if (answer === undefined) metrics.refreshesOfLeavers.inc();
       return;
@@ -112,7 +109,7 @@ export class Settling {
       return;
     }
     account.offences = 0;
-    // The creditor sees the whole debt, and nothing was added meanwhile: it has counted what it had paid.
+    // The creditor saw the whole debt, so it counted what it had paid.
     const isWhole = answer.accepted === attempted && debtToSettle(account) === attempted;
     if (isWhole && account.reserved === 0n) account.receivedInDoubt = 0n;
     account.balance += answer.accepted;
@@ -120,7 +117,7 @@ export class Settling {
     this.#deps.changed(account);
   }
 
-  /** A broken stream is often the first sign of a leaving peer: waits a moment for its disconnection. */
+  /** A broken stream may mean a leaving peer: waits for that. */
   async #mayLeave({ closed }: Peer): Promise<void> {
     await this.#deps.clock.sleep(LEAVING_MS, closed).catch((error: unknown) => {
       if (!closed.aborted) throw error;
@@ -132,7 +129,7 @@ export class Settling {
     this.#deps.blocklist(account, peer, reason);
   }
 
-  /** A cheque for what the refreshes will not pay, unless that is too little or the last one failed just now. */
+  /** A cheque for the rest, unless too small or just failed. */
   #payRest(
     account: Account,
     { peer, now, pay }: { peer: Peer; now: number; pay: NonNullable<Payments['pay']> },
@@ -160,14 +157,14 @@ export class Settling {
       paid = false;
       account.paymentFailedAt = clock.monotonic();
       metrics.paymentErrors.inc();
-      // The peer will not support it before its next session: until then our debt is paid by time only.
+      // Unsupported this session: time pays alone.
       if (err instanceof StreamError && err.code === 'PROTOCOL_UNSUPPORTED') {
         if (account.peer === peer) account.takesNoCheques = true;
         log.info({ peer: peer.overlayHex }, 'peer takes no cheques');
       } else log.warn({ err, peer: peer.overlayHex }, 'payment failed');
     }
     account.paying = false;
-    // The debt of an ended session is forgotten on both sides, whatever was paid of it.
+    // Ended sessions' debts are forgotten.
     if (account.peer !== peer) return;
     account.shadowReserved -= amount;
     if (!paid) return;

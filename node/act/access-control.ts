@@ -1,6 +1,6 @@
 /**
- * Access-controlled references: who may read what, and since when. Everything is stored as content; only this
- * node's key is kept here. `node-behaviour.md` 8.4, `data-formats.md` 7.3.
+ * Who may read what, and since when. All is content; only the key is here. `node-behaviour.md` 8.4, `data-formats.md`
+ * 7.3.
  */
 import { ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -18,16 +18,13 @@ import { KeyValues } from './key-values.ts';
 import { createSession, type Session } from './session.ts';
 
 const MS_PER_SECOND = 1000;
-/** Longest access list that is read, bytes: some 25,000 readers. */
+/** Bytes: some 25,000 readers. */
 const ACCESS_LIST_SIZE_MAX = 4 * 1024 * 1024;
-/**
- * Entries of a history are distinguished by their second; if this many in a row are taken, the clock stands
- * still.
- */
+/** Entries differ by second; so many taken in a row: the clock stands. */
 const SECONDS_TRIED_MAX = 5;
-/** Key agreements per turn of the event loop: some seven milliseconds. */
+/** Key agreements per turn: seven ms. */
 const GRANTED_AT_ONCE = 128;
-/** Metadata of an entry: where the publisher finds the list of grantees. */
+/** Where the publisher finds the grantees. */
 const GRANTEES_REFERENCE = 'encryptedglref';
 
 interface Protected {
@@ -48,7 +45,7 @@ interface Request {
 }
 
 interface Change {
-  /** Encrypted reference of the list to change; absent: a new one. */
+  /** Encrypted reference of the list; absent: a new one. */
   readonly grantees?: Uint8Array;
   /** Absent: a new one, and no one is revoked. */
   readonly history: Uint8Array | undefined;
@@ -58,25 +55,25 @@ interface Change {
 }
 
 interface Changed {
-  /** Reference of the list, encrypted for the publisher, 64 bytes. */
+  /** Encrypted for the publisher, 64 bytes. */
   readonly grantees: Uint8Array;
   readonly history: Uint8Array;
   /** Root of the list's content, 64 bytes. */
   readonly stored: Uint8Array;
 }
 
-/** Errors of all: ActError; ChunkNotFoundError for a missing history or access list; those of the putter. */
+/** All throw ActError; ChunkNotFoundError for missing parts; the putter's errors. */
 export interface AccessControl {
   /**
-   * Encrypts a reference for the current readers: only the publisher in a new history, which is stored.
+   * Encrypts for current readers: in a new, stored history only the publisher.
    * @throws ActError `ENTRY_NOT_FOUND` when the history is another publisher's
    */
   protect(reference: Uint8Array, history: Uint8Array | undefined, io: Writing): Promise<Protected>;
-  /** The plain reference, for authorised readers; a wrong encrypted reference yields a wrong one. */
+  /** Plain for authorised readers; a wrong reference yields a wrong one. */
   reveal(request: Request, io: Reading): Promise<Uint8Array>;
-  /** A revoked grantee cannot read content protected with the new history; content protected before stays readable. */
+  /** A revoked grantee cannot read with the new history; earlier content stays readable. */
   change(change: Change, io: Writing): Promise<Changed>;
-  /** Public keys, compressed. @throws ActError `GRANTEES_UNAVAILABLE` also for another publisher's list */
+  /** Compressed keys. @throws ActError `GRANTEES_UNAVAILABLE` also for another publisher's list */
   grantees(reference: Uint8Array, io: Reading): Promise<Uint8Array[]>;
 }
 
@@ -85,7 +82,7 @@ interface Deps {
   readonly random: Random;
 }
 
-/** @param privateKey of the node's chain account, 32 bytes: its identity as publisher and as reader */
+/** @param privateKey of the chain account, 32 bytes: identity as publisher and reader */
 export function createAccessControl(privateKey: Uint8Array, { clock, random }: Deps): AccessControl {
   const self = createSession(privateKey);
   const newList = () => newAccessList(self, random.bytes(KEY_SIZE));
@@ -121,7 +118,7 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
     grantees: (reference, io) => loadGrantees(reference, self, io),
   };
 
-  /** Some at a time, so that other requests get their turn in between. */
+  /** In parts, for other requests' turns. */
   async function grantAll(
     list: KeyValues,
     grantees: readonly Uint8Array[],
@@ -139,10 +136,7 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
     return history.save(io.putter, io);
   }
 
-  /**
-   * A second that no entry of the history has. Waiting for it is better than an entry in the future, which an upload
-   * right after a revocation would not yet use.
-   */
+  /** Waiting beats an entry in the future, which an upload after a revocation would miss. */
   async function freeSecond(history: History, signal: AbortSignal): Promise<number> {
     for (let tries = 0; tries < SECONDS_TRIED_MAX; tries++) {
       const seconds = now();
@@ -170,14 +164,14 @@ async function loadGrantees(encrypted: Uint8Array, self: Session, io: Reading): 
     const bytes = await load(reference, io, { sizeMax: GRANTEES_SIZE_MAX, code: 'GRANTEES_MALFORMED' });
     return decodeGrantees(bytes);
   } catch (error) {
-    // Another publisher's key yields a meaningless reference, or meaningless bytes.
+    // Another publisher's key gives nonsense.
     if (error instanceof ChunkNotFoundError || error instanceof JoinError)
       throw new ActError('GRANTEES_UNAVAILABLE', `no grantee list: ${error.message}`, { cause: error });
     throw error;
   }
 }
 
-/** The key with which the publisher encrypts the references of its grantee lists. */
+/** Encrypts the publisher's grantee lists. */
 function ownKey(self: Session): Uint8Array {
   return self.keys(self.publicKey).accessKeyDecryptionKey;
 }

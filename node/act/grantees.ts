@@ -1,11 +1,11 @@
-/** The list of grantees, readable only by the publisher: `data-formats.md` 7.2 and 7.3. Pure. */
+/** The publisher's list of grantees: `data-formats.md` 7.2 and 7.3. Pure. */
 import secp256k1 from 'secp256k1';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { ActError } from './errors.ts';
 
 /** Uncompressed public key: `04 || X || Y`. */
 const STORED_KEY_SIZE = 65;
-/** Every change derives a shared key with each grantee, 50 µs each: half a second in all. */
+/** A change derives a key with each, 50 µs: half a second. */
 export const GRANTEES_MAX = 8192;
 /** Longest list, bytes. */
 export const GRANTEES_SIZE_MAX = GRANTEES_MAX * STORED_KEY_SIZE;
@@ -18,9 +18,9 @@ export function encodeGrantees(grantees: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * A single invalid key makes the whole list count as empty, as it does for the public network's nodes.
- * @returns public keys, compressed @throws ActError `GRANTEES_MALFORMED` for a length that is not a multiple
- * of the key size
+ * One invalid key empties the list, as in Bees.
+ * @returns public keys, compressed @throws ActError `GRANTEES_MALFORMED` for a length that is not a multiple of the
+ * key size
  */
 export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
   if (bytes.length % STORED_KEY_SIZE !== 0)
@@ -32,14 +32,14 @@ export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
   return keys.map((key) => secp256k1.publicKeyConvert(key, true));
 }
 
-/** The keys of `list`, then the new ones, each once. */
+/** Old keys, then new ones, once each. */
 export function withAdded(list: readonly Uint8Array[], added: readonly Uint8Array[]): Uint8Array[] {
   const known = new Map([...list, ...added].map((key) => [toHex(key), key]));
   return [...known.values()];
 }
 
 /**
- * The last key takes the place of a revoked one. Keys that are not in the list are ignored.
+ * The last key replaces a revoked one; unknown keys are ignored.
  * @param list without duplicates @throws ActError `GRANTEES_EMPTY` for an empty list
  */
 export function withoutRevoked(list: readonly Uint8Array[], revoked: readonly Uint8Array[]): Uint8Array[] {

@@ -1,6 +1,6 @@
 /**
- * Records which access list was in force when: a manifest whose paths are times, newest first.
- * `data-formats.md` 7.2 and 7.3. Vectors: test/vectors/act.json.
+ * Which access list held when: a manifest with times as paths, newest first. `data-formats.md` 7.2 and 7.3. Vectors:
+ * test/vectors/act.json.
  */
 import type { ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { openManifest, saveManifest } from '../files/manifest-store.ts';
@@ -11,13 +11,11 @@ import { Manifest } from '../manifest/manifest.ts';
 import type { Metadata } from '../manifest/metadata.ts';
 import { ActError } from './errors.ts';
 
-/** A path is the distance to the end of time, so that paths ascend from the newest entry to the oldest. */
+/** Paths are distances to the end of time, ascending from newest to oldest. */
 const END_OF_TIME = 2n ** 63n - 1n;
-/** Length of the longest path, digits. Anything deeper is a dead end or a cycle. */
+/** Digits; deeper is a dead end or cycle. */
 const PATH_LENGTH_MAX = 19;
-/**
- * Nodes read for one look-up: every change of the grantees adds one or two, and no publisher makes that many.
- */
+/** Per look-up: a change adds one or two nodes. */
 const NODES_READ_MAX = 65_536;
 
 interface Options {
@@ -41,8 +39,7 @@ export class History {
   }
 
   /**
-   * Reference of the access list in force at a time: the newest that is not later, otherwise the oldest of
-   * all.
+   * The list in force: the newest not later, else the oldest.
    * @param seconds since the unix epoch
    * @throws ActError `TIMESTAMP_INVALID`, `ENTRY_NOT_FOUND` for an empty history, `HISTORY_MALFORMED`
    */
@@ -95,7 +92,7 @@ function noTime(): ActError {
   return new ActError('HISTORY_MALFORMED', 'an entry of the history has no time');
 }
 
-/** Content that is not a manifest is not a history; fetch errors are passed on unchanged. */
+/** No manifest is no history; fetch errors pass. */
 async function reading<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();

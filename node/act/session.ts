@@ -1,7 +1,4 @@
-/**
- * Keys that a publisher and a grantee derive independently: `data-formats.md` 7.1. Vectors:
- * test/vectors/act.json.
- */
+/** Keys derived by publisher and grantee alike: `data-formats.md` 7.1. Vectors: test/vectors/act.json. */
 import { publicKeyOf, sharedSecret } from '../../formats/crypto/ecdh.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 
@@ -9,7 +6,7 @@ const LOOKUP_NONCE = Uint8Array.of(0);
 const DECRYPTION_NONCE = Uint8Array.of(1);
 
 export interface SessionKeys {
-  /** Key under which the other side's access key is stored, 32 bytes. */
+  /** Where the other side's access key is, 32 bytes. */
   readonly lookupKey: Uint8Array;
   /** Key that encrypts the access key, 32 bytes. */
   readonly accessKeyDecryptionKey: Uint8Array;
@@ -18,7 +15,7 @@ export interface SessionKeys {
 export interface Session {
   /** Compressed, 33 bytes. */
   readonly publicKey: Uint8Array;
-  /** @param publicKey of the other side, SEC1, or our own @throws SignatureError `PUBLIC_KEY_INVALID` */
+  /** @param publicKey of the other side, SEC1, or ours @throws SignatureError `PUBLIC_KEY_INVALID` */
   keys(publicKey: Uint8Array): SessionKeys;
 }
 

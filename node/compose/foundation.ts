@@ -1,6 +1,4 @@
-/**
- * The basis of every part of a node: its clock, its keys and the identity they give it, its role, its store.
- */
+/** A node's clock, keys, identity, role and store. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -22,15 +20,15 @@ import { LOG_METRICS, NODE_METRICS, WORKER_METRICS } from './metrics.ts';
 
 /** Default overlay nonce: none is mined. */
 const OVERLAY_NONCE = new Uint8Array(32);
-/** Service name in the traces of a node without a name. */
+/** In traces, without a name. */
 const SERVICE_NAME = 'svc';
 const OTLP_PATH = '/v1/traces';
 
-/** Input of one start of a node, and the parts to be stopped at its end. */
+/** A start's input, and what stops at its end. */
 export interface Start {
   readonly platform: Platform;
   readonly log: RootLogger;
-  /** The started parts, in order; disposing it stops the last one first. */
+  /** In order; disposing stops the last first. */
   readonly parts: AsyncDisposableStack;
   readonly onFatal: (error: unknown) => void;
   readonly signal: AbortSignal;
@@ -126,7 +124,7 @@ export async function layFoundation(options: NodeOptions, start: Start): Promise
   };
 }
 
-/** The overlay of a node's account in a network. @returns 32 bytes */
+/** @returns a node's overlay in a network, 32 bytes */
 export function overlayOf({ address }: Pick<Signer, 'address'>, networkId: bigint): Uint8Array {
   return overlayAddress(address, networkId, OVERLAY_NONCE);
 }
@@ -152,7 +150,7 @@ async function openTracing(
   );
 }
 
-/** A receiver given without a path accepts traces at OTLP's default path. */
+/** OTLP's default path. */
 function tracesUrl(endpoint: string): URL {
   const url = new URL(endpoint);
   if (url.pathname === '/') url.pathname = OTLP_PATH;

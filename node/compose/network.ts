@@ -1,6 +1,4 @@
-/**
- * Which peers this node is connected to, the debts on both sides, and the peers' places in the address space.
- */
+/** Peers, debts and places in the address space. */
 
 import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
 import { type AccountingService, createAccounting } from '../accounting/accounting.ts';
@@ -27,19 +25,19 @@ export interface Network {
   readonly pingpong: Pingpong;
   readonly topology: Kademlia;
   readonly warmUp: WarmUp;
-  /** Whether the node was started with a record of this overlay. */
+  /** Whether the node started with this record. */
   readonly isGiven: (overlayHex: string) => boolean;
-  /** Whether the address book has a record of this overlay. */
+  /** Whether the address book has it. */
   readonly isKnown: (overlayHex: string) => boolean;
 }
 
 export interface NetworkDeps extends Foundation {
-  /** Records of peers to start with, possibly including one of this node. */
+  /** Perhaps with this node's own. */
   readonly given: GivenRecords;
   /** What carries its connections. */
   readonly carriers: Pick<HostOptions, 'carriers' | 'secure' | 'authority'>;
   readonly money: Money;
-  /** The storage radius that most peers report; undefined while none has. */
+  /** That most peers report; undefined: none yet. */
   readonly networkRadius: () => number | undefined;
 }
 
@@ -69,7 +67,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
     {
       bootnodes: options.bootnode,
       onlyPeers: options['only-peers'],
-      // A node without its own reserve uses the others' radius.
+      // Without a reserve, the others' radius.
       storageRadius: () =>
         serving ? store.reserve.radius() : (deps.networkRadius() ?? options['minimum-storage-radius']),
       allowPrivateCidrs,
@@ -136,10 +134,7 @@ function openHost(
   );
 }
 
-/**
- * Accounting requests refreshes and cheques, and announces thresholds; the three protocols in turn are built
- * on accounting.
- */
+/** Accounting and its three protocols need each other. */
 function openAccounts(
   options: NodeOptions,
   { money, clock, store, log, module, metrics, parts, signer }: NetworkDeps,
@@ -184,7 +179,7 @@ function openAccounts(
     },
   });
   parts.defer(() => accounting.stop());
-  // The order of the connect hooks: an account first, then what we grant.
+  // Order of connect hooks: account, then grant.
   const pseudosettle: Pseudosettle = createPseudosettle(terms, {
     host,
     accounting,

@@ -1,4 +1,4 @@
-/** The parts of a node as its API sees them. */
+/** The node as its API sees it. */
 
 import { createSigner } from '../../formats/crypto/signer.ts';
 import { VERSION } from '../../formats/version.ts';

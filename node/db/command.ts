@@ -1,4 +1,4 @@
-/** `node/main.ts db …`: commands for the store of a node that is not running. */
+/** `node/main.ts db …`: commands for a stopped node's store. */
 import { systemClock } from '../../formats/clock.ts';
 import { silentLogger } from '../env/logger.ts';
 import { OptionError } from '../options.ts';
@@ -25,7 +25,7 @@ type Name = keyof typeof COMMANDS;
 
 export interface DbRequest {
   readonly name: Name;
-  /** File of an archive; `-` is standard input or output. Empty for a command without one. */
+  /** `-`: standard input or output. Empty: none. */
   readonly file: string;
   /** The options that follow. */
   readonly rest: readonly string[];
@@ -35,12 +35,9 @@ export interface DbRequest {
 export interface DbWorld {
   /** Folder of the store. */
   readonly path: string;
-  /**
-   * Overlay of the node whose keys lie beside the store; creates them if there are none. Called only for a
-   * new store.
-   */
+  /** Overlay of the keys beside the store, created if missing. Only for a new store. */
   readonly newOwner: () => Promise<Uint8Array>;
-  /** @throws at once the system's error for a file that it cannot open */
+  /** @throws at once the system's error for an unreadable file */
   readonly read: (file: string) => AsyncIterable<Uint8Array>;
   readonly write: (file: string, content: AsyncIterable<Uint8Array>) => Promise<void>;
   /** Shows a line that the next one replaces. */
@@ -132,7 +129,7 @@ async function importFrom(file: string, world: DbWorld): Promise<boolean> {
   // Opened before a store is created for it.
   const source = read(file);
   const store = await openLmdbStore(
-    // Large enough for any archive: a smaller cache or reserve drops the rest when its node runs.
+    // A smaller cache or reserve drops the rest later.
     { path, cacheCapacity: Number.MAX_SAFE_INTEGER, reserveCapacity: Number.MAX_SAFE_INTEGER, radius: 0 },
     { clock: systemClock(), log: silentLogger(), overlay: ownerOf(path) ?? (await newOwner()) },
   );

@@ -1,4 +1,4 @@
-/** An archive that cannot be imported; the message names the entry. */
+/** Names the entry that cannot be imported. */
 export class ArchiveError extends Error {
   readonly code = 'ARCHIVE_INVALID';
 

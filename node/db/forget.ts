@@ -3,7 +3,7 @@ import { openOffline } from '../store/lmdb-store.ts';
 import { createState } from '../store/state.ts';
 
 /**
- * Removes the records of one subsystem from a store that no node uses.
+ * Removes a subsystem's records from an unused store.
  * @param path folder of the store @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE
  */
 export async function forgetState(path: string, subsystem: string): Promise<void> {

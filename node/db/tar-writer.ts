@@ -1,7 +1,4 @@
-/**
- * Files of a tar archive, as `files/collection/tar.ts` reads them: ustar, with nothing machine-specific in
- * the headers.
- */
+/** Tar as `files/collection/tar.ts` reads it: ustar, nothing machine-specific. */
 
 const BLOCK_SIZE = 512;
 const NAME_SIZE_MAX = 100;
@@ -28,7 +25,7 @@ export function tarHeader(name: string, size: number): Uint8Array {
   return block;
 }
 
-/** Padding of the last block of a body of `size` bytes. */
+/** After a body of `size` bytes. */
 export function tarPadding(size: number): Uint8Array {
   return new Uint8Array((BLOCK_SIZE - (size % BLOCK_SIZE)) % BLOCK_SIZE);
 }

@@ -1,6 +1,6 @@
 /**
- * Finds the update of a feed that was the latest at a time. Updates are numbered, and only those that point to a
- * reference say when they were made (`data-formats.md` 4.2); later ones have later times.
+ * The latest update at a time. Only updates that point to a reference have times (`data-formats.md` 4.2), which
+ * ascend.
  */
 import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { type Feed, updateAddress } from './feed.ts';
@@ -21,8 +21,8 @@ export class UndatedUpdateError extends Error {
 
 /**
  * @param at unix seconds
- * @param range first index, and the latest update, which is known
- * @returns undefined when all updates are later
+ * @param range first index, and the known latest update
+ * @returns undefined when all are later
  * @throws UndatedUpdateError; what the getter throws for an update
  */
 export async function findAt(

@@ -1,4 +1,4 @@
-/** Staking and the storage game as the layers above see them. `node-behaviour.md` 9. */
+/** Staking and the storage game for upper layers. `node-behaviour.md` 9. */
 import { CodedError } from '../../formats/coded-error.ts';
 import type { InclusionProofs } from '../onchain/incentive-contracts.ts';
 
@@ -19,27 +19,27 @@ export interface GasWish {
   readonly gasLimit?: bigint | undefined;
 }
 
-/** The stake of this node's account. Amounts in base units of the token; everything throws ChainError as well. */
+/** Amounts in token base units; all throw ChainError too. */
 export interface Staking {
   staked(signal: AbortSignal): Promise<bigint>;
-  /** Surplus of the stake over what it needs at the current price. */
+  /** Stake above the present need. */
   withdrawable(signal: AbortSignal): Promise<bigint>;
   /**
-   * Adds to the stake, or creates one. @returns hash of that transaction, once it is mined
+   * @returns the deposit's hash, once mined
    * @throws IncentivesError INSUFFICIENT_STAKE_AMOUNT, INSUFFICIENT_TOKENS, STAKE_FROZEN
    */
   deposit(amount: bigint, gas: GasWish, signal: AbortSignal): Promise<string>;
   /** Withdraws the surplus. @throws IncentivesError NOTHING_TO_WITHDRAW */
   withdraw(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Withdraws everything, which works while the contract is paused. @throws IncentivesError NOT_PAUSED */
+  /** Withdraws all from a paused contract. @throws IncentivesError NOT_PAUSED */
   migrate(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Whether the stake is frozen, so that it does not count, in a block. */
+  /** Whether it does not count in a block. */
   isFrozen(block: number, signal: AbortSignal): Promise<boolean>;
 }
 
 export type Phase = 'commit' | 'reveal' | 'claim';
 
-/** The game as this node plays it. Rounds are 0 where there was none. */
+/** Rounds are 0 where there was none. */
 export interface GameState {
   readonly phase: Phase | 'unknown';
   readonly round: number;
@@ -53,7 +53,7 @@ export interface GameState {
   readonly lastFrozenRound: number;
   readonly lastSelectedRound: number;
   readonly lastSampleMs: number;
-  /** Sum of what was won, base units of the token. */
+  /** Won in total, base units. */
   readonly reward: bigint;
   /** Upper bound of its transactions' cost, native base units. */
   readonly fees: bigint;
@@ -69,11 +69,9 @@ export interface ProvenSample {
 
 export interface Redistribution {
   state(): GameState;
-  /** Native coin that the account should have to play, and whether it has it. */
+  /** Coins needed to play, and whether there are enough. */
   funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
-  /**
-   * @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY when too many others are under way; ChainError
-   */
+  /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY; ChainError */
   prove(
     request: { readonly depth: number; readonly anchor1: Uint8Array; readonly anchor2: Uint8Array },
     signal: AbortSignal,

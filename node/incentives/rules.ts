@@ -1,21 +1,15 @@
-/**
- * Rounds and phases, and the contents of a sample and a commit. Pure. `node-behaviour.md` 9.2, `contracts.md`
- * 7.
- */
+/** Rounds, phases, samples and commits. Pure. `node-behaviour.md` 9.2, `contracts.md` 7. */
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import type { ChainState } from '../postage/ports.ts';
 import type { Phase } from './ports.ts';
 
-/** Two phases each take this fraction of a round; the rest is the claim phase. */
+/** Two phases take this fraction each, the claim the rest. */
 const PHASES_PER_ROUND = 4;
-/** Fraction of the capacity at which a reserve is worth sampling. */
+/** Of the capacity, for a worthwhile sample. */
 const FILLED_MIN = 0.5;
 const NS_PER_SECOND = 1_000_000_000n;
-/**
- * Refusals of a block before the player's phase, its commit or its reveal. Calls may reach another server of the
- * endpoint than the height came from, one that is a block behind, and a reorganisation takes blocks back.
- */
+/** Refusals of a too early block: the call may meet a server a block behind, or a reorganisation. */
 const TOO_EARLY: ReadonlySet<string> = new Set([
   'CommitRoundNotStarted()',
   'NotCommitPhase()',
@@ -44,10 +38,7 @@ export function placeOf(block: number, roundLength: number): Place {
   return { round: Math.floor(block / roundLength), phase, offset };
 }
 
-/**
- * Whether a transaction sent at a head is still mined in its phase: it is in the next block at the earliest.
- * The contract accepts no commits in the last block of their phase.
- */
+/** Whether a transaction is mined in its phase: next block at the earliest, no commits in the last. */
 export function comesInTime(head: number, roundLength: number): boolean {
   const now = placeOf(head, roundLength);
   const next = placeOf(head + 1, roundLength);
@@ -55,14 +46,14 @@ export function comesInTime(head: number, roundLength: number): boolean {
   return next.phase !== 'commit' || placeOf(head + 2, roundLength).phase === 'commit';
 }
 
-/** Whether the contract's answer to a call stands for the round. */
+/** Whether a refusal stands for the round. */
 export function isFinalRefusal(error: unknown): error is ChainError {
   return (
     error instanceof ChainError && error.code === 'REVERTED' && !TOO_EARLY.has(error.revert?.reason ?? '')
   );
 }
 
-/** The block whose time all players have known long enough; chunks stamped later do not count in a round. */
+/** Known to all long enough; later stamps do not count. */
 export function consensusBlock(round: number, roundLength: number): number {
   return Math.max(0, (round - 1) * roundLength);
 }
@@ -72,7 +63,7 @@ export function stampedUntil(timestamp: bigint): bigint {
   return timestamp * NS_PER_SECOND;
 }
 
-/** Balance per chunk that a batch needs to last until the round after the next one. */
+/** To last until the round after next. */
 export function minimumValue(
   { block, totalAmount, currentPrice }: ChainState,
   { round, roundLength }: { round: number; roundLength: number },
@@ -80,13 +71,11 @@ export function minimumValue(
   return totalAmount + currentPrice * BigInt((round + 2) * roundLength - block);
 }
 
-/**
- * Whether the reserve is complete: at least half full, nothing arriving, and the node has found its place.
- */
+/** At least half full, nothing arriving, warm-up over. */
 export function isFullySynced(reserve: {
   readonly size: number;
   readonly capacity: number;
-  /** Historical chunks per second that come from the peers now. */
+  /** Historical chunks per second from peers. */
   readonly pullRate: number;
   readonly isWarmingUp: boolean;
 }): boolean {
@@ -95,7 +84,7 @@ export function isFullySynced(reserve: {
 }
 
 /**
- * What a player commits to without revealing it yet. @param commitment.overlay,hash,key 32 bytes each
+ * A hidden commit. @param commitment.overlay,hash,key 32 bytes each
  * @returns 32 bytes
  */
 export function obfuscated(commitment: {

@@ -1,7 +1,6 @@
 /**
- * The reserve sample: of all chunks of a neighbourhood, the sixteen with the smallest addresses after
- * transformation by the round's anchor. Nodes with the same chunks find the same sample, and no node can know
- * it without having them. `data-formats.md` 1.4, 1.8, `node-behaviour.md` 2.5. Vectors:
+ * The sixteen chunks of a neighbourhood with the smallest addresses under the anchor. Equal chunks give equal
+ * samples, unknown without them. `data-formats.md` 1.4, 1.8, `node-behaviour.md` 2.5. Vectors:
  * test/vectors/reserve-sample.json.
  */
 import { BINS, proximityOrder } from '../../formats/chunk/address.ts';
@@ -19,7 +18,7 @@ import type { Reserve } from '../store/ports.ts';
 export const SAMPLE_SIZE = 16;
 /** Entries of the reserve read in one go. */
 const PAGE = 256;
-/** Chunks hashed per turn: a few milliseconds of work, then the event loop runs other tasks. */
+/** Per turn: some ms. */
 const HASHED_PER_TURN = 64;
 
 export interface SampleItem {
@@ -31,7 +30,7 @@ export interface SampleItem {
 
 /** What a sample depends on besides the chunks. */
 export interface SampleTerms {
-  /** Key of the transformation, and the middle of the neighbourhood. */
+  /** The transformation's key, and the neighbourhood's middle. */
   readonly anchor: Uint8Array;
   /** Bits that chunks share with the anchor. */
   readonly depth: number;
@@ -47,9 +46,7 @@ export interface SampleDeps {
   readonly clock: Pick<Clock, 'sleep'>;
 }
 
-/**
- * @returns at most sixteen, by transformed address; chunks that leave the reserve meanwhile may be missing
- */
+/** @returns at most sixteen, by transformed address; departing chunks may be missing */
 export async function sampleReserve(
   terms: SampleTerms,
   { reserve, postage, clock }: SampleDeps,
@@ -80,7 +77,7 @@ export async function sampleReserve(
   return sample.items;
 }
 
-/** Keeps the items with the smallest transformed addresses, without duplicates. */
+/** Keeps the smallest, without duplicates. */
 export class Smallest {
   readonly items: SampleItem[] = [];
 
@@ -114,20 +111,20 @@ export function transformedAddress(
   return keccak256(address, hasher.address(wrapped.subarray(0, SPAN_SIZE), wrapped.subarray(SPAN_SIZE)));
 }
 
-/** Content of the chunk that stands for a sample: address and transformed address of each item. */
+/** The sample's chunk: address and transformed address of each item. */
 export function commitmentContent(items: readonly SampleItem[]): Uint8Array {
   return new Uint8Array(
     Buffer.concat(items.flatMap(({ chunk, transformed }) => [chunk.address, transformed])),
   );
 }
 
-/** What a player commits to: the address of that chunk, 32 bytes. */
+/** That chunk's address, 32 bytes. */
 export function commitmentHash(items: readonly SampleItem[]): Uint8Array {
   const content = commitmentContent(items);
   return makeCac(BigInt(content.length), content).address;
 }
 
-/** The anchor may be shorter than an address: then only its bits are compared. */
+/** A short anchor compares its bits only. */
 function sharedBits(address: Uint8Array, anchor: Uint8Array): number {
   if (anchor.length >= address.length) return proximityOrder(address, anchor);
   const completed = address.slice();
@@ -139,7 +136,7 @@ function timestampOf({ timestamp }: Stamp): bigint {
   return Buffer.from(timestamp.buffer, timestamp.byteOffset, timestamp.length).readBigUInt64BE();
 }
 
-/** Stamps were valid when the chunks came, but batches change. */
+/** Batches change after stamps were checked. */
 function isValid({ chunk, stamp }: SampleItem, postage: Pick<Postage, 'validate'>): boolean {
   try {
     postage.validate(chunk, stamp);

@@ -1,4 +1,4 @@
-/** Samples of this node's reserve under the terms that all players of a round share. `node-behaviour.md` 9.2. */
+/** Samples under a round's shared terms. `node-behaviour.md` 9.2. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -20,7 +20,7 @@ export interface SamplerDeps extends SampleDeps {
 export interface SampleRequest {
   readonly anchor: Uint8Array;
   readonly depth: number;
-  /** Sampled at its time, with batches that outlast the next one. */
+  /** At its time, with batches that outlast the next. */
   readonly round: number;
 }
 

@@ -1,4 +1,4 @@
-/** A page of the files of a manifest, in the order of their paths' bytes: `http-api-completion.md` 5.3. */
+/** A page of a manifest's files by path bytes: `http-api-completion.md` 5.3. */
 import { bytesOf, textOf } from './byte-text.ts';
 import { ManifestError } from './errors.ts';
 import type { Manifest } from './manifest.ts';
@@ -6,15 +6,15 @@ import type { Metadata } from './metadata.ts';
 
 /** Characters of one page as JSON, about. */
 const PAGE_SIZE_MAX = 8 * 1024 * 1024;
-/** Of one file: names of the fields, signs between them. */
+/** A file's field names and signs. */
 const FILE_SIZE = 64;
 
 export interface ListingRequest {
   /** Of every path. */
   readonly prefix: string;
-  /** Paths that have it behind the prefix are one common prefix, up to and with the delimiter. Empty: none are. */
+  /** Paths with it behind the prefix share a common prefix. Empty: none. */
   readonly delimiter: string;
-  /** Only what comes after this, file or common prefix. Empty: everything. */
+  /** Only what follows. Empty: all. */
   readonly after: string;
   /** Files and common prefixes, at least 1. */
   readonly limit: number;
@@ -29,20 +29,19 @@ export interface ListedFile {
 export interface Listing {
   readonly entries: readonly ListedFile[];
   readonly commonPrefixes: readonly string[];
-  /** The last one of a page that others follow: the next page comes after it. */
+  /** Last entry of a page with a successor. */
   readonly nextMarker: string | undefined;
 }
 
 /**
- * A path that carries only metadata is not a file. A page may end before its limit, and never at a name that is not UTF-8,
- * which no answer could tell: then it becomes longer, up to twice its limit or size.
+ * Metadata alone is no file. A page never ends at a name outside UTF-8, and may become twice as long.
  * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what reading a node throws
  */
 export async function list(manifest: Manifest, request: ListingRequest): Promise<Listing> {
   const [prefix, delimiter, after] = [bytes(request.prefix), bytes(request.delimiter), bytes(request.after)];
   const entries: ListedFile[] = [];
   const commonPrefixes: string[] = [];
-  /** Bytes of the latest common prefix: nothing more is to be read below it. */
+  /** The latest common prefix: nothing below is read. */
   let done: string | undefined;
   let last = '';
   let size = 0;
@@ -76,7 +75,7 @@ export async function list(manifest: Manifest, request: ListingRequest): Promise
   return { entries, commonPrefixes, nextMarker: undefined };
 }
 
-/** As one character per byte, so that texts compare as their bytes do. */
+/** A character per byte, to compare as bytes. */
 function bytes(text: string): string {
   return bytesOf(text).toString('latin1');
 }

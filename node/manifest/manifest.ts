@@ -1,8 +1,6 @@
 /**
- * The trie that maps paths to references. Nodes are read when a path leads through them, and written again only
- * where something changed below them. Flags depend on the order of insertion, so equal references need equal
- * orders. `data-formats.md` 5.3 and 5.4. Paths come as text of `byte-text.ts` and are handled as byte strings: one
- * character per byte.
+ * Paths to references. Nodes are read on the way, and written where changed. Flags depend on the order of insertion.
+ * `data-formats.md` 5.3 and 5.4. Paths are text of `byte-text.ts`, handled as byte strings.
  */
 import { bytesOf, textOf } from './byte-text.ts';
 import {
@@ -18,53 +16,47 @@ import {
 import { ManifestError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
 
-/**
- * As long as a URL that a node reads. Every level of the trie takes at least one byte of it, so this also bounds
- * the depth of a hostile trie, and how many of its nodes one request can cause to be fetched.
- */
+/** As a URL; each level takes a byte, which bounds a hostile trie. */
 export const PATH_SIZE_MAX = 16_384;
 
-/** Nodes of one manifest that are visited one by one. A collection has about two for each of its files. */
+/** Visited one by one; a collection has two per file. */
 const NODES_MAX = 1_000_000;
-/** Nodes that are read for one page of a listing: ten for each of its files when there are most of them. */
+/** Read per page: ten per file. */
 const LISTED_NODES_MAX = 100_000;
-/**
- * Bytes of nodes that one manifest keeps while paths are looked up in it, or while the rest of it is still to be
- * visited: 500 with all their forks, four of the largest size.
- */
+/** Bytes of nodes kept during look-ups or visits: 500 large ones, four of the largest. */
 const KEPT_MAX = 8 * 1024 * 1024;
 
 /** Content of the node stored at a reference. */
 type ReadNode = (reference: Uint8Array) => Promise<Uint8Array>;
-/** Stores a node as a file and returns its reference, which is as long as every entry of the manifest. */
+/** Stores a node; the reference is as long as entries. */
 type WriteNode = (bytes: Uint8Array) => Promise<Uint8Array>;
 
-/** Obfuscation key for a node that has none yet, 32 bytes. */
+/** For a node without one, 32 bytes. */
 type DrawKey = () => Uint8Array;
 
 export interface Entry {
-  /** As long as the manifest's references; empty or zeros for a path that carries only metadata. */
+  /** As long as references; empty or zeros: metadata only. */
   readonly reference: Uint8Array;
   readonly metadata: Metadata;
 }
 
 interface WalkedNode {
   readonly path: string;
-  /** Where the node itself is stored, unless it has changed since. */
+  /** Unless changed since. */
   readonly storedAt: Uint8Array | undefined;
   /** Set for a node that ends an added path. */
   readonly value: Entry | undefined;
 }
 
 interface TrieNode {
-  /** Flags, prefix and metadata are stored in the parent's fork. */
+  /** Stored, with prefix and metadata, in the parent's fork. */
   flags: number;
   metadata: Metadata | undefined;
-  /** Empty until the node is written for the first time; a node that has one passes it on to those made below it. */
+  /** Empty until written; passed on to nodes below. */
   obfuscationKey: Uint8Array;
   referenceSize: number;
   entry: Uint8Array;
-  /** By first prefix byte; undefined until the node is read. */
+  /** By first prefix byte; undefined: not read. */
   forks: ReadonlyMap<number, Fork> | undefined;
   /** Undefined once something changed here or below. */
   storedAt: Uint8Array | undefined;
@@ -76,7 +68,7 @@ interface Fork {
 }
 
 interface PendingFork extends Fork {
-  /** Bytes of the node that has the fork and of its path, which are kept until the last fork's turn. */
+  /** Bytes kept until the last fork's turn. */
   readonly releases: number;
 }
 
@@ -90,9 +82,9 @@ const NO_ENTRY = new Uint8Array(0);
 /** Of nodes without any, most of all. Never changed. */
 const NO_FORKS: ReadonlyMap<number, Fork> = new Map();
 
-/** Memory that a node takes with its fork and its references, bytes: measured with a hundred thousand files. */
+/** With fork and references, measured with a hundred thousand files. */
 const NODE_MEMORY = 600;
-/** For a manifest in which every node already has its key: read, or zero. */
+/** For nodes that all have keys. */
 const noKey: DrawKey = () => ZERO_KEY;
 
 export class Manifest {
@@ -109,10 +101,7 @@ export class Manifest {
     this.#drawKey = drawKey;
   }
 
-  /**
-   * A manifest without paths.
-   * @param drawKey for an encrypted manifest; without it the nodes are not obfuscated
-   */
+  /** @param drawKey for an encrypted manifest; without it nodes are not obfuscated */
   static create(drawKey?: DrawKey): Manifest {
     const root = newNode({ obfuscationKey: drawKey === undefined ? ZERO_KEY : NO_KEY, referenceSize: 0 });
     const read = () => {
@@ -121,7 +110,7 @@ export class Manifest {
     return new Manifest(root, read, drawKey ?? noKey);
   }
 
-  /** Reads the root node. @throws ManifestError of the codec; what `read` throws */
+  /** Reads the root. @throws ManifestError of the codec; what `read` throws */
   static async load(reference: Uint8Array, read: ReadNode): Promise<Manifest> {
     const manifest = new Manifest(unreadNode(reference), read, noKey);
     await manifest.#load(manifest.#root);
@@ -129,7 +118,7 @@ export class Manifest {
   }
 
   /**
-   * Sets the entry of a path; metadata is replaced if not empty, otherwise kept.
+   * Sets an entry; empty metadata keeps the old.
    * @param entry 32 or 64 bytes, the same in the whole manifest, or empty
    * @throws ManifestError `ENTRY_SIZE_INVALID`, `PATH_TOO_LONG`
    */
@@ -147,13 +136,13 @@ export class Manifest {
     return this.#memory;
   }
 
-  /** The empty path finds the root's entry whether one was added or not. */
+  /** The empty path finds the root's entry, added or not. */
   async lookup(path: string): Promise<Entry | undefined> {
     const node = await this.#find(path);
     return node === undefined ? undefined : entryOf(await this.#load(node));
   }
 
-  /** Only the metadata, which is in the parent node: one read fewer than `lookup`. */
+  /** One read fewer than `lookup`: it is in the parent. */
   async metadata(path: string): Promise<Metadata | undefined> {
     const node = await this.#find(path);
     return node === undefined ? undefined : (node.metadata ?? {});
@@ -174,7 +163,7 @@ export class Manifest {
   }
 
   /**
-   * Every path, the root first, depth first, forks ascending. Walked nodes are not kept.
+   * Root first, depth first, forks ascending; nodes are not kept.
    * @throws ManifestError `PATH_TOO_LONG` for an endless trie; what `read` throws
    */
   walk(): AsyncGenerator<WalkedNode, void, void> {
@@ -185,9 +174,8 @@ export class Manifest {
   }
 
   /**
-   * Every stored node once, however many paths lead to it, and twice when some of them end there and others do not.
-   * @param maySkip whether to leave out a node that could not be read for this reason, and everything below
-   * it
+   * Every stored node once, twice if only some paths end there.
+   * @param maySkip whether to leave out an unreadable node and what is below
    * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
    */
   nodes(maySkip: (error: unknown) => boolean): AsyncGenerator<WalkedNode, void, void> {
@@ -203,8 +191,8 @@ export class Manifest {
   }
 
   /**
-   * @param enters called once for each fork; refused ones are left out
-   * @param reads called with the path of each that is left, when its turn has come
+   * @param enters called per fork; refused ones are left out
+   * @param reads called with each remaining path, in turn
    */
   async *#visit(
     enters: (node: TrieNode) => boolean,
@@ -248,8 +236,8 @@ export class Manifest {
   }
 
   /**
-   * The paths with a value, in the order of their bytes. Walked nodes are not kept.
-   * @param enters asked of every path, as bytes of one character each, right before the node there is read
+   * Paths with a value, by bytes; nodes are not kept.
+   * @param enters asked of every path before its node is read
    * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
    */
   async *values(enters: (bytes: string) => boolean): AsyncGenerator<{ path: string; value: Entry }> {
@@ -267,7 +255,7 @@ export class Manifest {
     for await (const { path, value } of nodes) if (value !== undefined) yield { path, value };
   }
 
-  /** Writes what changed, children first. @returns reference of the root node @throws ManifestError `METADATA_TOO_LARGE` */
+  /** Writes changes, children first. @returns the root's reference @throws ManifestError `METADATA_TOO_LARGE` */
   save(write: WriteNode): Promise<Uint8Array> {
     return store(this.#root, write, this.#drawKey);
   }
@@ -297,7 +285,7 @@ export class Manifest {
     return this.#read(storedAt as Uint8Array);
   }
 
-  /** A loop, because the stack does not hold as many calls as a path has nodes. */
+  /** A loop: paths have more nodes than the stack holds. */
   async #insert(root: TrieNode, path: string, value: Entry): Promise<void> {
     const taken: [LoadedNode, Fork][] = [];
     let target = root;
@@ -325,7 +313,7 @@ export class Manifest {
   }
 }
 
-/** The next node on the path: a new child, the existing one, or one inserted where the path leaves its prefix. */
+/** A new child, the existing one, or one where the path leaves its prefix. */
 function forkFor(parent: LoadedNode, path: string, present: Fork | undefined): Fork {
   if (present === undefined) {
     const prefix = path.slice(0, PREFIX_SIZE_MAX);
@@ -353,7 +341,7 @@ function setFork(node: LoadedNode, fork: Fork): void {
   (node.forks as Map<number, Fork>).set(fork.prefix.charCodeAt(0), fork);
 }
 
-/** Only the first separator counts, and only if not at the very start. */
+/** Only the first separator, not at the start. */
 function markSeparator(node: TrieNode, text: string): void {
   if (text.indexOf('/') > 0) node.flags |= FLAG_SEPARATOR;
   else node.flags &= ~FLAG_SEPARATOR;
@@ -369,7 +357,7 @@ function fitReferenceSize(node: TrieNode, entry: Uint8Array): void {
     );
 }
 
-/** Calls after which the stack is left: it holds some thousand. */
+/** Then the stack is left. */
 const CALLS_IN_A_ROW = 256;
 
 async function store(node: TrieNode, write: WriteNode, drawKey: DrawKey, depth = 1): Promise<Uint8Array> {
@@ -394,7 +382,7 @@ function isLoaded(node: TrieNode): node is LoadedNode {
   return node.forks !== undefined;
 }
 
-/** A node with its stored content; its flags and metadata are in the fork that led to it. */
+/** Flags and metadata are in the leading fork. */
 function readNode({ flags, metadata, storedAt }: TrieNode, bytes: Uint8Array): LoadedNode {
   const { obfuscationKey, referenceSize, entry, forks } = decodeNode(bytes);
   const children = forks.map((fork): [number, Fork] => [

@@ -1,4 +1,4 @@
-/** Metadata of a path: stored data, so its keys and its bytes never depend on a dialect. `data-formats.md` 5.2 and 5.5. */
+/** A path's metadata: stored, so independent of dialects. `data-formats.md` 5.2 and 5.5. */
 import { ManifestError } from './errors.ts';
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export const ERROR_DOCUMENT = 'website-error-document';
 export const CONTENT_TYPE = 'Content-Type';
 export const FILENAME = 'Filename';
 
-/** Metadata is padded so that it ends, together with its size field, at a multiple of this. */
+/** It ends, with its size field, at a multiple. */
 const ALIGNMENT = 32;
 const SIZE_FIELD = 2;
 const METADATA_SIZE_MAX = 0xffff;
@@ -18,9 +18,8 @@ const METADATA_SIZE_MAX = 0xffff;
 const ESCAPED = /[<>&\u2028\u2029]/g;
 
 /**
- * JSON with bytewise sorted keys, escaped as by the network's nodes, padded with newlines up to the
- * alignment: none for a short text that just fits, a whole block for a longer one that just fits. Without the
- * size field.
+ * JSON with bytewise sorted keys, escaped as Bees do, padded with newlines: none for a short text that just fits, a
+ * block for a longer one. Without size field.
  * @throws ManifestError `METADATA_TOO_LARGE`
  */
 export function encodeMetadata(metadata: Metadata): Uint8Array {
@@ -58,7 +57,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A byte of a name that is no text becomes the escape of U+FFFD. Compat: Bee v2.8.1 writes names in the same way. */
+/** A non-text byte becomes the escape of U+FFFD. Compat: as Bee v2.8.1. */
 function quoted(text: string): string {
   const pieces = text.split(/\p{Surrogate}/u).map((piece) =>
     JSON.stringify(piece)

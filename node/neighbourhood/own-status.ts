@@ -1,4 +1,4 @@
-/** What a node reports about itself in the status protocol and at `GET /status` (`p2p-protocols.md` 4.5). */
+/** A node's own status (`p2p-protocols.md` 4.5) and `GET /status`. */
 import type { Postage } from '../postage/ports.ts';
 import type { StatusSnapshot } from '../protocols/status/status.ts';
 import type { LocalStore } from '../store/ports.ts';
@@ -22,7 +22,7 @@ export function ownStatus(sources: OwnStatusSources): StatusSnapshot {
   return {
     ...(sources.serving ? reserveStatus(sources) : withoutReserve(topology)),
     connectedPeers: BigInt(topology.connectedCount()),
-    // A bootnode is a full node that happens to serve nothing.
+    // A bootnode is a full node that serves nothing.
     beeMode: fullNode ? 'full' : 'light',
     batchCommitment: postage.batches.commitment(),
     isReachable: reachable,
@@ -54,7 +54,7 @@ function reserveStatus({ store, topology, puller, capacityDoubling }: OwnStatusS
   };
 }
 
-/** A radius of zero, within which every peer is a neighbour. */
+/** Radius zero: every peer is a neighbour. */
 function withoutReserve(topology: Topology): ReserveStatus {
   return {
     reserveSize: 0n,

@@ -2,28 +2,22 @@
 
 import { addressPrefix, MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
-/** Fraction of the capacity below which a reserve is too empty for its radius. */
+/** Of the capacity; below it the radius is too large. */
 const FILLED_MIN = 0.5;
-/**
- * Fraction of the capacity that the chunks within the smaller radius may take, so that it does not grow again
- * at once.
- */
+/** Of the capacity, so that the smaller radius does not grow again. */
 const WITHIN_SMALLER_MAX = 0.8;
 
 /** What decides whether the radius shrinks. Chunks, per stamp. */
 export interface Filling {
   readonly withinRadius: number;
-  /** Within the radius smaller by one, as far as they are here. */
+  /** Within the next smaller radius, as far as here. */
   readonly withinSmaller: number;
   readonly capacity: number;
   /** Historical chunks per second that peers send. */
   readonly pullRate: number;
 }
 
-/**
- * Whether there is room for the chunks of twice the neighbourhood. Not while more may still come from current
- * peers, nor while the chunks left out since the radius grew would fill it again.
- */
+/** Room for twice the neighbourhood? Not while more may come from peers, or what was left out would refill it. */
 export function isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate }: Filling): boolean {
   return (
     withinRadius < capacity * FILLED_MIN && withinSmaller < capacity * WITHIN_SMALLER_MAX && pullRate === 0
@@ -31,8 +25,7 @@ export function isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate }: 
 }
 
 /**
- * Depth up to which every sibling neighbourhood has a node: the bins from 0 on that have a peer. Chunks left
- * out by a radius beyond it would have no node.
+ * Depth to which siblings have nodes: bins from 0 on with a peer. Beyond, left-out chunks would have no node.
  * @param peers full nodes
  */
 export function coveredDepth(
@@ -45,16 +38,15 @@ export function coveredDepth(
   return depth;
 }
 
-/** Prefix of the sibling of our neighbourhood at a depth: its last bit is flipped. */
+/** Our prefix with its last bit flipped. */
 export function siblingPrefix(overlay: Uint8Array, depth: number): string {
   const own = addressPrefix(overlay, depth + 1);
   return own.slice(0, depth) + (own.endsWith('0') ? '1' : '0');
 }
 
 /**
- * Radius with which a node starts: its own, unless that says nothing about the network it has joined. All in
- * bits.
- * @param radius.network most frequent one among the peers, which may claim anything
+ * A node's own radius, unless meaningless for its network. Bits.
+ * @param radius.network most frequent among peers, which may claim anything
  */
 export function startRadius(radius: {
   readonly local: number;
@@ -76,8 +68,8 @@ export interface Neighbourhood {
 }
 
 /**
- * The node's own neighbourhood, and, where the reserve is doubled, also its sibling.
- * @param reserve.capacityDoubling 0 or 1 @returns in the order of their addresses
+ * Our neighbourhood, with its sibling if doubled.
+ * @param reserve.capacityDoubling 0 or 1 @returns in order of addresses
  */
 export function neighbourhoods(
   overlay: Uint8Array,

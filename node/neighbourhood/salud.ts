@@ -1,10 +1,7 @@
 /**
- * How healthy the peers are, and which radius the network has, both from their answers to status requests.
- * `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
- *
- * Rounds start at the end of the warm-up and become rarer; while peers still arrive, the next one waits. A
- * peer that connects in between is asked at once and judged by the norms of the last round, so that a
- * returning node is not avoided for minutes; as long as there are no norms, it starts a round.
+ * Peers' health and the network's radius, by status requests. `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
+ * Rounds start after warm-up, become rarer, and wait for arrivals. A new peer is asked at once and judged by the last
+ * norms; without norms it starts a round.
  */
 
 import { type Clock, TimeoutError } from '../../formats/clock.ts';
@@ -17,15 +14,15 @@ import type { Topology } from '../topology/topology.ts';
 import { SALUD_METRICS } from './metrics.ts';
 import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts';
 
-/** The pause between rounds doubles up to this multiple of the first one… */
+/** Of the first pause… */
 const PAUSE_GROWTH_MAX = 60;
 /** … and no further than this, milliseconds. */
 const PAUSE_MAX_MS = 300_000;
-/** Peers count as no longer arriving after this many first pauses without one. */
+/** Without arrivals, in first pauses. */
 const QUIET_PAUSES = 5;
-/** A round waits for that at most this many first pauses. */
+/** A round waits no longer, in first pauses. */
 const PATIENCE_PAUSES = 30;
-/** Peers of this mode are rated; others serve no one. */
+/** Others serve no one. */
 const RATED_MODE = 'full';
 
 export interface SaludOptions {
@@ -50,13 +47,13 @@ export interface Salud {
   /** Call it after the warm-up. */
   start(): void;
   stop(): Promise<void>;
-  /** Most frequent committed depth of the full peers; undefined before one has answered. */
+  /** The full peers' most frequent committed depth; undefined: none yet. */
   networkRadius(): number | undefined;
-  /** False while the neighbours agree with the network on a radius that is not this node's. */
+  /** False: neighbours and network agree on another radius. */
   isHealthy(): boolean;
-  /** Called when the radius first becomes known, and when it changes. */
+  /** When first known, and on change. */
   onNetworkRadius(listener: (radius: number) => void): void;
-  /** The radius of this node has changed, so that of its peers is about to change: rounds follow closely again. */
+  /** Peers' radii will follow: rounds follow closely. */
   radiusChanged(): void;
 }
 
@@ -142,7 +139,7 @@ class PeerHealth implements Salud {
     }
   }
 
-  /** @returns whether the radius of this node has changed, which ends the pause */
+  /** @returns whether this node's radius changed, which ends the pause */
   async #interrupted(pauseMs: number, changed: Promise<void>, signal: AbortSignal): Promise<boolean> {
     using pause = this.#deps.clock.deadline(pauseMs, signal);
     return await abortable(changed, pause.signal).then(
@@ -154,10 +151,7 @@ class PeerHealth implements Salud {
     );
   }
 
-  /**
-   * Waits while peers arrive: all of them have just been asked, and nodes that start together would otherwise
-   * ask each other again in every round.
-   */
+  /** Arriving peers were just asked: nodes starting together would repeat that each round. */
   async #arrivals(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { pauseMs } = this.#options;
@@ -204,7 +198,7 @@ class PeerHealth implements Salud {
     if (answer !== undefined) this.#rate(answer, this.#norms);
   }
 
-  /** @returns undefined when it did not answer, or is not rated */
+  /** @returns undefined: no answer, or not rated */
   async #ask(peer: Peer): Promise<Answer | undefined> {
     const { clock, log, status, topology } = this.#deps;
     const signal = AbortSignal.any([peer.closed, this.#stopped.signal]);
@@ -237,7 +231,7 @@ class PeerHealth implements Salud {
     });
   }
 
-  /** If the neighbours agree with the network but not with this node, its radius is wrong. */
+  /** Neighbours and network against this node: its radius is wrong. */
   #judgeSelf({ networkRadius, neighbourhoodRadius }: Norms): void {
     const own = this.#deps.committedDepth();
     if (own === undefined) return;

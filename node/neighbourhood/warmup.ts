@@ -1,9 +1,6 @@
 /**
- * Whether the node has found its place: in the first minutes peers arrive by the dozen, and any judgement
- * would rest on those that happen to be there. `p2p-protocols.md` 7.1, `node-behaviour.md` 1.5.
- *
- * It starts with the first peer and ends when new peers have become rare, or after a time limit. Rarity is
- * checked only when another peer arrives; a node that never has a peer warms up for ever.
+ * Warm-up: peers arrive by the dozen, so judgements would be chance. `p2p-protocols.md` 7.1, `node-behaviour.md` 1.5.
+ * From the first peer until arrivals are rare, checked at arrivals, or a time limit; without peers it never ends.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Metrics } from '../env/metrics.ts';
@@ -13,13 +10,13 @@ import { WARMUP_METRICS } from './metrics.ts';
 const PERIOD_MS = 2000;
 /** Periods that are compared. */
 const COMPARED_PERIODS = 5;
-/** Periods that must pass before any are compared: the first ones say nothing. */
+/** The first periods say nothing. */
 const PERIODS_MIN = 7;
-/** Sample standard deviation of the arrivals per period below which they count as steady. */
+/** Standard deviation of arrivals that counts as steady. */
 const DEVIATION_MAX = 3;
 
 export interface WarmUpOptions {
-  /** Longest warm-up from the first peer, milliseconds; 0 ends it with that peer. */
+  /** From the first peer, ms; 0 ends with it. */
   readonly timeMs: number;
 }
 
@@ -32,9 +29,9 @@ export interface WarmUp {
   /** A full peer is connected, dialled by either side. */
   connected(): void;
   isOver(): boolean;
-  /** Called once at the end, or at once when it is over. */
+  /** Once at the end, or at once if over. */
   onOver(listener: () => void): void;
-  /** Leaves no timer behind; a warm-up that was not over never will be. */
+  /** No timer stays; an open warm-up never ends. */
   stop(): void;
 }
 

@@ -1,4 +1,4 @@
-/** One node in its own process: the system's clock and randomness, TCP, LMDB, key files, sockets. */
+/** A node in its own process: system clock, randomness, TCP, LMDB, key files, sockets. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemClock } from '../../formats/clock.ts';

@@ -1,9 +1,6 @@
 /**
- * Mining: changes the nonce of a sealed chunk, and the padding after a message short enough to have some,
- * until the chunk's address starts with one of the targets. Nonce and padding are at the two ends of the
- * chunk, so the hashes for one nonce can be combined with those for every padding, and vice versa
- * (`../crypto/bmt/ends.ts`): four times as many chunks as with the nonce alone. It shares one thread with
- * everything else, so it works in slices and yields the event loop between them.
+ * Varies nonce and padding, the chunk's two ends, until the address starts with a target. Hashes of both ends combine
+ * (`../crypto/bmt/ends.ts`): four times the nonce alone. In slices between turns.
  */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -13,13 +10,13 @@ import { createEnds, FIRSTS_MAX } from '../../formats/crypto/bmt/ends.ts';
 import { PssError } from './errors.ts';
 import { NONCE_OFFSET, NONCE_SIZE } from './trojan.ts';
 
-/** Longest target, bytes: one more would take 256 times as long, which is hours. */
+/** Bytes; one more takes hours. */
 export const TARGET_SIZE_MAX = 3;
-/** Chunks between two turns of the event loop: some four milliseconds. */
+/** Per turn: four ms. */
 const SLICE = 8192;
-/** Cost factor of a chunk whose nonce is hashed for it alone. */
+/** Of a nonce hashed alone. */
 const NONCE_COST = 4;
-/** Bytes of nonce and padding that are varied: 256 times as many values as the longest target needs on average. */
+/** Varied bytes: 256 times what the longest target needs. */
 const COUNTER_SIZE = 4;
 const COUNTERS = 2 ** 32;
 const SEGMENT_SIZE = 32;
@@ -40,9 +37,8 @@ interface MiningOptions {
 }
 
 /**
- * @param sealed 4104 bytes, as `seal` made them; mining starts from its nonce and padding, which are changed
- * in place
- * @param targets prefixes of addresses, 1..3 bytes, all of the same length
+ * @param sealed 4104 bytes from `seal`; nonce and padding change in place
+ * @param targets prefixes of addresses, 1..3 bytes, equal lengths
  * @throws PssError as `checkTargets`, `NONCES_EXHAUSTED`; the signal's reason
  */
 export async function mine(
@@ -56,7 +52,7 @@ export async function mine(
   const ends = createEnds(sealed.subarray(0, SPAN_SIZE), sealed.subarray(SPAN_SIZE));
   const nonce = counted(sealed.subarray(NONCE_OFFSET, NONCE_OFFSET + NONCE_SIZE), 0);
   const last = counted(sealed.subarray(-SEGMENT_SIZE), SEGMENT_SIZE - COUNTER_SIZE);
-  // As many at once as are likely to hit a short target.
+  // As many as likely hit a short target.
   const atOnce = Math.min(16 ** size, FIRSTS_MAX);
   const lasts = padding < COUNTER_SIZE ? 1 : COUNTERS;
   let worked = 0;
@@ -79,7 +75,7 @@ export async function mine(
   throw new PssError('NONCES_EXHAUSTED', `no nonce leads to ${targets.length} targets of ${size} bytes`);
 }
 
-/** A segment with a counter in it, which starts at its current value. */
+/** With a counter from its current value. */
 function counted(segment: Uint8Array, offset: number) {
   const copy = segment.slice();
   const counter = new DataView(copy.buffer, offset, COUNTER_SIZE);

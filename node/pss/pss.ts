@@ -1,6 +1,4 @@
-/**
- * Messages in trojan chunks: `node-behaviour.md` 8.1. A sent message is pushed at once.
- */
+/** Trojan chunks: `node-behaviour.md` 8.1. Messages are pushed at once. */
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import type { Random } from '../../formats/random.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
@@ -15,9 +13,9 @@ import { checkTargets, mine } from './mining.ts';
 import type { Deliver } from './subscriptions.ts';
 import { MESSAGE_SIZE_MAX, randomSecret, seal } from './trojan.ts';
 
-/** Messages mined at once: they share one thread, so more of them only make each slower. */
+/** They share a thread. */
 const MINING_AT_ONCE = 8;
-/** After this many shallow receipts a message counts as sent, as for any chunk. */
+/** Then it counts as sent, as any chunk. */
 const SHALLOW_MAX = 6;
 
 export interface PssDeps extends ArrivalsDeps {
@@ -35,20 +33,20 @@ export interface Message {
   readonly payload: Uint8Array;
   /** Public key, SEC1; absent: anyone who knows the topic. */
   readonly recipient: Uint8Array | undefined;
-  /** Prefixes of the recipient's overlay, 1..3 bytes, all of the same length: any one of them will do. */
+  /** Prefixes of the recipient's overlay, 1..3 bytes of one length; any will do. */
   readonly targets: readonly Uint8Array[];
   readonly stamper: Stamper;
 }
 
 export interface Pss {
   /**
-   * Resolves when a node has the message: this one if there is no other. @throws PssError, SignatureError,
-   * PostageError, PushsyncError, the signal's reason
+   * Resolves when a node has it, this one if alone.
+   * @throws PssError, SignatureError, PostageError, PushsyncError, the signal's reason
    */
   send(message: Message, signal: AbortSignal): Promise<void>;
   /** @param topic 32 bytes @returns ends it @throws SubscriptionError */
   subscribe(topic: Uint8Array, deliver: Deliver): () => void;
-  /** Tries an arrived chunk soon: its delivery does not wait for that. */
+  /** Soon: delivery does not wait. */
   offer(chunk: Chunk): void;
   stop(): Promise<void>;
 }
@@ -83,7 +81,7 @@ class Messaging implements Pss {
     for (let shallow = 1; ; shallow++) {
       try {
         const { outcome } = await this.#deps.pushsync.push(chunk, stamp, { signal });
-        // There is no other node yet; new ones get it by pull syncing.
+        // New nodes get it by pull syncing.
         if (outcome === 'want-self') await this.#deps.reserve.put(chunk, stamp);
         return;
       } catch (error) {

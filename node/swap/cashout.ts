@@ -1,8 +1,6 @@
 /**
- * Turns received cheques into tokens, and reports the outcome. `node-behaviour.md` 6.6.
- *
- * A cashout is noted before its transaction is sent: a crash may leave a note of a transaction that was never
- * sent, which counts as none, but never an unrecorded cashout.
+ * Cheques to tokens. `node-behaviour.md` 6.6.
+ * Noted before sending: a crash may leave a note of nothing, never an unrecorded cashout.
  */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { toAddress } from '../onchain/contracts.ts';
@@ -14,7 +12,7 @@ import { type Cashed, cashedBy, encodeCash, paidOut } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
 const ACTION = 'cashout/';
-/** Default of a request; the call needs 62,000 to 125,000. */
+/** The call needs 62,000 to 125,000. */
 const CASH_GAS = 300_000n;
 
 export interface CashoutDeps {
@@ -27,7 +25,7 @@ export interface CashoutDeps {
 
 /** The last cashout of a peer's cheques. */
 export interface LastCashout {
-  /** The cheque that was presented; there may be a newer one. */
+  /** Presented; there may be a newer one. */
   readonly cheque: SignedCheque;
   readonly transactionHash: string;
   /** `cancelled`: another transaction took its place. */
@@ -53,7 +51,7 @@ export class Cashout {
   }
 
   /**
-   * Cashes the last cheque of a peer. @param peer overlay, 64 hex @returns hash of the transaction, once it is sent
+   * @param peer overlay, 64 hex @returns hash, once sent
    * @throws SwapError `NO_CHEQUE`; ChainError
    */
   async cash(
@@ -132,7 +130,7 @@ function lastCashout({ hash, cheque }: Action, { outcome }: SentTransaction): La
   return { ...action, state: 'done', result };
 }
 
-/** 32 bytes of the hash, then the cheque as on the wire. */
+/** The hash's 32 bytes, then the cheque as on the wire. */
 function encodeAction(hash: string, cheque: SignedCheque): Uint8Array {
   return Buffer.concat([fromHex(hash), encodeCheque(cheque)]);
 }

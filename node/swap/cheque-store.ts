@@ -1,8 +1,6 @@
 /**
- * The last cheque in each direction, and the identities behind them: which chequebook a peer pays with, under
- * which overlay a chain address was last seen, and where the cost of cashing was already deducted. Everything
- * is in memory for reading; a change is committed in one transaction before it can be seen, so memory never
- * promises what the disk does not hold. `node-behaviour.md` 6 and 13.
+ * Last cheques both ways, and identities: peers' chequebooks, overlays of chain addresses, deductions made. In memory
+ * for reading; changes are committed before they show. `node-behaviour.md` 6 and 13.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -23,23 +21,20 @@ export interface Party {
 
 export interface IssuedCheque {
   readonly cheque: SignedCheque;
-  /**
-   * Part of the payout that the peer may or may not hold: written to it without a sign that it was taken.
-   * Base units, without a deduction.
-   */
+  /** Payout that the peer may not hold: written without a sign of acceptance. Base units, without deduction. */
   readonly unconfirmed: bigint;
 }
 
-/** What is known of an overlay. Addresses are 40 hex, empty when unknown. */
+/** Addresses are 40 hex; empty: unknown. */
 interface PeerRecord {
   readonly ethereum: string;
   /** The chequebook that it pays us with. */
   readonly chequebook: string;
-  /** Whether a cheque of ours was increased by the deduction, whether or not the peer took that cheque. */
+  /** A cheque of ours had the deduction added, taken or not. */
   readonly deductionIssued: boolean;
-  /** Whether it kept the deduction from a cheque of ours. */
+  /** It kept ours. */
   readonly deductedBy: boolean;
-  /** Whether we kept the deduction from one of its cheques. */
+  /** We kept its. */
   readonly deductedFor: boolean;
 }
 
@@ -53,9 +48,9 @@ const STRANGER: PeerRecord = {
 
 export class ChequeStore {
   readonly #state: KeyValueStore;
-  /** A change starts from the state that the previous one left. */
+  /** Each starts from the previous one's state. */
   readonly #changes = new Lock();
-  /** By own chequebook and beneficiary: a node that changed its chequebook starts anew there. */
+  /** By chequebook and beneficiary: a new chequebook starts anew. */
   readonly #issued = new Map<string, IssuedCheque>();
   /** By own chequebook, the sum of all payouts. */
   readonly #totals = new Map<string, bigint>();
@@ -84,7 +79,7 @@ export class ChequeStore {
     return this.#totals.get(toHex(chequebook)) ?? 0n;
   }
 
-  /** Issued from a chequebook to beneficiaries whose overlay is known. */
+  /** To beneficiaries with known overlay. */
   *allIssued(chequebook: Uint8Array): Iterable<readonly [peer: string, cheque: SignedCheque]> {
     const own = toHex(chequebook);
     for (const { cheque } of this.#issued.values()) {
@@ -108,15 +103,13 @@ export class ChequeStore {
     }
   }
 
-  /** Chain address under which an overlay was last paid or paid us, 40 hex. */
+  /** Where an overlay was last paid or paid from, 40 hex. */
   ethereumOf(peer: string): string | undefined {
     const { ethereum } = this.#peer(peer);
     return ethereum === '' ? undefined : ethereum;
   }
 
-  /**
-   * Whether a peer may pay from this chequebook: it has used no other one, and no other peer uses this one.
-   */
+  /** It used no other chequebook, and nobody else this one. */
   mayPayFrom(peer: string, chequebook: Uint8Array): boolean {
     const known = this.#peer(peer).chequebook;
     const hex = toHex(chequebook);
@@ -151,9 +144,7 @@ export class ChequeStore {
     });
   }
 
-  /**
-   * The peer holds this cheque, or never will: if it is still the last one, none of it is in doubt any more.
-   */
+  /** The peer holds it or never will: if last, nothing is in doubt. */
   recordConfirmed(
     { overlayHex }: Party,
     { cheque }: IssuedCheque,
@@ -191,10 +182,7 @@ export class ChequeStore {
     });
   }
 
-  /**
-   * A chain address that we know under another overlay has moved: its cheques go with it, the deductions do
-   * not. Does nothing for one that never paid or was paid.
-   */
+  /** A known chain address under a new overlay takes its cheques along, not deductions. Nothing for others. */
   moved({ overlayHex, ethereum }: Party): Promise<void> {
     return this.#changes.run(async () => {
       const before = this.#peerOfEthereum.get(toHex(ethereum));
@@ -248,7 +236,7 @@ function putPeer(overlayHex: string, record: PeerRecord): KeyValueChange {
   return { put: PEER + overlayHex, value: Buffer.from(JSON.stringify(record)) };
 }
 
-/** The amount in doubt, a line feed, the cheque as on the wire. */
+/** The amount in doubt, a line feed, the cheque. */
 function encodeIssued({ cheque, unconfirmed }: IssuedCheque): Uint8Array {
   return Buffer.concat([Buffer.from(`${unconfirmed}\n`), encodeCheque(cheque)]);
 }

@@ -1,12 +1,7 @@
 /**
- * The node's own chequebook: its balance, how much of it is promised, and new promises. `node-behaviour.md`
- * 6.3, 6.4.
- *
- * A cheque is on disk before any peer can hold it. A crash can leave a cheque that the peer may not have,
- * never the other way round: the next cheque always promises more than any issued one, so it supersedes every
- * cheque that the peer holds, and what accounting counts as paid is always covered by a stored cheque. At
- * worst a crash leaves one cheque in doubt, and that is recorded with it (`unconfirmed`) until the peer has
- * been asked to take it again.
+ * The chequebook: balance, promises, new ones. `node-behaviour.md` 6.3, 6.4.
+ * Cheques are stored before peers hold them. The next always promises more than any issued, and what counts as paid
+ * is covered. A crash leaves at most one in doubt (`unconfirmed`), until the peer is asked again.
  */
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -17,7 +12,7 @@ import type { ChequeStore, IssuedCheque, Party } from './cheque-store.ts';
 import { balanceOf, encodeWithdraw, totalPaidOut, withdrawalOf } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
-/** Fixed by the public network's nodes; the calls need 54,000 and 50,000. */
+/** As in Bees; calls need 54,000 and 50,000. */
 const TRANSFER_GAS = 90_000n;
 const WITHDRAW_GAS = 95_000n;
 
@@ -35,7 +30,7 @@ export interface ChequebookOptions {
   readonly chainId: bigint;
 }
 
-/** The increase of a cheque over the previous one, base units. */
+/** Over the previous cheque, base units. */
 interface Increase {
   /** Price of what it pays for. */
   readonly price: bigint;
@@ -43,7 +38,7 @@ interface Increase {
   readonly deduction: bigint;
 }
 
-/** What a transaction may cost; absent: from the suggestions of the endpoint. */
+/** Absent: as the endpoint suggests. */
 interface Gas {
   /** Base units per gas. */
   readonly gasPrice?: bigint | undefined;
@@ -67,10 +62,10 @@ export class Chequebook {
     return balanceOf(this.#deps.chain, this.address, signal);
   }
 
-  /** Balance not yet promised; below zero when cheques will bounce. */
+  /** Below zero, cheques will bounce. */
   async availableBalance(signal: AbortSignal): Promise<bigint> {
     const { chain, cheques } = this.#deps;
-    // In this order: a cheque cashed in between counts twice as spent for a moment, never twice as available.
+    // In this order, a concurrent cashout counts twice as spent, never as available.
     const paid = await totalPaidOut(chain, this.address, signal);
     return (await this.balance(signal)) + paid - cheques.totalIssued(this.address);
   }
@@ -80,8 +75,8 @@ export class Chequebook {
   }
 
   /**
-   * Promises more to a peer. When it resolves, the cheque is on disk, and so counts as issued.
-   * @returns the cheque and the balance available after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
+   * Resolves when on disk.
+   * @returns the cheque and the balance after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
    */
   issue(
     peer: Party,
@@ -109,7 +104,7 @@ export class Chequebook {
     });
   }
 
-  /** @returns hash of the transfer, once it is sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
+  /** @returns hash of the transfer, once sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
   async deposit(amount: bigint, gas: Gas, signal: AbortSignal): Promise<string> {
     const { chain, transactions, signer } = this.#deps;
     const { token } = this.#options;
@@ -127,7 +122,7 @@ export class Chequebook {
     return transactions.send(request, signal);
   }
 
-  /** @returns hash of the withdrawal, once it is sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
+  /** @returns hash of the withdrawal, once sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
   withdraw(amount: bigint, gas: Gas, signal: AbortSignal): Promise<string> {
     return this.#promises.run(async () => {
       const available = await this.#unspent(signal);
@@ -144,10 +139,10 @@ export class Chequebook {
     });
   }
 
-  /** The available balance less withdrawals under way: a cheque on their tokens would bounce. */
+  /** Less withdrawals under way, on which cheques would bounce. */
   async #unspent(signal: AbortSignal): Promise<bigint> {
     signal.throwIfAborted();
-    // Read before the balance: one mined in between counts twice for a moment, but is never missed.
+    // Before the balance: one mined between counts twice, never not.
     const leaving = this.#deps.transactions
       .pending()
       .filter(({ to }) => to.toLowerCase() === toAddress(this.address))

@@ -1,6 +1,5 @@
 /**
- * Bindings of the contracts behind cheques: the chequebook, the factory that deploys it and the oracle of its
- * rates: only the functions and events that a node needs. `contracts.md` 8 to 10. Vectors:
+ * Chequebook, factory and price oracle, as far as needed. `contracts.md` 8 to 10. Vectors:
  * test/vectors/abi-signatures.json.
  */
 import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
@@ -100,7 +99,7 @@ export async function balanceOf(chain: Reader, chequebook: Uint8Array, signal: A
   return (await view(chain, { chequebook, name: 'balance' }, signal)).uint(0);
 }
 
-/** The balance that this beneficiary's cheque can draw on, without what is reserved for others. */
+/** For this beneficiary, without others' reserves. */
 export async function liquidBalanceFor(
   chain: Reader,
   { chequebook, beneficiary }: { chequebook: Uint8Array; beneficiary: Uint8Array },
@@ -135,7 +134,7 @@ export function encodeWithdraw(amount: bigint): string {
   return encodeCall(selector.withdraw, amount);
 }
 
-/** Amount of a call of `withdraw`; undefined for any other call. */
+/** Of a `withdraw` call; undefined: another. */
 export function withdrawalOf(data: string): bigint | undefined {
   if (!data.startsWith(selector.withdraw)) return undefined;
   return readWords(`0x${data.slice(selector.withdraw.length)}`, 'withdraw').uint(0);
@@ -149,11 +148,11 @@ export interface Cashed {
   readonly totalPayout: bigint;
   /** Of the cheque that was presented. */
   readonly cumulativePayout: bigint;
-  /** Whether the chequebook held less than the cheque was worth. */
+  /** The chequebook held too little. */
   readonly bounced: boolean;
 }
 
-/** @returns undefined when the receipt shows no cashout of this chequebook */
+/** @returns undefined: no cashout of this chequebook */
 export function cashedBy(receipt: Receipt, chequebook: Uint8Array): Cashed | undefined {
   const events = eventsOf(receipt, chequebook);
   const entry = events.find(({ topics }) => topics[0] === topic.cashed);

@@ -1,9 +1,6 @@
 /**
- * How a node obtains its chequebook: a configured one, its existing one, or a new one from the factory.
- * `node-behaviour.md` 6.2.
- *
- * Each transaction is noted under its hash before it is sent, so that a start after a crash continues with it
- * instead of sending another: one chequebook and one initial deposit, no matter when the process dies.
+ * A configured, existing or new chequebook. `node-behaviour.md` 6.2.
+ * Transactions are noted first: one chequebook and one deposit, whenever the process dies.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -20,7 +17,7 @@ import type { KeyValueStore } from '../store/ports.ts';
 import { deployedBy, encodeDeploy, isDeployed, issuerOf } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
-/** Fixed by the public network's nodes; the calls need 142,000 and 54,000. */
+/** As in Bees; calls need 142,000 and 54,000. */
 const DEPLOY_GAS = 175_000n;
 const TRANSFER_GAS = 90_000n;
 const SALT_SIZE = 32;
@@ -72,10 +69,7 @@ export async function obtainChequebook(
   return chequebook;
 }
 
-/**
- * Detects a chequebook that the network would refuse, or that has another owner, at the start rather than at
- * the first cheque.
- */
+/** Refused or foreign chequebooks show at the start. */
 async function verify(
   chequebook: Uint8Array,
   factory: string,
@@ -139,12 +133,12 @@ class Deployment {
     await this.#deps.state.put(DEPOSIT, encode(DONE));
   }
 
-  /** `#once`, repeated while the endpoint's answers are unusable: it continues with the noted transaction. */
+  /** `#once`, repeated while answers are unusable. */
   #done(key: string, request: () => TransactionRequest): Promise<Receipt> {
     return askAtStart(`the transaction '${key}'`, () => this.#once(key, request), this.#deps, this.#signal);
   }
 
-  /** One transaction, noted under `key`: continues with that of an earlier start, unless it failed. */
+  /** One transaction under `key`, continued unless failed. */
   async #once(key: string, request: () => TransactionRequest): Promise<Receipt> {
     const { transactions, state } = this.#deps;
     const noted = this.#read(key);
@@ -169,9 +163,7 @@ class Deployment {
     }
   }
 
-  /**
-   * Waits as long as it takes: a start has nothing else to do. The log tells the operator what it waits for.
-   */
+  /** As long as it takes; the log says for what. */
   async #patiently(hash: string): Promise<Receipt> {
     for (;;) {
       try {
@@ -183,10 +175,7 @@ class Deployment {
     }
   }
 
-  /**
-   * Waits for the tokens and native coins that the first start costs. @throws SwapError
-   * `INSUFFICIENT_TOKEN_BALANCE` after a while
-   */
+  /** Waits for what the start costs. @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` after a while */
   async #funded(): Promise<void> {
     const { chain, signer, clock, log } = this.#deps;
     const { token, initialDeposit } = this.#options;

@@ -1,7 +1,4 @@
-/**
- * Possible errors of a cheque, a chequebook or a rate, in the words of the specification. `node-behaviour.md`
- * 6.
- */
+/** In the specification's words. `node-behaviour.md` 6. */
 const TEXTS = {
   CHEQUE_MALFORMED: 'malformed cheque',
   WRONG_CHEQUEBOOK: 'wrong chequebook',

@@ -1,7 +1,4 @@
-/**
- * What a node's cheques need besides the protocol: the rates, the cheques in both directions, its own
- * chequebook and cashing. Created before the chain is queried; `start` does that. `node-behaviour.md` 6.1.
- */
+/** Rates, cheques, chequebook and cashing. `start` first asks the chain. `node-behaviour.md` 6.1. */
 
 import type { Clock } from '../../formats/clock.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
@@ -23,7 +20,7 @@ export interface SwapOptions {
   readonly oracle: string;
   readonly oracleIntervalMs: number;
   readonly token: string;
-  /** Set if cheques are sent: from the chequebook at this address, or from the node's own if empty. */
+  /** If cheques are sent: from this chequebook, or if empty the node's own. */
   readonly chequebook: { readonly address: string; readonly initialDeposit: bigint } | undefined;
 }
 
@@ -40,7 +37,7 @@ export interface SwapServiceDeps {
   readonly log: Logger;
 }
 
-/** Payouts of the last cheques between us and a peer, base units of the token. */
+/** Last cheques' payouts, base units. */
 export interface SwapSettlement {
   readonly peer: string;
   readonly received: bigint;
@@ -72,14 +69,12 @@ export class SwapServices {
     this.cashout = new Cashout({ recipient }, { ...deps, cheques: this.cheques });
   }
 
-  /** Present on a node that sends cheques, once it has started. */
+  /** On a node that sends cheques, once started. */
   get chequebook(): Chequebook | undefined {
     return this.#chequebook;
   }
 
-  /**
-   * The chain that cheques are signed for. Known once this has started, which is before any peer connects.
-   */
+  /** For signatures; known before any peer connects. */
   get chainId(): bigint {
     if (this.#chainId === undefined) throw new TypeError('the chain id is known after the start');
     return this.#chainId;
@@ -116,7 +111,7 @@ export class SwapServices {
     }));
   }
 
-  /** @param peer overlay, 64 hex; undefined without a cheque in either direction */
+  /** @param peer overlay, 64 hex; undefined: no cheque either way */
   lastChequesWith(peer: string): LastCheques | undefined {
     return this.lastCheques().find((cheques) => cheques.peer === peer);
   }

@@ -1,18 +1,18 @@
-/** A cheque from its provocation to its tokens, as scenarios use it. */
+/** A cheque from provocation to tokens. */
 
 import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, type ScenarioContext, until } from 'svcnet/scenario';
 import { batchOf } from './steps.ts';
 
-/** A cheque travels in milliseconds; a loaded machine gets more time. */
+/** Usually ms; longer under load. */
 const SETTLED_TIMEOUT_MS = 30_000;
 /** A transaction and its block. */
 const CASHED_TIMEOUT_MS = 60_000;
-/** Costs far more than time forgives while it is pushed, unless the machine is very slow. */
+/** Costs far more than time forgives meanwhile. */
 const PROVOKING_SIZE = 2 ** 20;
 const PROVOKED_MAX = 20;
 
-/** Makes the payer owe more than time forgives; the payee gets its cheques, and cashes them all. */
+/** The payer's cheques are all cashed by the payee. */
 export function cashCheque<T extends ParameterTable>(
   context: ScenarioContext<T>,
   payer: ClusterNode,

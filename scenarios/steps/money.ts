@@ -1,4 +1,4 @@
-/** What money scenarios share: traffic that costs something, and books that must be right afterwards. */
+/** Traffic that costs, and books that must be right. */
 
 import { type Cashout, ClientError, type ClusterNode, HarnessError, type NodeBooks } from 'svcnet';
 import {
@@ -16,15 +16,15 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime, type Limits } from './steps.ts';
 
-/** An account without an owner, 40 hex digits: what scenarios send to it is not lost, but away. */
+/** An account without owner, 40 hex digits. */
 export const AWAY = 'decaf0000000000000000000000000000decaf00';
 /** Without traffic the last settlements have long arrived. */
 const SETTLED_WITHIN_MS = 30_000;
-/** A block comes every second; a loaded machine gets more time. */
+/** A block comes every second; load takes longer. */
 const MINED_WITHIN_MS = 30_000;
-/** Accounting units: the price of a chunk at proximity order 0. */
+/** A chunk at proximity order 0, accounting units. */
 export const CHUNK_PRICE_MAX = 320_000n;
-/** A cheque under way may wait for its taker's questions to the chain. */
+/** A cheque's taker may ask the chain. */
 const REST_MS = 2_000;
 /** Violations shown of a longer list. */
 const LINES_SHOWN = 20;
@@ -35,7 +35,7 @@ export interface Paid {
   readonly data: Uint8Array;
 }
 
-/** Uploads fresh bytes and waits until others have stored them, so that the node owes for every chunk. */
+/** Until others stored them: the node owes for each chunk. */
 export async function uploadPaid<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -48,7 +48,7 @@ export async function uploadPaid<T extends ParameterTable>(
   return { reference, data };
 }
 
-/** Waits until both ends of every link count the same, which is a condition. @returns the books of the nodes */
+/** Both ends of links must agree. @returns the books */
 export function settle<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { timeoutMs = SETTLED_WITHIN_MS } = {},
@@ -79,23 +79,22 @@ export function settle<T extends ParameterTable>(
 }
 
 export interface BooksOptions {
-  /** Earlier books: no cheque may promise less than in them. */
+  /** No cheque may promise less than here. */
   readonly before?: Books;
   readonly timeoutMs?: number;
-  /** Whether a gap between the ends of a link comes from what was done to one of them. */
+  /** Whether a fault explains a link's gap. */
   readonly isExplained?: (gap: LinkGap) => boolean;
 }
 
-/** What peers lend each other on the public network: a link has no more than this under way. */
+/** Credit on the public network. */
 const UNDER_WAY_UNITS = 13_500_000n;
-/** Token units per accounting unit, as the price oracle of our own chain reports. */
+/** Token units per accounting unit, by our oracle. */
 const EXCHANGE_RATE = 10_000n;
-/** In total, no more than a tenth of what has passed over a link may differ, and twice that credit beside it. */
+/** Of what passed a link, and twice that credit. */
 const UNDER_WAY_PART = 10n;
 
 /**
- * Explains gaps by what was under way when an end of the link died or was cut off: at most what peers lend
- * each other each time, and never much of what has passed over the link.
+ * Explains gaps by what was under way at deaths and cuts: at most the credit each, and never much of the traffic.
  * @param timesOf number of faults of a node
  */
 export function underWay(timesOf: (node: string) => number): (gap: LinkGap) => boolean {
@@ -106,7 +105,7 @@ export function underWay(timesOf: (node: string) => number): (gap: LinkGap) => b
   };
 }
 
-/** Nothing is lost or made: no token, no unit of debt, no promise (scenarios.md 3.8). @returns the books */
+/** No token, debt or promise is lost or made (scenarios.md 3.8). @returns the books */
 export function checkBooks<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { before, timeoutMs = SETTLED_WITHIN_MS, isExplained }: BooksOptions = {},
@@ -147,8 +146,7 @@ function unread(): HarnessError {
 }
 
 /**
- * Remembers what the ends of each link count differently since earlier faults; work without faults must add nothing
- * to it.
+ * Remembers gaps of earlier faults; faultless work must add none.
  * @returns a condition, once that work is done
  */
 export async function countedFromNow<T extends ParameterTable>(
@@ -181,8 +179,8 @@ export async function countedFromNow<T extends ParameterTable>(
 }
 
 /**
- * The books once no difference in them is larger than in earlier ones, or when the time is over.
- * @throws HarnessError `NODE_STATE` when they were not read in time: nothing would be compared
+ * Once no gap exceeds earlier ones, or time is over.
+ * @throws HarnessError `NODE_STATE` when not read in time
  */
 export async function booksAfterWork(
   earlier: readonly NodeBooks[],
@@ -200,10 +198,7 @@ export async function booksAfterWork(
   return now;
 }
 
-/**
- * Differences between the ends of links that are larger than in earlier books; the next payment may end an older
- * one.
- */
+/** Gaps larger than before; a next payment may end older ones. */
 export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]): string[] {
   const before = new Map(linkGaps(earlier).map(({ id, gap }) => [id, gap]));
   return linkGaps(now).flatMap(({ id, gap, text }) => {
@@ -212,7 +207,7 @@ export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]):
   });
 }
 
-/** The books once no difference in them has changed for a while; undefined when they go on changing. */
+/** Once no gap changes for a while; undefined: never. */
 async function booksAtRest<T extends ParameterTable>(
   context: ScenarioContext<T>,
 ): Promise<readonly NodeBooks[] | undefined> {
@@ -249,7 +244,7 @@ export interface Mined {
   readonly gasUsed: bigint;
 }
 
-/** Waits for the block with a transaction. @throws HarnessError when it failed there */
+/** @throws HarnessError when the transaction failed */
 export function minedOf<T extends ParameterTable>(context: ScenarioContext<T>, hash: string): Promise<Mined> {
   const { chain } = context.cluster;
   return until<Mined>(
@@ -291,7 +286,7 @@ export async function expectRefusal<T extends ParameterTable>(
   });
 }
 
-/** With more credit than the upload costs, no node would ever pay. */
+/** With more credit no node would pay. */
 export async function needCheques<T extends ParameterTable>(
   context: ScenarioContext<T>,
   issuer: ClusterNode,
@@ -311,7 +306,7 @@ export async function needCheques<T extends ParameterTable>(
   }
 }
 
-/** Cashes the last cheque that a node has from another, and waits for the block that decides it. */
+/** Waits for the deciding block. */
 export function cashAndWait<T extends ParameterTable>(
   context: ScenarioContext<T>,
   beneficiary: ClusterNode,

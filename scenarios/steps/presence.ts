@@ -1,7 +1,4 @@
-/**
- * Where chunks are and belong: the closest node, its neighbourhood, and the nodes that have them on disk
- * (HEAD, never GET).
- */
+/** Where chunks are and belong, by HEAD alone. */
 import { ClientError, type Cluster, type ClusterNode } from 'svcnet';
 import {
   CHUNK_PAYLOAD_SIZE,
@@ -28,7 +25,7 @@ export function freshChunk(random: { bytes(length: number): Uint8Array }): Fresh
   return { data, address: toHex(address) };
 }
 
-/** The full nodes that run: those that store for the network. */
+/** Running full nodes. */
 export function storers(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode === 'full');
 }
@@ -36,7 +33,7 @@ export function storers(nodes: readonly ClusterNode[]): ClusterNode[] {
 /** The nodes that should hold a chunk now. */
 export interface Neighbourhood {
   readonly closest: ClusterNode;
-  /** Nodes whose storage radius includes it, including the closest, closest first. */
+  /** Whose radius includes it, closest first. */
   readonly nodes: readonly ClusterNode[];
 }
 
@@ -72,10 +69,10 @@ export async function holdersOf(
   return nodes.filter((_, index) => has[index]);
 }
 
-/** Hex digits of addresses that rank nodes by their distance. */
+/** Digits that rank nodes by distance. */
 const RANKED_DIGITS = 8;
 
-/** Whether a node has it in its local store. One is asked after the other: the closest one has it nearly always. */
+/** In sequence: the closest nearly always has it. */
 async function isHeld(chunk: string, nodes: readonly ClusterNode[], signal: AbortSignal): Promise<boolean> {
   const prefixOf = (address: string) => Number.parseInt(address.slice(0, RANKED_DIGITS), 16);
   const prefix = prefixOf(chunk);
@@ -87,9 +84,8 @@ async function isHeld(chunk: string, nodes: readonly ClusterNode[], signal: Abor
 }
 
 /**
- * The chunks that no honest node has. A chunk may move from a node not asked yet to one asked before, so those that
- * seem to be missing are looked for a second time at once.
- * @returns undefined when it cannot be told: a node that may have them was away meanwhile, or is not listed
+ * Missing chunks are looked for again: one may have moved to a node asked before.
+ * @returns undefined: unknown, as a possible holder is away or unlisted
  */
 export async function heldByNobody(
   chunks: readonly string[],
@@ -113,12 +109,12 @@ export async function heldByNobody(
   }
 }
 
-/** Equal texts: nothing was done to the nodes in between, such as a kill or a start. */
+/** Equal texts: nothing happened to the nodes. */
 export function changesOf(nodes: readonly ClusterNode[]): string {
   return nodes.map(({ changes }) => changes).join();
 }
 
-/** As many nodes as asked for, in an order determined by the seed. */
+/** Seeded order. */
 export function drawn<T extends ParameterTable, N>(
   context: Pick<ScenarioContext<T>, 'random'>,
   stream: string,
@@ -132,7 +128,7 @@ export function drawn<T extends ParameterTable, N>(
   return chosen;
 }
 
-/** Half-way through a scenario it would be too late to say that its nodes cannot come, leave or change. */
+/** Before half-way, when nodes could not come or leave. */
 export function requireElastic<T extends ParameterTable>({
   cluster,
   skip,

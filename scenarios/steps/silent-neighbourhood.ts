@@ -1,4 +1,4 @@
-/** A neighbourhood whose only node does not answer, and what happens to uploads to it. */
+/** A neighbourhood whose only node is silent, and uploads to it. */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   type Chunk,
@@ -11,10 +11,10 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime, otherNodes, workingNodes } from './steps.ts';
 
-/** Bits of a neighbourhood. All others are too far from the silent one for their nodes to answer for it. */
+/** Others are too far to answer for it. */
 const RADIUS = 3;
 const NEIGHBOURHOODS = ['000', '001', '010', '111'];
-/** Six attempts of a Bee, each with the half minute that it gives its peers. */
+/** Six attempts of a Bee, half a minute each. */
 const UPLOAD_TIMEOUT_MS = 600_000;
 
 /** For scenarios that do this. */
@@ -42,7 +42,7 @@ export const SILENT_PARAMETERS = {
 };
 type SilentContext = ScenarioContext<typeof SILENT_PARAMETERS>;
 
-/** A cluster in which one neighbourhood has a single node, and the others are far from it. */
+/** One neighbourhood of one node, far from others. */
 export const SILENT_CLUSTER = {
   nodes: NEIGHBOURHOODS.length,
   neighbourhoods: NEIGHBOURHOODS,
@@ -50,8 +50,8 @@ export const SILENT_CLUSTER = {
 } as const;
 
 /**
- * Uploads to a neighbourhood whose only node is paused, and looks for what was acknowledged once it answers again.
- * @param mode deferred: a chunk is acknowledged when the tag counts it as synced
+ * What was acknowledged is looked for once the node answers.
+ * @param mode deferred: acknowledged when the tag counts it as synced
  */
 export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'deferred'): Promise<void> {
   const nodes = workingNodes(context.cluster.nodes);
@@ -83,10 +83,7 @@ export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'd
   await expectArrival(context, silent, acknowledged);
 }
 
-/**
- * The control: while its node answers, a chunk of the neighbourhood is acknowledged and arrives. If that
- * fails, refusals of the others say nothing about silence.
- */
+/** The control: while it answers, a chunk is acknowledged and arrives. */
 function expectAccepted(
   context: SilentContext,
   uploader: ClusterNode,
@@ -159,7 +156,7 @@ function upload(context: SilentContext, node: ClusterNode, { chunks, mode }: Upl
   });
 }
 
-/** Without a tag, a chunk is answered once its receipt is there. */
+/** Without a tag, the receipt comes first. */
 async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chunk: Chunk): Promise<boolean> {
   const options = { batch: batchOf(node), timeoutMs: UPLOAD_TIMEOUT_MS, signal };
   try {
@@ -171,7 +168,7 @@ async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chu
   }
 }
 
-/** Whether its tag counts the chunk as synced while the node of its neighbourhood does not answer. */
+/** Whether the tag counts it while the node is silent. */
 async function synchronises(
   { cluster, signal, parameters: { synced } }: SilentContext,
   node: ClusterNode,

@@ -1,16 +1,13 @@
-/** What batches count about the stamps that were made from them. */
+/** Batches' counts of stamps. */
 import type { StampBuckets } from 'svcnet';
 import { type ParameterTable, plural, type ScenarioContext } from 'svcnet/scenario';
 
-/** A batch lists all of its buckets, which is long. */
+/** A batch lists all buckets. */
 const LOOK_MS = 30_000;
-/** Bits of the hex digits of an address that decide its bucket. */
+/** Of an address, for its bucket. */
 const PREFIX_BITS = 32;
 
-/**
- * Every acknowledged chunk has a slot of its batch to itself, which is a condition of the rest of the scenario: where a
- * slot is given twice, the network keeps only the chunk that was stamped last.
- */
+/** Every acknowledged chunk has its own slot: of two with one, the network keeps the last. */
 export function watchSlots<T extends ParameterTable>(
   context: Pick<ScenarioContext<T>, 'always' | 'cluster' | 'ledger' | 'unchecked'>,
 ): void {
@@ -23,10 +20,9 @@ export function watchSlots<T extends ParameterTable>(
 }
 
 /**
- * Counts only fall when their node starts again, so a batch that was right is looked at again only after that or when it
- * has more chunks.
- * @param right what each batch was last found right for
- * @returns a line for each bucket of an own batch that has given fewer slots than it has acknowledged chunks
+ * Counts fall only at a node's start, so right batches are read again then or with more chunks.
+ * @param right what each batch was last right for
+ * @returns a line per bucket with fewer slots than acknowledged chunks
  */
 async function missingSlots<T extends ParameterTable>(
   context: Parameters<typeof watchSlots<T>>[0],
@@ -61,7 +57,7 @@ async function missingSlots<T extends ParameterTable>(
 
 /**
  * @param chunks distinct addresses, 64 hex digits, all stamped by the batch
- * @returns a line for each bucket that has given fewer slots than it has chunks
+ * @returns a line per bucket with fewer slots than chunks
  */
 export function shortBuckets(
   { bucketDepth, buckets }: StampBuckets,

@@ -28,13 +28,13 @@ export interface LedgeredUpload {
   readonly size: number;
   readonly mode: LedgerEntry['mode'];
   readonly upload: () => Promise<Uploaded>;
-  /** Computed after the upload, so as not to slow it down. */
+  /** After the upload, which it would slow. */
   readonly expected: () => Promise<ExpectedContent>;
-  /** Called with the number of its chunks that have reached their neighbourhood. */
+  /** With chunks in their neighbourhood. */
   readonly onSynced?: (synced: number, split: number) => void;
 }
 
-/** Uploads, checks the reference, waits until the network has the chunks and writes them into the ledger. */
+/** Checks the reference, waits for the network, writes the ledger. */
 export async function uploadLedgered<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { operation, kind, node, batch, size, mode, upload, expected, onSynced }: LedgeredUpload,
@@ -70,7 +70,7 @@ export async function uploadLedgered<T extends ParameterTable>(
   return reference;
 }
 
-/** Writes into the ledger what a node has just acknowledged as being on the network, stamped by its own batch. */
+/** A direct acknowledgement, stamped by the node's batch. */
 export async function ledgerDirect<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -81,7 +81,7 @@ export async function ledgerDirect<T extends ParameterTable>(
   await context.ledger.add({ ...upload, ...how, node: node.name, batch: batchOf(node) });
 }
 
-/** Every acknowledged chunk is on some node's disk; the last step of every scenario that uploads. */
+/** Every acknowledged chunk is on a disk; ends every uploading scenario. */
 export async function verifyLedger<T extends ParameterTable>(context: ScenarioContext<T>): Promise<void> {
   const { cluster, ledger, signal } = context;
   const holders = cluster.nodes
@@ -111,7 +111,7 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   });
 }
 
-/** Losses are reported even if a node stops answering while their causes are looked for. */
+/** Losses are reported even if a node stops answering. */
 async function causesOf<T extends ParameterTable>(
   { cluster, folder, signal }: ScenarioContext<T>,
   losses: readonly Loss[],
@@ -129,17 +129,17 @@ async function causesOf<T extends ParameterTable>(
   }
 }
 
-/** The running nodes that upload and download: all but boot nodes, which only introduce the others, and dishonest ones. */
+/** Not boot or dishonest nodes. */
 export function workingNodes(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode !== 'boot' && isHonest(node));
 }
 
-/** The node of that name while it is in the cluster and runs. */
+/** While in the cluster and running. */
 export function runningNode({ nodes }: Pick<Cluster, 'nodes'>, name: string): ClusterNode | undefined {
   return nodes.find((node) => node.name === name && node.running);
 }
 
-/** The first working node, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
+/** The first, unless named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
 export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>, name: string): ClusterNode {
   if (name !== '') return context.cluster.node(name);
   const [first] = workingNodes(context.cluster.nodes);
@@ -147,7 +147,7 @@ export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>
   return first;
 }
 
-/** The batch that the node got when its cluster started. @throws HarnessError `NODE_STATE` when it has none */
+/** From the cluster's start. @throws HarnessError `NODE_STATE` without one */
 export function batchOf(node: ClusterNode): string {
   if (node.batch === undefined)
     throw new HarnessError('NODE_STATE', `${node.name} has no batch; buy one with svcnet stamp`);
@@ -159,10 +159,7 @@ export function otherNodes(nodes: readonly ClusterNode[], uploader: ClusterNode)
   return workingNodes(nodes).filter((node) => node !== uploader);
 }
 
-/**
- * The first working node other than `than`, unless one is named. @throws HarnessError `NODE_NOT_FOUND`,
- * `NODE_STATE`
- */
+/** The first but `than`, unless named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
 export function otherNode<T extends ParameterTable>(
   { cluster }: ScenarioContext<T>,
   name: string,
@@ -173,7 +170,7 @@ export function otherNode<T extends ParameterTable>(
   throw new HarnessError('NODE_STATE', `there is no second node beside ${than.name}`);
 }
 
-/** Where two byte strings differ, in words; undefined when they are equal. */
+/** In words; undefined: equal. */
 export function difference(seen: Uint8Array, expected: Uint8Array): string | undefined {
   if (Buffer.compare(seen, expected) === 0) return undefined;
   const at = seen.findIndex((byte, i) => byte !== expected[i]);
@@ -181,14 +178,14 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   return `${seen.length} bytes, ${where}`;
 }
 
-/** How long a scenario waits: those of its context, and a time. */
+/** The context's limits, and a time. */
 export interface Limits {
   readonly cluster: Pick<Cluster, 'clock'>;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
 
-/** Waits until `look` finds nothing wrong. @returns what was still wrong at the end, if anything */
+/** @returns what stayed wrong, if anything */
 export async function inTime(
   what: string,
   check: (signal: AbortSignal) => Promise<string | undefined>,
@@ -207,8 +204,8 @@ export async function inTime(
 }
 
 /**
- * For `inTime`: a node that answers with an error may answer better a moment later.
- * @returns what is wrong: the error, or what `look` says
+ * For `inTime`: an error may pass.
+ * @returns the error, or what `look` says
  */
 export async function errorAsText(
   signal: AbortSignal,
@@ -223,12 +220,12 @@ export async function errorAsText(
 }
 
 /**
- * Until the clock shows the next second. What the network keeps by the second, such as the history of a
- * grantee list, takes one change per second; and what happened before is older than the next block.
+ * The network keeps some things by second, such as grantee histories, one change each; and earlier events are older
+ * than the next block.
  */
 export async function nextSecond(clock: Clock, signal: AbortSignal): Promise<void> {
   const second = () => Math.floor(clock.now() / 1000);
   const before = second();
-  // A timer may fire within the last millisecond of the second.
+  // Timers may fire in the second's last ms.
   while (second() === before) await clock.sleep(1000 - (clock.now() % 1000), signal);
 }

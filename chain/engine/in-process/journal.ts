@@ -1,10 +1,7 @@
-/**
- * All that has changed a chain, in its order. Doing it again gives the same chain, block for block and hash for
- * hash: so it is the chain's dump, and the way back to an earlier block.
- */
+/** All changes in order; repeating them gives the same chain. So it is the dump, and the way back. */
 import { gzipSync } from 'node:zlib';
 
-/** A block, or a call that has changed what is in no block yet. */
+/** A block, or a change that is in no block yet. */
 export type Entry =
   | { readonly mined: number }
   | { readonly method: string; readonly params: readonly unknown[] };
@@ -24,7 +21,7 @@ export class Journal {
     this.#entries.push(entry);
   }
 
-  /** Number of entries that lead to a block; undefined: there is no such block. */
+  /** Entries up to a block; undefined: no such block. */
   lengthAt(block: number): number | undefined {
     if (block === 0) return 0;
     let mined = 0;

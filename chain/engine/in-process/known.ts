@@ -1,10 +1,10 @@
-/** Answers that hold until the chain changes: many nodes ask the same of each head, and it is computed once. */
+/** Answers that hold until the chain changes: nodes ask the same of each head. */
 import type { Call } from './answers.ts';
 
 /** Of one head; more than nodes ask about it. */
 const ANSWERS_MAX = 1000;
 
-/** Calls that change nothing, and whose answer follows from the chain alone: neither from the time, nor from a filter. */
+/** Changeless calls answered by the chain alone, not time or filters. */
 const READS: ReadonlySet<string> = new Set([
   'eth_blockNumber',
   'eth_call',
@@ -24,7 +24,7 @@ const READS: ReadonlySet<string> = new Set([
 ]);
 
 export class KnownAnswers {
-  /** JSON of an object with the result or the error. */
+  /** JSON of an object with result or error. */
   readonly #answers = new Map<string, string>();
 
   /** Undefined: nothing is known of it. */
@@ -32,10 +32,10 @@ export class KnownAnswers {
     return this.#answers.get(keyOf(call));
   }
 
-  /** Calls take turns: nothing else changes the chain while one is computed. */
+  /** Calls take turns. */
   async answerTo(call: Call, compute: () => Promise<string>): Promise<string> {
     if (!isRead(call)) {
-      // Also where it fails: it may have changed the chain before that.
+      // Also on failure, which may follow a change.
       this.#answers.clear();
       return compute();
     }
@@ -49,7 +49,7 @@ export class KnownAnswers {
   }
 }
 
-/** The block that comes next has the time of the call. */
+/** The next block has the call's time. */
 function isRead({ method, params }: Call): boolean {
   return READS.has(method) && !(Array.isArray(params) && params.includes('pending'));
 }

@@ -1,4 +1,4 @@
-/** The provider with a clock and a journal: what it computes follows from its calls and their times alone. */
+/** The provider with clock and journal: calls and times alone decide. */
 import type { Clock } from '../../../formats/clock.ts';
 import { quantity } from '../../../formats/ethereum/hex.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
@@ -38,7 +38,7 @@ export class Machine {
     this.#provider = provider;
   }
 
-  /** @param entries that lead to the state it starts with */
+  /** @param entries that lead to its first state */
   static async open(options: MachineOptions, entries: readonly Entry[]): Promise<Machine> {
     const machine = new Machine(options, await openProvider(options.chainId));
     await machine.#replay(entries);
@@ -49,7 +49,7 @@ export class Machine {
     return this.#journal;
   }
 
-  /** The signed bytes of a transaction that it was given, 0x-hex. */
+  /** A given transaction's signed bytes, 0x-hex. */
   raw(hash: string): string | undefined {
     return this.#raws.get(hash);
   }
@@ -66,7 +66,7 @@ export class Machine {
     return answer.result;
   }
 
-  /** Asks what changes the chain. @throws Refusal, and nothing has changed */
+  /** @throws Refusal, and nothing has changed */
   async change(method: string, params: readonly unknown[]): Promise<unknown> {
     const result = await this.ask(method, params);
     this.#journal.add({ method, params });
@@ -74,12 +74,12 @@ export class Machine {
     return result;
   }
 
-  /** Tells the provider the time of the block that comes next: it would take the machine's. */
+  /** Gives the next block's time; the provider would take the machine's. */
   async tellTime(): Promise<void> {
     await this.ask('evm_setNextBlockTimestamp', [quantity(this.#timeS())]);
   }
 
-  /** @param spacingS between two of the blocks; the first one comes at the time that is due */
+  /** @param spacingS between blocks; the first comes when due */
   async mine(blocks: number, spacingS = 0): Promise<void> {
     for (let left = blocks; left > 0; left--) {
       await this.#mineAt(left === blocks ? this.#timeS() : this.#lastTimeS + spacingS);
@@ -100,7 +100,7 @@ export class Machine {
     this.#offsetS = seconds - this.#clockS();
   }
 
-  /** @returns by how much the blocks' time is ahead of the clock, seconds */
+  /** @returns seconds by which blocks are ahead of the clock */
   advance(seconds: number): number {
     this.#offsetS += seconds;
     return this.#offsetS;
@@ -111,7 +111,7 @@ export class Machine {
     return this.#marks.push({ entries: [...this.#journal.entries], offsetS: this.#offsetS }) - 1;
   }
 
-  /** To what was marked, which ends the mark and those after it. @returns false: there is none */
+  /** Back to a mark, which ends it and later ones. @returns false: no mark */
   async returnTo(mark: number): Promise<boolean> {
     const [to] = this.#marks.splice(mark);
     if (to === undefined) return false;
@@ -121,8 +121,8 @@ export class Machine {
   }
 
   /**
-   * Forgets the last blocks and what they have changed; transactions that wait go on waiting.
-   * @param empty blocks that take their place
+   * Forgets last blocks and changes; waiting transactions stay.
+   * @param empty blocks in their place
    */
   async rollBack(blocks: number, empty = 0): Promise<void> {
     const head = Number(await this.ask('eth_blockNumber', []));

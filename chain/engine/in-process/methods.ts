@@ -1,11 +1,11 @@
-/** What is asked of Anvil, in terms of the chain in this process. Methods of no table go to the provider as they are. */
+/** Anvil's methods on this chain. Others go to the provider. */
 import { hexText, quantity } from '../../../formats/ethereum/hex.ts';
 import { unavailable } from './answers.ts';
 import type { Machine } from './machine.ts';
 
 type Method = (machine: Machine, params: readonly unknown[]) => unknown;
 
-/** Calls that change the chain, by Anvil's name and by the provider's; their answer is Anvil's. */
+/** Changing calls by Anvil's and the provider's name; answers are Anvil's. */
 const SETTERS: ReadonlyMap<string, string> = new Map(
   [
     'setBalance',
@@ -23,7 +23,7 @@ const SETTERS: ReadonlyMap<string, string> = new Map(
 /** Calls that change the chain, and whose answer counts. */
 const CHANGES: ReadonlySet<string> = new Set(['eth_sendRawTransaction', 'eth_sendTransaction']);
 
-/** Seconds between blocks of one call, unless it says otherwise. */
+/** Default seconds between blocks of one call. */
 const SPACING_S = 1;
 const OWN_PACE = 'blocks come at the block time, or by evm_mine';
 

@@ -1,18 +1,18 @@
-/** The EVM that runs in this process: EDR, a native module that answers JSON-RPC. It is loaded when it is needed. */
+/** EDR, a native EVM that answers JSON-RPC, loaded on demand. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { LocalChainError } from '../../errors.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
 
-/** As Anvil's: the newest hardfork hashes an ever longer history in each block. */
+/** As Anvil's: newer ones hash a growing history. */
 const HARDFORK = 'cancun';
 const GAS_OF_BLOCK = 30_000_000n;
-/** The first block's parent has used no gas, so the first block asks an eighth less: 10^9, as Anvil's does. */
+/** The first block then asks an eighth less, 10^9, as Anvil's. */
 const FIRST_BASE_FEE_WEI = 1_142_857_142n;
 const ADDRESS_SIZE = 20;
 const HASH_SIZE = 32;
-/** The account that Anvil starts with, and what it has. */
+/** Anvil's initial account. */
 const OWNED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const OWNED_ADDRESS = 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const OWNED_WEI = 10_000n * 10n ** 18n;
@@ -27,7 +27,7 @@ interface Edr {
   readonly L1_CHAIN_TYPE: string;
   l1ProviderFactory(): object;
   l1HardforkFromString(name: string): number;
-  /** The contracts that every chain of a hardfork begins with. */
+  /** Contracts that a hardfork begins with. */
   l1GenesisState(hardfork: number): readonly object[];
 }
 
@@ -44,7 +44,7 @@ interface EdrContext {
 
 /** Answers JSON-RPC, on a thread of its own. */
 export interface Provider {
-  /** @returns its `data` is JSON, as text if it is long */
+  /** @returns `data` is JSON, as text if long */
   handleRequest(request: string): Promise<{ readonly data: unknown }>;
 }
 
@@ -54,7 +54,7 @@ export function inProcessVersion(): string {
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
 }
 
-/** One for the process: it holds the threads on which calls run. */
+/** One per process: it holds the threads of calls. */
 let opened: Promise<{ readonly edr: Edr; readonly context: EdrContext }> | undefined;
 
 async function open(): Promise<{ readonly edr: Edr; readonly context: EdrContext }> {
@@ -73,7 +73,7 @@ async function open(): Promise<{ readonly edr: Edr; readonly context: EdrContext
   return { edr, context };
 }
 
-/** An empty chain that mines when it is told to. @throws LocalChainError ENGINE_MISSING */
+/** Mines when told. @throws LocalChainError ENGINE_MISSING */
 export async function openProvider(chainId: number): Promise<Provider> {
   opened ??= open();
   const { edr, context } = await opened;

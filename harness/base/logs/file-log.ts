@@ -1,4 +1,4 @@
-/** The log of a part of a cluster, wherever it is kept; here as a file on this machine. */
+/** A part's log; here a file of this machine. */
 import { type HarnessError, logFailure } from '../errors.ts';
 import { follow, linesSince, logSize, tail } from './logs.ts';
 

@@ -9,7 +9,7 @@ export interface LogEntry {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** @returns undefined for a line that is not an entry: one cut off, the text of a crash, a greeting */
+/** @returns undefined: cut off, a crash's text, a greeting */
 export function logEntry(line: string): LogEntry | undefined {
   const values = line.startsWith('{') ? jsonOf(line) : pairsOf(line);
   if (values === undefined || !('msg' in values)) return undefined;
@@ -23,7 +23,7 @@ export function logEntry(line: string): LogEntry | undefined {
   };
 }
 
-/** The line for a program: its fields, or else the text itself. */
+/** Its fields, or else the text. */
 export function logValue(line: string): unknown {
   return (line.startsWith('{') ? jsonOf(line) : pairsOf(line)) ?? line;
 }
@@ -39,14 +39,14 @@ function jsonOf(line: string): Record<string, unknown> | undefined {
 
 const PAIR = /("(?:[^"\\]|\\.)*")=("(?:[^"\\]|\\.)*"|\S+)/g;
 
-/** `"time"="…" "level"="info" "msg"="…"`; the first entry of a Bee follows its greeting on the same line. */
+/** `"time"="…" "level"="info" "msg"="…"`; a Bee's first follows its greeting. */
 function pairsOf(line: string): Record<string, unknown> | undefined {
   if (!line.includes('"time"=')) return undefined;
   const pairs = [...line.matchAll(PAIR)].map(([, name, value]) => [plain(name), plain(value)] as const);
   return Object.fromEntries(pairs);
 }
 
-/** Text quoted by Go is nearly always valid JSON too. */
+/** Go's quoting is nearly always JSON. */
 function plain(quoted = ''): string {
   if (!quoted.startsWith('"')) return quoted;
   try {

@@ -1,7 +1,6 @@
 /**
- * A program of this package as one bundle. Loading some hundred modules one by one is most of the cost of
- * starting a node, compiled or not; packages stay outside the bundle, because they look for their native
- * parts beside them.
+ * A program as one bundle: loading hundreds of modules is most of a node's start. Packages stay outside, for their
+ * native parts.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -12,7 +11,7 @@ import { makeFolder } from '../own-folder.ts';
 import { MACHINE_CLOCK } from './clock.ts';
 import { programPath, programSuffix } from './programs.ts';
 
-/** Size in bytes and modification time in milliseconds of each file that went into a bundle. */
+/** Size in bytes and modification time in ms of each source. */
 export type Inputs = Readonly<Record<string, readonly [size: number, changedAt: number]>>;
 
 export interface Bundle {
@@ -25,19 +24,19 @@ export interface Bundle {
 
 /**
  * @param folder of all bundles
- * @throws Error from esbuild, for a folder that cannot be written, for a source that has just changed
+ * @throws Error from esbuild, for an unwritable folder, for a source that just changed
  */
 export async function bundleProgram(source: string, folder: string): Promise<Bundle> {
   const { build } = await import('esbuild');
   const startedAt = MACHINE_CLOCK.now();
   const { metafile, outputFiles } = await build({
-    // The program of a node's worker threads, which is looked for beside the code that starts it.
+    // Workers' program, looked for beside the starting code.
     entryPoints: [
       { in: source, out: 'main' },
       { in: programPath('node/platform/workers/thread'), out: 'thread' },
     ],
     inject: [programPath('harness/base/machine/source-positions')],
-    // At the same depth as its final place: source maps hold relative paths.
+    // The final depth: source maps hold relative paths.
     outdir: join(folder, 'bundle'),
     bundle: true,
     write: false,
@@ -84,7 +83,7 @@ function inputsOf(paths: readonly string[], startedAt: number): Inputs {
   );
 }
 
-/** Another process may write the same bundle at the same time. */
+/** Others may write the same bundle. */
 function writeWhole(folder: string, files: readonly { name: string; contents: Uint8Array }[]): void {
   const temporary = `${folder}.${randomUUID()}`;
   makeFolder(temporary);
@@ -97,9 +96,7 @@ function writeWhole(folder: string, files: readonly { name: string; contents: Ui
   }
 }
 
-/**
- * The bundle is in another folder: packages, and files beside a source, are resolved from the source's place.
- */
+/** Packages and neighbours resolve from the source's place. */
 const PLACES: Plugin = {
   name: 'places',
   setup(build) {

@@ -1,7 +1,4 @@
-/**
- * Code that all nodes read, produced once: their program as a bundle, compiled by a run that loads all of it
- * and ends.
- */
+/** Code for all nodes, made once: a bundle, compiled by a run that loads it and ends. */
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SingleFlight } from '../../../node/env/turns/single-flight.ts';
@@ -9,30 +6,22 @@ import { readJson, writeJson } from '../json-file.ts';
 import { areUnchanged, type Bundle, bundleProgram } from './bundle.ts';
 import { type Command, runProgram } from './processes.ts';
 
-/**
- * It takes a second on an idle machine, many on a loaded one; without it the nodes still start, but more
- * slowly.
- */
+/** A second, or many under load; without it nodes start more slowly. */
 const TIMEOUT_MS = 60_000;
-/**
- * Written when everything is there. The folder also looks full while being filled, and after a killed run.
- */
+/** Written last: the folder looks full while filling. */
 const RECORD = 'compiled.json';
-/** Running nodes load rarely used parts of their bundle only when they need them. */
+/** Running nodes load rare parts of their bundle late. */
 const BUNDLES_KEPT = 4;
 
 interface CompiledRecord {
-  /** Version of the runtime, which reads only its own compiled code. */
+  /** Of the runtime, which reads only its own compiled code. */
   readonly version: string;
-  /** The command's arguments up to and including the program: code compiled under other flags is not used. */
+  /** Up to the program: code compiled under other flags is not used. */
   readonly args: readonly string[];
   readonly bundle: Bundle;
 }
 
-/**
- * A command as it is run: from the bundle if there is a current one, else from the sources without compiled
- * code.
- */
+/** From a current bundle, else from sources, uncompiled. */
 export interface Launch {
   readonly command: Command;
   readonly compileCache: string | undefined;
@@ -51,7 +40,7 @@ export function launchOf(command: Command, bundle: Bundle | undefined): Launch {
 /**
  * Checks every source file.
  * @param folder of the bundles
- * @returns undefined if there is none, or sources have changed since
+ * @returns undefined: none, or sources changed
  */
 export function currentBundle(command: Command, folder: string): Bundle | undefined {
   const record = readRecord(folder);
@@ -61,17 +50,15 @@ export function currentBundle(command: Command, folder: string): Bundle | undefi
 }
 
 /**
- * Makes the bundle if it is missing or out of date. Concurrent callers in this process share one run; another
- * process does its own. The run ends early when no caller waits for it any more.
- * @returns whether it could be made, never an error: only start-up time depends on it
+ * Makes a missing or outdated bundle. Callers here share a run, which ends without waiters.
+ * @returns whether it was made, never an error: only start-up time depends on it
  */
 export async function compile(command: Command, folder: string, signal?: AbortSignal): Promise<boolean> {
   if (currentBundle(command, folder) !== undefined) return true;
   try {
     return await making.join(folder, signal, (shared) => make(command, folder, shared));
   } catch {
-    // A folder that cannot be written, a system without room for another process: the nodes' starts will
-    // report it.
+    // Nodes' starts will report the obstacle.
     return false;
   }
 }
@@ -86,12 +73,12 @@ async function make(command: Command, folder: string, signal: AbortSignal): Prom
   return true;
 }
 
-/** Whether both run the same program with the same flags. */
+/** Same program, same flags. */
 export function isSameProgram(one: Command, other: Command): boolean {
   return programArgs(one).join('\n') === programArgs(other).join('\n');
 }
 
-/** The runtime's flags and the program, which is the first argument that is not a flag. */
+/** Flags and the program, the first argument without a dash. */
 function programArgs({ args }: Command): readonly string[] {
   return args.slice(0, args.findIndex((arg) => !arg.startsWith('-')) + 1);
 }

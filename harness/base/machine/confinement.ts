@@ -1,9 +1,6 @@
 const TEMPORARY_BYTES = 64 * 2 ** 20;
 
-/**
- * What keeps a container to its own data, whatever runs in it: no privileges, a root that cannot be written, and so
- * many processes. Words and values are those of Docker.
- */
+/** Keeps a container to its data: no privileges, read-only root, few processes. Docker's words and values. */
 export const CONFINEMENT = {
   /** Capabilities that it lacks. */
   dropped: 'ALL',
@@ -14,7 +11,7 @@ export const CONFINEMENT = {
     bytes: TEMPORARY_BYTES,
     options: `rw,noexec,nosuid,nodev,mode=1777,size=${TEMPORARY_BYTES}`,
   },
-  /** Processes and threads at once: a Go program with many files open has hundreds. */
+  /** A Go program with many files has hundreds of threads. */
   tasksMax: 1024,
 } as const;
 

@@ -1,13 +1,12 @@
-/** Opens a page in the browser of this machine's user. */
 import { spawn } from 'node:child_process';
 import { HarnessError } from '../errors.ts';
 
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, string>>> = { darwin: 'open', win32: 'explorer' };
 
 /**
- * Returns once the browser has been started.
+ * Returns once the browser was started.
  * @param page path or URL
- * @param shown what people open themselves, if it is something else
+ * @param shown what people open themselves, if something else
  * @throws HarnessError `USAGE` when nothing can open it
  */
 export async function openInBrowser(page: string, shown = page): Promise<void> {

@@ -1,8 +1,7 @@
 /**
- * Ports that this user's clusters have picked on this machine, whichever process picked them. A node that is down
- * listens on nothing, so only this keeps another cluster from taking its ports before it starts again. One file per
- * port names another one, its keeper, and counts while that exists. Where no folder can be had that is this user's alone,
- * there are no claims: a start must not depend on them.
+ * Ports picked by this user's clusters. A stopped node listens on nothing, so a file per port keeps others away; it
+ * names its keeper and counts while that exists. Without a folder of this user alone there are no claims, and starts
+ * go on.
  */
 import {
   closeSync,
@@ -20,14 +19,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A path; more is not what has been written here. */
+/** A path; more was not written here. */
 const CLAIM_BYTES_MAX = 4096;
 
-/** Folders whose claims of clusters that are gone have been removed by this process. */
+/** Folders cleaned of gone clusters' claims by this process. */
 const swept = new Set<string>();
 
 /**
- * Call it while a socket holds the port: then nobody else claims it at the same moment.
+ * Call while a socket holds the port, so nobody else claims it.
  * @param keeper path that is there as long as the cluster, absolute @returns false when another cluster has the port
  */
 export function claimPort(port: number, keeper: string): boolean {
@@ -43,7 +42,7 @@ export function claimPort(port: number, keeper: string): boolean {
     writeFileSync(file, keeper, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (error) {
-    // Taken: by a cluster that claims it at this moment. Otherwise, as on a full disk, there are no claims.
+    // Claimed at this moment; otherwise, as on a full disk, no claims.
     return errorCode(error) !== 'EEXIST';
   }
 }
@@ -55,9 +54,9 @@ export function isClaimed(port: number): boolean {
   return owner !== undefined && existsSync(owner);
 }
 
-/** @returns undefined when there is none that nobody else can write to */
+/** @returns undefined: none that is safe from others */
 function claimsFolder(): string | undefined {
-  // By number: the user of a container may have no name. Windows has no numbers, and a temporary folder per user.
+  // By number: a container's user may have no name. Windows has a temporary folder per user.
   const shared = join(tmpdir(), `svcnet-ports-${process.getuid?.() ?? 'own'}`);
   const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
   const wanted = runtime === '' ? [shared] : [join(runtime, 'svcnet-ports'), shared];
@@ -75,7 +74,7 @@ function isOwnFolder(path: string): boolean {
     const others = process.getuid === undefined ? 0 : info.mode & 0o022;
     return info.isDirectory() && info.uid === (process.getuid?.() ?? info.uid) && others === 0;
   } catch (error) {
-    // Another process has made it at this moment. Whatever else is wrong, such as a read-only disk, it is of no use.
+    // Made by another process now; otherwise useless.
     return errorCode(error) === 'EEXIST' && isOwnFolder(path);
   }
 }
@@ -90,12 +89,12 @@ function sweep(folder: string): void {
         rmSync(join(folder, name), { force: true, recursive: true });
     }
   } catch (error) {
-    // What cannot be removed now is removed by a later process.
+    // A later process removes it.
     if (errorCode(error) === undefined) throw error;
   }
 }
 
-/** @returns undefined where there is no claim: only a regular file is one, and a pipe would never end */
+/** @returns undefined: no claim. Only regular files: a pipe never ends */
 function ownerOf(file: string): string | undefined {
   let opened: number;
   try {
@@ -112,7 +111,7 @@ function ownerOf(file: string): string | undefined {
   }
 }
 
-/** Of an error of the system. Under jest it is of another realm, so `instanceof` says nothing of it. */
+/** Under jest of another realm: no `instanceof`. */
 function errorCode(error: unknown): string | undefined {
   return (error as Partial<NodeJS.ErrnoException> | null | undefined)?.code;
 }

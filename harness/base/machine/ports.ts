@@ -1,7 +1,6 @@
 /**
- * Free ports for processes that must know them before they listen. They are picked below the range that
- * systems use for outgoing connections (Linux 32768, others 49152), so that a node that is down for a while
- * finds its ports free again; binding reveals ports that are taken anyway.
+ * Free ports for processes that must know them first, below the range for outgoing connections (Linux 32768, others
+ * 49152), so that a stopped node finds its own free.
  */
 import { randomInt } from 'node:crypto';
 import { createServer, type Server } from 'node:net';
@@ -13,20 +12,17 @@ import { portHolder } from './port-holder.ts';
 const LOOPBACK = '127.0.0.1';
 const LOWEST_PORT = 12_000;
 const PORTS_END = 32_000;
-/** With a range this wide, this many failures in a row mean that something else is wrong. */
+/** More failures in a row have another reason. */
 const TRIES_PER_PORT = 50;
 
 interface PickOptions {
   /** Address to listen on. */
   readonly host?: string;
-  /** Path that is there as long as the cluster that keeps the ports, absolute; absent: they are only used now. */
+  /** Path that is there as long as the keeping cluster, absolute; absent: only used now. */
   readonly keeper?: string;
 }
 
-/**
- * @returns `count` different ports of the address, none of them in use now or kept by a cluster whose node is down. All
- * are held until all are found.
- */
+/** @returns `count` ports, free and not kept by a stopped cluster. All are held until found. */
 export async function pickFreePorts(
   count: number,
   { host = LOOPBACK, keeper }: PickOptions = {},
@@ -41,8 +37,8 @@ export async function pickFreePorts(
 }
 
 /**
- * Takes ports again that a cluster had before.
- * @returns those that it cannot have: something listens on them, or another cluster has picked them meanwhile
+ * Takes a cluster's earlier ports.
+ * @returns those it cannot have
  */
 export async function takenPorts(
   wanted: Iterable<number>,
@@ -58,8 +54,8 @@ export async function takenPorts(
 }
 
 /**
- * @throws HarnessError `DEFINITION_INVALID` when the address is not one of this machine; `PORT_IN_USE` naming
- * the first port that something else listens on, the part that wants it, and the process that has it
+ * @throws HarnessError `DEFINITION_INVALID` for another machine's address; `PORT_IN_USE` naming the first taken port,
+ * who wants it, and the process that has it
  */
 export async function checkPortsFree(
   wanted: readonly { readonly port: number; readonly by: string }[],

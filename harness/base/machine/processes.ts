@@ -1,7 +1,6 @@
 /**
- * Operating-system processes that may outlive their starter. A process is identified by its pid and its start
- * time, so that a reused pid is never signalled. Every program is started as leader of its own process group:
- * a signal also reaches what it started, and Ctrl-C in the terminal reaches neither.
+ * Processes that may outlive their starter, known by pid and start time, so that no reused pid is signalled. Each
+ * leads a process group: signals reach its children, Ctrl-C neither.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
@@ -9,41 +8,41 @@ import { dirname } from 'node:path';
 import { makeFolder } from '../own-folder.ts';
 import { MACHINE_CLOCK } from './clock.ts';
 
-/** A program to start. `env` is added to what the testbed's own environment passes on, but for what the testbed sets. */
+/** A program to start. `env` adds to what the testbed passes on, except what it sets. */
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Beginning of the variables that a caller's shell may have set for its own node of that program: `ANT_`. */
+  /** Of variables set for a caller's own such node: `ANT_`. */
   readonly prefix?: string | undefined;
 }
 
-/** Identifies a process for any other process on this machine. */
+/** Identifies a process for others here. */
 export interface ProcessId {
   readonly pid: number;
-  /** Opaque; differs between two processes that had the same pid. */
+  /** Opaque; differs for a reused pid. */
   readonly startedAt: string;
 }
 
 /** Environment variable that marks processes that belong together. */
 const LABEL = 'SVCNET_LABEL';
-/** Environment variable that says which of them a process is, or belongs to. */
+/** Says which part a process is, or belongs to. */
 const PART = 'SVCNET_PART';
-/** A log that is this large is moved aside at the next start; one older file is kept. */
+/** Moved aside at the next start; one older file is kept. */
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
-/** How often to check for an exit; a loopback node takes some tens of milliseconds to stop. */
+/** A loopback node stops in some 10 ms. */
 const EXIT_POLL_MS = 5;
-/** A stopped process may first have to finish what it asked of its disk. */
+/** A stopped process may await its disk. */
 const STANDSTILL_MS = 10_000;
 
 export interface SpawnOptions {
   readonly command: Command;
   readonly logFile: string;
-  /** The program stops when this process ends, however it ends. */
+  /** The program stops when this process ends in any way. */
   readonly stopWithParent: boolean;
-  /** Folder of compiled code; undefined: the program neither reads nor writes any. */
+  /** Of compiled code; undefined: none read or written. */
   readonly compileCache: string | undefined;
-  /** Put on the program and on all it starts; `labelled` finds them by it. */
+  /** On the program and all it starts; `labelled` finds them. */
   readonly label?: string;
   /** Its name among all with the label. */
   readonly part?: string;
@@ -51,18 +50,18 @@ export interface SpawnOptions {
 
 export interface Spawned {
   readonly id: ProcessId;
-  /** Settles when the process ends; only the process that started it can know the code. */
+  /** Settles at the end; only the starter knows the code. */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
 }
 
-/** @throws the system's Error when the program cannot be started */
+/** @throws the system's Error when it cannot be started */
 export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
   const log = openLog(options.logFile);
   let child: ChildProcess;
   try {
     child = spawn(options.command.file, [...options.command.args], {
       detached: true,
-      // Standard input is the lifeline: it closes when the parent ends. The parent never writes to it.
+      // Standard input is the lifeline: closed at the parent's end, never written.
       stdio: [options.stopWithParent ? 'pipe' : 'ignore', log, log],
       env: {
         ...inheritedEnvironment(options.command),
@@ -83,7 +82,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
     child.once('spawn', resolve);
     child.once('error', reject);
   });
-  // Writing to a process that has ended fails later; nothing is written, so the error means nothing.
+  // Nothing is written, so the error means nothing.
   child.stdin?.on('error', () => child.stdin?.destroy());
   child.unref();
   const pid = child.pid as number;
@@ -91,8 +90,8 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
 }
 
 /**
- * Runs a program to its end without its output.
- * @returns whether it ended by itself and successfully; also false if it could not be started
+ * Runs to the end without output.
+ * @returns whether it succeeded
  */
 export function runProgram(
   command: Command,
@@ -118,19 +117,17 @@ function compileCacheOf({ compileCache }: Pick<SpawnOptions, 'compileCache'>): R
     : { NODE_COMPILE_CACHE: compileCache };
 }
 
-/** Variables that a caller's shell may have set for its own node. */
+/** Set by a caller's shell for its own node. */
 const NODE_VARIABLES = /^(SVC|BEE)_/;
 
-/**
- * A node's options come from its file alone: what the caller's shell sets for its own node must not leak in.
- */
+/** Options come from the file alone. */
 export function inheritedEnvironment({ prefix }: Pick<Command, 'prefix'>): NodeJS.ProcessEnv {
   const isOfNode = (name: string) =>
     NODE_VARIABLES.test(name) || (prefix !== undefined && name.startsWith(prefix));
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOfNode(name)));
 }
 
-/** Opens a log for appending; a large one is moved aside first. */
+/** For appending; a large one is moved aside first. */
 export function openLog(path: string): number {
   makeFolder(dirname(path));
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -148,23 +145,20 @@ export function stateOf(id: ProcessId): 'running' | 'paused' | 'gone' {
   return statusOf(id.pid)?.startsWith('T') === true ? 'paused' : 'running';
 }
 
-/**
- * Processor time in milliseconds and unshared memory in bytes; undefined if it is gone or the system does not
- * say.
- */
+/** Processor time, ms, and unshared memory, bytes; undefined: gone or unknown. */
 export function usageOf(id: ProcessId): { cpuMs: number; memoryBytes: number } | undefined {
   if (process.platform !== 'linux' || !isAlive(id)) return undefined;
   const fields = linuxStat(id.pid);
   const memory = readProc(`/proc/${id.pid}/smaps_rollup`);
   const anonymous = /^Anonymous:\s+(\d+) kB$/m.exec(memory ?? '')?.[1];
   if (fields === undefined || anonymous === undefined) return undefined;
-  // User and system time, in ticks of 10 ms on every Linux.
+  // User and system time, in ticks of 10 ms on Linux.
   const ticks = Number(fields[11]) + Number(fields[12]);
   return { cpuMs: ticks * 10, memoryBytes: Number(anonymous) * 1024 };
 }
 
 /**
- * Every process of this user that was started under the label, by any process, and all their descendants.
+ * This user's processes under the label, with descendants.
  * @param part name of the only one that is meant
  */
 export function labelled(label: string, part?: string): ProcessId[] {
@@ -200,7 +194,7 @@ export function processOf(pid: number): ProcessId | undefined {
   return startedAt === undefined ? undefined : { pid, startedAt };
 }
 
-/** Signals the process and, when it leads a group, all it started. @returns false when it was gone */
+/** The process and, if it leads one, its group. @returns false: gone */
 export function signalGroup(id: ProcessId, signal: NodeJS.Signals): boolean {
   return isAlive(id) && (send(-id.pid, signal) || send(id.pid, signal));
 }
@@ -215,13 +209,13 @@ function send(target: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Asks it to stop; after `graceMs` ends it by force. Resolves when the process is gone.
+ * Asks, then forces after `graceMs`. Resolves when gone.
  * @returns whether force was needed
  */
 export async function endProcess(id: ProcessId, graceMs: number): Promise<{ forced: boolean }> {
-  // The process stops what it has started itself; only force reaches all of it.
+  // A process stops its own children; only force reaches all.
   if (isAlive(id)) send(id.pid, 'SIGTERM');
-  // A paused process sees the request only when it runs again.
+  // A paused process sees the request only when it runs.
   signalGroup(id, 'SIGCONT');
   if (await gone(id, graceMs)) return { forced: false };
   await killProcess(id);
@@ -235,8 +229,8 @@ export async function killProcess(id: ProcessId): Promise<void> {
 }
 
 /**
- * Freezes the process with all it started. Resolves when it stands still: a process on another core, or one that waits
- * for its disk, goes on for a moment. @returns false when it was gone
+ * Freezes a process and its children. Resolves when still: other cores and disk waits go on briefly.
+ * @returns false: gone
  */
 export async function pauseProcess(id: ProcessId): Promise<boolean> {
   if (!signalGroup(id, 'SIGSTOP')) return false;
@@ -257,7 +251,7 @@ async function holds(condition: () => boolean, withinMs: number): Promise<boolea
   return true;
 }
 
-/** When the process started, in the system's own format; undefined if there is no such process. */
+/** In the system's format; undefined: no such process. */
 function startTimeOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
 }
@@ -265,24 +259,20 @@ function startTimeOf(pid: number): string | undefined {
 function linuxStartTime(pid: number): string | undefined {
   const fields = linuxStat(pid);
   if (fields === undefined) return undefined;
-  // A zombie waits for its parent to collect it. We do so soon; others may never do. Its other threads may still
-  // run, and have its ports and files open until the last of them has ended.
+  // A zombie awaits collection, perhaps for ever; other threads may still hold its ports and files.
   const [state, parent] = fields;
   const hasEnded = state === 'Z' && Number(parent) !== process.pid && Number(fields[17]) <= 1;
   if (state === 'X' || hasEnded) return undefined;
   return `${bootId()}/${fields[19]}`;
 }
 
-/**
- * `/proc/<pid>/stat` after the name in parentheses: the first field is the state, the 18th the number
- * of threads, the 20th the start time.
- */
+/** `/proc/<pid>/stat` after the name: state first, threads 18th, start time 20th. */
 function linuxStat(pid: number): string[] | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** @returns undefined when the process is gone, or is another user's */
+/** @returns undefined: gone, or another user's */
 function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -300,7 +290,7 @@ function statusOf(pid: number): string | undefined {
 
 let knownBootId: string | undefined;
 
-/** Ticks are counted from boot, so the boot id is part of the identity. */
+/** Ticks count from boot. */
 function bootId(): string {
   knownBootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   return knownBootId;
@@ -313,12 +303,12 @@ function psStartTime(pid: number): string | undefined {
 
 function psField(pid: number, format: string): string | undefined {
   try {
-    // `ps` prints times in the caller's zone and language; identities are compared between processes.
+    // `ps` uses the caller's zone and language; identities are compared between processes.
     const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
     const line = execFileSync('ps', ['-o', format, '-p', String(pid)], { encoding: 'utf8', env }).trim();
     return line === '' ? undefined : line;
   } catch (error) {
-    // `ps` ends with status 1 when it finds no such process.
+    // `ps` ends with 1 when it finds none.
     if ((error as { status?: number }).status === 1) return undefined;
     throw error;
   }

@@ -1,11 +1,8 @@
-/**
- * TCP sockets of this machine and their owners, from Linux's `/proc/net/tcp` and the open files of processes.
- * Other systems, and other users' processes, reveal nothing.
- */
+/** TCP sockets and owners, from Linux's `/proc`. Other systems and users reveal nothing. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 const LISTENING = '0A';
-/** Columns of the table: local address and port, remote ones, state, inode. */
+/** Columns: local and remote address and port, state, inode. */
 const [LOCAL, REMOTE, STATE, INODE] = [1, 2, 3, 9];
 
 export interface TcpSocket {
@@ -32,7 +29,7 @@ export function tcpSockets(): TcpSocket[] {
   );
 }
 
-/** All processes; nothing more can be seen of other users' ones. */
+/** Others' processes reveal nothing more. */
 export function allPids(): number[] {
   return entries('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -51,7 +48,7 @@ export function socketsOf(pid: number): string[] {
   });
 }
 
-/** Empty if there is no such file, or it may not be read. */
+/** Empty: missing or unreadable. */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,4 +1,4 @@
-/** The commit of this repository that is running, if it is a repository. */
+/** The running commit, in a repository. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,13 +7,10 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '../../..');
 const TIMEOUT_MS = 5000;
 
-/** A process runs what it has loaded, whatever is committed afterwards. */
+/** A process runs what it loaded. */
 let asked: Promise<string | undefined> | undefined;
 
-/**
- * @returns its first digits, followed by `+changes` if files differed from it when it was first asked for; undefined in
- * a package, or without git
- */
+/** @returns first digits, with `+changes` if files differed at first; undefined: a package, or no git */
 export function sourceCommit(): Promise<string | undefined> {
   asked ??= describe();
   return asked;

@@ -1,13 +1,12 @@
 /**
- * Prepended to a bundled program, so that its stack traces name files and lines of the sources. A map is read
- * when the first such trace is formatted, which never happens in most processes; the runtime's own
- * `--enable-source-maps` reads all maps at the start, which makes it half as long again and costs 15 MiB.
+ * Prepended to bundles, so that traces name sources. Maps are read with the first trace; `--enable-source-maps` reads
+ * all at the start, which takes half as long again and 15 MiB.
  */
 import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** Large and rarely needed: the next stack trace reads them again. */
+/** Large and rare: the next trace rereads them. */
 const maps = new Map<string, WeakRef<SourceMap>>();
 
 function mapOf(file: string): SourceMap {
@@ -18,7 +17,7 @@ function mapOf(file: string): SourceMap {
   return map;
 }
 
-/** One line of a stack trace with every position in a bundle replaced; unchanged if the bundle is gone. */
+/** A trace's line with source positions; unchanged without the bundle. */
 function inSources(line: string): string {
   return line.replace(
     /(file:\/\/\S+\.mjs):(\d+):(\d+)/g,
@@ -29,7 +28,7 @@ function inSources(line: string): string {
           ? `${new URL(origin.fileName, file).href}:${origin.lineNumber}:${origin.columnNumber}`
           : text;
       } catch {
-        // An error that is being reported must not become another one.
+        // Reporting an error must not fail.
         return text;
       }
     },

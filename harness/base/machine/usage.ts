@@ -10,10 +10,7 @@ export interface ProcessUsage {
   readonly residentBytes: number;
 }
 
-/**
- * Cheap enough to read every second for every node; undefined if the process is gone or the system does not
- * say.
- */
+/** Cheap enough for every node every second; undefined: gone or unknown. */
 export function processUsage(pid: number): ProcessUsage | undefined {
   if (process.platform !== 'linux') return undefined;
   try {

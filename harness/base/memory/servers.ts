@@ -1,6 +1,6 @@
 /**
- * HTTP servers of this process that are reached without sockets, by their URL: what is simulated listens on no port, and
- * no timer of the machine ends its connections. Everything above the connection is as ever: requests, bodies, WebSockets.
+ * HTTP servers of this process reached by URL without sockets: no port, no machine timer. All above the connection is
+ * as ever.
  */
 import type { Server } from 'node:http';
 import { Duplex } from 'node:stream';
@@ -19,9 +19,9 @@ interface Served {
 
 /** Those who connect from outside. */
 export interface Clients {
-  /** Told of each of them, until it is disposed: the connection has ended, or carries a WebSocket. */
+  /** For each, until disposed: the connection ended or became a WebSocket. */
   begin(): Disposable;
-  /** Does it when so many bytes have passed a connection. */
+  /** Carries it out after that many bytes. */
   carry: Carry;
 }
 
@@ -34,13 +34,13 @@ export function memoryHost(name: string, network: string): string {
   return `${name}.${network}${DOMAIN}`;
 }
 
-/** Whether a URL, or a host name, is that of a server in memory. */
+/** Whether a URL or host is a server in memory. */
 export function isInMemory(host: string): boolean {
   return host.endsWith(DOMAIN);
 }
 
 /**
- * Gives a server its address. Disposed, it takes no more connections and those that it has are cut.
+ * Gives a server its address; disposing cuts its connections.
  * @param clients default: nobody is told
  * @throws Error with code `EADDRINUSE`
  */
@@ -74,7 +74,7 @@ function find(host: string, port: number): Served {
   return served;
 }
 
-/** The error of a connection to an address at which nothing listens. */
+/** The error of an address where nothing listens. */
 export function refusedBy(address: string): Error {
   return systemError('ECONNREFUSED', `connect ECONNREFUSED ${address}`);
 }
@@ -86,19 +86,19 @@ function connect(host: string, port: number): MemorySocket {
   const end = () => client[Symbol.dispose]();
   const [here, there] = MemorySocket.pair(clients.carry);
   server.emit('connection', there);
-  // An agent is told `agentRemove` when a connection has become one of WebSockets.
+  // Agents get `agentRemove` for new WebSockets.
   return here.once('close', end).once('agentRemove', end);
 }
 
-/** For clients of undici: reaches servers in memory, and all others as the given options say. */
+/** For undici: reaches servers in memory, others by the options. */
 export function connectorFor(options: buildConnector.BuildOptions = {}): buildConnector.connector {
   const other = buildConnector(options);
   return (target, done) => {
     if (!isInMemory(target.hostname)) return other(target, done);
-    // As a socket would: after the code that asks for it.
+    // As a socket would: after the asking code.
     process.nextTick(() => {
       try {
-        // What undici uses of a socket is what every duplex has.
+        // undici uses what every duplex has.
         const socket: Duplex = connect(target.hostname, Number(target.port || PORT_OF_HTTP));
         done(null, socket as Parameters<buildConnector.Callback>[1] & Duplex);
       } catch (error) {
@@ -137,7 +137,7 @@ function systemError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
-/** One end of a connection. Bytes arrive after the code that sent them, as they do from a socket. */
+/** One end of a connection. Bytes arrive after the sending code. */
 export class MemorySocket extends Duplex {
   /** For admission by address: it is this machine. */
   readonly remoteAddress = '127.0.0.1';
@@ -160,7 +160,7 @@ export class MemorySocket extends Duplex {
 
   override _write(bytes: Uint8Array, _encoding: string, done: (error?: Error) => void): void {
     const other = this.#other;
-    // Its sender may use the memory again when it is written.
+    // The sender may reuse the memory.
     const copy = Buffer.from(bytes);
     this.#carry(copy.length, () => {
       if (other === undefined || other.destroyed) done(systemError('EPIPE', 'write EPIPE'));
@@ -195,7 +195,7 @@ export class MemorySocket extends Duplex {
     done(error);
   }
 
-  // What clients and servers set on a socket means nothing here: no timer of the machine ends it.
+  // No machine timer ends it.
   setTimeout(): this {
     return this;
   }

@@ -1,7 +1,7 @@
-/** How fast a step proceeds, and when it will be done. */
+/** A step's rate and end. */
 import { formatMs, grouped } from '../format.ts';
 
-/** Before this, a rate says more about the first item than about the step. */
+/** Earlier rates describe the first item. */
 const KNOWN_AFTER_MS = 1500;
 
 /** The part of a step that is done. */

@@ -1,7 +1,4 @@
-/**
- * Progress of a start: a live list on a terminal; elsewhere a line per finished step, and every few seconds
- * one per step in progress.
- */
+/** A start's progress: a live list, or lines of finished steps and occasional running ones. */
 
 import { inLine } from '../foreign-text.ts';
 import { formatMs } from '../format.ts';
@@ -10,7 +7,7 @@ import { every } from '../wait.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;
-/** Often enough to show progress, rarely enough for a log. */
+/** Shows progress without filling a log. */
 const TELL_MS = 5000;
 
 /** What has become of one step so far. */
@@ -55,11 +52,11 @@ export function lineProgress(write: (text: string) => void): ProgressView {
   };
 }
 
-/** Steps that a start goes through; without batches there is nothing to wait for. */
+/** Without batches there is nothing to wait for. */
 export async function liveProgress(steps: readonly string[]): Promise<ProgressView> {
   const { Listr } = await import('listr2');
   const finished = new Map(steps.map((step) => [step, Promise.withResolvers<void>()]));
-  // The list awaits the steps one after the other: nobody else does when it ends before it has reached one.
+  // The list awaits steps in order; nobody else awaits later ones.
   for (const { promise } of finished.values()) void promise.catch(() => 'told elsewhere');
   const shown = new Map<string, { title: string }>();
   const latest = new Map<string, StepNews>();
@@ -93,7 +90,7 @@ export async function liveProgress(steps: readonly string[]): Promise<ProgressVi
       if (progress.done) finished.get(progress.step)?.resolve();
     },
     async end() {
-      // Steps not done by now never will be; the list marks them so. The error itself is reported elsewhere.
+      // Steps not done by now never will be; the error is reported elsewhere.
       for (const { reject } of finished.values()) reject(new Error('not finished'));
       await running.catch(() => 'told elsewhere');
     },

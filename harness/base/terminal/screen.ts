@@ -1,7 +1,4 @@
-/**
- * A picture on a terminal that is redrawn repeatedly. It uses the alternate screen, so that the terminal's
- * earlier content and its cursor are restored afterwards, however the process ends.
- */
+/** A redrawn picture on the alternate screen, which restores the terminal however the process ends. */
 import { forTerminal } from '../foreign-text.ts';
 
 /** The part of a terminal's stream needed here. */
@@ -39,12 +36,12 @@ export class Screen implements Disposable {
     process.once('exit', this.#leave);
   }
 
-  /** @param paint returns lines that fit; called again when the terminal changes its size */
+  /** @param paint returns fitting lines; called again on a change of size */
   draw(paint: (size: Picture) => readonly string[]): void {
     this.#paint = paint;
     const { columns: width, rows } = this.#terminal;
     const lines = paint({ width, rows }).map((line) => `${forTerminal(line)}${CLEAR_LINE}`);
-    // No line end after the last line: it would scroll a picture as high as the terminal.
+    // A final line end would scroll a full-height picture.
     this.#terminal.write(`${HOME}${lines.join('\r\n')}${CLEAR_BELOW}`);
   }
 

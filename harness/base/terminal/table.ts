@@ -1,10 +1,10 @@
-/** Tables that fit the terminal: columns are dropped, least important first, before any value is cut. */
+/** Tables that fit: unimportant columns are dropped before values are cut. */
 import { inLine } from '../foreign-text.ts';
 
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
-  /** Columns with the highest number are dropped first if the width is too small; 0 stays. */
+  /** The highest are dropped first; 0 stays. */
   readonly rank: number;
 }
 
@@ -17,7 +17,7 @@ export interface Table {
   readonly hidden: readonly string[];
 }
 
-/** @param width of the terminal in columns; infinite when there is none @param rows one text per column */
+/** @param width of the terminal; infinite: none @param rows one text per column */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -63,7 +63,7 @@ function pad(text: string, width: number, align: Column['align']): string {
   return align === 'right' ? text.padStart(width) : text.padEnd(width);
 }
 
-/** The same values below each other, headed by the first of each row: no value is cut, whatever the width. */
+/** Values below each other, uncut, headed by each row's first. */
 export function renderLists(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
   const [, ...others] = columns;
   const width = Math.max(0, ...others.map(({ title }) => title.length));
@@ -85,7 +85,7 @@ function whole(text: string): string {
   return inLine(text, Number.POSITIVE_INFINITY);
 }
 
-/** Breaks a text at spaces; a word longer than a line is split. @param indent of all lines but the first */
+/** Breaks at spaces; long words are split. @param indent of all lines but the first */
 export function wrap(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];
   let rest = whole(text);

@@ -8,7 +8,7 @@ export interface Link {
   readonly peer: string;
   /** Accounting units; positive: the peer owes. */
   readonly balance: bigint;
-  /** Debt at which the node disconnects the peer now; undefined while not connected. */
+  /** Debt at which the node disconnects the peer, with the current allowance; undefined while not connected. */
   readonly limit: bigint | undefined;
   /** By time, accounting units. */
   readonly timeSent: bigint;

@@ -15,7 +15,7 @@ interface KnownNodeDeps {
   readonly onUploaded: (uploaded: Uploaded) => void;
 }
 
-/** What follows from a node's record, and changes with its program. */
+/** The part of a node that follows from its record: it changes when the node gets another program. */
 export class KnownNode {
   /** Its number among all nodes that the cluster has ever had, from 0; in an attached network, its place. */
   readonly index: number;

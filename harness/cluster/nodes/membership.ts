@@ -36,7 +36,7 @@ export interface Incident {
     | 'stopped answering'
     | 'answers again'
     | 'cannot be seen';
-  /** How it ended, or why it is unseen or silent. */
+  /** How it ended, if known, or why it cannot be seen or does not answer. */
   readonly how?: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -81,14 +81,14 @@ export class Membership {
     this.#schedule();
   }
 
-  /** Also reports earlier incidents. @returns removes the listener */
+  /** Also reports incidents from before there was a listener. @returns removes the listener */
   onIncident(listener: (incident: Incident) => void): () => void {
     this.#listeners.add(listener);
     for (const incident of this.#untold.splice(0)) listener(incident);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Observes all members; reports every incident until then. */
+  /** Observes all members now; when it resolves, every incident until then has been reported. */
   async observe(): Promise<void> {
     // A round may have passed the member already.
     await this.#observing;

@@ -23,11 +23,11 @@ import { headMistake, oddEntry, recordMistake } from './snapshot-shape.ts';
 /** Raised when older snapshots can no longer be started. */
 const FORMAT = 1;
 
-/** What every version can read. */
+/** The part of a snapshot that every version can read. */
 export interface SnapshotHead {
   /** Raised when older snapshots can no longer be started. */
   readonly format: number;
-  /** Of this package; decides how data is stored. */
+  /** Version of this package, which determines how nodes store their data. */
   readonly version: string;
   readonly anvil: string;
 }
@@ -44,9 +44,9 @@ export interface SnapshotRecord extends SnapshotHead {
   readonly driver: DriverName;
   /** By `writtenDefinition`. */
   readonly definition: unknown;
-  /** Batches from the start, and later ones of nodes without. */
+  /** Batches from its start, and those that nodes without one got later. */
   readonly batches: readonly BatchRecord[];
-  /** Prepared as the definition asks. */
+  /** What its start has prepared because the definition asks for it. */
   readonly prepared?: PreparedRecord | undefined;
   /** Height of the chain, blocks. */
   readonly height: number;

@@ -1,7 +1,4 @@
-/**
- * Changes to the record of a cluster that runs, one after the other: commands and programs that add nodes, remove them
- * or buy batches at the same moment each start from what the one before has written.
- */
+/** Changes to a running cluster's record in sequence: each starts from what the one before wrote. */
 import type { Clock } from '../../../formats/clock.ts';
 import { clusterGone, HarnessError } from '../../base/errors.ts';
 import { until } from '../../base/wait.ts';

@@ -1,6 +1,6 @@
 /**
- * Nodes that a process is adding: a file each, from before its launch until the record has it. That of a process which is
- * gone says what it has left behind, see `growth/abandoned.ts`.
+ * Nodes being added: a file each, from before the launch until recorded. A dead process's file says what it left, see
+ * `growth/abandoned.ts`.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,12 +1,12 @@
 /** Folders that change their names, or go. */
 import { renameSync, rmSync } from 'node:fs';
 
-/** Removing a folder while a dying process still writes into it takes a few tries. */
+/** While a dying process writes into the folder. */
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 20;
 
 /**
- * Renames a folder. It can take a name only if nothing, or an empty folder, has it: exactly one of two succeeds.
+ * Renames a folder if nothing, or an empty folder, has the name: one of two succeeds.
  * @returns false when the name is taken
  */
 export function moveInto(prepared: string, path: string): boolean {

@@ -2,12 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type ClusterRecord, clusterFolder } from './state.ts';
 
-/** Digits of the token: enough to tell clusters of one name apart, and too few to control one. */
+/** Tells clusters of one name apart, without controlling one. */
 const TOKEN_SHOWN = 8;
 
 /**
- * A file that is there as long as the cluster is, for the claims of its ports. Its folder would not do: that is there
- * again, and every port with it, as soon as another cluster has the name.
+ * A file that is there as long as the cluster, for port claims. Its folder returns when another cluster has the name.
  * @returns its path, absolute
  */
 export function portKeeper(stateDir: string, { name, token }: Pick<ClusterRecord, 'name' | 'token'>): string {

@@ -1,4 +1,4 @@
-/** What a cluster's record must be like to be used: it may be damaged, or have come from elsewhere. */
+/** Checks a cluster's record, which may be damaged or foreign. */
 import { z } from 'zod';
 import { HarnessError } from '../../base/errors.ts';
 import { NAME_PATTERN } from '../../base/own-folder.ts';
@@ -56,7 +56,7 @@ const shape = z.looseObject({
   phase: z.enum(['starting', 'running'], { error: 'starting or running' }).optional(),
   createdAt: z.number({ error: 'milliseconds' }).optional(),
   owner: z.looseObject({ pid: z.int({ error: 'a process id' }), startedAt: text }, { error: 'a process' }),
-  /** Only what its driver reads; what svcnet has not started has other nodes. */
+  /** What its driver reads; attached networks have other nodes. */
   definition: z
     .looseObject(
       {

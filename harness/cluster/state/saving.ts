@@ -1,7 +1,4 @@
-/**
- * Who saves a cluster: its nodes are stopped then and their data is being copied, so nobody else may save it, start
- * them or change their data.
- */
+/** Who saves a cluster: nobody else may save it, start its nodes or change their data. */
 import { HarnessError } from '../../base/errors.ts';
 import type { ProcessId } from '../../base/machine/processes.ts';
 import { type ClusterRecord, readRecord } from './state.ts';
@@ -10,8 +7,7 @@ import { whyUpgraded } from './upgrading.ts';
 
 /**
  * @returns ends it
- * @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved already, or one of its nodes is being upgraded,
- * `CLUSTER_GONE`
+ * @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved, or a node is being upgraded, `CLUSTER_GONE`
  */
 export function beginSaving(stateDir: string, cluster: Pick<ClusterRecord, 'name' | 'token'>): Disposable {
   const { name } = cluster;
@@ -28,7 +24,7 @@ export function beginSaving(stateDir: string, cluster: Pick<ClusterRecord, 'name
 }
 
 /**
- * The process that saves the cluster now, if any.
+ * The saving process, if any.
  * @param folder of the cluster
  */
 export function savingProcess(folder: string): ProcessId | undefined {

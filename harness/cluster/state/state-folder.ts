@@ -1,4 +1,4 @@
-/** The folder of all state: where it is, whose it is, and that its parts lie in it. */
+/** The folder of all state: its place, owner and parts. */
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { entriesOf, expectInside, expectOwn, statusOf } from '../../base/own-folder.ts';
@@ -6,7 +6,7 @@ import { entriesOf, expectInside, expectOwn, statusOf } from '../../base/own-fol
 const DEFAULT = '.svcnet';
 const REMEDY = 'Choose another folder with SVCNET_STATE';
 
-/** Default folder of all state: in the current directory, unless `SVCNET_STATE` names another. */
+/** In the current directory, unless `SVCNET_STATE` names another. */
 export function defaultStateDir(): string {
   return resolve(namedStateDir() ?? DEFAULT);
 }
@@ -20,12 +20,12 @@ function namedStateDir(): string | undefined {
 export type StatePart = 'clusters' | 'snapshots' | 'failed' | 'runs' | 'cache';
 
 /**
- * @returns its path; there may be nothing yet
+ * @returns its path, perhaps of nothing yet
  * @throws HarnessError `STATE_INVALID` when it is no folder, another user's, or a link leads out of it; `CANNOT_READ`
  */
 export function statePath(stateDir: string, part: StatePart): string {
   const isLink = statusOf(stateDir)?.isSymbolicLink() === true;
-  // A repository may hold one; what a person has named is what that person means.
+  // A repository may hold one; a person's choice is meant.
   if (isLink && namedStateDir() === undefined && resolve(stateDir) === resolve(DEFAULT)) {
     throw new HarnessError('STATE_INVALID', `${stateDir} is a link, expected a folder`, {
       hint: 'If it leads where you want the state to be, name that folder with SVCNET_STATE; otherwise remove the link.',
@@ -38,14 +38,14 @@ export function statePath(stateDir: string, part: StatePart): string {
 }
 
 /**
- * Names in a folder. None for a folder that does not exist, no longer exists or cannot exist.
+ * None for a missing or impossible folder.
  * @throws HarnessError `CANNOT_READ`
  */
 export function namesIn(folder: string): string[] {
   return entriesOf(folder).map(({ name }) => name);
 }
 
-/** Names of the folders in a folder, sorted; links are none. @throws HarnessError `CANNOT_READ` */
+/** Sorted subfolders, no links. @throws HarnessError `CANNOT_READ` */
 export function foldersIn(folder: string): string[] {
   return entriesOf(folder)
     .filter((entry) => entry.isDirectory())

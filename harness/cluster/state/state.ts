@@ -46,13 +46,13 @@ const FAILED_KEPT = 5;
 export interface NodeRecord extends Whose {
   readonly name: string;
   readonly flavour: FlavourName;
-  /** What its flavour file says; absent: this package knows the flavour. */
+  /** Its flavour file; absent: a known flavour. */
   readonly declared?: FlavourInput | undefined;
   readonly mode: NodeMode;
   readonly dialect: DialectName;
   /** Path of its program, for flavours that need one. */
   readonly binary?: string | undefined;
-  /** Image of its container, unless it is this package's own. */
+  /** Image of its container, unless this package's. */
   readonly image?: string | undefined;
   /** URLs. */
   readonly api: string;
@@ -65,16 +65,16 @@ export interface NodeRecord extends Whose {
   readonly ethereum: string;
   /** Key of its account, 64 hex digits; absent: unknown. */
   readonly privateKey?: string | undefined;
-  /** The token its API requires, or the path of a file that holds it; both absent: none. */
+  /** Its API's token, or a file with it; both absent: none. */
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
   /** Name of its container, if it has one. */
   readonly container?: string | undefined;
   /** As the node sees it; empty if svcnet did not start it. */
   readonly dataDir: string;
-  /** Path of its log, or the command that prints it. */
+  /** Its log's path, or the command that prints it. */
   readonly log: string;
-  /** Names of the only peers it may have; absent: any. */
+  /** Names of its only peers; absent: any. */
   readonly peers?: readonly string[] | undefined;
 }
 
@@ -91,7 +91,10 @@ export interface PreparedRecord {
   readonly uploads: readonly PreparedUpload[];
 }
 
-/** An upload that is synced: data of some bytes under `/bytes`, or the file or folder of a path under the dialect's files. */
+/**
+ * An upload that is synced: data of some bytes under `/bytes`, or the file or folder of a path under the dialect's
+ * files.
+ */
 export interface PreparedUpload {
   readonly node: string;
   readonly reference: string;
@@ -118,17 +121,17 @@ export interface Timings {
 
 export interface ClusterRecord {
   readonly version: number;
-  /** Tells one cluster from a later one of the same name. */
+  /** Tells clusters of one name apart. */
   readonly token: string;
   readonly name: string;
-  /** Decimal; absent when nothing in it follows from a seed. */
+  /** Decimal; absent: no seed. */
   readonly seed?: string | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
   /** Unix milliseconds. */
   readonly createdAt: number;
   readonly phase: 'starting' | 'running';
-  /** The process that starts it; an ephemeral cluster lives no longer than that process. */
+  /** The starting process, which an ephemeral cluster does not outlive. */
   readonly owner: ProcessId;
   readonly ephemeral: boolean;
   readonly definition: unknown;
@@ -139,10 +142,7 @@ export interface ClusterRecord {
   readonly timings?: Timings;
 }
 
-/**
- * `stopped`, `killed` and `paused` are what was asked for; a node that is `running` here may still have
- * crashed.
- */
+/** `stopped`, `killed` and `paused` are what was asked for; a node that is `running` here may still have crashed. */
 export type RunState = 'running' | 'paused' | 'stopped' | 'killed';
 export interface RunRecord {
   /** For the cluster's driver. */
@@ -155,7 +155,7 @@ export interface ClusterFolder {
   readonly path: string;
   dataDir(node: string): string;
   log(part: string): string;
-  /** What the nodes know of each other from the start. */
+  /** What nodes know of each other from the start. */
   peerRecords(): string;
   chainOptions(): string;
   linkProxyOptions(): string;
@@ -163,7 +163,7 @@ export interface ClusterFolder {
   chainState(): string;
 }
 
-/** @throws HarnessError `STATE_INVALID` for a name that is none, or when a link leads elsewhere */
+/** @throws HarnessError `STATE_INVALID` for a wrong name or a link that leads elsewhere */
 export function clusterFolder(stateDir: string, name: string): ClusterFolder {
   if (!NAME_PATTERN.test(name)) {
     throw new HarnessError('STATE_INVALID', `got '${name}', expected the name of a cluster`);
@@ -182,22 +182,22 @@ export function clusterFolder(stateDir: string, name: string): ClusterFolder {
   };
 }
 
-/** Names of all clusters that have a record, running or not. */
+/** All clusters with a record, running or not. */
 export function listClusters(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => hasRecord(stateDir, name));
 }
 
-/** Names of folders that only look like a cluster: something has written into them after its end. */
+/** Folders written into after their cluster's end. */
 export function foldersWithoutRecord(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => !hasRecord(stateDir, name));
 }
 
-/** Folders that could be a cluster's; others have not been made by this program. */
+/** Others were not made by this program. */
 function foldersOf(stateDir: string): string[] {
   return foldersIn(clustersDir(stateDir)).filter((name) => NAME_PATTERN.test(name));
 }
 
-/** A folder that cannot be looked into counts as one that has: reading its record says why it cannot be. */
+/** An unreadable folder counts: reading says why. */
 function hasRecord(stateDir: string, name: string): boolean {
   try {
     return lstatSync(recordFile(stateDir, name), { throwIfNoEntry: false }) !== undefined;
@@ -206,7 +206,7 @@ function hasRecord(stateDir: string, name: string): boolean {
   }
 }
 
-/** Folders that have been moved aside, or are not yet in their place. */
+/** Moved aside, or not yet in place. */
 export function asideFolders(stateDir: string): string[] {
   const path = clustersDir(stateDir);
   return namesIn(path)
@@ -214,7 +214,7 @@ export function asideFolders(stateDir: string): string[] {
     .map((name) => join(path, name));
 }
 
-/** @returns undefined when there is no such cluster @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
+/** @returns undefined: no such cluster @throws HarnessError `STATE_INVALID`, `CANNOT_READ` */
 export function readRecord(stateDir: string, name: string): ClusterRecord | undefined {
   const file = recordFile(stateDir, name);
   const written = readJson(file) as Written | null | undefined;
@@ -244,21 +244,18 @@ function readAsOwn({ madeAs, ...record }: Written, folder: ClusterFolder): Clust
   const isLocal = DRIVER_FACTS[record.driver].local;
   const nodes = (record.nodes ?? []).map(({ tokenFile, ...node }) => ({
     ...node,
-    // The content of the file would be sent to the node.
+    // The file's content would be sent to the node.
     ...(isOwn && tokenFile !== undefined ? { tokenFile } : {}),
-    // What nodes of this machine keep lies in the cluster's folder, wherever that has been moved.
+    // Nodes' data is in the cluster's folder, wherever moved.
     ...(isLocal ? { dataDir: folder.dataDir(node.name), log: folder.log(node.name) } : {}),
   }));
   return { ...record, nodes, batches: record.batches ?? [] };
 }
 
-/** Identities of folders that were found to be own, by path. */
+/** Identities of own folders, by path. */
 const own = new Map<string, string>();
 
-/**
- * Whether this program has made the cluster on this machine. Of one that came with a repository, or is a copy, nothing
- * that its files name is run, asked or ended.
- */
+/** Whether this program made the cluster here. Of a foreign one or a copy, nothing named is run, asked or ended. */
 export function isOwnCluster(stateDir: string, name: string): boolean {
   const { path } = clusterFolder(stateDir, name);
   const identity = identityOf(path);
@@ -270,12 +267,12 @@ export function isOwnCluster(stateDir: string, name: string): boolean {
   return true;
 }
 
-/** Identifies what is on disk: a record that is written again is another file. @returns undefined when there is none */
+/** A rewritten record is another file. @returns undefined: none */
 export function recordIdentity(stateDir: string, name: string): string | undefined {
   return identityOf(recordFile(stateDir, name));
 }
 
-/** The same as `readRecord` where one record must not hide the others. @param onInvalid gets the reason why it cannot be read */
+/** `readRecord` where one record must not hide others. @param onInvalid gets the reason */
 export function readableRecord(
   stateDir: string,
   name: string,
@@ -292,7 +289,7 @@ export function readableRecord(
 }
 
 /**
- * The cluster that a command refers to: the named one, else the only one.
+ * The named cluster, else the only one.
  * @throws HarnessError `CLUSTER_NOT_FOUND` naming those that exist
  */
 export function findCluster(stateDir: string, name: string | undefined): ClusterRecord {
@@ -321,7 +318,7 @@ export function writeRecord(stateDir: string, record: ClusterRecord): void {
   else writeJson(recordFile(stateDir, record.name), record);
 }
 
-/** @param folder of a cluster that is being made, and need not have its name yet */
+/** @param folder of a cluster in the making, perhaps without its name */
 export function writeFirstRecord(folder: string, record: ClusterRecord): void {
   makeFolder(folder, 0o700);
   writeOwn(folder, record);
@@ -332,12 +329,12 @@ function writeOwn(folder: string, record: ClusterRecord): void {
   writeJson(join(folder, RECORD_FILE), written);
 }
 
-/** By part, by the name of their cluster, by its state directory: to join the two costs more than the rest of a look. */
+/** By part, cluster name and state directory: joining the latter two costs more than a look. */
 const heldRuns = new Map<string, Map<string, Map<string, RunRecord>>>();
 
 /**
- * From now on the run records of a cluster are read from memory: nothing else than this process changes them, and its
- * members are observed thousands of times a second when time passes that much faster.
+ * Reads run records from memory: only this process changes them, and virtual time observes members thousands of times
+ * a second.
  */
 export function holdRuns(stateDir: string, cluster: string): void {
   const held = heldRuns.get(stateDir) ?? new Map<string, Map<string, RunRecord>>();
@@ -360,19 +357,19 @@ export function readRun(stateDir: string, cluster: string, part: string): RunRec
   return readJson(runFile(stateDir, cluster, part)) as RunRecord | undefined;
 }
 
-/** Forgets a part that has ended and will not start again. */
+/** Forgets a part that will not start again. */
 function removeRun(stateDir: string, cluster: string, part: string): void {
   rmSync(runFile(stateDir, cluster, part), { force: true });
   heldRuns.get(stateDir)?.get(cluster)?.delete(part);
 }
 
-/** What a node that has ended leaves on disk, but for its logs. */
+/** An ended node's files, except logs. */
 export function removeNodeFiles(stateDir: string, cluster: string, node: string): void {
   removeRun(stateDir, cluster, node);
   removeFolder(clusterFolder(stateDir, cluster).dataDir(node));
 }
 
-/** Every part of the cluster that was ever started, the chain among them. */
+/** Every part ever started, with the chain. */
 export function runRecords(stateDir: string, cluster: string): (RunRecord & { readonly name: string })[] {
   if (!isOwnCluster(stateDir, cluster)) return [];
   const folder = join(clusterFolder(stateDir, cluster).path, 'run');
@@ -384,10 +381,7 @@ export function runRecords(stateDir: string, cluster: string): (RunRecord & { re
     });
 }
 
-/**
- * Removes what the cluster left on disk, but nothing of another one that has its name now. The folder is
- * first moved aside, so that the name is free at once.
- */
+/** Removes the cluster's files, not another one's of its name. The folder is moved aside first, to free the name. */
 export function removeCluster(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
@@ -396,17 +390,17 @@ export function removeCluster(
   const aside = setAside(stateDir, name);
   if (aside === undefined) return;
   if (isTheirs(aside, token)) removeFolder(aside);
-  // Another cluster took the name between the check and the move.
+  // Another cluster took the name meanwhile.
   else renameSync(aside, clusterFolder(stateDir, name).path);
 }
 
-/** Whether a folder belongs to this cluster, or to none. */
+/** Whether a folder is this cluster's, or nobody's. */
 function isTheirs(path: string, token: string): boolean {
   const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
   return record === undefined || record.token === token;
 }
 
-/** Moves the cluster's folder aside. @returns where it is now; undefined when there is none */
+/** @returns where the folder is now; undefined: none */
 export function setAside(stateDir: string, name: string): string | undefined {
   const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
   try {
@@ -420,8 +414,8 @@ export function setAside(stateDir: string, name: string): string | undefined {
 }
 
 /**
- * Moves the remains of a failed start out of the way, so that the name is free and the logs can be read.
- * @returns where it is now; undefined when there is nothing
+ * Moves a failed start's remains aside, to free the name and keep logs.
+ * @returns where it is now; undefined: nothing
  */
 export function keepFailed(stateDir: string, name: string, nowMs: number): string | undefined {
   const aside = setAside(stateDir, name);

@@ -1,7 +1,6 @@
 /**
- * Whose turn it is to do something to a cluster, or to write a report. Each process that wants it has a file of its own
- * in that folder; that of a process which is gone does not count. No two have it at once: each writes its file before
- * it looks for others.
+ * Whose turn it is for a cluster or report: a file per process; those of dead processes do not count. Each writes its
+ * file before it looks for others, so no two have it.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,11 +9,11 @@ import { readJson, replaceJson } from '../../base/json-file.ts';
 import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
 import { type ClusterRecord, clusterFolder, readRecord } from './state.ts';
 
-/** What the turn is for, in the names of the files. */
+/** The turn's purpose, as in file names. */
 export type Purpose = 'saving' | 'starting' | 'reporting' | 'changing' | `upgrading-${string}`;
 
 /**
- * @param folder of the cluster or the report @param taken what to throw when a process has it, another one or this one
+ * @param folder of the cluster or the report @param taken what to throw when a process has it, even this one
  * @returns ends it @throws the system's Error, `ENOENT` without the folder
  */
 export function takeTurn(folder: string, purpose: Purpose, taken: (owner: ProcessId) => Error): Disposable {
@@ -36,8 +35,8 @@ export function takeTurn(folder: string, purpose: Purpose, taken: (owner: Proces
 }
 
 /**
- * The same in the folder of a cluster.
- * @throws HarnessError `CLUSTER_GONE` when it has been removed: its folder would be there again, or is another cluster's
+ * In a cluster's folder.
+ * @throws HarnessError `CLUSTER_GONE` when removed: its folder may be another's
  */
 export function takeClusterTurn(
   stateDir: string,
@@ -65,7 +64,7 @@ export function takeClusterTurn(
   return turn;
 }
 
-/** The process whose turn it is now, if any. @param except path of a file that does not count */
+/** The process whose turn it is, if any. @param except path of a file that does not count */
 export function whoseTurn(folder: string, purpose: Purpose, except?: string): ProcessId | undefined {
   return filesIn(folder, purpose)
     .filter((path) => path !== except)

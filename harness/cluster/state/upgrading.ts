@@ -1,12 +1,9 @@
-/**
- * Who gives a node another program: it is stopped then and its files change, so nobody else may upgrade it, start it,
- * change its data, remove it for good or save its cluster.
- */
+/** Who upgrades a node: nobody else may upgrade, start, change or remove it, or save its cluster. */
 import { HarnessError } from '../../base/errors.ts';
 import { type ClusterRecord, clusterFolder } from './state.ts';
 import { takeClusterTurn, whoseTurn } from './turn.ts';
 
-/** @returns ends it @throws HarnessError `NODE_STATE` when it is being upgraded already, `CLUSTER_GONE` */
+/** @returns ends it @throws HarnessError `NODE_STATE` when it is being upgraded, `CLUSTER_GONE` */
 export function beginUpgrading(
   stateDir: string,
   cluster: Pick<ClusterRecord, 'name' | 'token'>,
@@ -15,7 +12,7 @@ export function beginUpgrading(
   return takeClusterTurn(stateDir, cluster, `upgrading-${node}`, ({ pid }) => beingUpgraded(node, pid));
 }
 
-/** Why the node is left as it is while it is being upgraded, if it is. */
+/** Why the node stays as it is, if it is being upgraded. */
 export function whyUpgraded(stateDir: string, cluster: string, node: string): HarnessError | undefined {
   const upgrading = whoseTurn(clusterFolder(stateDir, cluster).path, `upgrading-${node}`);
   return upgrading === undefined ? undefined : beingUpgraded(node, upgrading.pid);

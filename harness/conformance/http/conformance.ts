@@ -21,15 +21,15 @@ const POLL_MS = 250;
 export interface HttpOptions {
   /** URL of the API. */
   readonly target: string;
-  /** Without the debug API's URL, its rows are skipped. */
+  /** URL of the debug API; without it, its rows are skipped. */
   readonly debugTarget?: string;
-  /** API of another node of the network; without it, rows about two nodes are skipped. */
+  /** URL of the API of another node of the network; without it, rows about two nodes are skipped. */
   readonly second?: string;
-  /** The node's names of headers, paths and fields. */
+  /** Names that the node uses in headers, paths and fields. */
   readonly dialect: DialectName;
   /** Bearer token with full access. */
   readonly token?: string;
-  /** Batch for uploads, 64 hex digits. Default: a usable one of the node. */
+  /** Batch id for uploads, 64 hex digits. Default: a usable batch of the node. */
   readonly batch?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Whether the network of this container is usable, for the image's health check (`node/health.sh`): one HTTP
- * answer on a loopback port, determined anew each time, so that a hanging network is not healthy either.
+ * The image's health check (`node/health.sh`): one HTTP answer, determined anew, so that a hanging network is
+ * unhealthy.
  */
 import { messageOf } from '../../base/errors.ts';
 import { checkPortsFree } from '../../base/machine/ports.ts';

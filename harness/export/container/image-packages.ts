@@ -1,20 +1,17 @@
 /**
- * Removes from `node_modules` what the image never loads; the build of the image runs this
- * (`node/Dockerfile`): `node harness/export/container/image-packages.ts [FOLDER]`, the folder with package.json, its
- * lock file and node_modules.
+ * Removes unused packages in the image's build (`node/Dockerfile`): `node harness/export/container/image-packages.ts
+ * [FOLDER]`, with package.json, lock file and node_modules.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/**
- * Needed only for other runtimes, for types, to compile what is already compiled, or for another chain than Anvil's.
- */
+/** For other runtimes, types, compiling, or other chains. */
 const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|nan)$/;
-/** Folders and files of a package that are not code, below any folder; licences stay. */
+/** No code; licences stay. */
 const ASIDE =
   /(^|\/)(tests?|docs|examples?|benchmarks?|\.github)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
-/** Compiled for other systems, or other versions of Node.js than 24. */
+/** For other systems, or Node.js versions other than 24. */
 const FOREIGN = /\/prebuilds\/(?!linux-)[^/]+$|\/node\.abi[^/]*$|\.musl\.node$/;
 
 interface LockFile {
@@ -29,7 +26,7 @@ interface LockFile {
   >;
 }
 
-/** @returns paths such as `node_modules/zod` of the lock file's packages that the image needs */
+/** @returns paths such as `node_modules/zod` that the image needs */
 export function neededPackages({ packages }: LockFile): Set<string> {
   const needed = new Set<string>();
   const waiting = [''];
@@ -38,7 +35,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       if (NEVER_LOADED.test(name)) continue;
       const found = resolvedFrom(path, name, packages);
-      // A package for another platform is optional and not installed.
+      // Optional, for other platforms.
       if (found === undefined || needed.has(found)) continue;
       needed.add(found);
       waiting.push(found);
@@ -47,7 +44,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
   return needed;
 }
 
-/** The nearest one in a parent folder, as Node.js resolves it. */
+/** The nearest parent's, as Node.js resolves. */
 function resolvedFrom(path: string, name: string, packages: LockFile['packages']): string | undefined {
   for (let folder = path; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
     const candidate = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;

@@ -1,6 +1,4 @@
-/**
- * The definition of a network in one container, from its command line, its environment and a mounted file.
- */
+/** A container network's definition from command line, environment and file. */
 import { Command, CommanderError } from 'commander';
 import { HarnessError } from '../../base/errors.ts';
 import { DIALECT_NAMES } from '../../client/dialect.ts';
@@ -45,7 +43,7 @@ type Flags = { readonly [key in Key]?: string } & {
   readonly trust?: true;
 };
 
-/** @returns undefined when help was asked for @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
+/** @returns undefined: help @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
 export async function networkDefinition(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -111,7 +109,7 @@ function hostNames(
   return text.split(',').map((name) => name.trim());
 }
 
-/** A flag wins over the variable; an empty variable is none. */
+/** A flag wins; an empty variable is none. */
 function valueOf(
   key: Key,
   flags: Flags,

@@ -1,7 +1,6 @@
 /**
- * A whole network in one container, as its main process: the nodes live in this process, the chain is its
- * child. It ends when asked to, and when the network is no longer whole, so that the container does not
- * appear healthy.
+ * A network in one container: nodes here, the chain as child. Ends when asked, or no longer whole, so that it does
+ * not seem healthy.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +20,7 @@ const LOG_LINES_SHOWN = 15;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** @returns the exit code: 0 when it was asked to stop */
+/** @returns exit code: 0 when asked to stop */
 export async function network(argv: readonly string[], environment: Environment): Promise<number> {
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -30,7 +29,7 @@ export async function network(argv: readonly string[], environment: Environment)
   try {
     return await run(argv, environment, stopping.signal);
   } catch (error) {
-    // Asked to stop before it was up, it did so.
+    // It stopped before it was up, as asked.
     if (stopping.signal.aborted) return EXIT.success;
     say(messageOf(error));
     if (error instanceof HarnessError && error.hint !== undefined) say(error.hint);
@@ -71,7 +70,7 @@ async function startShown(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
-/** Runs until it is asked to stop, or a part of the network is gone. */
+/** Until asked to stop, or a part is gone. */
 async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<Incident | undefined>();
   cluster.membership.onIncident((incident) => {
@@ -90,7 +89,7 @@ async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Pro
   return incident === undefined ? EXIT.success : EXIT.checkFailed;
 }
 
-/** @returns path of the document, after removing that of an earlier start of this container */
+/** @returns the document's path, after removing an earlier start's */
 function forgotten(folder: string): string {
   const path = join(folder, 'network.json');
   try {

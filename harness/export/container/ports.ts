@@ -1,12 +1,12 @@
-/** Ports of a network in one container, always the same inside it, and of exported ones whose definition chooses none. */
+/** Ports of a network in one container, and of exports without own ones. */
 
 import { fixedPorts } from '../../cluster/plan/ports.ts';
 import type { NodePorts } from '../../flavours/flavour.ts';
 import { CHAIN_PORTS } from '../../flavours/inside-image.ts';
 
-/** Port of node-0's API: the usual one of a storage node. */
+/** A storage node's usual API port. */
 const FIRST = 1633;
-/** Port of the chain's JSON-RPC endpoint: the usual one of a local chain. */
+/** A local chain's usual port. */
 export const RPC_PORT = CHAIN_PORTS.rpc;
 export const PORT_RANGE = { first: FIRST, stride: 10, debug: 'range' } as const;
 

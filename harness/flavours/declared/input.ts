@@ -2,7 +2,7 @@
 import type { DialectName } from '../../client/dialect.ts';
 import type { NodeMode } from '../flavour.ts';
 
-/** Text, perhaps with values such as `{api-port}`, a number, a boolean or a list of texts. */
+/** A text, which may have values such as `{api-port}`, a number, a truth value or a list of texts. */
 export type FlavourValue = string | number | boolean | readonly string[];
 
 /** A file with a key of a node. */
@@ -56,13 +56,13 @@ export interface FlavourInput {
   readonly bootstraps?: boolean | undefined;
   /** Its timing and credit are the public network's. Default: true. */
   readonly publicConstants?: boolean | undefined;
-  /** It may dial where a peer listens, not where it advertises. Default: false. */
+  /** It may dial a peer where it listens instead of where it advertises. Default: false. */
   readonly learnsListeners?: boolean | undefined;
   /** Folders with what it stores. */
   readonly stored?: readonly string[] | undefined;
-  /** What else its API must answer first: a line that matches. */
+  /** What else its API must answer before it serves: a line that matches. */
   readonly well?: readonly { readonly path: string; readonly pattern: string }[] | undefined;
-  /** Pause before it dials an unreachable peer again, such as `30s`. */
+  /** Time until it dials a peer again that it could not reach, such as `30s`. */
   readonly redial?: string | undefined;
   /** Time that it may take to end. Default: `10s`. */
   readonly stop?: string | undefined;

@@ -21,7 +21,7 @@ export const BEHAVIOUR_NAMES = [
   'flood',
   'handshake-garbage',
 ] as const;
-/** A behaviour of a dishonest node, as in definitions. */
+/** What a dishonest node does, as a definition names it. */
 export type BehaviourName = (typeof BEHAVIOUR_NAMES)[number];
 
 /** Behaviours that need real connections. */

@@ -1,17 +1,17 @@
-/** Measures how much the cores of the machine have nothing to do; in a container, those of its host. */
+/** How idle the cores are; in a container, the host's. */
 import { cpus } from 'node:os';
 
 export class IdleCores {
   readonly #read: () => number;
   #last: number;
 
-  /** @param read milliseconds that all cores together have been idle, from any beginning */
+  /** @param read idle ms of all cores, from any beginning */
   constructor(read: () => number = idleMs) {
     this.#read = read;
     this.#last = read();
   }
 
-  /** Idle milliseconds of all cores since the last call; 0 where the system does not say. */
+  /** Since the last call; 0: unknown. */
   takeMs(): number {
     const last = this.#last;
     this.#last = this.#read();

@@ -1,4 +1,4 @@
-/** Program of a worker thread: hashes and signs, one request after another. */
+/** A worker thread: hashes and signs, one request at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { cacAddress } from '../../../formats/chunk/cac.ts';
 import { DIGEST_SIZE, endToEnd, GATE, inPieces, type ThreadData, type ThreadRequest } from './messages.ts';
@@ -23,7 +23,7 @@ port.on('message', (request: ThreadRequest) => {
   Atomics.store(gate, GATE.cpuMs, (user + system) / MICROSECONDS_PER_MS);
   port.postMessage(response, [response.buffer]);
 });
-// The listener is there: nothing sent from now on waits for modules to load.
+// Nothing sent from now on waits for modules.
 port.postMessage('ready');
 
 function addresses({ bytes, lengths }: Extract<ThreadRequest, { kind: 'addresses' }>): Uint8Array[] {

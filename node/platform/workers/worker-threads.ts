@@ -1,7 +1,4 @@
-/**
- * The workers of a node that has a process of its own: threads that start when an upload is fast enough to need them,
- * and end when there is nothing to do. After a thread has failed, the node computes alone for a while.
- */
+/** Threads for fast uploads, ended when idle. After a failure the node computes alone for a while. */
 import { availableParallelism } from 'node:os';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -22,32 +19,32 @@ import {
   type ThreadResponse,
 } from './messages.ts';
 
-/** Beside this file, in the sources, the package and the bundle of a node alike. */
+/** Beside this file, in sources, package and bundle. */
 export const THREAD_PROGRAM = join(import.meta.dirname, `thread${extname(import.meta.filename)}`);
 
 /** Interval between decisions whether threads pay, milliseconds. */
 const REVIEW_MS = 500;
-/** Operations per second from which they pay: a tenth of what the node's own thread can do. */
+/** From here they pay: a tenth of the node's own thread. */
 const BUSY_RATE = 1000;
-/** Cores that must be idle, or used by the threads. */
+/** Idle, or used by the threads. */
 const IDLE_CORES_MIN = 0.5;
-/** Threads end after this time without work, and their memory is given back. */
+/** Threads end after this, and free their memory. */
 const REST_MS = 5000;
 /** Time without threads after one has failed. */
 const FAILED_MS = 60_000;
 /** A thread keeps no chunks. */
 const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
-/** How long an end waits for a thread to leave native code. A signature takes 50 µs, the load of its code longer. */
+/** For a thread to leave native code: signatures take 50 µs, loading longer. */
 const LEAVE_MS = 10_000;
-/** The same at the end of the process, which nothing else may hold up. */
+/** At the process's end, which must not be held up. */
 const EXIT_LEAVE_MS = 1000;
-/** Fewer hashes are done sooner than a thread has heard of them. */
+/** Fewer are done sooner here. */
 const ADDRESSES_MIN = 8;
 
 export interface WorkerDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer' | 'turn'>;
   readonly log: Logger;
-  /** Called with the number of hashes or signatures that a thread has computed. */
+  /** Hashes or signatures computed by a thread. */
   readonly onWork?: (operations: number) => void;
   /** Default: the machine's. */
   readonly idleCores?: Pick<IdleCores, 'takeMs'>;
@@ -85,7 +82,7 @@ export class WorkerThreads implements Workers {
   #stopped = false;
   /** Digests of this turn, sent together. */
   #waiting: Waiting[] = [];
-  /** Those that have not ended yet, whether they take work or not. */
+  /** Not ended, working or not. */
   readonly #living = new Set<Thread>();
   /** The runtime ends threads with the process. */
   readonly #onExit = () => {
@@ -99,7 +96,7 @@ export class WorkerThreads implements Workers {
     this.#privateKey = privateKey;
     this.#deps = deps;
     this.#auto = threads === 'auto';
-    // One thread keeps up with the rest of an upload.
+    // One keeps up with an upload.
     this.#max = threads === 'auto' ? Math.min(1, (deps.parallelism ?? availableParallelism()) - 1) : threads;
     this.#reviewedAt = deps.clock.monotonic();
     const signer = createSigner(privateKey);
@@ -138,7 +135,7 @@ export class WorkerThreads implements Workers {
   sign(digest: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ digest, resolve, reject });
-      // After all that the turn resolves: chunks of one batch come one microtask after another.
+      // After all of this turn: a batch's chunks come by microtasks.
       if (this.#waiting.length === 1) process.nextTick(() => void this.#signAll());
     });
   }
@@ -160,7 +157,7 @@ export class WorkerThreads implements Workers {
   }
 
   async #signatures(digests: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
-    // One alone would wait for its way there and back.
+    // A single one would wait for the way.
     const bytes =
       digests.length < 2
         ? undefined
@@ -174,14 +171,14 @@ export class WorkerThreads implements Workers {
   #review(now: number): void {
     const ms = now - this.#reviewedAt;
     const rate = (this.#operations * 1000) / ms;
-    // Measured in every review: it is of the time since the last one.
+    // Since the last review.
     const isFree = !this.#auto || this.#freeCores(ms) >= IDLE_CORES_MIN;
     this.#isWorthwhile = rate >= BUSY_RATE && isFree;
     this.#reviewedAt = now;
     this.#operations = 0;
   }
 
-  /** Cores that were idle in the last `ms`, and what threads had of the others. */
+  /** Idle cores, and what threads had of others. */
   #freeCores(ms: number): number {
     const idleMs = this.#idleCores?.takeMs() ?? 0;
     this.#idleCores ??= this.#deps.idleCores ?? new IdleCores();
@@ -233,7 +230,7 @@ export class WorkerThreads implements Workers {
     );
   }
 
-  /** @param size of the response @returns undefined when there is no thread, or it has ended before */
+  /** @param size of the response @returns undefined: no thread, or it ended */
   async #compute(request: ThreadRequest, size: number): Promise<ThreadResponse | undefined> {
     const [thread] = this.#ready().sort((a, b) => a.waiting - b.waiting);
     this.#workedAt = this.#deps.clock.monotonic();
@@ -309,7 +306,7 @@ class Thread {
     Atomics.store(this.#gate, GATE.closed, 1);
   }
 
-  /** Returns when it is outside of native code, or has had this long to leave it. */
+  /** Until outside native code, or this long. */
   waitOutside(ms: number): void {
     Atomics.wait(this.#gate, GATE.inside, 1, Math.max(0, ms));
   }

@@ -1,7 +1,4 @@
-/**
- * What must hold after a storm: the network is whole again, everything acknowledged is there and right, and
- * no node is refused.
- */
+/** After a storm: the network is whole, everything acknowledged there, nobody refused. */
 
 import { ClientError, type ClusterNode } from 'svcnet';
 import { atMost, congestionOf, grouped, messageOf, PlacementWatch, plural } from 'svcnet/scenario';
@@ -11,25 +8,22 @@ import { missingLinks } from '../topology.ts';
 import type { Operations, Uploaded } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
-/** By then all nodes are connected again, and know it. */
+/** By then all are connected, and know it. */
 const WHOLE_WITHIN_MS = 90_000;
-/** Uploads without progress for this long are stuck: it is longer than any retry pause of a node. */
+/** Longer than any retry pause. */
 const STUCK_AFTER_MS = 90_000;
-/**
- * They have so much longer for each chunk that waits after the storm: ten a second, where a healthy network takes
- * hundreds.
- */
+/** Added per waiting chunk: a healthy network takes hundreds a second. */
 const PER_CHUNK_MS = 100;
-/** Every node must deliver within this time after the last upload is settled. */
+/** After the last upload settled. */
 const DELIVERED_WITHIN_MS = 60_000;
-/** After that time and so many failures the rest is not read: each failure may take a minute. */
+/** Then the rest is not read: failures take a minute. */
 const FAILURES_ENOUGH = 10;
 const PLACED_WITHIN_MS = 120_000;
 const POLL_MS = 500;
 const READS_AT_ONCE = 4;
 const LINES_SHOWN = 50;
 
-/** A condition broken in part by each line of `found`. @param given what else was observed */
+/** Each line breaks the condition. @param given what else was observed */
 export function expectNone(
   context: StormContext,
   name: string,
@@ -44,7 +38,7 @@ export function expectNone(
   });
 }
 
-/** Heals active faults, starts nodes that are down, and waits for the links. */
+/** Heals, starts nodes, waits for links. */
 export function whole(context: StormContext): Promise<void> {
   return context.step('heal', async (progress) => {
     await context.cluster.faults.heal();
@@ -60,7 +54,7 @@ export function whole(context: StormContext): Promise<void> {
   });
 }
 
-/** Deferred uploads are promised once they are synced; each must be, as there is room for all. */
+/** Deferred uploads must be synced; there is room. */
 export function sync(context: StormContext, operations: Operations): Promise<void> {
   return context.step('sync', async (progress) => {
     const { cluster, signal } = context;
@@ -110,7 +104,7 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
   });
 }
 
-/** Reads every upload from a node drawn for it, unless it is clear that the network does not deliver. */
+/** From drawn nodes, unless hopeless. */
 export function readBack(context: StormContext, operations: Operations): Promise<void> {
   return context.step('read', async (progress) => {
     const uploads = operations.promised;

@@ -8,7 +8,7 @@ import { argumentError, DIGITS, expectBytes, expectHex } from '../base/arguments
 import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import type { HttpClient } from './http.ts';
-import { downloadRequest, type Uploads } from './transfers.ts';
+import { downloadRequest, type StampOption, type Uploads } from './transfers.ts';
 import type { DownloadOptions, Uploaded, UploadOptions } from './types.ts';
 
 /** Bytes. */
@@ -51,7 +51,7 @@ export class SocClient {
   async upload(
     owner: string,
     { id, signature, wrapped }: SocParts,
-    options: UploadOptions = {},
+    options: UploadOptions & StampOption = {},
   ): Promise<Uploaded> {
     const where = 'soc.upload';
     expectBytes(`${where}: signature`, signature, SIGNATURE_SIZE);

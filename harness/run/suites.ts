@@ -70,6 +70,7 @@ const CHECKS: readonly Member[] = [
   { name: 'settlements' },
   { name: 'smoke', set: { size: '4MiB' } },
   { name: 'soc' },
+  { name: 'soc-convergence' },
   { name: 'stake' },
   { name: 'tags-and-pins', set: { size: '1MiB', chunks: '300' } },
   { name: 'upload' },

@@ -82,6 +82,7 @@ const SMALL: Readonly<Record<string, Small>> = {
   'slow-link': { set: { profiles: 'continent', hold: '1s' }, conditions: 6 },
   smoke: { set: { size: '300000', dir: 'scenarios' }, conditions: 7 },
   soc: { set: { size: '4096', count: '2' }, conditions: 9 },
+  'soc-convergence': { conditions: 2 },
   storm: {
     set: { duration: '6s', 'fault-every': '1500ms', 'fault-for': '1s', reserve: '600', lanes: '1' },
     conditions: 9,

@@ -1,0 +1,176 @@
+import type { ClusterNode } from 'svcnet';
+import {
+  type Chunk,
+  createSigner,
+  defineScenario,
+  makeCac,
+  parameter,
+  type Random,
+  type ScenarioContext,
+  type Signer,
+  signSoc,
+  socParts,
+  toHex,
+} from 'svcnet/scenario';
+import { drawn, neighbourhoodOf, storers } from './steps/presence.ts';
+import { batchOf, errorAsText, inTime } from './steps/steps.ts';
+
+const VERSIONS = ['2.0.0', '1.4.0'] as const;
+
+const parameters = {
+  version: parameter('text', '2.0.0', 'newest pull sync that the nodes speak; it fails with 1.4.0', {
+    oneOf: VERSIONS,
+  }),
+  within: parameter('duration', 60_000, 'time until all nodes have the same payloads', { allowance: true }),
+};
+type Context = ScenarioContext<typeof parameters>;
+
+const PAYLOAD_SIZE = 100;
+/** Owners tried for an address with two nodes of ours in its neighbourhood. */
+const OWNERS_MAX = 100;
+/** Hex digits before and of the timestamp of a stamp. */
+const [TIMESTAMP_AT, TIMESTAMP_DIGITS] = [80, 16];
+
+/** A payload under the address, and the node that uploads it. */
+interface Version {
+  readonly node: ClusterNode;
+  readonly chunk: Chunk;
+  /** Address of the chunk that it wraps. */
+  readonly wrapped: Uint8Array;
+}
+
+/** A single-owner address with two payloads. */
+interface Disputed {
+  readonly address: string;
+  readonly owner: Signer;
+  /** Nodes of its neighbourhood. */
+  readonly nodes: readonly ClusterNode[];
+  readonly versions: readonly [Version, Version];
+}
+
+export default defineScenario({
+  name: 'soc-convergence',
+  group: 'functional',
+  tags: ['sync'],
+  about:
+    'Uploads two payloads under one single-owner address at two nodes of its neighbourhood: all of its nodes must keep the same one.',
+  parameters,
+  needs: { nodes: 3, flavours: ['svc'], started: true },
+  cluster: {
+    nodes: 5,
+    options: { 'pullsync-v2-enable': true },
+    optionsFor: ({ version }) => (version === '1.4.0' ? { 'pullsync-v2-enable': false } : {}),
+  },
+  timeoutMs: 300_000,
+  async run(context) {
+    await context.step('one stamp', async (progress) => {
+      const disputed = await dispute(context, 'one stamp');
+      const [one, other] = disputed.versions;
+      const stamp = await stampFor(context, one.node, disputed);
+      await upload(context, disputed, [stamp, stamp]);
+      const isFirst = Buffer.compare(one.wrapped, other.wrapped) < 0;
+      await converge(context, disputed, isFirst ? one : other);
+      progress.detail(`${disputed.address.slice(0, 8)} on ${disputed.nodes.length} nodes`);
+    });
+    await context.step('two batches', async (progress) => {
+      const disputed = await dispute(context, 'two batches');
+      const [one, other] = disputed.versions;
+      const older = await stampFor(context, one.node, disputed);
+      let newer = older;
+      // The clocks of two machines may differ.
+      while (timestampOf(newer) <= timestampOf(older)) newer = await stampFor(context, other.node, disputed);
+      await upload(context, disputed, [older, newer]);
+      await converge(context, disputed, other);
+      progress.detail(`${disputed.address.slice(0, 8)} on ${disputed.nodes.length} nodes`);
+    });
+  },
+});
+
+/** An address that two nodes of ours are responsible for. */
+async function dispute(context: Context, what: string): Promise<Disputed> {
+  const random = context.random(what);
+  const full = storers(context.cluster.nodes);
+  for (let tried = 0; tried < OWNERS_MAX; tried++) {
+    const owner = createSigner(random.bytes(32));
+    const id = random.bytes(32);
+    const make = () => version(random, owner, id);
+    const [one, other] = [make(), make()];
+    const address = toHex(one.chunk.address);
+    const { nodes: near } = await neighbourhoodOf(address, full, context.signal);
+    const nodes = near.filter(({ flavour }) => flavour === 'svc');
+    const [first, second] = drawn(context, `uploaders ${what}`, nodes, 2);
+    if (first === undefined || second === undefined) continue;
+    return {
+      address,
+      owner,
+      nodes,
+      versions: [
+        { ...one, node: first },
+        { ...other, node: second },
+      ],
+    };
+  }
+  return context.skip('no neighbourhood has two nodes of ours');
+}
+
+function version(random: Random, owner: Signer, id: Uint8Array): Omit<Version, 'node'> {
+  const { data, address: wrapped } = makeCac(BigInt(PAYLOAD_SIZE), random.bytes(PAYLOAD_SIZE));
+  return { chunk: signSoc(id, data, owner), wrapped };
+}
+
+function stampFor({ signal }: Context, node: ClusterNode, { address }: Disputed): Promise<string> {
+  return node.chunks.stamp(address, { batch: batchOf(node), signal });
+}
+
+function timestampOf(stamp: string): bigint {
+  return BigInt(`0x${stamp.slice(TIMESTAMP_AT, TIMESTAMP_AT + TIMESTAMP_DIGITS)}`);
+}
+
+/** At once, so that neither node has the other's payload yet. */
+async function upload(
+  context: Context,
+  { owner, versions }: Disputed,
+  stamps: readonly [string, string],
+): Promise<void> {
+  const { signal } = context;
+  const works = versions.map(({ node, chunk }, i) => {
+    const options = { stamp: stamps[i] as string, deferred: false, signal };
+    const work = () => node.soc.upload(toHex(owner.address), socParts(chunk.data), options);
+    return context.measure({ operation: 'upload soc', node: node.name }, work, () => PAYLOAD_SIZE);
+  });
+  await Promise.all(works);
+}
+
+async function converge(context: Context, disputed: Disputed, kept: Version): Promise<void> {
+  const { address, nodes } = disputed;
+  const what = `every node of the neighbourhood of ${address.slice(0, 8)} keeps the same payload`;
+  const probe = (signal: AbortSignal) =>
+    errorAsText(signal, async () => {
+      const others: string[] = [];
+      for (const node of nodes) {
+        const seen = await payloadOn(node, disputed, signal);
+        if (seen !== kept) others.push(`${node.name} ${seen === undefined ? 'has none' : 'has the other'}`);
+      }
+      return others.length === 0 ? undefined : others.join(', ');
+    });
+  const startedAt = context.cluster.clock.monotonic();
+  const missing = await inTime(what, probe, { ...context, timeoutMs: context.parameters.within });
+  context.expect(what, missing === undefined, {
+    observed: missing ?? 'the same on all',
+    expected: `the one that ${kept.node.name} uploaded on ${nodes.map(({ name }) => name).join(', ')}`,
+  });
+  if (missing !== undefined) return;
+  const ms = Math.round(context.cluster.clock.monotonic() - startedAt);
+  context.figure({ name: 'same payload after', of: address.slice(0, 8), value: ms, unit: 'ms' });
+}
+
+/** Undefined unless it is in the node's own store. */
+async function payloadOn(
+  node: ClusterNode,
+  { address, versions }: Disputed,
+  signal: AbortSignal,
+): Promise<Version | undefined> {
+  if (!(await node.holds(address, signal))) return undefined;
+  const data = await node.chunks.download(address, { cache: false, signal });
+  return versions.find(({ chunk }) => Buffer.compare(chunk.data, data) === 0);
+}

@@ -1,4 +1,4 @@
-/** The available scenarios: those of the package by name, others by the path of their file. */
+/** Scenarios: built-in by name, others by path. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -6,24 +6,24 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import type { Scenario } from './scenario.ts';
 
-/** Scenarios that come with the package; a file's name is its scenario's. */
+/** Built-in ones; the file's name is the scenario's. */
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 
 /** Files of scenarios from outside the package. */
 const origins = new WeakMap<Scenario, string>();
 
-/** Path of the file that a scenario was loaded from, unless it is one of the package. */
+/** The file that a scenario came from; undefined: built in. */
 export function originOf(scenario: Scenario): string | undefined {
   return origins.get(scenario);
 }
 
-/** A scenario loaded from a copy counts as that of the original file. */
+/** A copy counts as the original. */
 export function cameFrom(scenario: Scenario, path: string): void {
   origins.set(scenario, path);
 }
 
-/** @param name of a scenario of the package, or path of a file that exports one */
+/** @param name of a built-in scenario, or path of a file that exports one */
 export async function loadScenario(name: string): Promise<Scenario> {
   const isPath = /[/\\]|\.m?[jt]s$/.test(name);
   const path = isPath ? resolve(name) : join(FOLDER, `${name}${EXTENSION}`);
@@ -54,7 +54,7 @@ export async function loadScenario(name: string): Promise<Scenario> {
 export const PACKAGE_HINT =
   "A scenario imports 'svcnet/scenario' from a folder above its own, and an installation for all projects (npm install --global) is none: npm install --save-dev svcnet";
 
-/** Whether a file of a folder can import the package: it is installed in one above, or is the package itself. */
+/** Whether a folder's files can import the package, installed above or this one. */
 export function findsPackage(folder: string): boolean {
   if (existsSync(join(folder, 'node_modules', 'svcnet'))) return true;
   const manifest = join(folder, 'package.json');
@@ -71,7 +71,7 @@ export function bundledScenarios(): string[] {
     .toSorted();
 }
 
-/** @param name as it was given @returns the name, or that of the file */
+/** @param name as given @returns the name, or the file's */
 export function scenarioTitle(name: string): string {
   return basename(name, EXTENSION);
 }

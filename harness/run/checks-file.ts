@@ -1,7 +1,6 @@
 /**
- * Scenario files of the public network's check tool: a map `checks` from names to a type, a timeout and
- * options. Types are names of our scenarios, options names of their parameters; what we do not have is
- * reported. Source: `scenarios.md` Appendix A.
+ * The public network's check files: `checks` from names to type, timeout and options. Types are our scenarios,
+ * options their parameters; the rest is reported. Source: `scenarios.md` Appendix A.
  */
 import { z } from 'zod';
 import { durationText, parseWaitMs, WAIT_EXPECTED } from '../../formats/units.ts';
@@ -16,7 +15,7 @@ import type { Chosen } from './suites.ts';
 interface Row {
   readonly scenario: string;
   readonly set?: Readonly<Record<string, string>>;
-  /** Theirs to ours; one of theirs may map to several of ours. */
+  /** Theirs to ours, perhaps several. */
   readonly options?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -73,7 +72,7 @@ const TAKEN_CARE_OF = new Set([
   'rnd-seed',
 ]);
 
-/** Of a map: each entry loads a scenario, or is compared with all names. */
+/** Each loads a scenario, or is compared with all names. */
 const ENTRIES_MAX = 200;
 const few = (map: object) => Object.keys(map).length <= ENTRIES_MAX;
 
@@ -103,7 +102,7 @@ export interface ChecksFile {
 
 /**
  * @param input parsed YAML @param source names it in messages
- * @throws HarnessError `DEFINITION_INVALID` when it has no checks, or a parameter does not take its value
+ * @throws HarnessError `DEFINITION_INVALID` without checks, or for a wrong value
  */
 export async function readChecks(input: unknown, source: string): Promise<ChecksFile> {
   const parsed = document.safeParse(input);
@@ -141,7 +140,7 @@ function ownRow(type: string): Row | undefined {
   return bundledScenarios().includes(type) ? { scenario: type } : undefined;
 }
 
-/** As on the command line. Sizes are bytes, durations may be plain milliseconds. */
+/** As on the command line; sizes in bytes, durations perhaps in ms. */
 function textOf(scenario: Scenario, name: string, value: z.infer<typeof option>): string {
   if (Array.isArray(value)) return value.join(',');
   const isDuration = scenario.parameters[name]?.kind === 'duration';

@@ -1,4 +1,4 @@
-/** What a scenario has broken, as events of its run: each lasts until the fault ends. */
+/** What a scenario broke, as events of its run. */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../base/errors.ts';
@@ -9,8 +9,8 @@ import { FAULTS_FILE } from '../report/folder.ts';
 import type { RunEvent } from '../report/result.ts';
 
 /**
- * Faults with their effect, and what was broken without one. What a fault did to its own targets is the fault itself.
- * @param fromMs since the epoch: what was broken earlier is not the scenario's
+ * Faults with effects, and breakage without faults, but for a fault's own targets.
+ * @param fromMs since the epoch: earlier breakage is not the scenario's
  */
 export function eventsOf(broken: readonly Breakage[], fromMs: number): RunEvent[] {
   return broken
@@ -34,11 +34,10 @@ interface MendedScenario {
 }
 
 /**
- * Ends the faults a scenario has left, and writes its faults into the run's folder.
- * @param scenario.fromMs when it began, ms since the epoch @param scenario.removed its cluster is removed now,
- * so that its faults end with it
- * @returns what is wrong with them: a fault without effect proves nothing, one that stays spoils later
- * scenarios
+ * Ends a scenario's faults, and writes them into the run's folder.
+ * @param scenario.fromMs when it began, ms since the epoch @param scenario.removed its cluster goes now, with its
+ * faults
+ * @returns what is wrong: a fault without effect proves nothing, a lasting one spoils later scenarios
  */
 export async function mend(
   faults: Pick<Faults, 'history' | 'healOwn' | 'abandon'>,
@@ -55,7 +54,7 @@ export async function mend(
   for (const line of journalOf(own)) {
     appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, ...line })}\n`);
   }
-  // The effect of a fault that something else has ended is not known.
+  // Unknown if something else ended it.
   const inert = inertAmong(own).filter(({ endAt }) => endAt !== undefined);
   wrong.push(...inert.map(({ id, text }) => `fault ${id} (${text}) had no effect`));
   return wrong.length === 0 ? undefined : wrong.join('\n');

@@ -6,8 +6,8 @@ import type { ParametersOf, ParameterTable, Scenario } from './scenario.ts';
 const OF_MACHINES: readonly Capability[] = ['clock', 'disk', 'power'];
 
 /**
- * What a scenario wants of its cluster besides a number of nodes: scenarios that want the same can share one.
- * @param parameters absent: they are not known yet, and all values of them count as one
+ * What a scenario wants of a cluster besides nodes: equal ones can share.
+ * @param parameters absent: unknown, all values count as one
  */
 export function kindWanted(
   { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
@@ -31,7 +31,7 @@ export function kindWanted(
   });
 }
 
-/** Whether links of its cluster must be able to fail. @param parameters absent: as above */
+/** Whether links must be able to fail. @param parameters absent: as above */
 export function linksFail(
   { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
@@ -40,7 +40,7 @@ export function linksFail(
   return parameters !== undefined && cluster.linkFaults?.(parameters) === true;
 }
 
-/** Whether clocks, disks and power of its cluster's nodes must be able to fail. @param parameters absent: as above */
+/** Whether clocks, disks and power must be able to fail. @param parameters absent: as above */
 export function machinesFail(
   { cluster, needs }: Pick<Scenario, 'cluster' | 'needs'>,
   parameters?: ParametersOf<ParameterTable>,
@@ -54,7 +54,7 @@ export function isTapped({ needs }: Pick<Scenario, 'needs'>): boolean {
   return needs.capabilities?.includes('tap') === true;
 }
 
-/** How many of our own nodes its cluster has: the most that a scenario of the run wants which can share it. */
+/** The most own nodes that a sharing scenario wants. */
 export function nodesWanted(
   { scenario, parameters }: PlannedScenario,
   planned: readonly PlannedScenario[],
@@ -64,10 +64,7 @@ export function nodesWanted(
   return Math.max(...sharing.map((other) => other.scenario.cluster.nodes));
 }
 
-/**
- * Groups with as many of our own nodes as scenarios want. A group that names its flavour is beside these: the
- * two nodes of `--with svc=2` stay two.
- */
+/** As many own nodes as wanted. Groups with a flavour stay: `--with svc=2` is two. */
 export function ownResized(groups: readonly GroupInput[], count: number): GroupInput[] {
   return groups.map((group) => (group.flavour === undefined ? { ...group, count } : group));
 }

@@ -1,6 +1,4 @@
-/**
- * What scenarios need of a cluster: nodes of given flavours and modes, and what the driver can do to them.
- */
+/** Flavours, modes and driver capabilities that scenarios need. */
 import type { Chain } from '../chain/chain.ts';
 import type { PlannedNode } from '../cluster/plan/planned-node.ts';
 import { FLAVOURS } from '../flavours/table.ts';
@@ -15,7 +13,7 @@ export interface Present {
   readonly chain: Pick<Chain, 'controlled'>;
 }
 
-/** @returns the first need that the cluster does not meet, and what to do about it */
+/** @returns the first unmet need, and a remedy */
 export function unmetNeed(
   { needs }: Pick<Scenario, 'needs'>,
   { nodes, driver, chain }: Present,

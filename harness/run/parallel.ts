@@ -1,8 +1,4 @@
-/**
- * Several clusters side by side: the scenarios of a run in parts, each with its own cluster and folder, so
- * that a part can be read and replayed by itself. Which scenarios share a part depends on the scenarios
- * alone, not on how many parts run at once.
- */
+/** Parallel clusters: parts of a run with own cluster and folder. Which scenarios share depends on them alone. */
 import { join } from 'node:path';
 import { interrupted } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -17,16 +13,13 @@ import { checkNodeParameters, driverNameOf } from './run-clusters.ts';
 import { askedOf, type PlannedScenario, type RunOptions } from './run-options.ts';
 import { runScenarios } from './runner.ts';
 
-/** More scenarios on one cluster make the longest part last as long as the run; fewer make more starts. */
+/** More makes one part last, fewer more starts. */
 const PART_MAX = 6;
 
 /** Options of a run without those for a single cluster. */
 export type ParallelOptions = Omit<RunOptions, 'attachTo' | 'keep' | 'metricsPort' | 'display'>;
 
-/**
- * Scenarios that want the same kind of cluster, in order, with a limited number in each part. Those that need
- * the machine to themselves come last, each in a part of its own.
- */
+/** Equal kinds together, in order and limited; those that need the machine alone come last. */
 export function partsOf(planned: readonly PlannedScenario[]): {
   readonly together: readonly (readonly PlannedScenario[])[];
   readonly alone: readonly (readonly PlannedScenario[])[];
@@ -44,8 +37,8 @@ export function partsOf(planned: readonly PlannedScenario[]): {
 
 /**
  * @param lanes clusters at once
- * @throws HarnessError `USAGE` when a parameter names a node that its part would not have, when no cluster
- * can be started, or on Ctrl-C; all clusters are stopped then
+ * @throws HarnessError `USAGE` for a node that a part would not have, when no cluster can be started, or on Ctrl-C;
+ * all clusters are stopped then
  */
 export async function runInParallel(options: ParallelOptions, lanes: number): Promise<RunResult> {
   const { report, signal, clock = MACHINE_CLOCK } = options;
@@ -73,7 +66,7 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
   const lane = async (): Promise<void> => {
     while (next < together.length && !failed.signal.aborted) await runPart(next++);
   };
-  // A lane that fails stops the others; all stop their clusters before the error propagates.
+  // A failed lane stops the others; all stop their clusters first.
   await Promise.all(
     Array.from({ length: Math.min(lanes, together.length) }, () =>
       lane().catch((error: unknown) => failed.abort(error)),

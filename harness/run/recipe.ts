@@ -1,6 +1,6 @@
 /**
- * What a run was asked for, as one file of its folder: with the files beside it, enough to run it again
- * elsewhere. Written before anything starts, so that an interrupted run has it too.
+ * What a run was asked for: with the files beside, enough to repeat it elsewhere. Written first, for interrupted
+ * runs.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -36,10 +36,7 @@ const recipeSchema = z.strictObject({
     .array(
       z.strictObject({
         name: text,
-        /**
-         * `package`: one of this package. `file`: kept in the folder. `program`: given by a program, and
-         * available nowhere else.
-         */
+        /** `package`: built in. `file`: kept here. `program`: given by a program only. */
         from: z.enum(['package', 'file', 'program']),
         /** Relative to the folder, for one that is kept. */
         file: text.optional(),
@@ -53,24 +50,18 @@ const recipeSchema = z.strictObject({
   cluster: text.optional(),
   driver: text,
   nodes: z.unknown().optional(),
-  /**
-   * As in the options of a run: the scenarios decide how many of our own nodes there are, whatever `nodes`
-   * says.
-   */
+  /** Scenarios decide the number of own nodes. */
   ownCounts: z.boolean().optional(),
   exactNodes: z.boolean(),
-  /** Clusters at once, each for some of the scenarios; absent: one after another. */
+  /** Clusters at once; absent: in sequence. */
   lanes: z.int().min(1).optional(),
   definition: z.record(z.string(), z.unknown()),
-  /**
-   * What is done to the cluster and when, for scenarios that take a schedule; otherwise the folder's
-   * `schedule.json`, if any.
-   */
+  /** For scenarios that take one; else `schedule.json`, if any. */
   schedule: z.unknown().optional(),
   versions: z.strictObject({ svcnet: text, commit: text.optional(), node: text }),
   /** Command that repeats it. */
   command: z.string(),
-  /** Identity of its folder, where the run was made on this machine: `identityOf`. */
+  /** `identityOf` the folder, where made here. */
   madeAs: text.optional(),
 });
 
@@ -80,7 +71,7 @@ export type Recipe = Omit<z.infer<typeof recipeSchema>, 'nodes' | 'definition'> 
 };
 
 /**
- * Keeps what the run is asked for in its folder. @param lanes as in the recipe
+ * @param lanes as in the recipe
  * @throws HarnessError `CLUSTER_NOT_FOUND`
  */
 export async function writeRecipe(options: RunOptions, lanes?: number): Promise<Recipe> {
@@ -105,7 +96,7 @@ export async function writeRecipe(options: RunOptions, lanes?: number): Promise<
   return recipe;
 }
 
-/** Writes a recipe that was made here, into a folder that there is by now or is made. */
+/** Into a folder that is made if missing. */
 export function keepRecipe(recipe: Recipe & { readonly schedule?: unknown }, file: string): void {
   const folder = dirname(file);
   makeFolder(folder);
@@ -143,7 +134,7 @@ export function readRecipeFile(file: string): Recipe {
   throw new HarnessError('RUN_INVALID', mistakeLines(mistakes, file));
 }
 
-/** What differs between where a run was made and here: a line each. */
+/** A line per difference from where the run was made. */
 export async function differences({ versions: then }: Pick<Recipe, 'versions'>): Promise<string[]> {
   const now = await versions();
   return (['svcnet', 'commit', 'node'] as const).flatMap((what) =>
@@ -158,7 +149,7 @@ async function versions(): Promise<Recipe['versions']> {
   return { svcnet: VERSION, commit, node: process.version };
 }
 
-/** Names programs of other flavours from the environment in their groups: elsewhere it names others. */
+/** The environment's programs are named: elsewhere it differs. */
 function withPrograms(nodes: NodesInput): NodesInput {
   if (typeof nodes === 'number') return nodes;
   return nodes.map((group) => {

@@ -1,7 +1,4 @@
-/**
- * The clusters that scenarios run on: a running one, or fresh ones, each kept while scenarios ask for its
- * kind. What a fresh one leaves behind is kept with the report of the run.
- */
+/** A run's clusters: a running one, or fresh ones by kind, whose remains are kept with the report. */
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../base/errors.ts';
@@ -26,7 +23,7 @@ import type { PlannedScenario, RunOptions } from './run-options.ts';
 
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
-/** The clusters of a run: a running one, or fresh ones, each kept while scenarios ask for its kind. */
+/** A running cluster, or fresh ones by kind. */
 export class Clusters implements AsyncDisposable {
   readonly #options: RunOptions;
   readonly #metrics: Pick<RunMetrics, 'watch' | 'release'>;
@@ -39,7 +36,7 @@ export class Clusters implements AsyncDisposable {
     this.#metrics = metrics;
   }
 
-  /** @returns undefined when a fresh one would be started for nothing, because it would not suit */
+  /** @returns undefined: a fresh one would not suit */
   async of(asking: PlannedScenario): Promise<Cluster | undefined> {
     const kind = kindOf(asking, this.#options);
     const key = this.#options.attachTo ?? JSON.stringify(kind);
@@ -57,7 +54,7 @@ export class Clusters implements AsyncDisposable {
     return cluster;
   }
 
-  /** A scenario that was ended may go on in the background: a fresh cluster is not reused after it. */
+  /** An ended scenario may go on: no reuse. */
   async spoiled(): Promise<void> {
     if (this.#options.attachTo === undefined) await this.close();
   }
@@ -75,7 +72,7 @@ export class Clusters implements AsyncDisposable {
     }
   }
 
-  /** The end of an uninterrupted run. @returns name of the cluster that keeps running, if one is kept */
+  /** @returns the kept cluster's name, if any */
   async finish(): Promise<string | undefined> {
     const { keep, attachTo } = this.#options;
     if (keep !== true || attachTo !== undefined || this.#current === undefined) {
@@ -119,7 +116,7 @@ function kindOf(
   const all: GroupInput[] = [
     ...groups,
     ...(light > 0 && !exactNodes ? [{ mode: 'light' as const, count: light }] : []),
-    // Dishonest nodes asked for by name replace those that the scenario would have.
+    // Named dishonest nodes replace the scenario's.
     ...(exactNodes || groups.some((group) => 'dishonest' in group)
       ? []
       : (cluster.groups?.(parameters) ?? []).filter((group) => !images || flavourOf(group) !== 'dishonest')),
@@ -138,7 +135,7 @@ function kindOf(
   };
 }
 
-/** Spreads full nodes over neighbourhoods; a group that places its nodes itself stays as it is. */
+/** Over neighbourhoods, unless the group does so. */
 function placed(group: GroupInput, neighbourhoods: readonly string[] | undefined): GroupInput {
   const { count = 1, mode = 'full' } = group;
   if (neighbourhoods === undefined || mode !== 'full' || 'neighbourhoods' in group || 'keys' in group)
@@ -181,7 +178,7 @@ export function plannedFor(asking: PlannedScenario, options: RunOptions): Presen
 }
 
 /**
- * Checks that parameters which name a node name an existing or planned one, and one that works.
+ * Parameters must name existing or planned, working nodes.
  * @throws HarnessError `USAGE`; nothing has been started then
  */
 export function checkNodeParameters(options: RunOptions): void {
@@ -241,7 +238,7 @@ async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
   }
 }
 
-/** Logs and definition go with the report, because stopping a cluster removes its folder. */
+/** Stopping removes the cluster's folder. */
 async function keepEvidence(cluster: Cluster, report: string): Promise<void> {
   await cluster.gatherLogs();
   makeFolder(report);

@@ -1,4 +1,4 @@
-/** What a run measures of itself and its clusters: series and messages in its folder, and metrics for a Prometheus. */
+/** A run's series, and metrics for Prometheus. */
 
 import { messageOf } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -12,14 +12,14 @@ import { TestbedMetrics } from '../metrics/testbed.ts';
 import type { RunOptions } from './run-options.ts';
 import { MessageWatch } from './watch/messages.ts';
 
-/** Time for the Prometheus of the dashboards, which scrapes every few seconds, to read the final values. */
+/** For the dashboards' Prometheus to read final values. */
 const LAST_SCRAPE_WITHIN_MS = 6000;
 
 const SILENT_NAMED = 3;
 
 export class RunMetrics implements AsyncDisposable {
   readonly testbed: TestbedMetrics;
-  /** What could not be measured, a line each. The run goes on without it. */
+  /** Unmeasured, a line each; the run goes on. */
   readonly problems: string[] = [];
   readonly #scraper: Scraper;
   readonly #messages: MessageWatch;
@@ -51,12 +51,12 @@ export class RunMetrics implements AsyncDisposable {
     return new RunMetrics({ name, report, signal }, testbed, { scraper, endpoint });
   }
 
-  /** File of the run's folder; undefined when there was no cluster to read. */
+  /** Undefined: no cluster to read. */
   get file(): string | undefined {
     return this.#watched ? METRICS_FILE : undefined;
   }
 
-  /** Reads the metrics of its nodes from here on. Dashboards that run for the cluster show the run. */
+  /** From here on; dashboards show the run. */
   async watch(cluster: Cluster): Promise<void> {
     const { totalMs } = cluster.timings;
     // Zero for a cluster started by something else.

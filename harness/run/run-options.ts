@@ -21,20 +21,17 @@ export interface RunOptions {
   /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
   readonly attachTo?: string | undefined;
   readonly seed: bigint;
-  /** Nodes of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
+  /** Of a fresh cluster; default: the most a scenario of its kind wants. */
   readonly nodes?: NodesInput | undefined;
-  /**
-   * Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says of a group
-   * that names no flavour.
-   */
+  /** Own nodes as scenarios want, except in groups with a flavour. */
   readonly ownCounts?: boolean | undefined;
-  /** These nodes and no others; otherwise a scenario adds the light nodes that it asks for. */
+  /** Otherwise scenarios add light nodes. */
   readonly exactNodes?: boolean;
   /** Other settings of a fresh cluster; the scenarios decide the rest. */
   readonly definition?: FreshDefinition;
   /** Where the definition comes from, for messages about it. */
   readonly source?: string;
-  /** The last fresh cluster keeps running when the run has ended by itself. */
+  /** After a run that ended by itself. */
   readonly keep?: boolean;
   readonly stateDir: string;
   /** Of the run and its clusters. Default: the machine's. */
@@ -47,16 +44,16 @@ export interface RunOptions {
   /** Command that repeats the run. */
   readonly command: string;
   readonly signal: AbortSignal;
-  /** Port on this machine where the run's own metrics can be scraped meanwhile; 0: any free one. */
+  /** Where the run's metrics are scraped; 0: any free port. */
   readonly metricsPort?: number | undefined;
   readonly display?: StepDisplay | undefined;
-  /** Called when a scenario begins, including its cluster's start, and with its result when it has ended. */
+  /** At its start, with the cluster's, and with the result. */
   readonly onScenario?:
     | ((scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void)
     | undefined;
-  /** Called before a scenario, with its cluster; what it returns, when the scenario has ended by itself. */
+  /** Before a scenario; the returned function after its own end. */
   readonly observe?: (context: ScenarioContext, name: string) => () => Promise<void>;
-  /** Called with what was seen of a run that was interrupted, when its cluster is stopped and before the report is written. */
+  /** After an interruption, before the report. */
   readonly onInterrupted?: (run: RunResult) => void;
 }
 

@@ -1,6 +1,5 @@
 /**
- * Runs scenarios on one cluster, a fresh one or a running one, and writes the run's folder. Failures of a scenario are
- * results, not exceptions; only Ctrl-C and an environment that does not work end a run early.
+ * Runs scenarios and writes the run's folder. Failures are results; only Ctrl-C and a broken environment end a run.
  */
 
 import { cpus, totalmem } from 'node:os';
@@ -52,12 +51,12 @@ import {
 import { MemberWatch } from './watch/members.ts';
 import { SafetyWatch } from './watch/safety.ts';
 
-/** Log lines of each node shown with a failure; the whole logs are in the run's folder. */
+/** Per node with a failure; folders have all. */
 const EVIDENCE_LINES = 15;
 
 /**
- * @param given `--set` values; each must be a parameter of at least one scenario
- * @throws ParameterError naming parameter, value and what was expected
+ * @param given `--set` values; each must fit at least one scenario
+ * @throws ParameterError naming parameter, value and expectation
  */
 export function planScenarios(
   scenarios: readonly Scenario[],
@@ -77,8 +76,8 @@ export function planScenarios(
 }
 
 /**
- * @throws HarnessError when no cluster can be started, or on Ctrl-C: what the run has seen until then is reported first,
- * once its cluster is stopped
+ * @throws HarnessError when no cluster can be started, or on Ctrl-C: what was seen is reported first, once its
+ * cluster is stopped
  */
 export async function runScenarios(options: RunOptions): Promise<RunResult> {
   const { clock = MACHINE_CLOCK } = options;
@@ -181,10 +180,7 @@ interface Surroundings {
   readonly testbed: TestbedMetrics;
 }
 
-/**
- * However it ends, nothing that it has broken stays broken in a cluster that goes on. A fault without effect is an
- * error.
- */
+/** Nothing it broke stays broken; a fault without effect is an error. */
 async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
   const { clock, cluster, options } = surroundings;
   const fromMs = clock.now();
@@ -208,7 +204,7 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
   return { ...result, result: outcome, error: [result.error, wrong].filter(Boolean).join('\n') };
 }
 
-/** Whether the cluster is a fresh one that nothing uses any more. @param result undefined: it was interrupted */
+/** A fresh cluster that nobody uses. @param result undefined: it was interrupted */
 function isRemoved(result: ScenarioResult | undefined, { attachTo, keep }: RunOptions): boolean {
   if (attachTo !== undefined) return false;
   return result === undefined || (result.result === 'error' && keep !== true);
@@ -280,7 +276,7 @@ async function runScenario(
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
     recorder,
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
-    // The scenario has ended with the first of its conditions that must always hold, whatever it still does.
+    // The first false lasting condition ends the scenario.
     expect: (...given) => (safety.signal.aborted ? given[1] : expect(...given)),
     always: (condition) => safety.add(condition),
     figure: (figure) => void figures.set(JSON.stringify([figure.name, figure.of]), figure),
@@ -325,7 +321,7 @@ async function runObserved(
   await ended?.();
 }
 
-/** Result of a scenario that threw something. @param lateMs its time, when that was over */
+/** Of a scenario that threw. @param lateMs its time, when over */
 function brokenOff(
   error: unknown,
   { isFailed, lateMs }: { readonly isFailed: boolean; readonly lateMs: number | undefined },
@@ -348,7 +344,7 @@ async function usedIn(
   }
 }
 
-/** Works on a dead cluster too: each of its nodes has a second to answer. */
+/** Also of a dead cluster, in a second. */
 async function pictureAfter(
   cluster: Cluster,
   signal: AbortSignal,
@@ -410,12 +406,12 @@ function classOf(error: unknown): string {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // The hint of an error has the words of what failed: k6's, or the last lines of a log.
+  // Hints have k6's words, or a log's end.
   if (error instanceof HarnessError) return [error.message, error.hint].filter(Boolean).join('\n');
   return error instanceof ClientError ? error.message : (error.stack ?? error.message);
 }
 
-/** What happened to the members, what it did to the scenario, and the last log lines of those affected. */
+/** What happened to members, its effect, and their last log lines. */
 async function lost(
   watch: MemberWatch,
   cluster: Cluster,

@@ -1,8 +1,4 @@
-/**
- * The file of a scenario as a run keeps it. A plain copy would find neither its neighbouring imports nor this
- * package: files beside it are bundled into the copy, and files of this package stay references to wherever
- * the package is when the copy is loaded.
- */
+/** Keeps a scenario's file with bundled neighbours; this package's files stay references, resolved when loaded. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve, sep } from 'node:path';
@@ -15,7 +11,11 @@ const PACKAGE = resolve(import.meta.dirname, '../..');
 const HERE = 'svcnet-package:/';
 const SCRIPT = /\.[cm]?[jt]s$/;
 
-/** @param path of a scenario's file @param folder where it is kept @returns path of the copy, relative to the run's folder */
+/**
+ * @param path of a scenario's file
+ * @param folder where to keep it
+ * @returns path of the copy, relative to the run's folder
+ */
 export async function keepSource(path: string, folder: string): Promise<string> {
   makeFolder(folder);
   const name = basename(path);
@@ -40,7 +40,7 @@ export async function keepSource(path: string, folder: string): Promise<string> 
 }
 
 /**
- * A copy whose references lead to this package.
+ * References lead to this package.
  * @param path of a copy @returns path of a file to load, beside it
  */
 export function resolvedSource(path: string): string {
@@ -51,7 +51,7 @@ export function resolvedSource(path: string): string {
   return loadable;
 }
 
-/** Imports of files of the package are resolved there when the copy is loaded. */
+/** The package's imports, resolved when loaded. */
 const REFERENCES: Plugin = {
   name: 'references',
   setup(build) {

@@ -1,14 +1,11 @@
 /**
- * What happened to chunks on this node: a bounded ring, in which the newest event replaces the oldest, for
- * tools that read it while the node runs. A node that keeps none has no ring, so a call is `events?.add(…)`
- * and costs one branch.
- *
- * Events report what happened and influence nothing. A store change that has to run twice is reported twice.
+ * A bounded ring of chunk events for tools. Without a ring, `events?.add(…)` costs one branch.
+ * Events influence nothing; a repeated store change is reported twice.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { shortened } from './shortened.ts';
 
-/** Every kind, with its meaning for the chunk on the reporting node. */
+/** Kinds, with their meaning on this node. */
 export const CHUNK_EVENT_KINDS = {
   uploaded: 'taken from a client of the API and stamped',
   queued: 'waits in the local store to be pushed',
@@ -43,7 +40,7 @@ export const CHUNK_EVENT_KINDS = {
 /** Kinds of events: see `CHUNK_EVENT_KINDS`. */
 export type ChunkEventKind = keyof typeof CHUNK_EVENT_KINDS;
 
-/** Sequence number of the event that led to another one; undefined when there is none, or no ring. */
+/** The event that led to another; undefined: none, or no ring. */
 export type CauseEvent = number | undefined;
 
 /** Details of an event besides its kind. */
@@ -52,9 +49,7 @@ export interface Facts {
   readonly peer?: string | undefined;
   /** Number of the attempt within its push or request, from 1. */
   readonly attempt?: number | undefined;
-  /**
-   * Sequence number of the event that led to this one: for an attempt the operation, for its end its start.
-   */
+  /** Sequence number of the event that led to this one: for an attempt the operation, for its end its start. */
   readonly of?: number | undefined;
   readonly detail?: string | undefined;
 }
@@ -103,7 +98,7 @@ export class ChunkEvents {
   /** Wall time at which the monotonic clock was 0. */
   readonly #origin: number;
   readonly #slots: Slot[] = [];
-  /** Copied: an address may be a part of a much larger message. */
+  /** Copied: an address may be part of a large message. */
   readonly #addresses: Buffer;
   #last = 0;
 
@@ -116,8 +111,8 @@ export class ChunkEvents {
   }
 
   /**
-   * @param address anything not 32 bytes long, as sent by a peer, is not a chunk and has no events
-   * @returns the event's sequence number, for events that it leads to
+   * @param address not 32 bytes, as from a peer: no chunk, no events
+   * @returns the event's sequence number
    */
   add(kind: ChunkEventKind, address: Uint8Array, account: Account = NOTHING): CauseEvent {
     if (address.length !== ADDRESS_SIZE) return undefined;
@@ -136,7 +131,7 @@ export class ChunkEvents {
     return this.#last;
   }
 
-  /** @param wanted.address 32 bytes; absent: of all chunks @param wanted.limit at most this many events */
+  /** @param wanted.address 32 bytes; absent: of all chunks @param wanted.limit at most this many */
   page(wanted: { address?: Uint8Array | undefined; after: number; limit: number }): ChunkEventPage {
     const { address, after, limit } = wanted;
     const oldest = Math.max(1, this.#last - this.capacity + 1);
@@ -149,10 +144,7 @@ export class ChunkEvents {
     return { events, last: Math.min(seq - 1, this.#last), lost: Math.max(0, oldest - 1 - after) };
   }
 
-  /**
-   * The first byte rules out most: a comparison call for every kept event would hold up the node for
-   * milliseconds.
-   */
+  /** The first byte rules out most, saving ms. */
   #isOf(index: number, address: Uint8Array): boolean {
     const from = index * ADDRESS_SIZE;
     if (this.#addresses[from] !== address[0]) return false;

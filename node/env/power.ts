@@ -1,8 +1,6 @@
 /**
- * The power supply of a node that shares its process with others. Everything that reaches the node from
- * outside (a due timer, bytes from a peer, a request, an answer) passes through `run`. So the owner can
- * freeze the node, or end it at any moment, without the node's help: its running code gets to its next wait,
- * and never beyond.
+ * Power of a node that shares its process. All from outside (timers, bytes, requests, answers) passes `run`, so the
+ * owner can freeze or end it at any moment: running code gets to its next wait.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type Clock, clockOn } from '../../formats/clock.ts';
@@ -24,13 +22,13 @@ export class Power {
   /** Results that the node shares with others of its process. */
   readonly shared: SharedResults | undefined;
 
-  /** @param crashed called with an error that the node did not catch, once it is off */
+  /** @param crashed called with an uncaught error, once off */
   constructor(crashed: (error: unknown) => void, shared?: SharedResults) {
     this.#crashed = crashed;
     this.shared = shared;
   }
 
-  /** Power of the node whose code is running, or created the failed promise or timer. */
+  /** Of the running code, or of what made the promise or timer. */
   static current(): Power | undefined {
     return current.getStore();
   }
@@ -39,17 +37,14 @@ export class Power {
     return this.#state;
   }
 
-  /**
-   * Runs `work` as code of the node: now or, if frozen, when it is thawed, in the order of the calls; never
-   * when it is off.
-   */
+  /** Runs now, or when thawed, in order; never when off. */
   run(work: () => void): void {
     if (this.#state === 'off') return;
     if (this.#state === 'frozen' || this.#waiting.length > 0) this.#waiting.push(work);
     else this.#run(work);
   }
 
-  /** As `run` for work that takes time: the promise settles while the power is on, or never. */
+  /** Settles while on, or never. */
   hold<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const settled = (settle: () => void) => this.run(settle);
@@ -70,7 +65,7 @@ export class Power {
     if (this.#state !== 'frozen') return;
     void this.#become('on');
     while (this.state === 'on' && this.#waiting.length > 0) {
-      // Removed only after it has run: its consequences come after the other waiting work.
+      // After it ran: consequences come behind.
       this.#run(this.#waiting[0] as () => void);
       this.#waiting.shift();
     }
@@ -85,7 +80,7 @@ export class Power {
     await released;
   }
 
-  /** Cuts it instead of running the piece of work after so many others. Resolves when it is off. */
+  /** Cuts it after so many pieces of work. Resolves when off. */
   cutAfter(pieces: number): Promise<void> {
     this.#piecesLeft = pieces;
     return new Promise((resolve) => this.onChange((state) => (state === 'off' ? resolve() : undefined)));
@@ -98,7 +93,7 @@ export class Power {
     this.#crashed(error);
   }
 
-  /** Reports every change; reports `off` at once if it is already off. @returns ends that */
+  /** `off` at once if already off. @returns ends that */
   onChange(listener: (state: PowerState) => Promise<void> | void): () => void {
     if (this.#state === 'off') void listener('off');
     else this.#listeners.add(listener);
@@ -120,7 +115,7 @@ export class Power {
   }
 }
 
-/** The time of `base` for one node: its timers wait while it is frozen, and are dropped when it is off. */
+/** A node's time: timers wait while frozen, and drop when off. */
 export function poweredClock(base: Clock, power: Power): Clock {
   const running = new Set<PoweredTimer>();
   power.onChange((state) => {

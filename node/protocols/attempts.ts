@@ -1,9 +1,7 @@
 /**
- * Asking one peer after another for the same thing, several at a time, until one delivers: the loop that retrieval
- * and pushsync share. `p2p-protocols.md` 4.8 and 4.9, retry loops.
- *
- * Attempts are never cancelled: a peer that was asked may deliver and must then be paid, so a late attempt
- * continues until its own deadline.
+ * Asks peers, several at a time, until one delivers; for retrieval and pushsync. `p2p-protocols.md` 4.8 and 4.9,
+ * retry loops.
+ * Attempts are never cancelled: a peer may deliver and must be paid.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -12,17 +10,14 @@ import type { Peer } from '../p2p/host.ts';
 
 /** Tolerated errors added once when the chunk's neighbourhood is reached. */
 const NEIGHBOURHOOD_ERRORS = 2;
-/**
- * How long a peer refused by accounting is skipped, milliseconds, unless it is paid before; by then a refresh may have
- * been granted.
- */
+/** Skip of a peer refused by accounting, ms, unless paid; then a refresh may help. */
 const OVERDRAFT_SKIP_MS = 600;
 
-/** `T` is what a peer delivers, `R` what the caller makes of it. */
+/** `T`: delivered; `R`: made of it. */
 export interface AttemptsPlan<T, R> {
   /** Failures after which the call gives up, before multiplexing. */
   readonly errorsMax: number;
-  /** Another attempt starts each time this long passes without a result; absent: never. */
+  /** Between attempts without result; absent: never. */
   readonly preemptiveMs?: number;
   /** Peers not to ask; every peer asked is added. */
   readonly skip: Set<string>;
@@ -30,22 +25,19 @@ export interface AttemptsPlan<T, R> {
   choose(skip: ReadonlySet<string>): Peer | undefined;
   /** Attempts added once per call when the chunk's neighbourhood is reached. */
   readonly multiplex: number;
-  /** They start only if there is no result for this long after a peer of it was asked; absent: at once. */
+  /** After a peer of it was asked without result; absent: at once. */
   readonly multiplexAfterMs?: number | undefined;
   /** Whether the peer lies in the neighbourhood of the chunk. */
   isNeighbour(peer: Peer): boolean;
   /** @throws AccountingError when the peer cannot be asked now */
   reserve(peer: Peer): Credit;
-  /** Calls `wake` once when a peer that was refused can be asked again. */
+  /** Calls `wake` once when a refused peer can be asked. */
   awaitCredit(peer: Peer, wake: () => void): Disposable;
   /** Settles the credit itself. */
   attempt(peer: Peer, credit: Credit): Promise<T>;
-  /** Turns the delivery that ends the call into its result; a throw makes it a failure of that peer. */
+  /** A throw makes the delivery a failure. */
   accept(delivered: T, peer: Peer): R;
-  /**
-   * A connected peer failed; also called after the end of the call. @returns whether asking further peers is
-   * useful
-   */
+  /** Also after the call. @returns whether further peers are useful */
   failed(peer: Peer, error: unknown): boolean;
 }
 
@@ -118,7 +110,7 @@ class Attempts<T, R> {
     this.#endCreditPause();
   }
 
-  /** An error thrown by one of the plan's functions ends the call. */
+  /** A throwing plan ends the call. */
   #guarded(step: () => void): void {
     try {
       step();
@@ -136,7 +128,7 @@ class Attempts<T, R> {
     });
   }
 
-  /** Starts attempts, and the plan's further ones when the neighbourhood is reached for the first time. */
+  /** With the plan's further ones at first contact with the neighbourhood. */
   #next(wanted = 1): void {
     while (wanted > 0 && !this.#over) {
       const peer = this.#choose();
@@ -211,7 +203,7 @@ class Attempts<T, R> {
 
   #failed(peer: Peer, error: unknown): void {
     this.#inFlight--;
-    // A peer that left says nothing about the chunk: it costs no tolerance, and may be asked again when it is back.
+    // A departed peer says nothing, and may be asked again.
     if (!peer.closed.aborted) {
       this.#errorsLeft = this.#plan.failed(peer, error) ? this.#errorsLeft - 1 : 0;
     }
@@ -231,7 +223,7 @@ class Attempts<T, R> {
       this.#guarded(() => this.#next());
     };
     this.#creditPause = this.#clock.timer(OVERDRAFT_SKIP_MS, () => {
-      // All of them: a timer may fire a little before the moment that was noted.
+      // All: timers may fire early.
       this.#readmit(Number.POSITIVE_INFINITY);
       goOn();
     });

@@ -1,4 +1,4 @@
-/** Batches large enough for what a load will write: the node's own if it is, otherwise a bought one. */
+/** Batches that fit a load: a node's own, or bought. */
 import { HarnessError } from '../../base/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';
@@ -14,10 +14,7 @@ const TTL_MIN_MS = 24 * 3_600_000;
 /** Assumed where blocks come on demand rather than by the clock. */
 const BLOCK_TIME_ASSUMED_MS = 1000;
 
-/**
- * The fullest bucket of a batch that stamps this many chunks: the mean, plus what chance adds in the worst
- * bucket.
- */
+/** The mean, plus chance in the worst bucket. */
 export function fullestBucket(chunks: number): number {
   const mean = chunks / BUCKETS;
   return Math.ceil(mean + 6 * Math.sqrt(mean) + 4);

@@ -1,4 +1,4 @@
-/** What a load has done, from k6's lines while it runs and from its summary at the end. */
+/** A load by k6's lines, and its final summary. */
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import { Distribution } from '../../metrics/distribution.ts';
 import { createRecorder, type Recorder } from '../../metrics/recorder.ts';
@@ -13,7 +13,7 @@ import { ownVerdicts, type SummaryMetric, toK6, verdictOf } from './thresholds.t
 
 /** Rates shown are of the last seconds. */
 const RATE_WINDOW_MS = 3000;
-/** Always holds; without a threshold k6 keeps no figures of a scenario. */
+/** Without thresholds k6 keeps no figures. */
 export const ALWAYS = 'count>=0';
 export const ITERATIONS = `iterations{scenario:${MEASURED}}`;
 export const DROPPED = `dropped_iterations{scenario:${MEASURED}}`;
@@ -26,7 +26,7 @@ const OTHER_ROW: Row = { operation: 'other', node: 'other' };
 /** Metrics of k6's summary by name. */
 export type Metrics = Readonly<Record<string, SummaryMetric>>;
 
-/** What is known of a load so far: k6 is a program of this machine, and its records have the machine's time. */
+/** k6 runs here: its records have the machine's time. */
 export class LoadBook {
   readonly #nodes: readonly TargetNode[];
   readonly #shape: Shape & { readonly warmupMs: number };
@@ -86,7 +86,7 @@ export class LoadBook {
     for (const sink of this.#sinks) sink.succeeded(key, seen);
   }
 
-  /** A table of thousands of rows tells nobody anything, and each of them keeps its latencies. */
+  /** Thousands of rows tell nothing, and keep latencies. */
   #rowOf({ operation, node }: Pick<OperationRecord, 'operation' | 'node'>): Row {
     const key = JSON.stringify([operation, node]);
     const row = this.#rows.get(key) ?? (this.#rows.size < ROWS_MAX ? { operation, node } : OTHER_ROW);
@@ -127,7 +127,7 @@ export class LoadBook {
     const startMs = this.#startMs ?? MACHINE_CLOCK.now();
     return {
       startedRate: started / seconds,
-      // An iteration that has failed and thrown counts twice: at least so many had no error.
+      // A failed and thrown iteration counts twice: at least so many succeeded.
       achievedRate: Math.max(0, started - this.#failedIterations.size - this.#brokenOff) / seconds,
       exceptions: { count: this.#exceptions, first: this.#firstException },
       markedFailed: ended.exitCode === MARKED_AS_FAILED,

@@ -1,4 +1,4 @@
-/** A load as the parameters of a scenario: what they are called, what they default to, and which exclude each other. */
+/** A load's parameters: names, defaults, exclusions. */
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -74,7 +74,7 @@ export type LoadParameters = ParametersOf<typeof LOAD_PARAMETERS>;
 /** Share of downloads that is compared byte by byte. */
 const COMPARE_SHARE = 0.1;
 
-/** @throws HarnessError `USAGE` for invalid values, and for those that exclude each other */
+/** @throws HarnessError `USAGE` for invalid or exclusive values */
 export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
   const script = findScript(parameters.script);
   const profile = parameters.profile as LoadProfile;
@@ -163,7 +163,7 @@ function atMost(flag: string, value: number, max: number): number {
   throw new HarnessError('USAGE', `${flag}: got ${value}, expected a whole number from 0 to ${max}`);
 }
 
-/** Refuses parameters that the load does not use, as they would seem to have had an effect. */
+/** Unused parameters would seem to have had an effect. */
 function refuseUnused({ name, facts, own }: LoadScript, parameters: LoadParameters): void {
   if (own) return;
   const { shapes, reads, writes } = facts;

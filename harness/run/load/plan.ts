@@ -1,7 +1,5 @@
 /**
- * What a load is: a script, how its iterations are started over time, and what they move. An open model starts them by
- * the clock, whatever the network answers; in a closed one each of a number of users starts its next iteration when the
- * last one has ended.
+ * A load: script, starts of iterations, and what they move. Open models follow the clock, closed ones their users.
  */
 import type { OperationSummary, Recorder } from '../../metrics/recorder.ts';
 import type { ReadPattern, SizeDistribution, StoredObject, TargetNode, UploadRecord } from './k6/config.ts';
@@ -11,22 +9,22 @@ export const LOAD_PROFILES = ['constant', 'ramp', 'spike', 'soak'] as const;
 /** How the rate of a load changes over its time. */
 export type LoadProfile = (typeof LOAD_PROFILES)[number];
 
-/** Iterations per second (open) or users at once (closed); the highest for `ramp` and `spike`. */
+/** Iterations per second, or users; the highest for `ramp` and `spike`. */
 export type LoadModel =
   | { readonly model: 'open'; readonly rate: number }
   | { readonly model: 'closed'; readonly vus: number };
 
 /** A load as data: it alone determines what k6 receives. */
 export interface LoadPlan {
-  /** Name of a script of the package, or path of a file. */
+  /** A built-in script, or a path. */
   readonly script: string;
   readonly profile: LoadProfile;
   readonly model: LoadModel;
-  /** The only node that is uploaded to; undefined: all that have a batch, in turn. */
+  /** The only uploader; undefined: all with a batch, in turn. */
   readonly node: string | undefined;
   /** What is measured, without the warm-up. */
   readonly durationMs: number;
-  /** Before the measured part, at the initial rate or number of the profile; in no figure. */
+  /** At the initial rate, in no figure. */
   readonly warmupMs: number;
   readonly sizes: SizeDistribution;
   readonly mode: 'direct' | 'deferred';
@@ -34,22 +32,22 @@ export interface LoadPlan {
   /** 0 to 4. */
   readonly redundancyLevel: number;
   readonly reads: ReadPattern;
-  /** Things that are uploaded before the load begins, to be read by it; for scripts that read. */
+  /** Uploaded before, to be read. */
   readonly objects: number;
   /** Share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Share of downloads that is compared byte by byte; the others are compared by hash. */
+  /** Of downloads compared byte by byte; others by hash. */
   readonly compareShare: number;
   /** Files of a directory. */
   readonly files: number;
   readonly thresholds: readonly Threshold[];
   /** All content follows from it and from the label. */
   readonly seed: bigint;
-  /** Tells loads of one run apart: two of the same label and seed upload the same bytes. */
+  /** Loads of equal label and seed upload equal bytes. */
   readonly label: string;
 }
 
-/** How a load is going, about once a second. Rates are of the last seconds, percentiles of all of it. */
+/** About once a second. Rates are recent, percentiles of all. */
 export interface LoadProgress {
   /** Operations per second. */
   readonly rate: number;
@@ -71,19 +69,19 @@ export interface LoadUpload extends UploadRecord {
 export interface LoadStep {
   /** Iterations started per second. */
   readonly startedRate: number;
-  /** Iterations per second in which every operation succeeded and nothing was thrown. */
+  /** Iterations per second without any error. */
   readonly achievedRate: number;
-  /** Iterations that an exception has ended, which the script did not catch; in the warm-up too. */
+  /** Ended by uncaught exceptions, also in warm-up. */
   readonly exceptions: { readonly count: number; readonly first: string | undefined };
   /** The script itself has called the load failed (`exec.test.fail()`). */
   readonly markedFailed: boolean;
-  /** Iterations that k6 could not start in time, because every user was busy. Open models only. */
+  /** Not started in time, as users were busy. Open models only. */
   readonly dropped: number;
   readonly operations: readonly OperationSummary[];
   readonly thresholds: readonly ThresholdVerdict[];
-  /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
+  /** Shares of a core; undefined: unknown. */
   readonly k6Cpu: number | undefined;
-  /** Of k6: 0, 99 for a breached threshold, or 110 when `markedFailed`. */
+  /** k6's: 0, 99 for a threshold, 110 when `markedFailed`. */
   readonly exitCode: number;
   /** When the measured part began and ended, ms since the epoch. */
   readonly startMs: number;
@@ -91,7 +89,7 @@ export interface LoadStep {
   readonly uploads: readonly LoadUpload[];
 }
 
-/** What must be there before a load: batches, and things to read. Several loads of one plan may share it. */
+/** Batches and things to read, shared by a plan's loads. */
 export interface PreparedLoad {
   readonly nodes: readonly TargetNode[];
   readonly batches: readonly PreparedBatch[];
@@ -116,7 +114,7 @@ export interface LoadOptions {
   readonly k6?: string | undefined;
   /** Default: made for this load alone. */
   readonly prepared?: PreparedLoad;
-  /** The plan's rate must apply: a script that chooses its own is refused. */
+  /** Refuses scripts with own rates. */
   readonly planned?: true;
   readonly onProgress?: (progress: LoadProgress) => void;
   /** Receives every measured operation as it ends. */

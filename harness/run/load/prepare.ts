@@ -1,4 +1,4 @@
-/** What must be there before a load begins: batches, things to read, and signatures of feed updates. */
+/** Before a load: batches, things to read, signed updates. */
 import { createHash } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
@@ -20,7 +20,7 @@ import { findScript } from './scripts.ts';
 import { meanSize } from './sizes.ts';
 
 const CHUNK_BYTES = 4096;
-/** With the chunks besides the data: parities by level, inner nodes of the tree, replicas of the root. */
+/** With parities by level, inner nodes, replicas. */
 const CHUNKS_PER_DATA = [1.05, 1.15, 1.3, 1.45, 3.6] as const;
 /** Manifests of directories have some chunks for each of their files. */
 const CHUNKS_PER_FILE = 2;
@@ -32,10 +32,7 @@ export const FEED_UPDATE_BYTES = 256;
 /** Signing more than this would take longer than most loads. */
 const UPDATES_MAX = 200_000;
 
-/**
- * @param onNote called with what is being done, for people @throws HarnessError `NODE_NOT_FOUND`,
- * `NODE_STATE`; ClientError
- */
+/** @param onNote called with progress, for people @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`; ClientError */
 export async function prepareLoad(
   cluster: Cluster,
   plan: LoadPlan,
@@ -65,7 +62,7 @@ export async function prepareLoad(
   return { nodes, batches, objects };
 }
 
-/** How many chunks the load will stamp, estimated on the high side. */
+/** A high estimate. */
 function chunksOf(plan: LoadPlan): number {
   const { facts } = findScript(plan.script);
   const { warmup, measured } = expectedIterations(plan);
@@ -85,7 +82,7 @@ function target(node: ClusterNode, batches: readonly PreparedBatch[]): TargetNod
   return { name, api, overlay, mode, headerPrefix, files, batch };
 }
 
-/** Things to read, uploaded directly: they are on the network when this returns. */
+/** Uploaded directly: on the network afterwards. */
 async function storeObjects(
   uploaders: readonly ClusterNode[],
   batches: readonly PreparedBatch[],
@@ -140,7 +137,7 @@ export interface SignedUpdate {
   readonly signed: string;
 }
 
-/** The feeds of a load, and all updates that it may make: update i is number floor(i / feeds) of feed i % feeds. */
+/** Update i is number floor(i / feeds) of feed i % feeds. */
 export function signUpdates(plan: LoadPlan): {
   readonly feeds: FeedsConfig;
   readonly updates: readonly SignedUpdate[];

@@ -1,4 +1,4 @@
-/** Which stored things a load reads: some much more often than others, or each as if for the first time. */
+/** Which things a load reads: by popularity, or each as if new. */
 import { HarnessError } from '../../base/errors.ts';
 import type { ReadPattern } from './k6/config.ts';
 

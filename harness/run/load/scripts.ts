@@ -20,7 +20,7 @@ export interface LoadScriptFacts {
   readonly sends?: true;
   /** Files in each upload. */
   readonly directories?: true;
-  /** Names in the table of operations; absent: the script alone knows them. */
+  /** In the table; absent: the script knows. */
   readonly operations?: readonly string[];
 }
 

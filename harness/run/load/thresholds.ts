@@ -1,8 +1,4 @@
-/**
- * Conditions that a load must meet, as a person writes them: `p95<500ms`, `errors<1%`, `rate>=20/s`, or for
- * one operation `upload:p99<1s`. k6 judges them; here they become its expressions, and its verdicts become
- * words again.
- */
+/** Conditions: `p95<500ms`, `errors<1%`, `rate>=20/s`, `upload:p99<1s`. k6 judges them, as its expressions. */
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -18,7 +14,7 @@ const METRICS = {
 /** Metrics of k6 itself, for scripts without the helper library. */
 const K6_METRICS = { latency: 'http_req_duration', errors: 'http_req_failed' } as const;
 
-/** What may precede the comparison. Percentiles are `p` and a number from 1 to 99.9. */
+/** Percentiles are `p` and 1 to 99.9. */
 const FIGURES = ['avg', 'min', 'med', 'max', 'errors', 'rate'] as const;
 /** Figures of a load that have no percentile. */
 export type Figure = (typeof FIGURES)[number];
@@ -26,7 +22,7 @@ const COMPARISONS = ['<=', '>=', '<', '>'] as const;
 /** How a figure of a load is compared with its bound. */
 export type Comparison = (typeof COMPARISONS)[number];
 
-/** A bound on a figure of a load, such as `upload p95<500ms`. */
+/** Such as `upload p95<500ms`. */
 export interface Threshold {
   /** As it was given. */
   readonly text: string;
@@ -41,7 +37,7 @@ export interface Threshold {
 /** How a threshold has ended. */
 export interface ThresholdVerdict {
   readonly text: string;
-  /** `no data`: too few samples to tell, which fails a load as a breach does. */
+  /** `no data`: too few samples, which fails too. */
   readonly verdict: 'held' | 'breached' | 'no data';
   readonly passed: boolean;
   readonly observed: string;
@@ -107,21 +103,21 @@ function limitOf(figure: Threshold['figure'], limit: string): number {
   throw new InvalidThreshold(`a latency is compared with ${DURATION_EXPECTED}, got '${limit}'`);
 }
 
-/** `20/s`, `90/m`, `1000/h` → per second; undefined when the text is none of these. */
+/** `20/s`, `90/m`, `1000/h` → per second; undefined: none of these. */
 export function parseRate(text: string): number | undefined {
   const [, count, unit] = /^(\d+(?:\.\d+)?)\/(s|m|h)$/.exec(text) ?? [];
   if (count === undefined) return undefined;
   return Number(count) / { s: 1, m: 60, h: 3600 }[unit as 's' | 'm' | 'h'];
 }
 
-/** A threshold as k6 knows it: name of its metric, with the operation, and the expression. */
+/** k6's metric, with the operation, and expression. */
 export interface K6Threshold {
   readonly metric: string;
   readonly expression: string;
 }
 
 /**
- * @param options.seconds of the measured part: k6's own rates cover the whole run, so a rate becomes a count
+ * @param options.seconds measured: k6's rates cover the run, so a rate becomes a count
  * @param options.helper whether the script uses the helper library
  */
 export function toK6(
@@ -162,7 +158,7 @@ export interface SummaryMetric {
   readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>>;
 }
 
-/** k6's verdict, in the words of the threshold. Without enough samples nothing is known: it has not held. */
+/** Without enough samples it has not held. */
 export function verdictOf(
   threshold: Threshold,
   metrics: Readonly<Record<string, SummaryMetric>>,
@@ -202,13 +198,13 @@ function noData({ observed, ...told }: Told): ThresholdVerdict {
   return { ...told, observed: `no data: ${observed}`, verdict: 'no data', passed: false };
 }
 
-/** How many samples a metric has; of a counter and a gauge it is not known, and zero is a value of theirs. */
+/** Unknown for counters and gauges, whose zero is a value. */
 function samplesOf(type: SummaryMetric['type'], values: SummaryMetric['values']): number | undefined {
   if (type === 'rate') return (values['passes'] ?? 0) + (values['fails'] ?? 0);
   return type === 'trend' ? (values['count'] ?? 0) : undefined;
 }
 
-/** Thresholds that the script itself has. @param ours those that we have set */
+/** The script's own. @param ours those that we set */
 export function ownVerdicts(
   metrics: Readonly<Record<string, SummaryMetric>>,
   ours: readonly K6Threshold[],

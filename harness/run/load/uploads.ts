@@ -1,4 +1,4 @@
-/** What a load has uploaded, recomputed: references and chunks, without any node. */
+/** A load's uploads, recomputed. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { SplitOptions } from '../../../node/files/splitter.ts';
@@ -18,7 +18,7 @@ export const LEDGER_KINDS = {
 } as const satisfies Record<LoadUpload['kind'], LedgerEntry['kind']>;
 
 /**
- * Encrypted content has a different reference each time: only its root chunk is known, from the answer.
+ * Of encrypted content only the answered root is known.
  * @param updates that the load could make, when it updates feeds
  */
 export async function expectedUpload(

@@ -1,4 +1,4 @@
-/** A case as files: in the folder of a run, and as the one document that says all of it. */
+/** A case as files, and as one document. */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeJson } from '../../base/json-file.ts';
@@ -8,7 +8,7 @@ import { keepRecipe } from '../recipe.ts';
 import type { Case } from './case.ts';
 import type { Subject } from './subject.ts';
 
-/** Writes what a run of the candidate needs. @param from folder of the run that was given */
+/** What a candidate needs. @param from the given run's folder */
 export function layCase({ recipe, schedule }: Case, from: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   makeFolder(folder);
@@ -18,7 +18,7 @@ export function layCase({ recipe, schedule }: Case, from: string, folder: string
   if (schedule !== undefined) writeJson(join(folder, SCHEDULE_FILE), schedule);
 }
 
-/** @returns path of the scenario file: all of the smallest run in one document */
+/** @returns path of the scenario file, all in one */
 export function writeCase(
   { recipe, schedule }: Case,
   { folder, scenario }: Pick<Subject, 'folder' | 'scenario'>,

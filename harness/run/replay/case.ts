@@ -1,4 +1,4 @@
-/** A run as something that can be made smaller: its nodes, what is done to them, what is asked of them, and when. */
+/** A run that can be made smaller. */
 import type { GroupInput } from '../../cluster/plan/definition-input.ts';
 import { ownResized } from '../kinds.ts';
 import type { Recipe } from '../recipe.ts';
@@ -33,7 +33,7 @@ export function sizeOf({ recipe, schedule }: Case, scenario: Scenario): Size {
   };
 }
 
-/** Groups of nodes, in the order in which their nodes are numbered. */
+/** In the order of numbering. */
 export function groupsOf(
   { nodes, ownCounts = nodes === undefined, exactNodes, scenarios }: Recipe,
   { cluster }: Scenario,
@@ -52,7 +52,7 @@ export function groupsOf(
   ];
 }
 
-/** With a fixed number of our own nodes where its scenarios decided, for a run that leaves some of them out. */
+/** Fixes the number of own nodes, to leave some out. */
 export function withOwnCount(recipe: Recipe, count: number): Recipe {
   const { nodes, ownCounts = nodes === undefined } = recipe;
   if (!ownCounts) return recipe;
@@ -61,8 +61,8 @@ export function withOwnCount(recipe: Recipe, count: number): Recipe {
 }
 
 /**
- * Fewer nodes in one group; another node takes the place of each missing one that is asked or broken.
- * @returns undefined when that leaves nothing of what nodes were asked
+ * Another node takes each missing one's place.
+ * @returns undefined when nothing is left to ask
  */
 export function withCount(given: Case, scenario: Scenario, index: number, count: number): Case | undefined {
   const groups = groupsOf(given.recipe, scenario)
@@ -74,7 +74,7 @@ export function withCount(given: Case, scenario: Scenario, index: number, count:
   return { recipe: { ...given.recipe, nodes: groups, ownCounts: false, exactNodes: true }, schedule };
 }
 
-/** Lists with an item per node keep those of the remaining nodes. */
+/** Per-node lists keep the remaining nodes'. */
 function resized(group: GroupInput, count: number): GroupInput {
   const lists = Object.entries(group).map(([key, value]) =>
     Array.isArray(value) && value.length === (group.count ?? 1) ? [key, value.slice(0, count)] : [key, value],
@@ -99,7 +99,7 @@ function placed(operation: Operation, total: number): Operation {
     : { ...operation, node };
 }
 
-/** Names of nodes anywhere in a value: with four nodes, `node-7` becomes `node-3`. */
+/** With four nodes, `node-7` becomes `node-3`. */
 function renamed<T>(value: T, total: number): T {
   if (typeof value === 'string') {
     return value.replaceAll(
@@ -116,14 +116,14 @@ export function withFaults(given: Case, faults: readonly Schedule['faults'][numb
   return { ...given, schedule: given.schedule && { ...given.schedule, faults: [...faults] } };
 }
 
-/** With a schedule that has none, the scenario does a load of its own: more than what was left out. */
+/** Without a schedule the scenario would load by itself. */
 function isEmptied({ schedule: before }: Case, after: Pick<Schedule, 'operations'> | undefined): boolean {
   return after?.operations.length === 0 && before?.operations.length !== 0;
 }
 
 /**
- * Fewer operations; downloads of dropped uploads go too, and faults that wait for uploads wait for fewer.
- * @returns undefined when that leaves none
+ * Downloads of dropped uploads go too; faults wait for fewer.
+ * @returns undefined when none is left
  */
 export function withOperations(given: Case, kept: readonly Operation[]): Case | undefined {
   const { schedule } = given;
@@ -143,7 +143,7 @@ function bytesOf(operations: readonly Operation[]): number {
   return operations.reduce((sum, operation) => sum + (operation.do === 'upload' ? operation.size : 0), 0);
 }
 
-/** Everything earlier and shorter by the same factor. @param share above 0 and below 1 */
+/** All earlier and shorter. @param share above 0 and below 1 */
 export function sooner(given: Case, share: number): Case {
   const { schedule } = given;
   if (schedule === undefined) return given;
@@ -163,7 +163,7 @@ export function sooner(given: Case, share: number): Case {
   };
 }
 
-/** A parameter that says how much or how long, and the values it may be lowered to. */
+/** A parameter of amount or time, and lower values. */
 export interface Amount {
   readonly name: string;
   readonly value: number;

@@ -1,4 +1,4 @@
-/** Where two runs of one seed first differ: in what nodes sent each other, or in what came of it. */
+/** Where two runs of a seed first differ. */
 import { createReadStream, existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
@@ -10,9 +10,9 @@ import type { Difference, RunResult } from '../../report/result.ts';
 const CLUSTER_NAME = /\bnet-[\da-f]{8}\b/g;
 
 /**
- * The first different frame, which is the cause, comes before any different result, which is its consequence.
+ * A different frame is the cause of different results.
  * @param first with its logs in its report
- * @returns undefined: they are equal
+ * @returns undefined: equal
  */
 export async function firstDifference(first: RunResult, second: RunResult): Promise<Difference | undefined> {
   const digests = differenceIn('digests', digestsOf(first), digestsOf(second));
@@ -33,7 +33,7 @@ function outcomeOf({ scenarios, events, report }: RunResult): unknown {
 
 async function differentFrame(first: string, second: string): Promise<Difference | undefined> {
   for (const file of globSync(`**/logs/${FRAMES_FILE}`, { cwd: first }).toSorted()) {
-    // A cluster that one of them did not have follows from an earlier difference.
+    // A missing cluster follows from an earlier difference.
     if (!existsSync(join(second, file))) continue;
     const difference = await differentLine(join(first, file), join(second, file));
     if (difference !== undefined) return { ...difference, what: `${difference.what} of ${file}` };

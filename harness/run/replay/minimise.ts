@@ -1,7 +1,6 @@
 /**
- * Makes a failing run as small as it can while it still fails the same way. Each candidate runs on a fresh
- * cluster; one whose failure depends on timing is tried several times, and the smallest one is run again in
- * the end to count how often it fails. A simulated run is exact, so one run says all of it.
+ * Makes a failing run small. Candidates run on fresh clusters, several times if timing matters; the smallest is run
+ * again to count failures. Simulations need one run.
  */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,9 +31,9 @@ import { type Subject, subjectOf } from './subject.ts';
 
 /** How often the same is run. */
 interface Repetition {
-  /** The original before anything is left out: whether it fails again, and how reliably. */
+  /** Runs of the original: whether it fails again, how often. */
   readonly first: number;
-  /** A failure that occurs in fewer than one of this many runs is too rare to minimise within a budget. */
+  /** Rarer failures exceed the budget. */
   readonly firstMax: number;
   /** The smallest one, which says how often it fails. */
   readonly last: number;
@@ -43,16 +42,16 @@ const BY_TIMING: Repetition = { first: 3, firstMax: 10, last: 3 };
 const EXACT: Repetition = { first: 1, firstMax: 1, last: 1 };
 /** Tries of one candidate. */
 const TRIES_MAX = 5;
-/** At most this share of the candidates that fail as often as the original is dropped by mistake. */
+/** Of candidates as reliable as the original, dropped by mistake. */
 const MISSED_SHARE = 0.1;
 const ROUNDS_MAX = 4;
 /** Factor by which times are shortened, again and again. */
 const SHARE = 0.5;
 
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
-  /** Also run code and programs of a run that was not made here. */
+  /** Also foreign code and programs. */
   readonly trust?: boolean | undefined;
-  /** Folder of the smallest run, created if missing; nothing may be in it. */
+  /** Created if missing; must be empty. */
   readonly out: string;
   /** Runs in total. */
   readonly attempts: number;
@@ -81,9 +80,9 @@ export interface MinimiseDocument {
   /** Parameters that are lower than in the run that was given. */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly runs: number;
-  /** Why it may not be the smallest yet; null when nothing more can be left out. */
+  /** Why it may not be the smallest; null: it is. */
   readonly stopped: 'attempts' | 'budget' | 'interrupted' | null;
-  /** How often the smallest one failed the same way, of its last runs. */
+  /** The smallest one's failures, of its last runs. */
   readonly failed: number;
   readonly of: number;
   /** Folder of the smallest run. */
@@ -103,8 +102,8 @@ class Stopped extends Error {
 }
 
 /**
- * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when the run has no failure, or does not fail any more; `INTERRUPTED`
- * before it has failed once
+ * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when the run has no failure, or no longer fails;
+ * `INTERRUPTED` before it has failed once
  */
 export async function minimise(request: MinimiseRequest): Promise<MinimiseDocument> {
   return new Minimiser(request, await subjectOf(request.folder, join(request.out, 'inputs'), request)).run();
@@ -116,9 +115,9 @@ class Minimiser {
   readonly #work: string;
   readonly #repetition: Repetition;
   readonly #startedMs = MACHINE_CLOCK.monotonic();
-  /** Candidates that did not fail the same way: a second round asks for many of them again. */
+  /** A second round asks for many again. */
   readonly #refused = new Set<string>();
-  /** The one to keep: of those of the run that was given, the one that comes again most often. */
+  /** The most frequent of the run's failures. */
   #failure: string;
   #best: Case;
   #runs = 0;
@@ -174,7 +173,7 @@ class Minimiser {
       };
     } finally {
       rmSync(this.#work, { recursive: true, force: true });
-      // If nothing failed again, nothing stays, so that the folder can be used again.
+      // Without a failure nothing stays.
       if (!existsSync(this.#kept)) rmSync(join(request.out, 'inputs'), { recursive: true, force: true });
     }
   }
@@ -215,7 +214,7 @@ class Minimiser {
   async #fewerNodes(): Promise<void> {
     const { scenario } = this.#subject;
     const groups = groupsOf(this.#best.recipe, scenario);
-    // From the last group to the first: removing a group shifts those behind it.
+    // Backwards: removal shifts later groups.
     for (let index = groups.length - 1; index >= 0; index--) {
       const count = groups[index]?.count ?? 1;
       const others = groupsOf(this.#best.recipe, scenario).reduce(
@@ -262,7 +261,7 @@ class Minimiser {
   }
 
   /**
-   * Whether it fails the same way in any of its tries; if so, it is the best one so far.
+   * Fails the same way in any try? Then it is the best so far.
    * @param candidate undefined: there is none
    */
   async #try(candidate: Case | undefined, what: string): Promise<boolean> {
@@ -276,7 +275,7 @@ class Minimiser {
         this.#refused.delete(key);
         return true;
       }
-      // A candidate that does not start, or breaks another condition, is a different run.
+      // Not started, or another condition: a different run.
       if (ending === 'not-run') return false;
     }
     return false;
@@ -331,10 +330,7 @@ class Minimiser {
     return join(this.#request.out, 'run');
   }
 
-  /**
-   * How often the smallest one fails, as far as the budget goes; the run that made it the best one counts
-   * too.
-   */
+  /** The smallest one's failures within the budget, with the run that made it best. */
   async #measure(): Promise<{ failed: number; of: number }> {
     let failed = 1;
     let of = 1;

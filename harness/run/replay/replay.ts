@@ -1,4 +1,4 @@
-/** Repeats a run as often as wanted, and says how often it ended the same way. */
+/** Repeats a run, and counts equal endings. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -11,7 +11,7 @@ import { type Rerun, rerun } from './rerun.ts';
 import { mostFrequent, signaturesOf } from './signature.ts';
 import { expectTrustedRun } from './trust.ts';
 
-/** `same`: failed as the run did. `otherwise`: failed in another way. `not-run`: could not be run. */
+/** `same`: as the run. `otherwise`: another failure. `not-run`: impossible. */
 export type Ending = 'passed' | 'same' | 'otherwise' | 'not-run';
 
 /** Each ending, for a person to read. */
@@ -35,10 +35,7 @@ export interface ReplayedRun {
 export interface ReplayDocument {
   /** Folder of the run that was replayed. */
   readonly folder: string;
-  /**
-   * The failure of that run that came again most often, the first of equals; null: it passed, or did not come to an
-   * end, and any failure counts.
-   */
+  /** The most frequent failure, first of equals; null: it passed or did not end, and any counts. */
   readonly failure: string | null;
   readonly runs: readonly ReplayedRun[];
   readonly counts: Readonly<Record<Ending, number>>;
@@ -48,7 +45,7 @@ export interface ReplayDocument {
 
 export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
   readonly times: number;
-  /** Also run code and programs of a run that was not made here. */
+  /** Also foreign code and programs. */
   readonly trust?: boolean | undefined;
   /** Folder for the reports, created if missing; one subfolder each. */
   readonly reports: string;
@@ -88,14 +85,12 @@ export async function replay(request: ReplayRequest): Promise<ReplayDocument> {
   };
 }
 
-/** The failures of a run; none when it passed, or has no report because it did not come to its end. */
+/** None: it passed, or has no report. */
 function failuresOf(folder: string): readonly string[] {
   return existsSync(join(folder, REPORT_FILE)) ? signaturesOf(readRun(folder)) : [];
 }
 
-/**
- * One run. @param failures those looked for; none: any @throws HarnessError `INTERRUPTED`
- */
+/** @param failures looked for; none: any @throws HarnessError `INTERRUPTED` */
 export async function tryOnce(again: Rerun, failures: readonly string[]): Promise<ReplayedRun> {
   const { report } = again;
   try {
@@ -115,7 +110,7 @@ export async function tryOnce(again: Rerun, failures: readonly string[]): Promis
   }
 }
 
-/** Why nothing was tested: the scenario that failed, or all of them, could not be run here. */
+/** Why nothing was tested. */
 function skippedOf({ scenarios }: RunResult, failures: readonly string[]): string | undefined {
   const relevant = scenarios.filter(
     ({ name }) => failures.length === 0 || failures.some((failure) => failure.startsWith(`${name}: `)),

@@ -17,13 +17,13 @@ import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule
 import { resolvedSource } from '../source.ts';
 import { expectOwnFile, keptFile } from './trust.ts';
 
-/** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
+/** A schedule's path; empty: drawn. */
 const SCHEDULE_PARAMETER = 'schedule';
-/** Subfolder of a run's folder: the schedules that it was given, that of a part in a folder named after it. */
+/** Given schedules; a part's in its folder. */
 const INPUTS = 'inputs';
 
 export interface Rerun {
-  /** Where the files named by the recipe are: the folder of the run, or of its recipe. */
+  /** Where the recipe's files are. */
   readonly folder: string;
   readonly recipe: Recipe;
   /** Folder of the new report. */
@@ -36,8 +36,8 @@ export interface Rerun {
 }
 
 /**
- * @throws HarnessError `RUN_INVALID` when a scenario cannot be loaded, or its schedule was not kept; also that of a
- * cluster that does not start
+ * @throws HarnessError `RUN_INVALID` for an unloadable scenario or a missing schedule; also that of a cluster that
+ * does not start
  */
 export async function rerun(again: Rerun): Promise<RunResult> {
   const { recipe, report, stateDir, signal, display, onScenario } = again;
@@ -67,7 +67,7 @@ export async function rerun(again: Rerun): Promise<RunResult> {
 }
 
 /**
- * A scenario of a recipe with its parameters, the schedule among them.
+ * With parameters and schedule.
  * @throws HarnessError `RUN_INVALID` when it cannot be loaded
  */
 export async function plannedOf(
@@ -101,8 +101,8 @@ export async function plannedOf(
 }
 
 /**
- * A folder keeps one schedule: that of the last scenario which had one.
- * @throws HarnessError `RUN_INVALID` when it need not be the one of this scenario
+ * A folder keeps the last schedule only.
+ * @throws HarnessError `RUN_INVALID` when it may be another scenario's
  */
 export function expectOwnSchedule(
   row: Recipe['scenarios'][number],
@@ -127,7 +127,7 @@ export function takesSchedule({ parameters }: PlannedScenario['scenario']): bool
 }
 
 /**
- * What was done in the run, to be repeated as it was, whatever a later version would draw.
+ * To repeat, whatever later versions would draw.
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'>): Schedule | undefined {
@@ -139,8 +139,7 @@ export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'
 }
 
 /**
- * Folder of the part that ran a scenario of a run with several clusters at once; of any other run its own folder. Parts
- * keep the order of rows that are alike.
+ * The part's folder, or the run's. Parts keep the order of equal rows.
  * @param row of the recipe itself: others may be alike
  */
 function partOf(
@@ -160,7 +159,7 @@ function partOf(
   return ran[before] ?? folder;
 }
 
-/** Loads a copy under a new file name each time: a loaded module stays in the cache. */
+/** Under a new name: modules stay cached. */
 async function loadKept(path: string): Promise<PlannedScenario['scenario']> {
   const loadable = resolvedSource(path);
   try {

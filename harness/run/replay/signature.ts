@@ -1,15 +1,15 @@
-/** What tells whether two runs failed the same way: names of conditions and kinds of errors. */
+/** Names of conditions and kinds of errors tell equal failures. */
 import type { RunResult, ScenarioResult } from '../../report/result.ts';
 
-/** @returns a line for each thing that failed, the first one first; none when everything passed or was skipped */
+/** @returns a line per failure, in order; none: passed or skipped */
 export function signaturesOf({ scenarios }: Pick<RunResult, 'scenarios'>): string[] {
   return [...new Set(scenarios.flatMap(failuresOf))];
 }
 
 /**
- * A run may fail in several ways, and not all of them recur.
- * @param failures of the first run @param again signatures of the runs after it
- * @returns the one that came again most often, the first of equals; undefined without failures
+ * Not all failures recur.
+ * @param failures of the first run @param again signatures of later ones
+ * @returns the most frequent, first of equals; undefined: no failures
  */
 export function mostFrequent(
   failures: readonly string[],
@@ -26,8 +26,7 @@ function failuresOf({ name, result, assertions, error, incidents }: ScenarioResu
     .map((assertion) => `${name}: not so: ${general(assertion.name)}`);
   if (result === 'failed') return conditions;
   const lost = incidents?.[0];
-  // An error ends the scenario, so its conditions come before it; a member may be lost at any time, and what is not
-  // so afterwards is a consequence.
+  // Conditions precede an error; after a lost member all is a consequence.
   if (lost === undefined) return [...conditions, `${name}: error: ${general(firstLine(error))}`];
   return [`${name}: error: a member ${lost.what}`, ...conditions];
 }
@@ -36,7 +35,7 @@ function firstLine(error: string | undefined): string {
   return error?.split('\n')[0] ?? 'unknown';
 }
 
-/** Without what differs from run to run: which node, which chunk, how many, how long, where. */
+/** Without nodes, chunks, numbers, times, places. */
 function general(text: string): string {
   return text
     .replaceAll(/\bhttps?:\/\/\S+/g, '<url>')

@@ -1,4 +1,4 @@
-/** What `svcnet minimise` works on: the scenario of a run that failed, alone, on the cluster that it failed on. */
+/** The failed scenario, alone, on its cluster. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -14,7 +14,7 @@ import { signaturesOf } from './signature.ts';
 import { expectTrustedRun } from './trust.ts';
 
 export interface Subject {
-  /** Where its files are: the folder of the run, or of the part of it that failed. */
+  /** Of the run, or its failed part. */
   readonly folder: string;
   /** At least one. */
   readonly failures: readonly string[];
@@ -25,8 +25,9 @@ export interface Subject {
 /**
  * @param folder of a run
  * @param report folder for the inputs of its runs
- * @param options.trust also code and programs of a run that was not made here are run
- * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when it has no failure, or was made on a running cluster
+ * @param options.trust also foreign code and programs
+ * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when it has no failure, or ran on a running
+ * cluster
  */
 export async function subjectOf(
   folder: string,
@@ -36,7 +37,7 @@ export async function subjectOf(
   const recipe = readRecipe(folder);
   expectTrustedRun({ folder, recipe, trust });
   const recorded = existsSync(join(folder, REPORT_FILE)) ? readRun(folder).scenarios : [];
-  // A suite may contain a scenario more than once, each time with its own parameters.
+  // A suite may repeat a scenario with other parameters.
   const index = recorded.findIndex((one) => signaturesOf({ scenarios: [one] }).length > 0);
   const failed = recorded[index];
   if (failed === undefined) {
@@ -44,7 +45,7 @@ export async function subjectOf(
       hint: 'Expected a run that has failed; svcnet replay says how often one does.',
     });
   }
-  // Clusters side by side: the order of all their scenarios is not that of the recipe.
+  // Parallel clusters do not follow the recipe's order.
   if (failed.folder !== undefined) return subjectOf(join(folder, failed.folder), report, { trust });
   if (recipe.cluster !== undefined) {
     throw new HarnessError(

@@ -1,4 +1,4 @@
-/** What a run's folder may run: it may have been made elsewhere. */
+/** What a foreign run's folder may run. */
 import { lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -8,8 +8,7 @@ import { bundledScenarios } from '../catalogue.ts';
 import type { Recipe } from '../recipe.ts';
 
 /**
- * Code that is kept in a folder, and programs that its recipe names, run when the run was made here, or with --trust;
- * likewise files that it names are uploaded.
+ * Kept code and named programs run, and named files are uploaded, if made here or with --trust.
  * @throws HarnessError `NOT_TRUSTED`
  */
 export function expectTrustedRun({
@@ -39,7 +38,7 @@ function wasMadeHere(folder: string, { madeAs }: Recipe): boolean {
 }
 
 /**
- * A schedule that the run has not kept, and that a parameter names: a run which was not made here names one of its folder.
+ * A foreign run's schedule is in its folder.
  * @throws HarnessError `RUN_INVALID`
  */
 export function expectOwnFile(folder: string, recipe: Recipe, path: string): void {
@@ -51,10 +50,7 @@ export function expectOwnFile(folder: string, recipe: Recipe, path: string): voi
   });
 }
 
-/**
- * Where a row's scenario is, wherever the run was made: in the package, or kept in the folder.
- * @returns path of the kept file; undefined: it is one of the package @throws HarnessError `RUN_INVALID`
- */
+/** @returns path of the kept file; undefined: built in @throws HarnessError `RUN_INVALID` */
 export function keptFile(folder: string, { name, file }: Recipe['scenarios'][number]): string | undefined {
   if (file === undefined) {
     if (bundledScenarios().includes(name)) return undefined;

@@ -45,7 +45,7 @@ const EVERY_MIN_MS = 1;
 const DRAW_DEFAULTS = { everyMs: 5000, shortestMs: 500, longestMs: 4000 } as const;
 
 /**
- * @param source names the document in messages @param nodes names of nodes that drawn faults affect
+ * @param source names the document in messages @param nodes names of nodes for drawn faults
  * @param random draws them
  * @throws HarnessError `DEFINITION_INVALID` with every mistake
  */

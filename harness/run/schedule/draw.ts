@@ -1,7 +1,4 @@
-/**
- * Faults drawn from a seed: which, where, when and for how long, within bounds. Once drawn, they are data
- * like any other.
- */
+/** Draws faults from a seed within bounds; then they are data. */
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs, suggestion } from '../../base/format.ts';
 import type { FaultRequest } from '../../cluster/faults/fault.ts';
@@ -26,21 +23,21 @@ export interface DrawBounds {
   readonly forMs: readonly [least: number, most: number];
 }
 
-/** Faults of a schedule: as many as one every 360 ms for an hour. */
+/** As one every 360 ms for an hour. */
 export const FAULTS_MAX = 10_000;
 
 /** Added to the round trips of a slow node, milliseconds. */
 const LATENCY_MIN_MS = 50;
 const LATENCY_RANGE_MS = 450;
 
-/** Word of a fault that only simulated nodes with machine faults can have. */
+/** Only for simulated nodes with machine faults. */
 export const POWER_CUT = 'power-cut';
-/** Word of a node that joins and then leaves for good, on clusters that can get more nodes. */
+/** A node joins and leaves for good, on clusters that can grow. */
 export const ARRIVAL = 'add';
 
 type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
-/** What can be drawn, by word; each row says what its word asks for. */
+/** By word, with the request. */
 const DRAWN: Readonly<Record<string, Draw>> = {
   kill: (nodes, random) => ({ kind: 'kill', node: oneOf(nodes, random) }),
   pause: (nodes, random) => ({ kind: 'pause', node: oneOf(nodes, random) }),
@@ -61,11 +58,9 @@ const DRAWN: Readonly<Record<string, Draw>> = {
 export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
 
 /**
- * At least one, unless there is no word: where the gaps are longer than the time, or the first fault would outlast it, one
- * that fits is drawn.
- * @returns faults in the order in which they begin
- * @throws HarnessError `USAGE` for an unknown word, for more faults than a schedule has, and when the shortest fault does
- * not fit
+ * At least one, unless there is no word; one that fits, if gaps are too long.
+ * @returns in order of beginning
+ * @throws HarnessError `USAGE` for an unknown word, too many faults, or when the shortest does not fit
  */
 export function drawFaults(bounds: DrawBounds, random: RandomIntegers): ScheduledFault[] {
   const draws = bounds.faults.map(drawOf);
@@ -129,7 +124,7 @@ function oneOf<T>(list: readonly T[], random: RandomIntegers): T {
   return list[random.below(list.length)] as T;
 }
 
-/** Two groups of all nodes; the first has at least one, and at most half of them. */
+/** The first has at least one, at most half. */
 function halves(nodes: readonly string[], random: RandomIntegers): [string[], string[]] {
   const left = [...nodes];
   const minority: string[] = [];

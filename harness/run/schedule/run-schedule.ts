@@ -1,4 +1,4 @@
-/** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
+/** Plays a schedule's faults. */
 import { once } from 'node:events';
 import type { Clock } from '../../../formats/clock.ts';
 import { pause } from '../../base/wait.ts';
@@ -17,23 +17,18 @@ export interface ScheduleDeps {
     begin(request: FaultRequest): Promise<Fault>;
     heal(id: string): Promise<Fault[]>;
   };
-  /**
-   * Names that a fault can affect now: two faults of the same name follow each other, in the order in which they are due,
-   * and one whose node has left meanwhile is dropped.
-   */
+  /** Current targets: faults of one name follow each other as due; those of departed nodes are dropped. */
   readonly targets: () => readonly string[];
   readonly progress: () => Progress;
-  /** Called for each fault that has begun, and again when it has ended. */
+  /** When begun, and when ended. */
   readonly onFault?: (fault: Fault) => void;
 }
 
-/** A node pushes a chunk in about as long: what a fault has to come before is not over when it is due. */
+/** As long as a push: earlier faults must be in time. */
 const POLL_MS = 5;
 
 /**
- * Plays the faults of a schedule.
- * @param signal ends the wait for faults still to come and heals the active ones; the returned promise waits
- * for that
+ * @param signal ends the wait for later faults and heals the active ones; the promise waits for that
  * @throws HarnessError as `faults.begin` and `faults.heal` do; the others are healed first
  */
 export async function runSchedule(
@@ -63,12 +58,12 @@ export async function runSchedule(
 
   const played = schedule.map(async (fault) => {
     if (!(await isDue(fault.when, { clock, startedAt, progress, signal: over }))) return;
-    // A fault queues once it is due: one that waits for an event holds up no other.
+    // Queues once due: waiting for an event holds up nobody.
     for (const name of targets()) seen.add(name);
     const names = affected(fault.request, [...seen]);
     const earlier = names.flatMap((name) => before.get(name) ?? []);
     const work = play(fault, earlier);
-    // The work itself reports what went wrong; later faults only wait for it.
+    // The work reports itself; later faults only wait.
     const settled = work.catch((error: unknown) => failed.abort(error));
     for (const name of names) before.set(name, settled);
     await work;
@@ -85,7 +80,7 @@ interface Start {
   readonly signal: AbortSignal;
 }
 
-/** Waits for the time or the event. @returns false when it will not come any more */
+/** @returns false when it will not come */
 async function isDue(when: FaultTrigger, { clock, startedAt, progress, signal }: Start): Promise<boolean> {
   if ('atMs' in when) {
     await pause(clock, startedAt + when.atMs - clock.monotonic(), signal);
@@ -99,7 +94,7 @@ async function isDue(when: FaultTrigger, { clock, startedAt, progress, signal }:
   return !signal.aborted;
 }
 
-/** A fault of machines that names none is one of all: it would meet one that another fault has taken away. */
+/** Without names it affects all, also nodes taken by another. */
 function affected(request: FaultRequest, targets: readonly string[]): readonly string[] {
   const names = namesIn(request, targets);
   const layer = FAULT_KINDS.find(({ name }) => name === request.kind)?.layer;

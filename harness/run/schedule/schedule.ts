@@ -1,7 +1,6 @@
 /**
- * The schedule of a run: what is done to its cluster and what is asked of its nodes, as data. `schedule.json` in a run's
- * folder is complete: with the seed and the definition of the run it repeats everything that was drawn, so that removing
- * an entry, a node or some time gives a smaller run of the same kind.
+ * A run's schedule: faults and operations as data. With seed and definition, `schedule.json` repeats all that was
+ * drawn; removing parts gives a smaller run.
  */
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -89,7 +88,7 @@ const whenSchema = z.union(
   { error: `a time { atMs } or an event { after, of }, of one of ${MILESTONES.join(', ')}` },
 );
 
-/** Kind and arguments as `net.faults.begin` takes them; the table of faults checks the arguments. */
+/** Arguments are checked by the table of faults. */
 const requestSchema = z.looseObject({ kind: text });
 
 const faultSchema = z.strictObject({
@@ -103,11 +102,11 @@ const faultSchema = z.strictObject({
 
 /** Fields of all operations. */
 const common = {
-  /** Its number in the schedule, from 0; other operations refer to it. */
+  /** From 0; other operations refer to it. */
   n: z.int().min(0),
-  /** Operations of a lane follow each other; lanes run side by side. */
+  /** In sequence; lanes are parallel. */
   lane: text,
-  /** Not earlier than this, since the beginning of the load: when it began in the run that drew it. */
+  /** Since the load's beginning, not earlier: as in the run that drew it. */
   atMs: ms,
   /** Node that is asked. */
   node: text,
@@ -129,7 +128,7 @@ const operationSchema = z.discriminatedUnion('do', [
   }),
   /** Reads what operation `upload` has uploaded, and compares every byte. */
   z.strictObject({ ...common, do: z.literal('download'), upload: z.int().min(0) }),
-  /** Sends a message through the network; `to` must hear it, unless either is away meanwhile. */
+  /** `to` must hear it, unless one is away meanwhile. */
   z.strictObject({ ...common, do: z.literal('message'), to: text }),
   /** Cashes the last cheque of every peer. */
   z.strictObject({ ...common, do: z.literal('cash') }),
@@ -137,7 +136,7 @@ const operationSchema = z.discriminatedUnion('do', [
 
 const scheduleSchema: z.ZodType<Schedule> = z.strictObject({
   schema: z.literal(1),
-  /** Of the load, without the time it takes to heal and check. */
+  /** The load's, without healing and checking. */
   durationMs: ms,
   faults: z.array(faultSchema),
   /** Empty for a scenario with a load of its own. */
@@ -149,14 +148,14 @@ export function writeSchedule(folder: string, schedule: Schedule): void {
   writeJson(join(folder, SCHEDULE_FILE), schedule);
 }
 
-/** @param path of a `schedule.json` @throws HarnessError `DEFINITION_INVALID` with every mistake in it */
+/** @param path of a `schedule.json` @throws HarnessError `DEFINITION_INVALID` with every mistake */
 export function readSchedule(path: string): Schedule {
   const document = readJson(path);
   if (document === undefined) throw new HarnessError('DEFINITION_INVALID', `no schedule '${path}'`);
   return parseSchedule(document, path);
 }
 
-/** @param source where it was read from @throws HarnessError `DEFINITION_INVALID` with every mistake in it */
+/** @param source where it was read from @throws HarnessError `DEFINITION_INVALID` with every mistake */
 export function parseSchedule(document: unknown, source: string): Schedule {
   const parsed = scheduleSchema.safeParse(document);
   if (parsed.success) return parsed.data;

@@ -1,19 +1,16 @@
-/**
- * A run owns the membership of its cluster: whatever happens to a node or the chain, other than by the
- * scenario, ends the scenario and appears in its result, however well the rest went.
- */
+/** A run owns its cluster's members: whatever else happens to one ends the scenario and is in its result. */
 import { HarnessError } from '../../base/errors.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import { type Incident, incidentText } from '../../cluster/nodes/membership.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 
-/** Members that die together are named together; the requests they broke fail in the meantime. */
+/** Simultaneous deaths are named together. */
 const GATHER_MS = 300;
-/** The connections of a dying process are gone a moment before the process is. */
+/** Connections go before their process. */
 const DEATH_MS = 500;
 const DEATH_POLL_MS = 20;
-/** A node that svcnet has not started has to be silent for some seconds before it counts as lost. */
+/** Foreign nodes may be silent for seconds. */
 const SILENCE_MS = 10_000;
 
 export class MemberWatch implements Disposable {
@@ -37,8 +34,8 @@ export class MemberWatch implements Disposable {
   }
 
   /**
-   * Observes once more, so that no incident during the scenario goes unnoticed.
-   * @param error what the scenario has ended with, if anything
+   * Observes once more.
+   * @param error that ended the scenario, if any
    */
   async end(error?: unknown): Promise<void> {
     await this.#cluster.membership.observe();

@@ -1,7 +1,4 @@
-/**
- * Conditions that hold at every moment of a scenario, looked at again and again on the clock of its cluster. The first
- * that is false ends the scenario there and then, so that what led to it is still at hand.
- */
+/** Lasting conditions, looked at on the cluster's clock. The first false one ends the scenario at once. */
 import { messageOf } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { ClientError } from '../../client/errors.ts';
@@ -33,7 +30,7 @@ export class SafetyWatch implements Disposable {
     this.#report = report;
   }
 
-  /** Aborts as soon as a condition is false, or cannot be looked at for a reason that is no node's. */
+  /** When a condition is false, or fails by no node's error. */
   get signal(): AbortSignal {
     return this.#aborted.signal;
   }
@@ -44,7 +41,7 @@ export class SafetyWatch implements Disposable {
     this.#lookOn(watched);
   }
 
-  /** Looks at all once more. Those that have held are conditions of the result. */
+  /** Looks once more; held ones are conditions of the result. */
   async end(): Promise<void> {
     this[Symbol.dispose]();
     for (const watched of this.#watched) {
@@ -73,7 +70,7 @@ export class SafetyWatch implements Disposable {
     for (const { timer } of this.#watched) timer?.[Symbol.dispose]();
   }
 
-  /** In the background: looking must not make time pass where the scenario itself does not wait. */
+  /** In the background: looking must not advance time. */
   #later(watched: Watched): void {
     if (!this.#goesOn || this.#isEnded()) return;
     const look = () => this.#lookOn(watched);
@@ -97,12 +94,12 @@ export class SafetyWatch implements Disposable {
       watched.looks++;
       if (wrong.length > 0) this.#red = this.#stop(condition, wrong);
     } catch (error) {
-      // A node that a fault has hit does not answer: the next look may find it again.
+      // A node under a fault does not answer.
       if (!(error instanceof ClientError) && !this.#isEnded()) this.#aborted.abort(error);
     }
   }
 
-  /** What was wrong is told even where nodes no longer say more of it. */
+  /** Told even if nodes say no more. */
   async #explain(condition: AlwaysCondition): Promise<readonly string[]> {
     try {
       return (await condition.explain?.(this.#report.signal)) ?? [];
@@ -111,7 +108,7 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** First what is there at this moment, then what has to be asked for. */
+  /** What is there now, then what must be asked. */
   async #stop(condition: AlwaysCondition, wrong: readonly string[]): Promise<void> {
     const { name } = condition;
     const cluster = this.#cluster;

@@ -1,9 +1,6 @@
 /**
- * Traces with the OpenTelemetry SDK. Loaded only by nodes that trace: loading it takes as long as half a
- * start.
- *
- * A span ends into a queue, from which it is sent in the background. The queue is bounded: spans that find it
- * full are dropped. An unreachable receiver and dropped spans are logged, at most once a minute.
+ * Traces by the OpenTelemetry SDK, loaded only if used: half a start.
+ * Spans queue for sending; a full queue drops them. Failures are logged once a minute.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
@@ -38,13 +35,10 @@ const BATCH = 512;
 /** Time from the end of a span to its sending, milliseconds. */
 const DELAY_MS = 1000;
 const EXPORT_TIMEOUT_MS = 10_000;
-/**
- * How long a node that stops waits for its last spans to be sent, milliseconds; callers that stop nodes wait
- * for 1.5 s.
- */
+/** For last spans, ms; stoppers wait 1.5 s. */
 const STOP_MS = 500;
 const LOG_PAUSE_MS = 60_000;
-/** Longest failure message, characters: peers choose their words, and so how much would wait in the queue. */
+/** Characters: peers choose their words. */
 const MESSAGE_MAX = 500;
 const STACK_MAX = 4000;
 /** Uploads whose chunks may still have to be pushed. */
@@ -55,9 +49,7 @@ export interface TracingOptions {
   readonly version: string;
   /** Overlay, 64 hex digits. */
   readonly instance: string;
-  /**
-   * Fraction of the traces started here that are kept, 0 to 1. For work with a context, the context decides.
-   */
+  /** Of traces started here, 0 to 1; contexts decide for others. */
   readonly ratio: number;
   /** Shown in the log. */
   readonly endpoint: string;
@@ -81,10 +73,10 @@ class OpenTelemetry implements Tracing {
   readonly #queue: BoundedQueue;
   readonly #provider: TracerProvider;
   readonly #tracer: ReturnType<TracerProvider['getTracer']>;
-  /** One per node: code of another node in the same process, called by this one, is not work of this one. */
+  /** Per node: another node's code here is not its work. */
   readonly #running = new AsyncLocalStorage<RunningSpan>();
   readonly #kept = new Map<string, SpanContext>();
-  /** Wall time of the monotonic clock's zero, milliseconds: spans need fractions of milliseconds. */
+  /** Of the monotonic zero, ms: spans need fractions. */
   readonly #origin: number;
 
   constructor({ serviceName, version, instance, ratio, endpoint }: TracingOptions, deps: TracingDeps) {
@@ -202,7 +194,7 @@ class RunningSpan implements Span {
     const failure: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
     const message = shortened(failure.message, MESSAGE_MAX);
     const stack = shortened(failure.stack ?? '', STACK_MAX);
-    // A number is the legacy code of an aborted wait, whose name says more.
+    // A number is the legacy code of an aborted wait.
     const name = typeof failure.code === 'string' ? failure.code : failure.name;
     this.#span.recordException({ name, message, stack }, this.#time());
     this.#span.setStatus({ code: SpanStatusCode.ERROR, message });

@@ -11,10 +11,7 @@ export class Lock {
     return this.#isFree;
   }
 
-  /**
-   * Runs `work` when all earlier work is over, whatever its outcome; a caller that leaves before its turn is
-   * skipped.
-   */
+  /** After all earlier work; callers that left are skipped. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     if (!this.#isFree) await this.#turn(signal);

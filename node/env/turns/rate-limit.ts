@@ -1,6 +1,6 @@
 import type { Clock } from '../../../formats/clock.ts';
 
-/** A token bucket. A caller that takes more tokens than there are waits until they have been refilled. */
+/** A token bucket; takers wait for missing tokens. */
 export class RateLimit {
   readonly #perMs: number;
   readonly #burst: number;
@@ -31,7 +31,7 @@ export class RateLimit {
     return this.#tokens < 0;
   }
 
-  /** Resolves when nothing is owed, and takes nothing. @throws the signal's reason */
+  /** Resolves when nothing is owed. @throws the signal's reason */
   async ready(signal: AbortSignal): Promise<void> {
     while (this.owes()) {
       await this.#clock.sleep(Math.ceil(-this.#tokens / this.#perMs), signal);
@@ -49,7 +49,7 @@ export class RateLimit {
     this.#tokens = Math.min(this.#burst, this.#tokens + count);
   }
 
-  /** Resolves in the order of the calls. @throws the signal's reason; the tokens are then returned */
+  /** In order. @throws the signal's reason; tokens return */
   async take(count: number, signal: AbortSignal): Promise<void> {
     this.#refill();
     this.#tokens -= count;
@@ -79,9 +79,8 @@ export class RateLimit {
 const NAMES_MAX = 10_000;
 
 /**
- * One limit per name, such as a peer's overlay or its address. A name is forgotten only once its limit is
- * full again, so that no peer refills it sooner by leaving and returning. Beyond `namesMax` the least
- * recently used one is dropped.
+ * Per name, such as an overlay or address, forgotten only when full again: leaving does not refill. Beyond `namesMax`
+ * the least recently used goes.
  */
 export class RateLimits {
   readonly #limit: { readonly perSecond: number; readonly burst: number };

@@ -1,4 +1,4 @@
-/** An amount that several users share: each says how much of it it holds, and is told when there is not as much. */
+/** An amount shared by users, who are told when there is no more. */
 export class SharedRoom {
   readonly limit: number;
   #held = 0;
@@ -12,7 +12,7 @@ export class SharedRoom {
     return this.#held;
   }
 
-  /** A user's part, at first nothing; given back when it is disposed of. */
+  /** At first nothing; disposing returns it. */
   open(): RoomShare {
     let own = 0;
     const resize = (amount: number) => {
@@ -26,6 +26,6 @@ export class SharedRoom {
 }
 
 export interface RoomShare extends Disposable {
-  /** @returns false when the amount does not fit: then the part stays as it was */
+  /** @returns false: does not fit, unchanged */
   readonly resize: (amount: number) => boolean;
 }

@@ -1,8 +1,4 @@
-/**
- * How much work of a kind one turn of the event loop may hold. Work that never waits for anything outside
- * would starve everything else in the process: it spends its allowance, and continues in a later turn when
- * that is used up.
- */
+/** Work per turn of the event loop: work that never waits would starve the rest. */
 import type { Clock } from '../../../formats/clock.ts';
 
 export class TurnAllowance {
@@ -20,9 +16,8 @@ export class TurnAllowance {
   }
 
   /**
-   * Called before the work, or after it. Waiting callers continue in order, as many in one turn as the
-   * allowance covers.
-   * @returns undefined when the work fits into this turn, so that it costs no wait
+   * Before or after the work; waiting callers continue in order.
+   * @returns undefined: it fits into this turn
    */
   spend(amount: number): Promise<void> | undefined {
     if (!this.#isRunning) void this.#run();

@@ -7,26 +7,17 @@ import { BzzAddress, copyRecord, equalRecords, NO_TIME } from './record.ts';
 /** Subsystem of the store that holds it. */
 export const ADDRESS_BOOK = 'addressbook';
 const PREFIX = 'peer-';
-/**
- * Records kept, at most 2 KiB each. Several times the full nodes of the public network; a peer that gossips
- * more is inventing them. The record learned first is forgotten first, unless it is in use.
- */
+/** Of at most 2 KiB, several times the public network; more is invented. Unused ones go first in, first out. */
 const RECORDS_MAX = 20_000;
 
 interface AddressBookOptions {
-  /** Whether the peer is connected, or owes or is owed something. Default: no peer is. */
+  /** Connected, owing or owed. Default: none. */
   readonly inUse?: (overlayHex: string) => boolean;
-  /**
-   * Records that the node was given for this start. They reach the disk only once their nodes have presented
-   * them.
-   */
+  /** Given for this start; on disk once presented. */
   readonly given?: readonly AddressRecord[];
 }
 
-/**
- * Known peers' records of both generations, kept in `state` and mirrored in memory: one small record per peer heard
- * of and not yet forgotten.
- */
+/** Records of both generations, in `state` and memory. */
 export function createAddressBook(
   state: KeyValueStore,
   { inUse = () => false, given = [] }: AddressBookOptions = {},

@@ -1,7 +1,4 @@
-/**
- * libp2p identities: who signed, and under which peer id (`p2p-protocols.md` 1.2). Our own are Ed25519, those of the
- * public network's nodes P-256; the two other libp2p key types, secp256k1 and RSA, can be read too.
- */
+/** libp2p identities (`p2p-protocols.md` 1.2). Ours are Ed25519, Bees' P-256; secp256k1 and RSA can be read. */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { toBase58 } from '../../../formats/crypto/base58.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
@@ -15,11 +12,11 @@ const SECP256K1_SIZE = 33;
 /** Bits: larger keys are slow to verify, smaller ones prove nothing. */
 const RSA_MIN = 2048;
 const RSA_MAX = 8192;
-/** Bytes: public keys up to this size are embedded in the peer id, longer ones are hashed. */
+/** Keys up to this many bytes are embedded in the peer id, longer ones hashed. */
 const INLINE_KEY_MAX = 42;
 const MULTIHASH = { identity: 0x00, sha256: 0x12 } as const;
 
-/** What precedes the raw bytes of a key in its standard DER structure. */
+/** Before a key's raw bytes in DER. */
 const DER = {
   ed25519Seed: Buffer.from('302e020100300506032b657004220420', 'hex'),
   ed25519: Buffer.from('302a300506032b6570032100', 'hex'),
@@ -46,7 +43,7 @@ export interface IdentityKey {
 export interface OwnIdentity {
   /** Text form of the peer id. */
   readonly peerId: string;
-  /** Protobuf of the public key, which ends in the key's 32 bytes. */
+  /** Protobuf; ends in the key's 32 bytes. */
   readonly publicKey: Uint8Array;
   sign(message: Uint8Array): Uint8Array;
 }
@@ -69,7 +66,7 @@ export function ed25519Protobuf(raw: Uint8Array): Uint8Array {
   return encodeMessage(PublicKey, { type: KEY_TYPE.ed25519, data: raw });
 }
 
-/** @param protobuf of a public key @returns text form of the peer id */
+/** @param protobuf of a public key @returns text of the peer id */
 export function peerIdOfKey(protobuf: Uint8Array): string {
   if (protobuf.length <= INLINE_KEY_MAX) {
     return toBase58(Uint8Array.of(MULTIHASH.identity, protobuf.length, ...protobuf));
@@ -79,9 +76,8 @@ export function peerIdOfKey(protobuf: Uint8Array): string {
 }
 
 /**
- * @param protobuf the public key as the peer sent it; its hash is the peer id, so it is never re-encoded
- * @throws IdentityError
- * Vectors: `test/vectors/p2p.json`, `identities`.
+ * @param protobuf as sent; its hash is the peer id, so it is not re-encoded
+ * @throws IdentityError Vectors: `test/vectors/p2p.json`, `identities`.
  */
 export function identityKeyOf(protobuf: Uint8Array): IdentityKey {
   try {

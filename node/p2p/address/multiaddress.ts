@@ -1,6 +1,5 @@
 /**
- * Multiaddresses: text and bytes. Rows of the public table of multiaddress protocols; anything not in it, or
- * not in the one canonical form, is rejected. Compared with js-multiaddr in
+ * Multiaddresses, text and bytes, in canonical form only. Compared with js-multiaddr in
  * `test/unit/p2p/multiaddress.test.ts`.
  */
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -18,7 +17,7 @@ import {
   type ValueKind,
 } from './multiaddress-values.ts';
 
-/** Bytes of one address, and hence of one value; the largest list of underlays is no longer. */
+/** Bytes of one, as of the largest list. */
 const SIZE_MAX = 2048;
 interface Protocol {
   readonly code: number;
@@ -99,9 +98,8 @@ export function encodeMultiaddress(address: string): Uint8Array {
 }
 
 /**
- * @returns the address in its canonical text
- * @throws MultiaddressError `MULTIADDRESS_UNKNOWN` for a protocol that is not in the table, whose value has no known
- * length: what follows it cannot be read
+ * @returns canonical text
+ * @throws MultiaddressError `MULTIADDRESS_UNKNOWN` for an unknown protocol: its length, and so the rest, is unknown
  */
 export function decodeMultiaddress(bytes: Uint8Array): string {
   if (bytes.length > SIZE_MAX) throw new MultiaddressError(`an address of ${bytes.length} bytes`);
@@ -140,10 +138,7 @@ function varint(value: number): Uint8Array {
   return value < 0x80 ? Uint8Array.of(value) : Uint8Array.of((value & 0x7f) | 0x80, value >> 7);
 }
 
-/**
- * No code that we know and no length that fits has more than two bytes, but codes of other protocols have: up to nine,
- * as everywhere in this format.
- */
+/** Known codes have two bytes, others up to nine. */
 function readVarint(reader: { readonly bytes: Uint8Array; at: number }): number {
   let number = 0;
   for (let scale = 1; scale < 2 ** 63; scale *= 0x80) {

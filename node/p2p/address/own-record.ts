@@ -11,9 +11,8 @@ import { encodeUnderlays, fittingUnderlays } from './underlay.ts';
 const KEY = 'own-record';
 
 /**
- * The records this node introduces itself with, one for each generation. Minted once per set of underlays and then
- * repeated byte for byte, even after a restart: a freshly signed one would make every peer rewrite and gossip
- * it again. The one without timestamp need not be stored for that, because signatures are deterministic.
+ * The node's own records, by generation. Made once per set of underlays and repeated byte for byte, also after
+ * restarts: new ones would be rewritten and gossiped. Without timestamp they are deterministic.
  */
 export class OwnRecord {
   readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
@@ -22,12 +21,12 @@ export class OwnRecord {
   readonly #log: Logger;
   readonly #chequebook: () => Uint8Array | undefined;
   #last: AddressRecord | undefined;
-  /** The record already verified as signed by this node: every handshake asks. */
+  /** Verified as ours: every handshake asks. */
   #proved: AddressRecord | undefined;
   /** The last one, when it is not on disk yet. */
   #unsaved: AddressRecord | undefined;
   #timeless: AddressRecord | undefined;
-  /** Stands in while the last one is in the future; not kept. */
+  /** While the last is in the future; not kept. */
   #provisional: AddressRecord | undefined;
   #encoded: { readonly underlays: string; readonly bytes: Uint8Array } | undefined;
 
@@ -37,9 +36,9 @@ export class OwnRecord {
       state: KeyValueStore;
       clock: Clock;
       log: Logger;
-      /** 20 bytes; undefined: none. Returns the same value from the first record on. */
+      /** 20 bytes; undefined: none. Constant from the first record on. */
       chequebook?: (() => Uint8Array | undefined) | undefined;
-      /** A record of this node that was given to others: used as long as it fits. */
+      /** Given to others: used while it fits. */
       given?: AddressRecord | undefined;
     },
   ) {
@@ -57,10 +56,7 @@ export class OwnRecord {
     }
   }
 
-  /**
-   * The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice.
-   * A disk that takes no writes keeps nobody from being introduced: the record is written when it is next shown.
-   */
+  /** Resolves when on disk, so that timestamps are not reused; a failing disk delays nobody. */
   async current(underlays: readonly string[], generation: Generation = '15.0.0'): Promise<AddressRecord> {
     const underlay = this.#encode([...new Set(underlays)].sort());
     return generation === '15.0.0' ? this.#timed(underlay) : this.#untimed(underlay);
@@ -98,10 +94,7 @@ export class OwnRecord {
     return this.#saved(record);
   }
 
-  /**
-   * This node's clock was ahead when it signed the last record, and others refuse that one; or its clock is
-   * behind now, and the last record is the one to show once it is right again. So both are kept.
-   */
+  /** The clock was ahead at the last record, or is behind now: both are kept. */
   #untilThen(statement: Statement & { readonly timestamp: bigint }): AddressRecord {
     const known = this.#provisional;
     const fits =
@@ -124,7 +117,7 @@ export class OwnRecord {
     return record;
   }
 
-  /** False for a record left by an earlier identity of this data directory. */
+  /** False for an earlier identity of this folder. */
   #isOwn(record: AddressRecord): boolean {
     if (record === this.#proved) return true;
     const { underlay, nonce, timestamp, chequebook } = record;

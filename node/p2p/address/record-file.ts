@@ -1,7 +1,4 @@
-/**
- * Signed address records as text: one per line, the wire bytes in hex. A testbed writes such a file for nodes
- * that are to know each other from the start.
- */
+/** Records as text, hex per line, for nodes that know each other from the start. */
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { AddressRecord } from '../host.ts';
@@ -11,7 +8,7 @@ export function formatRecords(records: readonly AddressRecord[]): string {
   return records.map((record) => `${toHex(encodeMessage(BzzAddress, record))}\n`).join('');
 }
 
-/** @returns records whose signatures are valid @throws Error naming the line and what is wrong with it */
+/** @returns validly signed records @throws Error naming the line and what is wrong */
 export function parseRecords(text: string, networkId: bigint): AddressRecord[] {
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();

@@ -1,7 +1,6 @@
 /**
- * Address records: a node's signed statement where it can be dialled. `p2p-protocols.md` 3.3 and 3.4. A
- * record of handshake 15.0.0 and hive 2.0.0 has a timestamp; one of handshake 14.0.0 and hive 1.1.0 has none
- * (represented as 0), and its signature covers less. Vectors: `test/vectors/p2p.json`.
+ * Signed records of where a node is dialled. `p2p-protocols.md` 3.3 and 3.4. Those of handshake 15.0.0 and hive 2.0.0
+ * have a timestamp; those of 14.0.0 and 1.1.0 have 0, and a smaller signature. Vectors: `test/vectors/p2p.json`.
  */
 import { CodedError } from '../../../formats/coded-error.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -55,7 +54,7 @@ export function generationOf(record: Pick<AddressRecord, 'timestamp'>): Generati
   return record.timestamp === NO_TIME ? '14.0.0' : '15.0.0';
 }
 
-/** The bytes that a record's signature covers. Network id big endian here, unlike in the overlay. */
+/** The network id is big endian, unlike in the overlay. */
 export function signData(record: Omit<AddressRecord, 'signature'>, networkId: bigint): Uint8Array {
   const parts = [PREFIX, record.underlay, record.overlay, u64(networkId)];
   if (generationOf(record) === '15.0.0') parts.push(record.nonce, u64(record.timestamp), record.chequebook);
@@ -77,13 +76,12 @@ export function mintRecord(
   return { ...unsigned, signature: deps.signer.sign(signData(unsigned, deps.networkId)) };
 }
 
-/** Verified records with timestamp that are still in use: nodes keep presenting the same record. */
+/** Verified records in use: nodes repeat them. */
 const proofs = new WeakMap<AddressRecord, ValidRecord>();
 
 /**
- * @param wire as received; timestamp and chequebook are ignored for a peer of generation 14.0.0
- * @param how.known a record with timestamp of the same overlay: one equal to it byte for byte is not verified
- * again
+ * @param wire as received; timestamp and chequebook are ignored for generation 14.0.0
+ * @param how.known a record with timestamp of the overlay: an equal one is not verified again
  * @throws RecordError `RECORD_INVALID`, `TIMESTAMP_NOT_POSITIVE`
  */
 export function parseRecord(
@@ -116,7 +114,7 @@ export function equalRecords(a: AddressRecord, b: AddressRecord): boolean {
   );
 }
 
-/** A copy of the record in its own memory: a received one may be a view of a much longer message. */
+/** Own memory: received ones may view long messages. */
 export function copyRecord(record: AddressRecord): AddressRecord {
   const { underlay, signature, overlay, nonce, timestamp, chequebook } = record;
   const copy: AddressRecord = {
@@ -141,13 +139,13 @@ function withTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, chequebook: wire.chequebook.length === 0 ? NO_CHEQUEBOOK : wire.chequebook };
 }
 
-/** The record in the form of generation 14.0.0, without the fields that it lacks. */
+/** In generation 14.0.0's form. */
 export function withoutTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
 }
 
 /**
- * Checks that a record with this timestamp is news, given the stored one of its overlay. Unix seconds.
+ * Whether this timestamp is news. Unix seconds.
  * @throws RecordError
  */
 export function checkTimestamp(

@@ -17,7 +17,7 @@ import {
 
 const UINT64_MAX = 18_446_744_073_709_551_615n;
 
-/** @param framed with the uvarint length in front @throws RangeError for a number outside its field's range */
+/** @param framed with uvarint length @throws RangeError for a number outside its range */
 export function encode(compiled: Compiled, message: object, framed: boolean): Uint8Array {
   const output = new Output();
   const size = output.measure(compiled, message as Values);
@@ -31,7 +31,7 @@ export function encode(compiled: Compiled, message: object, framed: boolean): Ui
 class Output {
   bytes: Uint8Array = NO_BYTES;
   #at = 0;
-  /** Lengths of embedded messages and packed lists, in the order in which both passes visit them. */
+  /** Of embedded messages and packed lists, in order. */
   readonly #lengths: number[] = [];
   #length = 0;
 
@@ -210,7 +210,7 @@ class Output {
 }
 
 const utf8 = new TextEncoder();
-/** Entries of a map are messages {key = 1, value = 2}, both strings. */
+/** Entries are {key = 1, value = 2}, strings. */
 const MAP_KEY_TAG = 8 + WIRE.bytes;
 const MAP_VALUE_TAG = 16 + WIRE.bytes;
 
@@ -218,7 +218,7 @@ function mapEntrySize(key: string, value: string): number {
   return 2 + scalarSize('string', key, true) + scalarSize('string', value, true);
 }
 
-/** Bytes after the tag; 0 for a zero value of a single field, which is not written. */
+/** After the tag; 0: an unwritten zero. */
 function scalarSize(kind: ScalarKind, value: Value, element: boolean): number {
   if (!element && isZero(value)) return 0;
   switch (kind) {
@@ -266,4 +266,4 @@ function uvarint64Size(value: bigint): number {
   return size;
 }
 
-/** Uninitialised memory; small blocks share a pool. A plain array, because a Buffer's `slice` is a view. */
+/** Uninitialised, pooled if small. A Buffer's `slice` is a view. */

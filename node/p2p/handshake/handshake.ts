@@ -52,14 +52,11 @@ export interface RemoteEndpoint {
   readonly addresses: readonly string[];
 }
 
-/** What the host does with a valid introduction, at once: refuse it by throwing, or register the peer. */
+/** At once: throws to refuse, or registers the peer. */
 export type Admit<T> = (introduction: Introduction) => T;
 
 export interface Handshake {
-  /**
-   * Dialling side; admits the other before it introduces itself. @throws HandshakeError, StreamError, what
-   * `admit` throws
-   */
+  /** Admits the other, then introduces itself. @throws HandshakeError, StreamError, what `admit` throws */
   introduce<T>(
     stream: FramedStream,
     generation: Generation,

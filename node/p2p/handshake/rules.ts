@@ -1,4 +1,4 @@
-/** Checks of the other node's introduction, in the order of `p2p-protocols.md` 4.1. Pure. */
+/** Checks of an introduction, ordered as in `p2p-protocols.md` 4.1. Pure. */
 
 import { CodedError } from '../../../formats/coded-error.ts';
 import {
@@ -47,7 +47,7 @@ export interface AckContext {
   readonly picks?: (overlay: Uint8Array, fullNode: boolean) => boolean;
 }
 
-/** The addresses under which the other side sees us. @throws HandshakeError `SYN_INVALID` */
+/** How the other side sees us. @throws HandshakeError `SYN_INVALID` */
 export function parseObserved(bytes: Uint8Array): string[] {
   try {
     return decodeUnderlays(bytes);
@@ -57,7 +57,7 @@ export function parseObserved(bytes: Uint8Array): string[] {
   }
 }
 
-/** The addresses under which the other side knows us must all be ours. @throws HandshakeError */
+/** All must be ours. @throws HandshakeError */
 export function checkObserved(observedUnderlay: Uint8Array, ownPeerId: string): void {
   for (const underlay of parseObserved(observedUnderlay)) {
     const peerId = peerIdOf(underlay);
@@ -78,7 +78,7 @@ export function partsOf(synAck: SynAckMessage) {
   return { syn, ack };
 }
 
-/** What a node says about itself, laid out for the generation of its record. */
+/** Laid out for its record's generation. */
 export function ackMessage(own: {
   record: AddressRecord;
   networkId: bigint;
@@ -115,10 +115,7 @@ export function checkAck(ack: AckMessage, context: AckContext): Introduction {
   }
 }
 
-/**
- * Nothing tells whether a record without timestamp is newer than a stored one; since the node itself presents
- * it, it is.
- */
+/** Without timestamp, a presented record counts as newest. */
 function checkTime(record: AddressRecord, known: AddressRecord | undefined, context: AckContext): void {
   if (context.generation === '14.0.0') return;
   const { nowSeconds } = context;
@@ -126,10 +123,8 @@ function checkTime(record: AddressRecord, known: AddressRecord | undefined, cont
 }
 
 /**
- * Records are public: without this, any node could introduce itself as another one with that one's record. All
- * identities count, because a Bee that is dialled also signs the addresses that it is told it has, whatever identity
- * they name. Where these leave no room for its own, the dialler still passes as that Bee. Nodes of ours sign
- * nothing but their own addresses.
+ * Otherwise anybody could use a public record. All identities count: a dialled Bee also signs told addresses,
+ * whatever they name; where these leave no room, the dialler passes. Ours sign only their own.
  */
 function checkIdentity(underlays: readonly string[], remoteId: string): void {
   for (const underlay of underlays) {

@@ -22,15 +22,14 @@ import { type HeldBytes, YamuxSession, type YamuxStream } from './yamux.ts';
 
 /** Time for an opened stream to name its protocol. */
 const NEGOTIATION_TIMEOUT_MS = 10_000;
-/** A dialler that does not answer identify is known by the address it came from; its handshake waits this long at most. */
+/** A silent dialler is known by its source address; its handshake waits this long. */
 const IDENTIFY_TIMEOUT_MS = 2_000;
 /**
- * Streams that the other side may open. Beyond it nothing more is read from the link until the budget has
- * refilled: a peer that opens streams only to reset them would otherwise keep a core busy. Several times the
- * chunks that a link carries.
+ * Opened by the other side. Beyond, the link is not read: opening and resetting would keep a core busy. Several times
+ * a link's chunks.
  */
 export const STREAMS = { perSecond: 4_000, burst: 8_000 } as const;
-/** Frames read at once that open a stream or bring data: each may be some tenths of a millisecond of work. */
+/** Opening or data frames read at once, tenths of a ms each. */
 export const FRAMES_AT_ONCE = 16;
 /** How long a closing socket may take to send its queue. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -43,13 +42,13 @@ export interface LinkDeps {
   /** Runs at the end of this turn of the event loop. */
   readonly defer: (flush: () => void) => void;
   readonly ended: (link: Libp2pLink) => void;
-  /** Frames that all links of the node read in one turn of the event loop; absent: without limit. */
+  /** Per turn, of all links; absent: unlimited. */
   readonly frames?: TurnAllowance;
   /** Bytes that all links of the node hold. */
   readonly held?: HeldBytes;
 }
 
-/** One secured connection and the streams on it. Serves identify and ping itself, so that strangers get them too. */
+/** A secured connection and its streams. Serves identify and ping, also to strangers. */
 export class Libp2pLink implements Link {
   readonly remoteId: string;
   readonly remoteAddress: string;
@@ -109,7 +108,7 @@ export class Libp2pLink implements Link {
     }
   }
 
-  /** The announced addresses that go-libp2p would keep: those as public as the address that we see. */
+  /** As go-libp2p keeps: as public as the seen address. */
   async listenAddresses(signal: AbortSignal): Promise<string[]> {
     using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
     let announced: string[] = [];
@@ -131,7 +130,7 @@ export class Libp2pLink implements Link {
     return (own.length > 0 ? own : [this.remoteAddress]).map((address) => withPeerId(address, this.remoteId));
   }
 
-  /** One `/ipfs/ping/1.0.0`. @param payload 32 bytes @returns round-trip time, ms @throws StreamError; the signal's reason */
+  /** @param payload 32 bytes @returns round-trip time, ms @throws StreamError; the signal's reason */
   async ping(payload: Uint8Array, signal: AbortSignal): Promise<number> {
     const { clock } = this.#deps;
     const start = clock.monotonic();
@@ -153,9 +152,7 @@ export class Libp2pLink implements Link {
     void this.shutDown(reason);
   }
 
-  /**
-   * No farewell: a peer that breaks the rules, or does not read, would keep sending until it had heard it.
-   */
+  /** No farewell: a rule breaker would go on until it heard it. */
   #breakOff(reason: Error): void {
     if (this.#ended) return;
     this.#end(reason);
@@ -169,10 +166,7 @@ export class Libp2pLink implements Link {
     await this.#hangUp(reason);
   }
 
-  /**
-   * Sends what is queued and closes the socket. It does not wait long: the other side may have closed its half and
-   * read nothing of ours.
-   */
+  /** Sends what is queued, and waits briefly: the other side may read nothing. */
   async #hangUp(reason: Error): Promise<void> {
     if (this.#ended) return;
     this.#end(reason);
@@ -201,7 +195,7 @@ export class Libp2pLink implements Link {
     }
   }
 
-  /** A few frames at a time, so that other links get their turn. */
+  /** Few frames, for other links' turns. */
   #handle(bytes: Uint8Array): Promise<void> | undefined {
     const { rest, frames } = this.#session.receive(bytes);
     const turn = frames === 0 ? undefined : this.#deps.frames?.spend(frames);
@@ -214,7 +208,7 @@ export class Libp2pLink implements Link {
     if (rest.length > 0 && !this.#ended) await this.#handle(rest);
   }
 
-  /** What the other side has sent stays on its side. @param over resolves when the link may be read again */
+  /** Unread bytes stay on the other side. @param over resolves when the link may be read again */
   async #pause(over: (signal: AbortSignal) => Promise<void>): Promise<void> {
     const { connection } = this.#channel;
     this.#pausing = new AbortController();
@@ -230,7 +224,7 @@ export class Libp2pLink implements Link {
   #send(bytes: Uint8Array): boolean {
     const { connection, stream } = this.#channel;
     try {
-      // The bytes may span several noise messages: one system call for all.
+      // Several noise messages in one system call.
       connection.corked(() => stream.write(bytes));
       return !connection.isFull();
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * multistream-select 1.0.0: agreeing on what a stream speaks. Messages are uvarint length ‖ text ‖ newline.
- * The opener proposes one id and continues at once (lazy negotiation), which saves a round trip per stream.
+ * multistream-select 1.0.0: uvarint length ‖ text ‖ newline. The opener proposes and continues at once (lazy), saving
+ * a round trip.
  */
 import { abortable } from '../../env/abortable.ts';
 import { StreamError } from '../host.ts';
@@ -12,10 +12,10 @@ const NOTHING = new Uint8Array(0);
 const LINE_END = 0x0a;
 /** Longest accepted proposal. */
 const PROPOSAL_SIZE_MAX = 1024;
-/** Proposals that one opener may make before we give up on it. */
+/** By one opener, before we give up. */
 const PROPOSALS_MAX = 10;
 
-/** Header and proposal as they go out, one entry per protocol id that this program proposes. */
+/** As sent, per id of this program. */
 const proposals = new Map<string, Uint8Array>();
 
 function encodeLine(text: string): Uint8Array {
@@ -28,7 +28,7 @@ const HEADER_LINE = encodeLine(PROTOCOL);
 const REFUSED = 'na';
 const REFUSED_LINE = encodeLine(REFUSED);
 
-/** Header and `protocolId` as the opener sends them. Kept: for ids of this program only. */
+/** Kept: only for this program's ids. */
 export function proposalOf(protocolId: string): Uint8Array {
   const known = proposals.get(protocolId);
   if (known !== undefined) return known;
@@ -37,7 +37,7 @@ export function proposalOf(protocolId: string): Uint8Array {
   return bytes;
 }
 
-/** The same bytes as the acceptor sends them. Not kept: the other side may make up any number of ids. */
+/** As the acceptor sends them; not kept, as others may invent ids. */
 function confirmationOf(protocolId: string): Uint8Array {
   return proposals.get(protocolId) ?? encodeProposal(protocolId);
 }
@@ -68,8 +68,8 @@ class Lines {
 }
 
 /**
- * The stream after our proposal of `protocolId`. The proposal travels with the first write; the first read checks the
- * answer. @throws StreamError `PROTOCOL_UNSUPPORTED` from `read`
+ * After our proposal, which travels with the first write; the first read checks.
+ * @throws StreamError `PROTOCOL_UNSUPPORTED` from `read`
  */
 export class ProposedStream implements RawStream {
   readonly #raw: RawStream;
@@ -119,7 +119,7 @@ export class ProposedStream implements RawStream {
     return this.take() ?? this.#raw.read();
   }
 
-  /** Sends the proposal if nothing else did, and resolves when the other side has confirmed it. */
+  /** Sends the proposal if needed; resolves when confirmed. */
   async agreed(): Promise<void> {
     this.#propose();
     while (!this.#isAgreed) {
@@ -168,10 +168,8 @@ export class ProposedStream implements RawStream {
 }
 
 /**
- * Proposes one protocol after another, on one stream, until the other side accepts one. Nothing is sent
- * before the answer, because bytes after a refused proposal would be read as the next one.
- * @param protocolIds best first, at least one @throws StreamError `PROTOCOL_UNSUPPORTED` when none is
- * accepted
+ * One after another, until accepted, sending nothing before: it would be read as the next proposal.
+ * @param protocolIds best first, at least one @throws StreamError `PROTOCOL_UNSUPPORTED` when none is accepted
  */
 export async function proposeInTurn(raw: RawStream, protocolIds: readonly string[]): Promise<AcceptedStream> {
   const lines = new Lines();
@@ -198,8 +196,8 @@ export async function proposeInTurn(raw: RawStream, protocolIds: readonly string
 }
 
 /**
- * Accepting side: answers proposals until one is supported.
- * @param deadline its signal is requested only when a wait is needed
+ * Until a proposal is supported.
+ * @param deadline its signal is requested only for a wait
  * @throws StreamError when the other side ends, breaks the format or proposes too much; the deadline's reason
  */
 export async function acceptProtocol(
@@ -212,7 +210,7 @@ export async function acceptProtocol(
   if (atOnce !== undefined) return atOnce;
   const lines = new Lines();
   if (first !== undefined) lines.push(first);
-  // Our header travels with the answer, unless the opener waits for it before it proposes.
+  // Our header travels with the answer, unless awaited first.
   let headerDue = false;
   for (let count = 0; count < PROPOSALS_MAX; ) {
     const line = lines.next();
@@ -239,7 +237,7 @@ export async function acceptProtocol(
   throw new StreamError('PROTOCOL_UNSUPPORTED', 'too many proposals');
 }
 
-/** The usual opening, header and one supported proposal in the first packet; undefined for anything else. */
+/** Header and a supported proposal in one packet; undefined: otherwise. */
 function acceptFirst(
   raw: RawStream,
   bytes: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * The noise protocol of libp2p on a raw stream: both sides prove their identity inside the handshake, and name the
- * multiplexers they speak. Every noise message is prefixed with its length, two bytes big endian.
+ * libp2p's noise: identities are proved in the handshake, with multiplexers named. Messages have a length, two bytes
+ * big endian.
  */
 
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -39,9 +39,7 @@ export interface NoiseIdentity {
   readonly proofs: StaticKeyProofs;
 }
 
-/**
- * An identity's statement about a static key. @param muxers protocol ids of the multiplexers that it speaks
- */
+/** @param muxers protocol ids of its multiplexers */
 export function noisePayload(proof: {
   identityKey: Uint8Array;
   identitySig: Uint8Array;
@@ -51,7 +49,7 @@ export function noisePayload(proof: {
   return encodeMessage(Payload, { identityKey, identitySig, extensions: { streamMuxers } });
 }
 
-/** This node's statement, signed once: the static key lives as long as the process. */
+/** Signed once per process. */
 export function noiseIdentity(
   own: OwnIdentity,
   staticKey: DhKey,
@@ -62,13 +60,10 @@ export function noiseIdentity(
   return { staticKey, payload: noisePayload({ identityKey, identitySig, muxers }), proofs };
 }
 
-/** Static keys that are remembered; a node has at most as many peers. */
+/** A node has at most as many peers. */
 const PROOFS_MAX = 2_000;
 
-/**
- * Static keys whose signatures were verified: a peer presents the same proof when it reconnects and when it
- * is probed, and verifying it is a fifth of a connection's cost.
- */
+/** Verified signatures: peers repeat proofs, and verifying is a fifth of a connection. */
 export class StaticKeyProofs {
   /** By the bytes of the static key. */
   readonly #proved = new Map<string, { identityKey: Uint8Array; identitySig: Uint8Array; peerId: string }>();
@@ -100,13 +95,13 @@ export class StaticKeyProofs {
 
 export interface NoiseChannel {
   readonly remoteId: string;
-  /** Multiplexers that the other side names; none when it leaves them to a negotiation. */
+  /** None: left to negotiation. */
   readonly muxers: readonly string[];
   readonly stream: RawStream;
 }
 
 /**
- * Dialling side. Only `expected` learns who we are.
+ * Only `expected` learns who we are.
  * @throws NoiseError, IdentityError, StreamError
  */
 export async function noiseOutbound(
@@ -174,7 +169,7 @@ class NoiseFrames {
     }
   }
 
-  /** Resolves when there is more to take, or with false at the end. @throws StreamError `STREAM_ENDED` within a message */
+  /** False at the end. @throws StreamError `STREAM_ENDED` within a message */
   async more(): Promise<boolean> {
     const bytes = await this.#raw.read();
     if (bytes !== undefined) this.#push(bytes);

@@ -1,7 +1,6 @@
 /**
- * One budget per peer and one per address, kept across connections: an overlay costs nothing, so a node that
- * has used up its budget would come back under another one. A private address has a larger one: a whole
- * network may be behind it.
+ * Budgets per peer and address across connections: overlays are free. Private addresses get more: a network may be
+ * behind.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { type RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
@@ -35,7 +34,7 @@ export class PeerLimits {
     this.#nearby = new RateLimits(nearby, clock);
   }
 
-  /** @returns false when the peer or its address has too little left; then nothing is taken from the peer */
+  /** @returns false: too little left, nothing taken from the peer */
   tryTake(whose: Whose, count: number): boolean {
     const own = this.#peers.of(whose.overlayHex);
     if (!own.tryTake(count)) return false;
@@ -50,7 +49,7 @@ export class PeerLimits {
     this.#ofSource(whose).charge(count);
   }
 
-  /** Resolves when neither owes anything; undefined when neither does. @throws the signal's reason */
+  /** Resolves when neither owes; undefined: now. @throws the signal's reason */
   ready(whose: Whose, signal: AbortSignal): Promise<void> | undefined {
     const limits = [this.#peers.of(whose.overlayHex), this.#ofSource(whose)];
     return limits.some((limit) => limit.owes()) ? allReady(limits, signal) : undefined;

@@ -20,7 +20,7 @@ import {
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { AddressRecord, Generation } from '../../p2p/host.ts';
 
-/** Records that a peer may announce at once, in each direction: four for every bin. */
+/** At once, each way: four per bin. */
 export const BUDGET_RECORDS = 128;
 /** Time in which the budget regains one record. */
 const BUDGET_REFILL_MS = 60_000;
@@ -45,11 +45,7 @@ export class Budget {
   }
 }
 
-/**
- * Records that are news to us: we keep them across connections, so the budget lasts across connections too.
- * It is spent only on records that we do not have yet; a returning peer mostly tells us what we know.
- * Hundreds of nodes may share a private address, each of them news once.
- */
+/** New records, across connections; returning peers repeat old ones. Hundreds may share a private address. */
 export const NEW_RECORDS = {
   peer: { perSecond: 0.1, burst: 256 },
   source: { perSecond: 0.2, burst: 512 },
@@ -64,7 +60,7 @@ export type DropReason =
   | 'WITHOUT_TIME'
   | RecordErrorCode;
 
-/** Our record of the node is as good: the dropped one is valid, but no news. */
+/** Ours is as good: valid, no news. */
 const NO_NEWS: ReadonlySet<DropReason> = new Set([
   'UNCHANGED',
   'WITHOUT_TIME',
@@ -85,7 +81,7 @@ export interface ReceiveContext {
   readonly stored: (overlay: Uint8Array) => AddressRecord | undefined;
 }
 
-/** Whether a record matches ours: then we neither verify its signature nor store it. */
+/** Then neither verified nor stored. */
 export function isHeld(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -97,10 +93,7 @@ export function isHeld(
   return generationOf(known) === '15.0.0' || equalBytes(known.underlay, wire.underlay);
 }
 
-/**
- * One gossiped record, in the version in which it came. A record that fails is dropped; the others are
- * unaffected.
- */
+/** A failing record is dropped alone. */
 export function judge(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -118,7 +111,7 @@ export function judge(
 
 function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   const known = context.stored(wire.overlay);
-  // Most gossip repeats what other peers have told us, and recovering the signer is most of a record's cost.
+  // Mostly repeated; recovering signers costs most.
   if (known !== undefined && generationOf(known) === '15.0.0' && equalRecords(known, wire))
     return { drop: 'TIMESTAMP_NOT_NEWER' };
   const { record } = parseRecord(wire, context.networkId);
@@ -128,14 +121,14 @@ function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext)
 }
 
 /**
- * Senders of hive 1.1.0 leave out addresses, so the signature no longer matches: it can only be checked when
- * the node introduces itself. Such a record therefore never replaces a verified one with a timestamp.
+ * Senders of hive 1.1.0 omit addresses, so signatures fail until the node introduces itself. Such a record never
+ * replaces a verified one with timestamp.
  */
 function judgeHearsay(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   for (const [field, size] of FIELD_SIZES) {
     if (wire[field].length !== size) return { drop: 'RECORD_INVALID' };
   }
-  // One that we can read, at least; then all of them count.
+  // If we can read one, all count.
   decodeUnderlays(wire.underlay);
   const stored = context.stored(wire.overlay);
   if (stored !== undefined && sameUnderlays(stored, wire)) return { drop: 'UNCHANGED' };
@@ -164,9 +157,8 @@ function sortedParts({ underlay }: Pick<AddressRecord, 'underlay'>): string {
 }
 
 /**
- * How a record is announced: the older version has no timestamp and carries only addresses that others can
- * reach; the newer one requires a timestamp and carries the record as signed.
- * @returns undefined when there is nothing to tell
+ * Older version: no timestamp, reachable addresses. Newer: as signed, with timestamp.
+ * @returns undefined: nothing to tell
  */
 export function toAnnounce(
   record: AddressRecord,
@@ -176,7 +168,7 @@ export function toAnnounce(
   const reachable = underlays.filter((underlay) => options.allowPrivate || !isPrivate(underlay));
   if (reachable.length === 0) return undefined;
   if (options.generation === '15.0.0') return generationOf(record) === '15.0.0' ? record : undefined;
-  // Whole where nothing has to be left out: the record may name addresses of kinds that only others know.
+  // Whole if possible: it may name kinds only others know.
   const isWhole = reachable.length === underlays.length;
   const underlay = isWhole ? record.underlay : encodeUnderlays(reachable);
   return { ...record, underlay, timestamp: 0n, chequebook: NOTHING };
@@ -184,7 +176,7 @@ export function toAnnounce(
 
 const NOTHING = new Uint8Array(0);
 
-/** Addresses of records in the address book: each record is announced to every new peer. */
+/** Each is announced to every new peer. */
 const decoded = new WeakMap<AddressRecord, readonly string[]>();
 
 function underlaysOf(record: AddressRecord): readonly string[] {

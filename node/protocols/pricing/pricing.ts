@@ -24,14 +24,11 @@ import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
 /** Until an announcement has been sent or received, milliseconds. */
 const TIMEOUT_MS = 5_000;
 
-/**
- * An honest peer announces a threshold after connecting and when it has grown, at most once per payment that
- * we make. A peer that announces more often makes us work for nothing.
- */
+/** Honest peers announce at the start and on growth, at most once per payment. */
 const ANNOUNCEMENTS = { perSecond: 50, burst: 500 } as const;
 
 export interface PricingOptions {
-  /** Lowest threshold to accept, accounting units; zero: derived from the refresh rate. */
+  /** Accounting units; zero: from the refresh rate. */
   readonly thresholdMinimum: bigint;
   /** Of this node's class, accounting units per second. */
   readonly refreshRate: bigint;
@@ -46,17 +43,11 @@ export interface PricingDeps {
 }
 
 export interface Pricing {
-  /**
-   * Sends the threshold currently granted to `peer`; also called when accounting grants more. @throws
-   * StreamError and the like
-   */
+  /** The granted threshold, also when it grows. @throws StreamError and the like */
   announce(peer: Peer, signal: AbortSignal): Promise<void>;
 }
 
-/**
- * Registers the protocol, and the announcement to every new peer: a peer that cannot be sent one is
- * disconnected.
- */
+/** Announces to every new peer; one that cannot be told is disconnected. */
 export function createPricing(options: PricingOptions, deps: PricingDeps): Pricing {
   const pricing = new ThresholdExchange(options, deps);
   deps.host.handle(PRICING, (stream, signal) => pricing.serve(stream, signal));

@@ -43,13 +43,11 @@ import { Payment, PaymentAck, PSEUDOSETTLE } from './wire.ts';
 const TIMEOUT_MS = 5_000;
 
 export interface PseudosettleOptions extends ClockTolerance {
-  /** Debt of a full peer that is forgiven per second, accounting units. */
+  /** Forgiven to a full peer per second, accounting units. */
   readonly refreshRate: bigint;
   /** Light peers get this fraction of it. */
   readonly lightFactor: bigint;
-  /**
-   * Minimum distance between refreshes, including the last one of a previous run of this node, milliseconds.
-   */
+  /** Between refreshes, also of previous runs, ms. */
   readonly refreshIntervalMs: number;
 }
 
@@ -65,8 +63,8 @@ export interface PseudosettleDeps {
 
 export interface Pseudosettle {
   /**
-   * Asks `peer` to forgive up to `amount`. Not more often than once per second and peer.
-   * @throws PseudosettleError when the answer breaks a rule; StreamError, TimeoutError when there is none
+   * Once per second and peer.
+   * @throws PseudosettleError for a broken rule; StreamError, TimeoutError without answer
    */
   settle(peer: Peer, amount: bigint): Promise<Refreshment>;
   /** Every peer that ever settled with us, or we with it. */
@@ -74,7 +72,7 @@ export interface Pseudosettle {
   settlement(overlayHex: string): TimeSettlement | undefined;
 }
 
-/** Registers the protocol and opens the account of every peer that connects: create it before other protocols. */
+/** Create it first: it opens every peer's account. */
 export function createPseudosettle(options: PseudosettleOptions, deps: PseudosettleDeps): Pseudosettle {
   const { host, accounting } = deps;
   const protocol = new TimeSettlements(options, deps);
@@ -116,10 +114,7 @@ class TimeSettlements implements Pseudosettle {
     }
   }
 
-  /**
-   * Synchronous, so that two concurrent refreshes of one peer cannot both count; the balance changes before
-   * the debtor hears of it.
-   */
+  /** Synchronous: two refreshes cannot both count; before the debtor hears. */
   #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
     const { clock } = this.#deps;
     const [now, atMs] = [unixSeconds(clock.now()), clock.monotonic()];
@@ -184,7 +179,7 @@ class TimeSettlements implements Pseudosettle {
     });
   }
 
-  /** A clock that was set back must not make this wait longer than the distance itself. */
+  /** A clock set back must not prolong the wait. */
   async #keepDistance(checkedAtMs: number, closed: AbortSignal): Promise<void> {
     const { refreshIntervalMs } = this.#options;
     const waitMs = Math.min(checkedAtMs + refreshIntervalMs - this.#deps.clock.now(), refreshIntervalMs);

@@ -1,12 +1,8 @@
-/**
- * Neighbourhoods that take no chunks now, because their reserves are full or no node is there: pushing
- * continues in all others, and returns to these after a growing pause. Otherwise chunks that cannot be placed
- * would occupy every slot and keep the processor busy.
- */
+/** Neighbourhoods without room or node, left out for growing pauses: their chunks would occupy all slots. */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import type { Clock } from '../../../formats/clock.ts';
 
-/** Failures in a row after which a neighbourhood is paused: single ones may have other causes. */
+/** In a row; single failures have other causes. */
 const FAILURES_MAX = 4;
 /** Milliseconds; doubles with every pause that did not help. */
 const PAUSE_MIN_MS = 1_000;
@@ -26,7 +22,7 @@ export interface Pause {
 interface Trouble extends Pause {
   readonly failures: number;
   readonly pauseMs: number;
-  /** Monotonic end of the pause; the next push then extends or ends it. */
+  /** Monotonic; the next push extends or ends it. */
   readonly until: number;
 }
 
@@ -38,7 +34,7 @@ export class Pauses {
     this.#clock = clock;
   }
 
-  /** The neighbourhood that a chunk has to wait for at this moment. */
+  /** The neighbourhood that a chunk waits for now. */
   waitsFor(address: Uint8Array): string | undefined {
     const now = this.#clock.monotonic();
     for (const { neighbourhood, until } of this.#troubled.values()) {
@@ -54,7 +50,7 @@ export class Pauses {
     const since = before?.since ?? this.#clock.now();
     const failures = (before?.failures ?? 0) + 1;
     let { pauseMs, until } = before ?? { pauseMs: 0, until: 0 };
-    // Pushes that were under way when the pause began are no news.
+    // Pushes from before the pause are no news.
     if (failures >= FAILURES_MAX && until <= now) {
       pauseMs = Math.min(Math.max(pauseMs * 2, PAUSE_MIN_MS), PAUSE_MAX_MS);
       until = now + pauseMs;
@@ -63,7 +59,7 @@ export class Pauses {
     return pauseMs >= TOLD_MS && (before?.pauseMs ?? 0) < TOLD_MS;
   }
 
-  /** A push succeeded: whatever was wrong with the neighbourhoods of the chunk is over. */
+  /** Its neighbourhoods are well again. */
   arrived(address: Uint8Array): void {
     for (const neighbourhood of this.#troubled.keys()) {
       if (isIn(address, neighbourhood)) this.#troubled.delete(neighbourhood);

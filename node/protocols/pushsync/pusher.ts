@@ -1,12 +1,8 @@
 /**
- * Pushes what this node uploads: the chunks waiting in the local store (deferred), in upload order, and those
- * that an upload hands over at once (direct). Both share 128 slots. `node-behaviour.md` 4.1,
+ * Pushes own chunks: stored ones (deferred) in order, and direct ones, in 128 slots. `node-behaviour.md` 4.1,
  * `p2p-protocols.md` 7.4.
- *
- * The store is the only queue: a pass walks the waiting chunks from first to last and skips those being
- * pushed and those whose neighbourhood takes nothing now (`pauses.ts`). Pushed chunks leave the store; failed
- * ones wait for the next pass, which comes when an upload is done or after a pause. A failing chunk thus
- * occupies neither a slot nor memory, and after a crash the first pass is the recovery.
+ * The store is the queue: a pass walks it and skips what is pushed or paused (`pauses.ts`). Failed chunks wait for
+ * the next pass, without slot or memory; after a crash the first pass recovers.
  */
 
 import { addressPrefix } from '../../../formats/chunk/address.ts';
@@ -35,25 +31,22 @@ import { NoRoomError, PushsyncError } from './rules.ts';
 
 /** Chunks being pushed at once: the network's number. */
 const IN_FLIGHT_MAX = 128;
-/** Waiting chunks read from the store at once: as many as can be pushed, half a megabyte. */
+/** As many as can be pushed, half a megabyte. */
 const PAGE = IN_FLIGHT_MAX;
-/** A push ends after this many shallow receipts; a later pass tries again. */
+/** Then a later pass tries again. */
 const SHALLOW_MAX = 6;
-/** New stamps for one push: each is needed only when the same content was uploaded again meanwhile. */
+/** Only when the content was uploaded again meanwhile. */
 const RENEWALS_MAX = 3;
-/**
- * Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to
- * skip them.
- */
+/** Between passes while pushing, ms: each rereads those. */
 const PASS_PAUSE_MS = 10;
-/** The same per chunk that a pass skipped: about ten times the cost of looking at it. */
+/** Per skipped chunk: ten times the look. */
 const LEFT_OUT_PAUSE_MS = 0.1;
 const PASS_PAUSE_MAX_MS = 5_000;
 /** Pause when there is no peer, milliseconds. */
 const NO_PEER_PAUSE_MS = 5_000;
 /** Pause before failed chunks are tried again, milliseconds. */
 const RETRY_PAUSE_MS = 1_000;
-/** Bits by which the neighbourhood of a storer may be smaller than one of this node's radius. */
+/** By which a storer's neighbourhood may be smaller than ours. */
 const DEEPER_MAX = 2;
 /** How long a direct upload waits for room, milliseconds. */
 const DIRECT_PATIENCE_MS = 30_000;
@@ -65,11 +58,11 @@ export interface PusherDeps {
     Postage,
     'awaited' | 'renewed' | 'saved'
   >;
-  /** Chunks whose addresses share this many bits are stored by the same nodes. */
+  /** Bits: such chunks have the same storers. */
   readonly storageRadius: () => number;
   /** Whether this node stores chunks of this address for the network. */
   readonly isResponsible: (address: Uint8Array) => boolean;
-  /** Sees every own chunk that is also kept here, as if it had come by pull syncing. Must not throw. */
+  /** Own chunks kept here, as if pulled. Must not throw. */
   readonly onDelivered: (chunk: Chunk) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -79,15 +72,16 @@ export interface PusherDeps {
 
 /** Uploads that wait because a neighbourhood takes nothing. */
 export interface Held extends Pause {
-  /** Chunks of deferred uploads, as of the last pass over the queue. */
+  /** Deferred, as of the last pass. */
   readonly chunks: number;
 }
 
 export interface Pusher {
   /**
-   * Pushes one chunk and resolves when a storer has it. Waits for a slot first. Waits for missing peers until
-   * the signal aborts, and for a neighbourhood that takes nothing half a minute.
-   * @throws PostageError `BATCH_NOT_FOUND`, PushsyncError `PUSH_FAILED`, `NO_ROOM`, ReserveOverwriteError, the signal's reason
+   * Resolves when a storer has it. Waits for a slot, for peers until the signal aborts, and for a full neighbourhood
+   * half a minute.
+   * @throws PostageError `BATCH_NOT_FOUND`, PushsyncError `PUSH_FAILED`, `NO_ROOM`, ReserveOverwriteError, the
+   * signal's reason
    */
   direct(chunk: Chunk, stamp: Stamp, signal: AbortSignal): Promise<void>;
   /** Starts pushing the waiting chunks. */
@@ -118,7 +112,7 @@ class ChunkPusher implements Pusher {
   readonly #deps: PusherDeps;
   readonly #metrics: MetricsOf<typeof PUSHER_METRICS>;
   readonly #slots = new Slots(IN_FLIGHT_MAX);
-  /** Identity and batch → push: a chunk is never pushed twice at once under one batch. */
+  /** Identity and batch → push, never twice at once. */
   readonly #running = new Map<string, Running>();
   readonly #stopping = new AbortController();
   #draining: Promise<void> | undefined;
@@ -126,11 +120,11 @@ class ChunkPusher implements Pusher {
   #news = true;
   #wake: (() => void) | undefined;
   #passEnds = false;
-  /** The next pass if there is no news, and its time, monotonic. */
+  /** Next pass without news, monotonic. */
   #retry: { readonly timer: Disposable; readonly at: number } | undefined;
   readonly #pauses: Pauses;
   readonly #givenUp: GivenUp;
-  /** Neighbourhood → number of chunks that the last complete pass skipped because of it. */
+  /** Neighbourhood → chunks skipped by the last pass. */
   #leftOut: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: PusherDeps) {
@@ -192,7 +186,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  /** @returns pause before the next try, milliseconds; undefined when the chunk has arrived */
+  /** @returns ms until the next try; undefined: arrived */
   async #directly(
     chunk: Chunk,
     stamp: Stamp,
@@ -204,7 +198,7 @@ class ChunkPusher implements Pusher {
       return undefined;
     } catch (error) {
       if (hasNoPeer(error)) return NO_PEER_PAUSE_MS;
-      // Full only for a moment: the storer's radius grows, or it hands chunks over.
+      // Full for a moment: radii grow, chunks move.
       if (error instanceof NoRoomError && this.#deps.clock.monotonic() < until) return RETRY_PAUSE_MS;
       throw error;
     }
@@ -254,8 +248,7 @@ class ChunkPusher implements Pusher {
       if (last === undefined) break;
       after = last.sequence;
       let going = 0;
-      // Checked now, not chunk by chunk: a push that ends in between is gone from the store but not from this
-      // page.
+      // Now: a push may end and leave the store, not this page.
       for (const push of page.filter(
         (push) => this.#mayGo(push, leftOut) && push.isReadable && this.#isIdle(push),
       )) {
@@ -268,7 +261,7 @@ class ChunkPusher implements Pusher {
         void this.#handle(push);
       }
       if (this.#passEnds) return;
-      // A long queue in which nothing may be pushed would be read without ever waiting for a slot.
+      // A blocked queue would be read without waiting for slots.
       if (going === 0) await this.#pause(0);
     }
     this.#leftOut = leftOut;
@@ -287,12 +280,12 @@ class ChunkPusher implements Pusher {
   #isIdle({ chunk, stamp, sequence }: PendingPush): boolean {
     const running = this.#running.get(keyOf(chunk, stamp));
     if (running === undefined) return true;
-    // The same chunk is being pushed by another route: retry it in case that one fails.
+    // Pushed by another route: retry if that fails.
     if (running.sequence !== sequence) this.#retryIn(RETRY_PAUSE_MS);
     return false;
   }
 
-  /** Pushes a waiting chunk in the slot it was given. Never rejects. */
+  /** In a given slot. Never rejects. */
   async #handle(push: PendingPush): Promise<void> {
     const { log } = this.#deps;
     const { signal } = this.#stopping;
@@ -313,7 +306,7 @@ class ChunkPusher implements Pusher {
   async #pushWaiting(push: PendingPush, signal: AbortSignal): Promise<boolean> {
     const { uploads } = this.#deps.store;
     if (!this.#batchExists(push.stamp)) {
-      // No peer accepts the stamp now; the chunk stays in the queue until the batch returns or is given up.
+      // Not accepted now; waits for the batch's return or end.
       if (this.#deps.postage.awaited(push.stamp.batchId)) {
         throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for: newer blocks may bring it back');
       }
@@ -355,10 +348,9 @@ class ChunkPusher implements Pusher {
       } catch (error) {
         if (!(error instanceof PushsyncError)) throw error;
         if (error.code === 'SUPERSEDED') {
-          // As if it had been stored and then replaced, which is what the owner of a mutable batch wants.
+          // As if stored and replaced, as a mutable batch's owner wants.
           if (this.#isReplaceable(paid)) return 'synced';
-          // Another upload of the same content was faster. Only a receipt would tell where its stamp has
-          // arrived.
+          // Another upload was faster; only a receipt tells where.
           const renewed = renewals++ < RENEWALS_MAX ? this.#deps.postage.renewed(chunk, paid) : undefined;
           if (renewed === undefined) throw error;
           await this.#deps.postage.saved(renewed.batchId);
@@ -389,7 +381,7 @@ class ChunkPusher implements Pusher {
       this.#metrics.syncTime.observe((clock.monotonic() - startedAt) / 1000);
       if (outcome === 'want-self') return 'stored';
       if (await this.#keep(chunk, stamp)) return 'kept';
-      // The radius or the reserve has grown meanwhile: the copies that were not pushed because of ours are needed.
+      // Radius or reserve grew: skipped copies are needed.
       if (keptHere && !this.#belongsHere(chunk, stamp) && this.#batchExists(stamp))
         await pushsync.push(chunk, stamp, { signal: options.signal });
       return 'synced';
@@ -404,11 +396,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  /**
-   * Puts a chunk that others hold into our own reserve when it belongs there. Pull syncing would bring it
-   * back in a moment: over the network, to be hashed and its stamp verified again. @returns whether it is
-   * held
-   */
+  /** Into our reserve if it belongs here; pull syncing would bring it back at a cost. @returns whether it is held */
   async #keep(chunk: Chunk, stamp: Stamp): Promise<boolean> {
     const { events, onDelivered, store } = this.#deps;
     const { address } = chunk;
@@ -416,7 +404,7 @@ class ChunkPusher implements Pusher {
     try {
       await store.reserve.put(chunk, stamp);
     } catch (error) {
-      // The index is in use by a newer stamp: this one is no longer needed.
+      // A newer stamp has the index.
       if (error instanceof ReserveOverwriteError) return false;
       throw error;
     }
@@ -430,7 +418,7 @@ class ChunkPusher implements Pusher {
     return isResponsible(address) && store.reserve.hasRoomFor(address) && this.#batchExists(stamp);
   }
 
-  /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */
+  /** Immutable indexes are used once. */
   #isReplaceable(stamp: Stamp): boolean {
     return this.#deps.postage.batches.get(stamp.batchId)?.immutable === false;
   }
@@ -439,13 +427,13 @@ class ChunkPusher implements Pusher {
     return this.#deps.postage.batches.get(stamp.batchId) !== undefined;
   }
 
-  /** @param claimed prefix that a storer has named, unproven: used only for how far its neighbourhood reaches */
+  /** @param claimed prefix named by a storer, unproven: only its length counts */
   #failed(chunk: Chunk, reason: string, claimed = ''): void {
     const { log, storageRadius } = this.#deps;
     const own = storageRadius();
     const prefix = addressPrefix(chunk.address, Math.min(Math.max(claimed.length, own), own + DEEPER_MAX));
     if (this.#pauses.failed(prefix, reason)) {
-      // The reason may be a peer's own words, of any length and content.
+      // A peer's own words, of any length.
       log.warn({ neighbourhood: prefix }, 'uploads wait for a neighbourhood that takes nothing');
       log.debug({ neighbourhood: prefix, reason }, 'why it takes nothing');
     }
@@ -477,7 +465,7 @@ function keyOf(chunk: Chunk, stamp: Stamp): string {
   return toHex(chunk.identity) + toHex(stamp.batchId);
 }
 
-/** The network did not take the chunk; not that there is none. */
+/** Refused, not merely without network. */
 function isRefused(error: unknown): error is PushsyncError {
   return error instanceof PushsyncError && (error.code === 'PUSH_FAILED' || error.code === 'SUPERSEDED');
 }

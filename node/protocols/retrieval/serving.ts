@@ -1,4 +1,4 @@
-/** The serving side of retrieval: answers peers from the local store, or with what other peers deliver. */
+/** Answers from the store, or from other peers. */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { type Accounting, AccountingError, type Debit } from '../../accounting/ports.ts';
@@ -113,9 +113,7 @@ export class Serving {
     return { chunk, forwarded: true };
   }
 
-  /**
-   * Searches for one requester: only so many at once, and after many that found nothing the next ones wait.
-   */
+  /** Limited at once, and slowed after many misses. */
   async #rationed<T>(requester: Peer, signal: AbortSignal, search: () => Promise<T>): Promise<T> {
     const slots = this.#slotsOf(requester);
     await slots.acquire(signal);

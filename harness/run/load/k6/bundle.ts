@@ -1,7 +1,4 @@
-/**
- * A script and all its imports as the one file that k6 runs. What k6 provides itself stays an import;
- * `svcnet/k6` is the helper library.
- */
+/** A script with imports as one file for k6. k6's own modules stay imports; `svcnet/k6` is the helper library. */
 import { dirname, join } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
@@ -12,7 +9,7 @@ const ENTRY = join(K6_FOLDER, 'entry/entry.js');
 const OPEN = join(K6_FOLDER, 'entry/open.js');
 const HTTP = join(K6_FOLDER, 'entry/http.js');
 
-/** Every file but ours gets our `k6/http`, which adds tags to k6's. */
+/** Every other file gets our `k6/http`, which adds tags. */
 const TAGGED_REQUESTS: Plugin = {
   name: 'tagged requests',
   setup(bundler) {
@@ -23,11 +20,11 @@ const TAGGED_REQUESTS: Plugin = {
 };
 
 export interface Bundle {
-  /** Whether the script uses the helper library: without it k6's own metrics are all there is. */
+  /** Without the helper library there are only k6's metrics. */
   readonly helper: boolean;
 }
 
-/** @param outfile file to give to k6 @throws HarnessError `USAGE` when the script cannot be read */
+/** @param outfile file for k6 @throws HarnessError `USAGE` when the script cannot be read */
 export async function bundle(script: LoadScript, outfile: string): Promise<Bundle> {
   const shared: BuildOptions = {
     bundle: true,
@@ -70,7 +67,7 @@ export async function bundle(script: LoadScript, outfile: string): Promise<Bundl
   }
 }
 
-/** Code around the script: its own options and summary, and those of the load. */
+/** Around the script: its options and summary, and the load's. */
 function entryOf({ path }: LoadScript, names: readonly string[]): string {
   const of = JSON.stringify(path);
   const own = (name: string) => (names.includes(name) ? `script.${name}` : 'undefined');

@@ -1,4 +1,4 @@
-/** k6 as a command: its program, or its container with the folders that it needs. */
+/** k6 as a program, or a container with its folders. */
 import { dirname } from 'node:path';
 import { confinementFlags } from '../../../base/machine/confinement.ts';
 import type { LoadScript } from '../scripts.ts';
@@ -11,10 +11,7 @@ export interface K6Folders {
   readonly beside: string | undefined;
 }
 
-/**
- * The folder of a user's own script. Those of the package open nothing there, and Docker Desktop may refuse its
- * folder.
- */
+/** A user's script folder. Built-in ones open nothing, and Docker Desktop may refuse theirs. */
 export function folderBeside({ own, path }: Pick<LoadScript, 'own' | 'path'>): string | undefined {
   return own ? dirname(path) : undefined;
 }

@@ -1,16 +1,10 @@
-/**
- * The interface to k6: two JSON files in the load's folder, and the lines in which it reports what it has
- * done. The scripts of `scenarios/k6` read and write these.
- */
+/** The interface to k6: two JSON files and its report lines. `scenarios/k6` reads and writes them. */
 
 /** Variable of k6 that names the first file. */
 export const CONFIG_VARIABLE = 'SVCNET_LOAD';
-/**
- * Variable of k6 with the `Authorization` headers of the nodes that require one, JSON by name. Not a file,
- * because the load's folder is kept with its report.
- */
+/** Variable with `Authorization` headers by node, JSON. No file: the load's folder is kept. */
 export const AUTHORIZATION_VARIABLE = 'SVCNET_LOAD_AUTHORIZATION';
-/** Prefix of the helper library's lines; all others are the script's own. */
+/** Of the helper library's lines; others are the script's. */
 export const RECORD_MARK = 'svcnet ';
 
 /** Sizes that payloads are drawn from, bytes. */
@@ -27,8 +21,8 @@ export interface SizeDistribution {
 }
 
 /**
- * `zipf`: the n-th most popular thing is read 1/n^exponent as often as the first, and nodes may answer from their caches.
- * `cold`: all equally often, and nodes ask the network each time.
+ * `zipf`: the n-th thing is read 1/n^exponent as often as the first, perhaps from caches. `cold`: all alike, from the
+ * network.
  */
 export type ReadPattern = { readonly kind: 'zipf'; readonly exponent: number } | { readonly kind: 'cold' };
 
@@ -70,7 +64,7 @@ export interface LoadConfig {
   readonly reads: ReadPattern;
   /** Share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Share of downloads that is compared byte by byte; the others are compared by hash. */
+  /** Of downloads compared byte by byte; others by hash. */
   readonly compareShare: number;
   /** Files of a directory. */
   readonly files: number;
@@ -98,11 +92,11 @@ export interface FeedsConfig {
 
 export interface LoadData {
   readonly objects: readonly StoredObject[];
-  /** Ids and signatures of feed updates, 194 hex digits each: update i is number floor(i / feeds) of feed i % feeds. */
+  /** Ids and signatures of updates, 194 hex digits each: update i is number floor(i / feeds) of feed i % feeds. */
   readonly signatures: readonly string[];
 }
 
-/** One operation, as the helper library writes it. Times are ms since the epoch. */
+/** As the helper library writes it; ms since the epoch. */
 export interface OperationRecord {
   readonly operation: string;
   readonly node: string;
@@ -112,7 +106,7 @@ export interface OperationRecord {
   /** Number of the iteration in its scenario. */
   readonly iteration: number;
   readonly warmup?: true;
-  /** From the intended start, in an open model. Only of operations that succeeded. */
+  /** From the intended start, in an open model; successes only. */
   readonly latencyMs?: number;
   readonly bytes?: number;
   readonly subject?: string;

@@ -1,22 +1,22 @@
-/** Profiles as scenarios of k6: when iterations start, how many there will be, and how many users k6 needs for them. */
+/** Profiles as k6 scenarios: starts of iterations, their number, and users. */
 import type { LoadPlan } from '../plan.ts';
 
-/** Name of the scenario of k6 that is measured. No script has one of its own by this name. */
+/** The measured k6 scenario; no script has this name. */
 export const MEASURED = 'svcnet_load';
-/** The helper library knows it by this name (`scenarios/k6/lib/operations.js`). */
+/** Known to the helper library (`scenarios/k6/lib/operations.js`). */
 export const WARMUP = 'svcnet_warmup';
 
-/** `ramp` and `spike` begin with this part of their rate or number. */
+/** Where `ramp` and `spike` begin. */
 const BASE_SHARE = 0.1;
 /** Share of the time before the spike; as much follows it. */
 const SPIKE_REST_SHARE = 0.4;
-/** `soak` rises to its rate in this part of its time, and holds it for the rest. */
+/** Of its time; then `soak` holds. */
 const SOAK_RISE_SHARE = 0.1;
-/** k6 takes whole numbers as rates: per minute they are fine enough. */
+/** k6 takes whole rates: per minute. */
 const UNIT_S = 60;
 /** An iteration under way at the end may still end well. */
 const GRACE = '60s';
-/** Users kept ready: as many as iterations start in five seconds, the time that a stalled node may take. */
+/** As many as start in five seconds, a node's stall. */
 const USERS_PER_RATE = 5;
 const USERS = { min: 20, max: 1000 } as const;
 
@@ -32,7 +32,7 @@ interface Shape {
   readonly stages: readonly Stage[];
 }
 
-/** How the rate or the number of users changes over the measured time. */
+/** Rate or users over the measured time. */
 function shapeOf({ profile, durationMs: ms }: LoadPlan): Shape {
   switch (profile) {
     case 'constant':
@@ -105,9 +105,7 @@ function executorOf({ model }: LoadPlan, { share, stages }: Shape): K6Scenario {
   };
 }
 
-/**
- * For a closed model, where the number is not known before: a user of a network on one machine does no more.
- */
+/** In a closed model nobody does more here. */
 const ITERATIONS_PER_USER_S = 20;
 
 /** At most this many iterations will start. */

@@ -1,4 +1,4 @@
-/** Where k6 is: a program of this machine, or its container image when an engine answers. */
+/** k6: a program here, or its image. */
 import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
@@ -22,8 +22,8 @@ export interface K6 {
 }
 
 /**
- * `given`, then `SVCNET_K6`, then `PATH`, then the container image.
- * @throws HarnessError `BINARY_INVALID` when the named program is not k6 or is too old, or when there is none
+ * `given`, `SVCNET_K6`, `PATH`, then the image.
+ * @throws HarnessError `BINARY_INVALID` when the named program is not k6 or too old, or there is none
  */
 export async function findK6(given?: string, environment: NodeJS.ProcessEnv = process.env): Promise<K6> {
   const named = given ?? environment[PROGRAM_VARIABLE];
@@ -70,7 +70,7 @@ function program(path: string, outcome: string | Error, source: string): K6 {
   return { kind: 'program', where: path, version };
 }
 
-/** What the program prints as its version, or why it does not. */
+/** Its version, or why not. */
 async function versionText(path: string, environment: NodeJS.ProcessEnv): Promise<string | Error> {
   try {
     const options = { timeout: ANSWER_TIMEOUT_MS, env: environment };
@@ -86,7 +86,7 @@ async function engineAnswers(environment: NodeJS.ProcessEnv): Promise<boolean> {
     await promisify(execFile)('docker', ['version', '--format', '{{.Server.Version}}'], options);
     return true;
   } catch (error) {
-    // No client, no engine, no permission: each means that there is none to use.
+    // No client, engine or permission: none to use.
     if (error instanceof Error) return false;
     throw error;
   }

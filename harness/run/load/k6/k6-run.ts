@@ -1,6 +1,6 @@
 /**
- * k6 as a child process: started, followed line by line, and ended with its parent. A shell between us and k6
- * waits for the end of its standard input, so that k6 ends even when this process is killed.
+ * k6 as a child, followed by lines. A shell waits for the end of its standard input, so k6 ends even if this process
+ * is killed.
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -24,7 +24,7 @@ import { LineTail } from './line-tail.ts';
 import { exceptionOf, type ScriptException, wordsOf } from './log.ts';
 
 const SAMPLE_MS = 250;
-/** k6 waits for its users when asked to stop; nothing waits longer than this for k6. */
+/** Then k6's users are not awaited. */
 const GRACE_MS = 3000;
 const LOG_LINES_SHOWN = 15;
 /** k6's code for a script that has called `exec.test.fail()`. */
@@ -39,7 +39,7 @@ const EXIT_MEANING: Readonly<Record<number, string>> = {
   107: 'the script threw an error',
   108: 'the script ended the load',
 };
-/** The load has run to its end: without fault, with a threshold breached, or called failed by the script itself. */
+/** Ended normally, with a threshold breached, or called failed by the script. */
 const ENDS: ReadonlySet<number> = new Set([0, 99, MARKED_AS_FAILED]);
 
 /** Runs a program until it ends, or until standard input does. */
@@ -64,14 +64,14 @@ export interface K6RunOptions extends K6Folders {
   /** `Authorization` headers by node name; empty: no node requires one. */
   readonly authorization: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** Called with the lines that k6 has written since the last call, even when there are none. */
+  /** New lines since the last call, perhaps none. */
   readonly onLines: (lines: readonly string[]) => void;
   /** Called with each iteration that an exception has ended. */
   readonly onException: (exception: ScriptException) => void;
 }
 
 export interface K6Ended {
-  /** 0, 99 for a breached threshold, 110 for a script that calls the load failed. */
+  /** 0, 99: threshold breached, 110: called failed. */
   readonly exitCode: number;
   /** Share of one core; undefined where it is not known. */
   readonly cpu: number | undefined;
@@ -84,7 +84,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
   const pidFile = join(folder, 'k6.pid');
   const container = `svcnet-k6-${randomUUID().slice(0, 8)}`;
   const output = options.samples ?? join(folder, 'console.log');
-  // Files of an earlier load in the same folder would be taken for ours.
+  // Earlier files would be taken for ours.
   for (const path of [log, pidFile, output]) rmSync(path, { force: true });
   const lines = new LineTail(output);
   const logged = new LineTail(log);
@@ -106,7 +106,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     compileCache: undefined,
   });
   const startedAt = MACHINE_CLOCK.monotonic();
-  // Looked up once: after it ends, its pid may belong to another process.
+  // At once: later its pid may be another's.
   let child: ProcessId | undefined;
   const childOf = () => (child ??= pidIn(pidFile));
   const usage = new Usage(() => (k6.kind === 'program' ? childOf() : undefined));
@@ -154,13 +154,13 @@ function argumentsOf(options: K6RunOptions, container: string): string[] {
   ];
   return commandOf(k6, run, {
     ...options,
-    // The variable by name alone, to keep its value out of process lists.
+    // By name alone: values show in process lists.
     container: ['--name', container, '--network', 'host', '--env', AUTHORIZATION_VARIABLE],
   });
 }
 
 async function end({ id }: Spawned, k6: ProcessId | undefined): Promise<void> {
-  // The shell ends when k6 does; a forced end reaches both, since they are one process group.
+  // The shell ends with k6; force reaches both.
   if (k6 !== undefined) await endProcess(k6, GRACE_MS);
   await endProcess(id, GRACE_MS);
 }
@@ -192,7 +192,7 @@ function failure(
   { code, signal }: Awaited<Spawned['exited']>,
   { k6, log, seconds }: { k6: K6; log: string; seconds: number },
 ): HarnessError {
-  // A shell reports the signal that ended its child as 128 plus its number.
+  // A shell reports a signal as 128 plus its number.
   const killed = signal ?? (code !== null && code > 128 ? `signal ${code - 128}` : undefined);
   const how = killed === undefined ? `with code ${code}${meaning(code)}` : `by ${killed}`;
   const what = k6.kind === 'container' ? `the container of k6 (${k6.where})` : 'k6';

@@ -1,13 +1,10 @@
-/**
- * What k6 logs, one JSON object a line: what the script has printed, what has ended one of its iterations, and k6's own
- * words for people.
- */
+/** k6's log, a JSON object per line: prints, ended iterations, words for people. */
 
 /** An exception that nothing in the script has caught. */
 export interface ScriptException {
   /** Scenario of k6 whose iteration it has ended. */
   readonly scenario: string;
-  /** Its message, and the place in the script where k6 names one. */
+  /** With the place in the script, if named. */
   readonly message: string;
 }
 
@@ -20,7 +17,7 @@ interface LogEntry {
   readonly executor?: string;
 }
 
-/** @returns undefined for everything that k6 logs besides an iteration that ended by an exception */
+/** @returns undefined unless an exception ended an iteration */
 export function exceptionOf(line: string): ScriptException | undefined {
   const { level, msg, scenario, executor } = entryOf(line) ?? {};
   if (level !== 'error' || msg === undefined || scenario === undefined || executor === undefined)
@@ -28,12 +25,12 @@ export function exceptionOf(line: string): ScriptException | undefined {
   return { scenario, message: shortened(msg) };
 }
 
-/** What a line says. @param line of k6's log, or of what the script has printed */
+/** @param line of k6's log, or of what the script printed */
 export function messageIn(line: string): string {
   return entryOf(line)?.msg ?? line;
 }
 
-/** The last lines of a log as text. @param log of k6, in which lines of the system or of Docker may be */
+/** The last lines. @param log of k6, perhaps with lines of the system or Docker */
 export function wordsOf(log: string, linesMax: number): string[] {
   const lines = log.split('\n').flatMap((line) => {
     const entry = entryOf(line);
@@ -44,7 +41,7 @@ export function wordsOf(log: string, linesMax: number): string[] {
   return lines.slice(-linesMax);
 }
 
-/** The first line of a stack, with the first place in it: `TypeError: … (at file:///…/my.js:5:9(12))`. */
+/** First line and place: `TypeError: … (at file:///…/my.js:5:9(12))`. */
 function shortened(stack: string): string {
   const [message = '', ...places] = stack.trim().split('\n');
   const place = places

@@ -1,10 +1,7 @@
-/** Parts of what a load moves, computed alike by k6 and the harness: runs in both, and imports nothing. */
+/** Computed alike by k6 and the harness; imports nothing. */
 import type { SizeDistribution, SizeRange } from './config.ts';
 
-/**
- * Draws a size from the distribution.
- * @param draws three numbers from 0 to 1 @returns bytes, at least 1
- */
+/** @param draws three numbers from 0 to 1 @returns bytes, at least 1 */
 export function sizeOf(
   { parts }: SizeDistribution,
   [part = 0, first = 0, second = 0]: readonly number[],
@@ -19,13 +16,13 @@ export function sizeOf(
 
 function drawnFrom(range: SizeRange, first: number, second: number): number {
   if (range.kind === 'uniform') return range.min + Math.floor(first * (range.max - range.min + 1));
-  // Box and Muller's way to a normal distribution; 1 - first is never 0.
+  // Box and Muller; 1 - first is never 0.
   const normal = Math.sqrt(-2 * Math.log(1 - first)) * Math.cos(2 * Math.PI * second);
   const size = Math.round(range.median * Math.exp(range.sigma * normal));
   return Math.min(range.max, Math.max(1, size));
 }
 
-/** The files of a directory: pieces of its content, of nearly equal size. @param count at least 1 */
+/** Nearly equal pieces. @param count at least 1 */
 export function filesOf(
   content: Uint8Array,
   count: number,

@@ -1,10 +1,10 @@
-/** The lines that k6 writes while it runs, as operations: those of the helper library, or k6's own samples. */
+/** k6's lines as operations, by the helper library or its samples. */
 import type { ClientErrorClass } from '../../../client/errors.ts';
 import { classOfAnswer } from '../../../client/errors.ts';
 import { type FailureRecord, type OperationRecord, RECORD_MARK, type TargetNode } from './config.ts';
 import { messageIn } from './log.ts';
 
-/** @param line of the console @returns undefined for a line that the script has written itself */
+/** @param line of the console @returns undefined: the script's own */
 export function recordOf(line: string): OperationRecord | undefined {
   const text = messageIn(line);
   if (!text.startsWith(RECORD_MARK)) return undefined;
@@ -17,9 +17,7 @@ export function recordOf(line: string): OperationRecord | undefined {
   }
 }
 
-/**
- * Codes of k6 for requests without an answer (its documentation, Error codes), as ranges and single codes.
- */
+/** k6's codes without an answer (its documentation, Error codes). */
 const CLASS_OF_CODE: readonly (readonly [from: number, to: number, ClientErrorClass])[] = [
   [1050, 1050, 'client.timeout'],
   [1100, 1199, 'client.connect'],
@@ -47,7 +45,7 @@ interface Sample {
   };
 }
 
-/** A request of a script without the helper library. @param line of k6's JSON output @returns undefined for all other samples */
+/** Without the helper library. @param line of k6's JSON output @returns undefined: another sample */
 export function requestOf(
   line: string,
   nodes: readonly TargetNode[],
@@ -56,7 +54,7 @@ export function requestOf(
   if (!line.includes('"metric":"http_req_duration"') || !line.includes('"type":"Point"')) return undefined;
   const { data } = JSON.parse(line) as Sample;
   const tags = data.tags ?? {};
-  // Modules from elsewhere make requests without our tags: k6 names these by their URL.
+  // Others' modules lack our tags: k6 names them by URL.
   const { name = '', method = 'GET' } = tags;
   const node = tags['node'] ?? nodes.find(({ api }) => name.startsWith(api))?.name ?? hostOf(name);
   const operation = tags['endpoint'] ?? `${method} ${pathOf(name)}`;
@@ -72,7 +70,7 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** The first segment of the path: the rest differs in each request. */
+/** The first segment; the rest varies. */
 function pathOf(url: string): string {
   if (!URL.canParse(url)) return url;
   return `/${new URL(url).pathname.split('/')[1] ?? ''}`;

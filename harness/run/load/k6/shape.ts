@@ -1,4 +1,4 @@
-/** How long a load lasts: by its plan, or by the scenarios of the script itself. */
+/** A load's length: by plan, or the script's scenarios. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { parseDurationMs } from '../../../../formats/units.ts';
@@ -14,7 +14,7 @@ import { wordsOf } from './log.ts';
 const LINES_SHOWN = 15;
 
 export interface Shape {
-  /** How long the scenarios of the script itself last; undefined: it has none, and the plan's apply. */
+  /** The script's own; undefined: the plan's. */
   readonly ownMs: number | undefined;
   /** Total length, ms. */
   readonly totalMs: number;
@@ -30,7 +30,7 @@ export interface ShapeOptions {
 }
 
 /**
- * A user's script may have its own scenarios; k6 reports what it would run.
+ * k6 reports a script's own scenarios.
  * @throws HarnessError `USAGE` with k6's words when it cannot read the script
  */
 export async function shapeOf(plan: LoadPlan, script: LoadScript, options: ShapeOptions): Promise<Shape> {
@@ -48,7 +48,7 @@ export async function shapeOf(plan: LoadPlan, script: LoadScript, options: Shape
     const { scenarios, totalDuration = '0s' } = JSON.parse(stdout) as Inspected;
     if (scenarios !== null && MEASURED in scenarios) return planned;
     const lengths = Object.values(scenarios ?? {}).map(lengthMs);
-    // Scenarios that end after a number of iterations have no length other than the limit that k6 gives them.
+    // Scenarios by iterations have only k6's limit.
     const totalMs = lengths.length === 0 ? durationMs(totalDuration) : Math.max(...lengths);
     return { ownMs: totalMs, totalMs };
   } catch (error) {

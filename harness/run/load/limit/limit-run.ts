@@ -1,4 +1,4 @@
-/** Finds the limit of a cluster with loads at one rate after another, and what limited it. */
+/** Finds a cluster's limit by loads, and its cause. */
 import { join } from 'node:path';
 import { HarnessError } from '../../../base/errors.ts';
 import { until } from '../../../base/wait.ts';
@@ -14,31 +14,31 @@ import { findLimit, type Limit, type LimitStep, type StepOutcome } from './searc
 const STEP_MIN_MS = 5000;
 const REST_SAMPLE_MS = 500;
 const REST_TIMEOUT_MS = 120_000;
-/** Samples above a percentile, so that it does not depend on a single one. */
+/** Above a percentile, to not depend on one. */
 const SAMPLES_ABOVE = 5;
 const PERCENT_DEFAULT = 95;
 const RATE_MIN = 1;
 /** As `svcnet load` takes them. */
 const RATE_MAX = 10_000;
-/** Loads that a search may repeat because other programs used the machine. */
+/** Repeated because other programs ran. */
 const DISTURBED_MAX = 6;
 /** A rate that k6 could not sustain does not hold. */
 const DROPPED_SHARE_MAX = 0.01;
 
-/** One of the loads, with everything needed to look for its uploads. */
+/** A load, and how to look for its uploads. */
 export interface LimitLoad {
   readonly plan: LoadPlan;
   readonly prepared: PreparedLoad;
   readonly load: LoadStep;
   readonly stage: LimitStep['stage'];
-  /** `disturbed`: other programs used the machine, so that a failure says nothing; the load was repeated. */
+  /** `disturbed`: other programs ran, so a failure says nothing. */
   readonly outcome: StepOutcome | 'disturbed';
 }
 
-/** The highest rate that holds, what limits it, and every load of the search. */
+/** The highest rate that holds, its cause, and all loads. */
 export interface LimitResult {
   readonly limit: Limit;
-  /** Of the lowest rate that failed, or of the last load when k6 was the bottleneck; most telling first. */
+  /** Of the lowest failed rate, or the last load if k6 was the limit; most telling first. */
   readonly limiters: readonly Limiter[];
   readonly loads: readonly LimitLoad[];
 }
@@ -53,7 +53,7 @@ export interface LimitOptions extends Pick<LoadOptions, 'signal' | 'folder' | 'k
 }
 
 /**
- * @param plan of the loads; its rate is where the search begins, its thresholds are the objective
+ * @param plan its rate begins the search, its thresholds are the objective
  * @throws HarnessError as `runLoadStep`, and `LOAD_FAILED` without metrics
  */
 export async function runLimit(
@@ -112,7 +112,7 @@ export async function runLimit(
   return { limit, limiters: (decisive === undefined ? undefined : limitersAt.get(decisive)) ?? [], loads };
 }
 
-/** Metrics say when a node is at rest, and what limits it. @throws HarnessError `LOAD_FAILED` */
+/** Metrics tell rest and limit. @throws HarnessError `LOAD_FAILED` */
 async function checkMeasurable(cluster: Cluster): Promise<void> {
   const { nodes } = await sampleOf(cluster);
   const silent = [...nodes].filter(([, { counters }]) => counters === undefined).map(([name]) => name);
@@ -126,10 +126,7 @@ async function checkMeasurable(cluster: Cluster): Promise<void> {
   );
 }
 
-/**
- * Overloaded nodes keep working after a load. The next load must find them idle, or it would measure the one
- * before.
- */
+/** Overloaded nodes work on; the next load must find them idle. */
 async function atRest(cluster: Cluster, signal: AbortSignal): Promise<void> {
   let before = await sampleOf(cluster);
   await until(

@@ -1,13 +1,13 @@
-/** What prevented more, judging by measurements during a load that missed its objective. */
+/** What prevented more, by measurements of the failed load. */
 
 /** Measurements of one node during one load. */
 export interface NodeLoad {
   readonly name: string;
-  /** Processor time in shares of one core; undefined where nodes share a process. */
+  /** Shares of a core; undefined where nodes share a process. */
   readonly cores: number | undefined;
-  /** How often a peer could not be asked because it was owed too much. */
+  /** Peers not asked because owed too much. */
   readonly creditRefusals: number;
-  /** Seconds in which one of its requests waited because no peer that could be asked granted credit. */
+  /** Seconds of requests without any peer's credit. */
   readonly creditWaitSeconds: number;
   /** How much longer its queue of chunks to push has become. */
   readonly queueGrowth: number;
@@ -21,16 +21,16 @@ export interface NodeLoad {
 export interface LoadObservation {
   readonly seconds: number;
   readonly nodes: readonly NodeLoad[];
-  /** Processes that hold several nodes: what these use together, in shares of one core. */
+  /** Processes with several nodes, shares of a core. */
   readonly shared: readonly { readonly nodes: readonly string[]; readonly cores: number }[];
   /** Of the whole machine, 0 to 1. */
   readonly machineBusy: number;
   readonly cores: number;
-  /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
+  /** Shares of a core; undefined: unknown. */
   readonly k6Cores: number | undefined;
-  /** The same for everything outside cluster and load; undefined where nodes do not report what they use. */
+  /** Outside cluster and load; undefined: nodes do not report. */
   readonly othersCores: number | undefined;
-  /** Ms that the chain took to answer at the end of the load; undefined when it did not. */
+  /** Of its answer at the end; undefined: none. */
   readonly chainMs: number | undefined;
 }
 

@@ -1,13 +1,12 @@
 /**
- * The highest rate at which an objective holds: the rate is doubled until the objective fails, then the gap
- * is halved. Near the limit one load holds and the next does not: there the best of three decides, which
- * favours neither side. If a single failure overruled a success, every disturbance would lower the result.
+ * The highest rate that holds: doubled until it fails, then halved. Near the limit the best of three decides, so that
+ * single disturbances do not lower it.
  */
 
-/** What a load at one rate has shown. `generator`: k6 was the bottleneck; the cluster's limit is unknown. */
+/** `generator`: k6 was the limit; the cluster's is unknown. */
 export type StepOutcome = 'holds' | 'fails' | 'generator';
 
-/** A load of the search for the highest rate, and its outcome. */
+/** A load of the search, and its outcome. */
 export interface LimitStep {
   /** Iterations per second. */
   readonly rate: number;
@@ -16,13 +15,15 @@ export interface LimitStep {
   readonly stage: 'double' | 'halve' | 'bisect' | 'confirm';
 }
 
-/** The highest rate that holds, operations per second, and how the search for it ended. */
+/** Operations per second, and how the search ended. */
 export interface Limit {
   /** Highest rate that held; undefined when none did. */
   readonly rate: number | undefined;
   /** Lowest rate that failed; undefined when none did. */
   readonly failedRate: number | undefined;
-  /** `found`: confirmed. `generator`: k6 could not make more. `none`: not even the lowest rate held. `open`: the highest held. */
+  /**
+   * `found`: confirmed. `generator`: k6 could not make more. `none`: not even the lowest. `open`: the highest held.
+   */
   readonly end: 'found' | 'generator' | 'none' | 'open';
   readonly steps: readonly LimitStep[];
 }
@@ -63,7 +64,7 @@ export async function findLimit(
     return 'fails';
   };
   const ended = (end: Limit['end']): Limit => ({
-    // After a rate that could not be confirmed, the next lower one may not have been tried yet.
+    // The next lower rate may be untried.
     rate: bounds.held !== undefined && count(bounds.held, 'holds') > 0 ? bounds.held : undefined,
     failedRate: bounds.failed,
     end,
@@ -80,11 +81,11 @@ export async function findLimit(
   }
   for (;;) {
     while (bounds.failed / bounds.held > PRECISION) {
-      // Geometric mean: as many steps from 10 to 20 as from 100 to 200.
+      // Geometric: as many steps from 10 to 20 as from 100 to 200.
       const middle = Math.sqrt(bounds.failed * bounds.held);
       if ((await tried(middle, 'bisect')) === 'generator') return ended('generator');
     }
-    // A rate that held only once on the way up is tried again.
+    // A single success is tried again.
     const confirmed = await tried(bounds.held, 'confirm');
     if (confirmed === 'holds') return ended('found');
     if (confirmed === 'generator') return ended('generator');

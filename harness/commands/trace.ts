@@ -20,6 +20,7 @@ export async function trace(reference: string, flags: TraceFlags, context: Comma
       reference,
       nodes: cluster.nodes,
       chunks: flags.chunks,
+      messages: cluster.capabilities.has('tap') ? cluster.tap({ kept: true }) : undefined,
       signal: context.signal,
       onChunk: (count) => {
         if (count % PROGRESS_CHUNKS === 0) context.note(`  ${count} chunks checked\n`);

@@ -1,12 +1,15 @@
-/** Messages between Bees that are lost, repeated and changed: what each Bee makes of them, as `docs/tap.md` says. */
+/** Messages between Bees that are lost, repeated and changed: what each Bee makes of them, and what they tell. */
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { Cluster } from '../../harness/cluster/cluster.ts';
+import type { GroupInput } from '../../harness/cluster/plan/definition-input.ts';
+import { trace } from '../../harness/inspect/trace/document.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import changedChunk from '../../scenarios/changed-chunk.ts';
 import lostReceipt from '../../scenarios/lost-receipt.ts';
 import repeatedCheque from '../../scenarios/repeated-cheque.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { BEES } from './kit.ts';
+import { BEES, eventually } from './kit.ts';
 
 const TEST_MS = 900_000;
 /** Conditions that each checks at least. */
@@ -16,23 +19,51 @@ const SCENARIOS = [
   { scenario: repeatedCheque, conditions: 4 },
 ] as const;
 
+/** Four Bees in two neighbourhoods. */
+function bees(binary: string): GroupInput[] {
+  const neighbourhoods = ['0', '0', '1', '1'];
+  const options = { 'minimum-storage-radius': 1 };
+  return [{ flavour: 'bee', binary, count: neighbourhoods.length, neighbourhoods, options }];
+}
+
 describe.each(BEES)('$name', ({ name, binary }) => {
   const folder = temporaryFolder('svcnet-interop-messages');
+
+  test(
+    'the route of a chunk through Bees is read from their messages',
+    async () => {
+      const stateDir = join(folder, 'state');
+      await using net = await Cluster.start({ nodes: bees(binary), seed: 3, tap: true, stateDir });
+      const uploader = net.node(0);
+      const { reference } = await uploader.bytes.upload(Buffer.from('the way of a chunk'), {
+        redundancyLevel: 0,
+      });
+      await net.synced(reference);
+      const request = { name: net.name, reference, nodes: net.nodes, chunks: 1 };
+      const signal = new AbortController().signal;
+      const look = () => trace({ ...request, messages: net.tap({ kept: true }), signal });
+      const { chunks, notes } = await eventually(
+        'the push has ended',
+        look,
+        ({ chunks: [chunk] }) =>
+          chunk?.route.pushes[0]?.attempts.every(({ outcome }) => outcome !== 'open') === true,
+      );
+      const [push] = chunks[0]?.route.pushes ?? [];
+      expect(push).toMatchObject({ node: uploader.name, outcome: 'synced' });
+      const storers = push?.attempts.map(({ hop }) => hop?.outcome);
+      expect(storers).toContain('signed');
+      expect(chunks[0]?.holders).toContain(push?.storer);
+      expect(notes).toEqual([expect.stringContaining('is read from the latest messages')]);
+    },
+    TEST_MS,
+  );
 
   test.each(SCENARIOS)(
     '$scenario.name passes among Bees alone',
     async ({ scenario, conditions }) => {
       const result = await runScenarios({
         planned: planScenarios([scenario], new Map()),
-        nodes: [
-          {
-            flavour: 'bee',
-            binary,
-            count: 4,
-            neighbourhoods: ['0', '0', '1', '1'],
-            options: { 'minimum-storage-radius': 1 },
-          },
-        ],
+        nodes: bees(binary),
         exactNodes: true,
         seed: 7n,
         stateDir: join(folder, 'state'),

@@ -20,6 +20,8 @@ export const trace: CommandOptions = {
   note: `
 Every node is asked whether it stores the chunk; svc nodes also report its route if they record chunk events:
   svcnet up --trace
+In a cluster with a tap, messages between nodes tell the route through the others, such as Bees:
+  svcnet up -n 0 --with bee=4 --tap
   svcnet trace REFERENCE
 Exits with 1 when no node stores a chunk.`,
 };

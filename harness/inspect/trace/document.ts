@@ -4,8 +4,10 @@ import { fromHex } from '../../../formats/crypto/hex.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import type { TapEvent } from '../../places/links/tap/events.ts';
 import { rankStorers } from '../ledger/placement.ts';
 import { type Survey, type SurveyOptions, survey } from './content.ts';
+import { overheard } from './overheard.ts';
 import { type Route, routeOf, type Testimony } from './route.ts';
 import { byChunk, type TracedNode, testimonies, type Witness, witnessesOf } from './witnesses.ts';
 
@@ -80,6 +82,8 @@ export interface TraceRequest extends SurveyOptions {
   readonly nodes: readonly TracedNode[];
   /** Chunks whose route is reported, at least 1. */
   readonly chunks: number;
+  /** What the nodes have said to each other, where it was heard, oldest first. */
+  readonly messages?: AsyncIterable<TapEvent> | undefined;
 }
 
 const SLOWEST_SHOWN = 5;
@@ -94,7 +98,10 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
   // Nodes filter events of a single chunk.
   const single = addresses.length === 1 ? addresses[0] : undefined;
   const told = await testimonies(witnesses, single, signal);
-  const of = byChunk(told);
+  const { messages } = request;
+  const heard = messages === undefined ? [] : await overheard(messages, nodesOf(witnesses), single);
+  const reporting = new Set(told.map(({ node }) => node));
+  const of = byChunk([...told, ...heard.filter(({ node }) => !reporting.has(node))]);
   return {
     at: new Date(MACHINE_CLOCK.now()).toISOString(),
     name,
@@ -107,8 +114,12 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
       .map((chunk) =>
         chunkDocument({ chunk, holders: found.holders.get(chunk) ?? [] }, witnesses, of(chunk)),
       ),
-    notes: notesOn(witnesses),
+    notes: notesOn(witnesses, messages !== undefined),
   };
+}
+
+function nodesOf(witnesses: readonly Witness[]): TracedNode[] {
+  return witnesses.map(({ node }) => node);
 }
 
 /** For one known chunk, such as a lost one. */
@@ -212,7 +223,7 @@ function belongings(
   );
 }
 
-function notesOn(witnesses: readonly Witness[]): string[] {
+function notesOn(witnesses: readonly Witness[], isTapped: boolean): string[] {
   const silent = witnesses.filter(({ silence }) => silence !== undefined);
   const answering = witnesses.filter(({ silence }) => silence === undefined);
   const foreign = answering.filter(({ ring }) => ring === undefined);
@@ -220,11 +231,18 @@ function notesOn(witnesses: readonly Witness[]): string[] {
   const lossy = answering.filter(({ ring }) => ring !== undefined && ring.lost > 0);
   return [
     ...silent.map(({ node, silence }) => `${node.name} was not asked: ${silence}`),
-    ...(off.length === 0 ? [] : [`${withoutEvents(off, answering.length - foreign.length)}; ${HOW_TO_KEEP}`]),
-    ...(foreign.length === 0
+    ...(isTapped && off.length + foreign.length > 0
+      ? [
+          `the route through ${named([...foreign, ...off])} is read from the latest messages, which do not say what a node does inside`,
+        ]
+      : []),
+    ...(off.length === 0 || isTapped
+      ? []
+      : [`${withoutEvents(off, answering.length - foreign.length)}; ${HOW_TO_KEEP}`]),
+    ...(foreign.length === 0 || isTapped
       ? []
       : [
-          `${named(foreign)} ${foreign.length === 1 ? 'reports' : 'report'} nothing of a chunk's route, only whether the local store holds it`,
+          `${named(foreign)} ${foreign.length === 1 ? 'reports' : 'report'} nothing of a chunk's route, only whether the local store holds it; ${HOW_TO_HEAR}`,
         ]),
     ...lossy.map(
       ({ node, ring }) =>
@@ -234,6 +252,8 @@ function notesOn(witnesses: readonly Witness[]): string[] {
 }
 
 const HOW_TO_KEEP = 'start the cluster with svcnet up --trace, or set the node option chunk-events';
+
+const HOW_TO_HEAR = 'to read the route from messages, start the cluster with svcnet up --tap';
 
 /** @param able how many nodes could keep events */
 function withoutEvents(off: readonly Witness[], able: number): string {

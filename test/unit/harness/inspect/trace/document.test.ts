@@ -150,7 +150,7 @@ test('nodes that are down, silent, without events, forgetful or foreign are name
     'down was not asked: it is stopped',
     'stuck was not asked: stuck: GET /status: no answer',
     'plain keeps no chunk events, so part of the route is not known; start the cluster with svcnet up --trace, or set the node option chunk-events',
-    "bee-0 reports nothing of a chunk's route, only whether the local store holds it",
+    "bee-0 reports nothing of a chunk's route, only whether the local store holds it; to read the route from messages, start the cluster with svcnet up --tap",
     'forgetful has lost its oldest 3 events: it keeps 2 (node option chunk-events)',
   ]);
   expect(document.nodes.map(({ name, storageRadius, events }) => [name, storageRadius, events])).toEqual([

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { expect, test } from 'vitest';
 import { Power, poweredClock } from '../../../node/env/power.ts';
 import { memoryNetwork, memoryPlatform } from '../../../node/platform/memory.ts';
@@ -53,6 +54,25 @@ test('a node that freezes while it is being thawed keeps the rest waiting', () =
   expect(done).toEqual(['a']);
   power.thaw();
   expect(done).toEqual(['a', 'b']);
+});
+
+test('what reaches a node runs in the context of the node, what it calls itself in that of the call', () => {
+  const [one, other] = [supplied().power, supplied().power];
+  const caller = new AsyncLocalStorage<string>();
+  const seen: unknown[] = [];
+  const look = () => seen.push([Power.current(), caller.getStore()]);
+  one.run(() =>
+    caller.run('work of one', () => {
+      one.run(look);
+      other.run(look);
+      look();
+    }),
+  );
+  expect(seen).toEqual([
+    [one, 'work of one'],
+    [other, undefined],
+    [one, 'work of one'],
+  ]);
 });
 
 test('nothing wakes after a cut, and no timer is left', async () => {

@@ -201,7 +201,8 @@ class PeerHealth implements Salud {
   /** @returns undefined: no answer, or not rated */
   async #ask(peer: Peer): Promise<Answer | undefined> {
     const { clock, log, status, topology } = this.#deps;
-    const signal = AbortSignal.any([peer.closed, this.#stopped.signal]);
+    // A peer that leaves ends the stream as well.
+    const { signal } = this.#stopped;
     const startedAt = clock.monotonic();
     try {
       const { beeMode, ...snapshot } = await status.request(peer, signal);
@@ -210,7 +211,7 @@ class PeerHealth implements Salud {
       const neighbour = topology.neighbours().includes(peer);
       return { peer, report: { ...snapshot, durationMs, neighbour } };
     } catch (err) {
-      if (signal.aborted) return undefined;
+      if (signal.aborted || peer.closed.aborted) return undefined;
       log.debug({ err, peer: peer.overlayHex }, 'peer gave no status');
       this.#metrics.unhealthy.inc();
       topology.rated(peer.overlayHex, { healthy: false });

@@ -10,7 +10,7 @@ import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { Host, Peer } from '../../p2p/host.ts';
-import { converse } from '../conversation.ts';
+import { converse, timeLimit } from '../conversation.ts';
 import { Get, Snapshot, STATUS } from './wire.ts';
 
 /** One request, both sides, milliseconds. */
@@ -33,9 +33,9 @@ export interface Status {
 
 export function createStatus(deps: StatusDeps): Status {
   const { host, clock } = deps;
-  host.handle(STATUS, async (stream, signal) => {
-    using deadline = clock.deadline(TIMEOUT_MS, signal);
-    await stream.read(Get, deadline.signal);
+  host.handle(STATUS, async (stream) => {
+    using _limit = timeLimit(stream, TIMEOUT_MS, clock);
+    await stream.read(Get);
     await stream.write(Snapshot, deps.snapshot());
   });
   return {

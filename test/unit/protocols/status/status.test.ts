@@ -59,3 +59,33 @@ test('a peer that does not answer within ten seconds has no status', async () =>
   await request;
   stuck.resolve();
 });
+
+test('a request ends when its peer leaves, and by then the peer is known to have left', async () => {
+  const [a, b] = (await startedNodes(2)) as [MemoryNode, MemoryNode];
+  const asked = Promise.withResolvers<void>();
+  const stuck = Promise.withResolvers<void>();
+  b.host.handle(STATUS, () => {
+    asked.resolve();
+    return stuck.promise;
+  });
+  const ours = createStatus({
+    host: a.host,
+    clock: new ManualClock(),
+    log: silentLogger(),
+    snapshot: () => SNAPSHOT,
+  });
+  const peer = await a.host.connect([b.underlay()], never);
+  const hasLeft = ours.request(peer, never).catch(() => peer.closed.aborted);
+  await asked.promise;
+  await b.host.stop();
+  expect(await hasLeft).toBe(true);
+  stuck.resolve();
+});
+
+test('a peer that asks nothing for ten seconds is not waited for', async () => {
+  const { a, clock, peer } = await nodes();
+  const stream = await a.host.open(peer, STATUS.id, { signal: never });
+  const ended = expect(stream.read(Snapshot)).rejects.toMatchObject({ code: 'STREAM_RESET' });
+  await clock.advance(10_000);
+  await ended;
+});

@@ -23,6 +23,7 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     exclude: [...configDefaults.exclude, ...withoutBee],
     globalSetup: './test/compiled.ts',
+    setupFiles: './test/suite/processor-setup.ts',
     // They end what hangs, and nothing that is only slow: how long work takes is the machine's affair.
     testTimeout: 600_000,
     hookTimeout: 600_000,

@@ -1,13 +1,23 @@
 /** How long test files took, from the JSON that vitest reports. */
 import type { Report } from './vitest.ts';
 
-/** @param root the repository, with a slash at its end @returns a line for each file and each folder, slowest first */
-export function timesOf(reports: readonly Report[], root: string): string {
+/**
+ * @param root the repository, with a slash at its end
+ * @param processor milliseconds of processor time of files, by their paths, where that was measured
+ * @returns a line for each file and each folder, slowest first
+ */
+export function timesOf(
+  reports: readonly Report[],
+  root: string,
+  processor: ReadonlyMap<string, number> = new Map(),
+): string {
   const files = reports
     .flatMap(({ testResults }) => testResults)
     .map(({ name, startTime, endTime, assertionResults }) => ({
       what: name.startsWith(root) ? name.slice(root.length) : name,
       ms: endTime - startTime,
+      // What is not known makes the sum of its folder unknown.
+      processorMs: processor.get(name) ?? Number.NaN,
       tests: assertionResults.length,
     }));
   const by = (key: (what: string) => string) =>
@@ -16,16 +26,21 @@ export function timesOf(reports: readonly Report[], root: string): string {
       ([what, inside]) => ({
         what,
         ms: inside.reduce((total, { ms }) => total + ms, 0),
+        processorMs: inside.reduce((total, { processorMs }) => total + processorMs, 0),
         tests: inside.reduce((total, { tests }) => total + tests, 0),
       }),
     )
       .toSorted((a, b) => b.ms - a.ms)
       .map(
-        ({ what, ms, tests }) =>
-          `${(ms / 1000).toFixed(1).padStart(8)} s ${String(tests).padStart(6)} tests  ${what}`,
+        ({ what, ms, processorMs, tests }) =>
+          `${seconds(ms)} ${Number.isNaN(processorMs) ? '' : `${seconds(processorMs)} of a processor `}${String(tests).padStart(6)} tests  ${what}`,
       )
       .join('\n');
   return [by((what) => what), by((what) => what.slice(0, what.lastIndexOf('/') + 1)), by(() => 'all')].join(
     '\n\n',
   );
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1).padStart(8)} s`;
 }

@@ -74,7 +74,7 @@ export function compileSources(outputs: readonly string[]) {
     settings: {
       evmVersion: 'cancun',
       optimizer: { enabled: true, runs: 1000 },
-      // Without it, artifacts change only with code.
+      // Without the hash of the metadata, artifacts change only when code changes.
       metadata: { bytecodeHash: 'none', appendCBOR: false },
       outputSelection: { '*': { '*': outputs } },
     },

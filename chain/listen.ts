@@ -29,7 +29,7 @@ export async function listen(
   return bound.port;
 }
 
-/** Wildcard addresses are only for listening. */
+/** A host to connect to: wildcard addresses are only for listening. */
 export function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -20,7 +20,9 @@ export interface TickerDeps {
 export class Ticker {
   readonly #deps: TickerDeps;
   #blockTimeMs = 0;
-  /** Origin of block times: with long ones there is no early block. */
+  /**
+   * Wall time from which block times are counted: a chain with long ones gets no block right after its start.
+   */
   #originMs = 0;
   #paused = false;
   #stopped = false;
@@ -53,7 +55,10 @@ export class Ticker {
     this.#schedule();
   }
 
-  /** Then no block until `resume`; until then one may be in progress. */
+  /**
+   * Once the returned promise resolves, no block is mined until `resume`; before that, one may be in
+   * progress.
+   */
   async pause(): Promise<void> {
     this.#paused = true;
     this.#schedule();
@@ -65,7 +70,7 @@ export class Ticker {
     this.#schedule();
   }
 
-  /** Then no block is mined. */
+  /** No block is mined after the returned promise has resolved. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.[Symbol.dispose]();

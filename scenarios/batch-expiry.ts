@@ -11,9 +11,9 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const DEPTH = 17;
-/** After its end. */
+/** Within this many blocks of its end a batch must be refused. */
 const REFUSED_WITHIN_BLOCKS = 2;
-/** So that every node reads each. */
+/** Blocks are mined one by one, so that every node reads each. */
 const MINED_AT_ONCE = 1;
 const EVICTED_WITHIN_MS = 60_000;
 

@@ -46,7 +46,7 @@ type Context = ScenarioContext<typeof parameters>;
 const HONEST = 7;
 /** Content must be requested from its neighbourhood. */
 const OPTIONS = { 'minimum-storage-radius': 1, 'cache-capacity': 0 } as const;
-/** For these, small debts must be paid. */
+/** For these behaviours, debts of a few dozen chunks must be paid. */
 const ABOUT_MONEY: ReadonlySet<string> = new Set<BehaviourName>([
   'freeload',
   'refuse-to-pay',

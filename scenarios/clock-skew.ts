@@ -34,7 +34,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Of a wrong node; others may let it wait. */
+/** For an upload of a node whose clock is wrong; others may let it wait. */
 const ATTEMPT_MS = 5000;
 const ATTEMPTS_AT_ONCE = 16;
 
@@ -105,13 +105,14 @@ async function attempt(node: ClusterNode, { data }: FreshChunk, signal: AbortSig
 }
 
 /**
- * Debts under a wrong clock: uploads cost here. Time settles them, or the node refuses its peers: both need dates and
- * spans, and one that counts spans by its wall clock stays alone.
+ * The node makes debts while its clock is wrong: in a small network every node has every chunk, so uploads
+ * are what costs. Time settles the debts, or the node's own mistake makes it refuse its peers: both need
+ * dates and spans. A node that counts spans by its wall clock stays alone afterwards.
  */
 async function borrow(context: Context, node: ClusterNode, skew: string): Promise<void> {
   const random = context.random(`debts of ${node.name} at ${skew}`);
   const chunks = Array.from({ length: context.parameters.debt }, () => freshChunk(random));
-  // Every peer may let it wait.
+  // A node without peers may let every chunk wait.
   const until = context.cluster.clock.monotonic() + context.parameters.hold + ATTEMPT_MS;
   const works = chunks.map((chunk) => async () => {
     if (context.cluster.clock.monotonic() < until) await attempt(node, chunk, context.signal);

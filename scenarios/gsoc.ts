@@ -17,7 +17,7 @@ import { ownerNear } from './steps/gsoc-owner.ts';
 import { batchOf, chosenNode, inTime } from './steps/steps.ts';
 
 const RECEIVE_TIMEOUT_MS = 180_000;
-/** At 24,000 per chunk and block, one block a second. */
+/** A day at 24,000 per chunk and block, one block a second. */
 const BATCH_AMOUNT = 24_000n * 86_400n;
 
 const parameters = {
@@ -115,7 +115,7 @@ async function run(context: Context, { uploader, listener, batches, order }: Run
   else
     for (const [i, text] of texts.entries()) {
       await send(text, i);
-      // The payload after next replaces it.
+      // The payload after the next one replaces it: one that took another way must be there by then.
       await hear([text]);
     }
 

@@ -35,9 +35,9 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Whatever the kill interrupted. */
+/** A killed node is ready within this time, whatever the kill interrupted. */
 const READY_WITHIN_MS = 30_000;
-/** After all nodes are back. */
+/** Deferred uploads are on the network this long after all nodes are back. */
 const SYNCED_WITHIN_MS = 120_000;
 /** Within an upload's time on two cores. */
 const MOMENT_MAX_MS = 1500;

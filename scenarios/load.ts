@@ -30,7 +30,7 @@ import { difference, otherNodes, verifyLedger } from './steps/steps.ts';
 const TIMEOUT_MS = 48 * 3_600_000;
 /** More is not the requested load. */
 const DROPPED_SHARE_MAX = 0.01;
-/** Of the cores; above, figures may be k6's. */
+/** Above this share of the machine's cores the figures may be those of k6. */
 const K6_CPU_WARNING = 0.5;
 const TAGS_AT_ONCE = 16;
 const ENCRYPTED_READ_BACK = 20;

@@ -47,7 +47,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** As ten tries of five seconds. */
+/** Others give a path ten tries of five seconds each; here there are more tries in the same time. */
 const SERVED_WITHIN_MS = 50_000;
 /** As a browser would. */
 const PATHS_AT_ONCE = 6;

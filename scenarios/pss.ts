@@ -60,7 +60,7 @@ export default defineScenario({
         progress.progress(i + 1, context.parameters.count, 'messages');
       }
     });
-    // Heard by all: then they could hear everything.
+    // What every node can open is sent last: a node that hears it has had the chance to hear everything.
     const last = 'the last one';
     for (const [node, subscription] of [
       [receiver, mine],

@@ -48,14 +48,14 @@ const READS_AT_ONCE = 2;
 const DELIVERED_WITHIN_MS = 120_000;
 /** Longer than any retry pause. */
 const STUCK_AFTER_MS = 40_000;
-/** While no node says what they wait for. */
+/** The same while no node reports what the uploads wait for. */
 const UNEXPLAINED_AFTER_MS = 90_000;
 /** By then its own uploads are on the network. */
 const LEAVES_WITHIN_MS = 90_000;
-/** From its purchase. */
+/** The batch that expires lasts this many blocks from its purchase. */
 const EXPIRES_AFTER_BLOCKS = 40;
 const EXPIRING_SIZE = 1_000_000;
-/** Of the capacity, while handing over. */
+/** Multiple of the capacity that a reserve may hold while it hands over. */
 const OVERHANG_MAX = 2.5;
 const POLL_MS = 500;
 /** Of killed or stopped nodes, ms. */
@@ -277,7 +277,7 @@ async function leave(context: Context, stage: Stage, files: readonly File[]): Pr
   await takeAway(context, 'stop', leaving);
 }
 
-/** Its files need not be kept. */
+/** Uploads files under a batch that expires: the network need not keep those. */
 async function expire(context: Context, stage: Stage, ended: AbortSignal): Promise<void> {
   const { expiring } = stage;
   if (expiring === undefined) return;

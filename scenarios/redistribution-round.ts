@@ -51,7 +51,7 @@ export default defineScenario({
     await stakeAll(context, players);
     await fill(context, players);
     const before = await checkBooks(context);
-    // Players get time in each phase.
+    // From here on no block comes by itself, so that every player gets the time to act in each phase.
     await cluster.chain.pause();
     try {
       const height = await cluster.chain.height();
@@ -173,7 +173,7 @@ function play(context: Context, players: readonly ClusterNode[], round: number):
     const startedAt = context.cluster.clock.monotonic();
     const start = round * ROUND;
     await allStates(context, players, 'is not selected', (state) => state.lastSelectedRound === round);
-    // By then its sample of the round is taken.
+    // A player does last what it was asked last: by then its sample of the round is taken.
     await samples(context, players);
     await mineTo(context, start);
     await mineTogether(context, players.length, 'commit');

@@ -15,7 +15,10 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** A restarted node takes part again within this time. */
 const READY_WITHIN_MS = 60_000;
-/** Of requests to others, unless no more fail than restarts: each may meet a peer just gone. */
+/**
+ * Share of the requests to untouched nodes that succeed, unless no more fail than nodes are restarted: each
+ * may meet a peer that has just gone, or read what only that peer has stored yet.
+ */
 const AVAILABLE = 0.98;
 /** For others' requests to end, before and after. */
 const CALM_MS = 300;

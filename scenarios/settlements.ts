@@ -76,7 +76,7 @@ function expectSettled(context: Context, before: readonly NodeBooks[], after: re
   });
 }
 
-/** -thresholdReceived <= balance <= thresholdGiven. */
+/** No peer owes more than was agreed: -thresholdReceived <= balance <= thresholdGiven. */
 function withinLimits(context: Context): Promise<void> {
   return context.step('limits', async () => {
     const { cluster, signal } = context;

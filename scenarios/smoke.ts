@@ -28,7 +28,7 @@ import {
 
 /** Every installation has it. */
 const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('undici/package.json')));
-/** At 24,000 per chunk and block, one block a second. */
+/** A day at 24,000 per chunk and block, one block a second. */
 const BATCH_AMOUNT = 24_000n * 86_400n;
 /** As a browser would. */
 const PATHS_AT_ONCE = 6;

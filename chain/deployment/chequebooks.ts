@@ -15,9 +15,10 @@ const CLONE = {
 const FIRST_CREATION = 1n;
 
 /**
- * @param factory,sender addresses
- * @param salt 32 bytes as hex, different for each chequebook of a sender Source: contracts.md 8. Vectors:
+ * Address of a chequebook that the factory deploys for a sender. Source: contracts.md 8. Vectors:
  * test/vectors/contracts.json, chequebookDeployment
+ * @param factory,sender addresses
+ * @param salt 32 bytes as hex, different for each chequebook of a sender
  */
 export function chequebookAddress({
   factory,

@@ -28,9 +28,9 @@ import { BlockMiner, type Step } from './block-miner.ts';
 import { chequebookAddress, chequebookSalt } from './chequebooks.ts';
 import type { Sending } from './deployer.ts';
 
-/** Nodes read from here: it deploys PostageStamp. */
+/** First block that nodes need to read: the one that deploys PostageStamp. */
 export const START_BLOCK = 1;
-/** More than the ten after which a batch is usable. */
+/** Blocks after the last deployment block: more than the ten after which a batch is usable. */
 const SETTLING_BLOCKS = 13;
 
 /** 2^16 buckets, as in nodes and contracts. */

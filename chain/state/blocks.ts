@@ -4,7 +4,7 @@ import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { BlockLine } from './state-folder.ts';
 
-/** Others may mine during a dump. */
+/** Attempts at a dump during which no block is mined: other clients may mine too. */
 const TRIES = 5;
 
 /** Header fields that matter, and transaction hashes. */
@@ -58,7 +58,7 @@ export async function replay(
   log: (line: string) => void,
 ): Promise<void> {
   for (const { number, time, hash, transactions } of blocks) {
-    // In order: they are an account's.
+    // One at a time: an account's transactions have to arrive in order.
     for (const raw of transactions) await rpc.call('eth_sendRawTransaction', raw);
     await rpc.call('evm_setNextBlockTimestamp', time);
     await rpc.call('evm_mine');

@@ -8,7 +8,7 @@ import { type Block, blocksBetween, dumpOf, headOf, linesOf } from './blocks.ts'
 import type { ChainIdentity } from './identity.ts';
 import { type BlockFile, writeState } from './state-folder.ts';
 
-/** Since a dump: rebuilding takes 1 ms each. */
+/** Blocks since a dump: rebuilding takes about a millisecond each. */
 const BLOCKS_MAX = 250;
 /** Characters since a dump: about a dump's size. */
 const TRANSACTIONS_MAX = 500_000;

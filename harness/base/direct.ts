@@ -59,7 +59,7 @@ export function socketAgent(url: string, whose: Whose): HttpAgent {
   return agentOf(url, whose, {});
 }
 
-/** With connections of its own. */
+/** The same agent for one client, with connections of its own. */
 export function agentOf(url: string, whose: Whose, options: AgentOptions): HttpAgent {
   if (isInMemory(new URL(url).hostname)) return new MemoryAgent();
   const proxyEnv = proxyEnvironment(url, whose);

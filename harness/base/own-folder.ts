@@ -1,4 +1,7 @@
-/** Our folders. Content may be foreign, so names are checked, links followed first, and owners count. */
+/**
+ * Folders that are ours. Their content may come from elsewhere, with a repository or an archive, so names in
+ * it are checked, links are followed before a path is used, and the folder's owner counts.
+ */
 import { createHash } from 'node:crypto';
 import {
   type Dirent,
@@ -68,8 +71,8 @@ export function expectFile(folder: string, path: string): void {
 }
 
 /**
- * A document's path, whose content is sent, must be below its folder after links: nobody's document sends its
- * reader's files.
+ * A path in a document, whose content is read and sent. It must lie below the document's folder once links
+ * are followed, so that another person's document does not send files of its reader.
  * @param path relative to the folder, or absolute @param kinds what may be there
  * @returns what is wrong; undefined: nothing
  */
@@ -95,7 +98,7 @@ export function strayPath(
 
 /**
  * Of a link itself.
- * @returns undefined: nothing, or impossible
+ * @returns undefined when nothing is there, or a file is where a folder of the path should be
  * @throws HarnessError `CANNOT_READ`
  */
 export function statusOf(path: string): Stats | undefined {
@@ -196,7 +199,8 @@ export function isMadeHere(folder: string): boolean {
 }
 
 /**
- * A folder's identity here; copies differ. Unknown before it is made, so it cannot come from elsewhere.
+ * Identifies a folder on this machine; a copy has another identity. Nobody can know it before the folder is
+ * made here, so it cannot come with a repository or an archive.
  * @returns undefined: no such folder
  */
 export function identityOf(folder: string): string | undefined {

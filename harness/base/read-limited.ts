@@ -74,7 +74,9 @@ export function textOf({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>):
   return Buffer.from(buffer, byteOffset, length).toString('utf8');
 }
 
-/** No `Buffer`: unequal to the same array, and sharing memory. */
+/**
+ * Callers hand it out, so no `Buffer`: that is unequal to an array of the same bytes, and shares its memory.
+ */
 function joined(pieces: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(length);
   let at = 0;

@@ -60,7 +60,7 @@ export async function until<T>(what: string, probe: Probe<T>, options: WaitOptio
   }
 }
 
-/** Until the time or the signal, which the caller checks. */
+/** Waits for this time or until the signal aborts; a caller that needs to know which checks the signal. */
 export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0 || signal.aborted) return;
   try {
@@ -90,7 +90,7 @@ export async function orAborted<T>(
   }
 }
 
-/** The result, or `late`. */
+/** The result of the work, or `late` when it takes longer. */
 export async function orLate<T, L>(
   work: Promise<T>,
   { clock, ms, late }: { readonly clock: Pick<Clock, 'timer'>; readonly ms: number; readonly late: L },

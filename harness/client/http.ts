@@ -18,7 +18,9 @@ const KEEP_ALIVE_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5000;
 /** For small requests; transfers set their own. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** A chain operation takes two minutes for each of two transactions. */
+/**
+ * A chain operation is answered once its two transactions are mined, or after two minutes for each of them.
+ */
 export const CHAIN_TIMEOUT_MS = 300_000;
 /** Larger error bodies are not a node's. */
 const ERROR_BODY_MAX = 16_384;

@@ -64,12 +64,12 @@ import {
 import { defaultStateDir } from './state/state-folder.ts';
 
 const USABLE_TIMEOUT_MS = 60_000;
-/** After a new batch, with its purchase (contracts.md 11.3). */
+/** Blocks that a node may want after a new batch, those of its purchase included (contracts.md 11.3). */
 const USABLE_BLOCKS_MAX = 30;
-/** With production values: four, and a fifth of the next five. */
+/** Blocks left unread behind the head with production values: four, and a fifth of the next five. */
 const UNREAD_BLOCKS = 8;
 const SETTLED_TIMEOUT_MS = 30_000;
-/** The slowest neighbourhood bounds pushing; a scenario has as long. */
+/** The slowest neighbourhood bounds pushing. Five minutes is also what a scenario has as a whole. */
 const SYNCED_TIMEOUT_MS = 300_000;
 
 /** Both default to a limit that suits the wait; the signal ends it early. */

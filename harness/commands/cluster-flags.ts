@@ -49,7 +49,7 @@ export function attributeOf(long: string): string {
   return long.replace(/^--(no-)?/, '').replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Absent lists are empty; what `--no-` turns off is on. */
+/** Whether it was given. Left out, lists are empty, and what `--no-` turns off is on. */
 export function isGiven(long: string, value: unknown): boolean {
   const isOn = long.startsWith('--no-') && value === true;
   return value !== undefined && !isOn && !(Array.isArray(value) && value.length === 0);

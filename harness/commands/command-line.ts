@@ -15,7 +15,7 @@ export type RunCommand = (
 
 /**
  * Every command, in the help's order.
- * @param words only what these need is loaded; other commands' own help lacks options
+ * @param words of the command line: what other commands take is not loaded, so their own help lacks it
  * @param write help and mistakes, default: this process's streams
  */
 export async function commandLine(

@@ -13,7 +13,7 @@ import { repeatLine } from './repeat-line.ts';
 import { runPlanned, titleOf } from './run.ts';
 import type { RunFlags } from './run-flags.ts';
 
-/** Of its cluster, the options are those of `run`. */
+/** Options of the load; the options of its cluster are those of `run`. */
 export interface LoadFlags extends Omit<RunFlags, 'profile' | 'set' | 'repeat' | 'list'> {
   readonly script?: string;
   readonly profile?: string;

@@ -124,7 +124,7 @@ function manifests(request: ExportRequest, network: ContainerNetwork, pods: Pods
     manifest(kit, 'ConfigMap', NODES_CONFIG, { data: configs }),
     keysSecret(kit, nodes),
     headlessService(kit, { name: CHAIN, component: 'chain', ports: CHAIN_PORTS, early: false }),
-    // Before readiness, which needs peers.
+    // Nodes must find each other before they are ready: readiness requires peers.
     headlessService(kit, { name: NODES_SERVICE, component: 'node', ports: NODE_PORTS, early: true }),
     ...nodes.map((node) => nodeService(kit, node)),
     chainSet(kit),
@@ -368,7 +368,7 @@ function mounts(...own: V1VolumeMount[]): V1VolumeMount[] {
   ];
 }
 
-/** Limits are also requested. */
+/** A pod with limits requests that amount from the start. */
 function resourcesOf(resources: ContainerNode['resources']): V1ResourceRequirements {
   const limits = {
     ...(resources?.cpus === undefined ? {} : { cpu: String(resources.cpus) }),

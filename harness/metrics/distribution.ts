@@ -109,6 +109,6 @@ export class Distribution {
 
 /** At least one sample must lie above: p50 needs 2, p95 20, p99 100, p99.9 1000. */
 export function enoughFor(percent: number, count: number): boolean {
-  // 1 - 0.999 is a little more than a thousandth.
+  // Rounded, because 1 - 0.999 is a little more than a thousandth.
   return Math.round(count * (100 - percent) * 1e6) >= 100 * 1e6;
 }

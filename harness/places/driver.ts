@@ -71,7 +71,7 @@ export interface Capabilities {
     /** Ends a node as a power cut does, soon, amid its work. @returns what its disk lost */
     cutPower(handle: Handle): Promise<Counts>;
   };
-  /** Nodes are programs that read their faults. */
+  /** Nodes were started as programs that read their faults themselves. */
   readonly clock?: true | undefined;
   readonly disk?: true | undefined;
 }
@@ -281,7 +281,10 @@ export interface Driver {
     /** Runs a program in an image to its end. @returns its output */
     readonly run: (image: string, args: readonly string[]) => Promise<string>;
   };
-  /** Does once what each node would do at its first start. Failures are left to those starts. */
+  /**
+   * Does once what each node would do at its first start. It only saves time: a failure shows at those
+   * starts.
+   */
   prepare(flavour: Flavour, signal?: AbortSignal): Promise<void>;
   /**
    * Writes key files and configuration.
@@ -298,8 +301,8 @@ export interface Driver {
    */
   find?(node: string): Promise<readonly Handle[]>;
   /**
-   * Whether a node has a chunk with the right bytes, running or not; only of drivers that see stores directly. Takes
-   * no time.
+   * Whether a node has a chunk with the right bytes, running or not. Only for drivers that see stores without
+   * asking the nodes. It takes no time of the driver's clock.
    * @param address 64 hex digits
    */
   holds?(node: string, address: string): boolean;

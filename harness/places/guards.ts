@@ -6,8 +6,8 @@ import type { ProcessId, Spawned } from '../base/machine/processes.ts';
 const ORPHAN_GRACE_S = 5;
 
 /**
- * The shell's standard input closes when this process ends. It ends with the program, so it never signals a reused
- * pid.
+ * A program that does not watch its parent is watched by a shell that does: the shell's standard input closes
+ * when this process ends. The shell ends with the program, so that it never signals a reused pid.
  */
 export function guardOrphan({ id, exited }: Spawned): void {
   const script = `read -r _; kill -s TERM -- -${id.pid}; sleep ${ORPHAN_GRACE_S}; kill -s KILL -- -${id.pid}`;

@@ -21,7 +21,7 @@ export interface DriverOptions {
   readonly frames: boolean;
   /** Folder of everything the cluster keeps. */
   readonly folder: string;
-  /** IPv4 address to listen on. */
+  /** IPv4 address of this machine that the nodes and the chain listen on. */
   readonly listen: string;
   /** Whether our nodes' clocks and disks can fail. */
   readonly machineFaults: boolean;

@@ -227,7 +227,7 @@ export class ProcessDriver implements Driver {
       if ((await this.stop(handle, graceMs)).forced) forced.push(name);
     };
     await Promise.all(parts.map(end));
-    // No record names what a killed start left.
+    // No record names what a killed start left, or the children of a part that was killed first.
     await Promise.all(labelled(token).map((id) => endProcess(id, HELPER_GRACE_MS)));
     return { stopped: stopped.toSorted(), forced: forced.toSorted() };
   }

@@ -28,10 +28,10 @@ export interface Account extends Amounts, StoredBalance {
   refreshing: boolean;
   /** Debits prepared and payments started since it started. */
   refreshReserved: bigint;
-  /** Monotonic ms at the end of the last refresh; -Infinity: none. */
+  /** Monotonic ms at the end of the last refresh, sent and received; -Infinity before the first. */
   refreshSentAt: number;
   refreshReceivedAt: number;
-  /** Also -Infinity after a failed refresh: what time pays is unknown. */
+  /** As `refreshSentAt`, but -Infinity also after a failed refresh: then it is unknown what time will pay. */
   refreshedAt: number;
   /** Whether a payment of ours is running. */
   paying: boolean;
@@ -39,7 +39,9 @@ export interface Account extends Amounts, StoredBalance {
   paidAhead: bigint;
   /** Whether the peer of this session takes no cheques. */
   takesNoCheques: boolean;
-  /** Payments that the peer may not have counted: it may not know that we took its cheque. */
+  /**
+   * Payments of this session that the peer may not have counted yet: it may not know that we took its cheque.
+   */
   receivedInDoubt: bigint;
   /** Balance that the peer did not ask for: we owed less than we paid. */
   overpaid: bigint;

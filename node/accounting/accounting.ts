@@ -212,7 +212,7 @@ class Ledger implements AccountingService {
     }
   }
 
-  /** The announced threshold plus a refresh. */
+  /** The most we may owe: the announced threshold plus what a refresh would pay now. */
   #creditLimit(account: Account): bigint {
     const elapsedMs = this.#deps.clock.monotonic() - account.refreshSentAt;
     return account.thresholdReceived + refreshDue(elapsedMs, this.#terms.refreshRate);
@@ -289,7 +289,7 @@ class Ledger implements AccountingService {
   disconnected(peer: Peer): void {
     this.#metrics.disconnectsReconnect.inc();
     const account = this.#accounts.get(peer.overlayHex);
-    // A newer session may run.
+    // A newer session of the same peer may already be running.
     if (account?.peer === peer) endSession(account, this.#deps.clock.monotonic());
   }
 

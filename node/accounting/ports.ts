@@ -5,7 +5,7 @@ import type { Peer } from '../p2p/host.ts';
 export interface Credit {
   /** The service was delivered: we owe the price. */
   apply(): void;
-  /** Not delivered. Nothing after `apply`, so it belongs in `finally`. */
+  /** It was not delivered. Does nothing after `apply`, so it belongs in `finally`. */
   release(): void;
 }
 
@@ -90,7 +90,7 @@ export interface PaymentLedger {
 export interface RefreshLedger {
   connected(peer: Peer): void;
   disconnected(peer: Peer): void;
-  /** Payable now, with debits in progress; 0: owes nothing. */
+  /** Debt that the peer may pay now, debits in progress included; 0 when it owes nothing. */
   payableDebt(peer: Peer): bigint;
   /** Paid by time: the balance falls, perhaps below zero. */
   refreshmentReceived(peer: Peer, amount: bigint): void;

@@ -5,7 +5,10 @@
  */
 import { MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
-/** A misbehaving peer's blocklist time doubles to eightfold at most: a wrong clock will be corrected. */
+/**
+ * How often the blocklist time of a peer that keeps misbehaving doubles: to at most eight times the first.
+ * What looks like misbehaviour may be a wrong clock, which its operator will correct.
+ */
 const DOUBLINGS_MAX = 3;
 
 /** Between node and peer. Positive balance: the peer owes us. */
@@ -47,13 +50,15 @@ export function disconnectLimit(thresholdGiven: bigint, tolerancePercent: number
   return (thresholdGiven * BigInt(100 + tolerancePercent)) / 100n;
 }
 
-/** If all open requests and one of `price` were delivered. */
+/** What we would owe if every open request and one of `price` were delivered. */
 export function expectedDebt(amounts: Amounts, price: bigint): bigint {
   const { balance, reserved, surplus } = amounts;
   return (balance < 0n ? -balance : 0n) + reserved + price + surplus;
 }
 
-/** By the time since the last refresh: nothing in the first second, then a second's worth. */
+/**
+ * Allowance for the time since the last refresh: nothing in the first second, one second's worth after it.
+ */
 export function refreshDue(elapsedMs: number, rate: bigint): bigint {
   return elapsedMs >= 1000 ? rate : 0n;
 }
@@ -73,7 +78,7 @@ export function hasOverdrawn(account: {
   return balance - reserved - overpaid >= account.disconnectLimit + rate;
 }
 
-/** Debt less debits in progress. */
+/** What a settlement would pay now: our debt less what the peer will owe us for debits in progress. */
 export function debtToSettle(amounts: Amounts): bigint {
   const { balance, surplus, shadowReserved } = amounts;
   if (balance >= 0n || surplus - balance < shadowReserved) return 0n;
@@ -150,7 +155,7 @@ export function latentDebt({ balance, shadowReserved, ghost }: Amounts): bigint 
   return (balance > 0n ? balance : 0n) + shadowReserved + ghost;
 }
 
-/** What time leaves of a debt. */
+/** The rest of a debt that time has forgiven in part, never negative. */
 export function debtLeft(debt: bigint, since: { elapsedMs: number; rate: bigint }): bigint {
   if (debt === 0n) return 0n;
   const left = debt - (BigInt(Math.floor(since.elapsedMs)) * since.rate) / 1000n;
@@ -177,7 +182,7 @@ interface Growth {
   readonly growthLinearSeconds: bigint;
 }
 
-/** Repaid debt of the first growth. */
+/** Repaid debt at which the granted threshold grows for the first time. */
 export function firstGrowth(rate: bigint, { growthStepSeconds }: Growth): bigint {
   return rate * growthStepSeconds;
 }

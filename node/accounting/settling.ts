@@ -25,8 +25,9 @@ export interface Payments {
   /** Pseudosettle. Rejects when refused, against a clock rule, or gone. */
   readonly refresh: (peer: Peer, amount: bigint) => Promise<Refreshment>;
   /**
-   * By cheque; absent: no chequebook. Resolves once the cheque is stored and the peer ended its side or had time to:
-   * it must count first, or sees too much debt. Rejects when nothing was paid.
+   * Pays by cheque; absent without a chequebook. Resolves once the cheque is written and stored and the peer
+   * has ended its side of the conversation or has had the time to: it must count the payment no later than we
+   * do, or it sees a debt above the limit. Rejects when nothing was paid, within its own time limit.
    */
   readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
   /** What the peer may count as paid and we not, accounting units. */
@@ -83,7 +84,7 @@ export class Settling {
       return undefined;
     });
     account.refreshing = false;
-    // Also on failure: the creditor refuses a second in the same second.
+    // Also after a failure: the creditor may have stamped it, and refuses another one in the same second.
     account.refreshSentAt = clock.monotonic();
     account.refreshedAt = answer === undefined ? Number.NEGATIVE_INFINITY : account.refreshSentAt;
     // A departed peer broke no rule; sessions start at zero.

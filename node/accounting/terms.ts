@@ -8,13 +8,13 @@ const MINIMUM_PAYMENT_DIVISOR = 5n;
 export interface AccountingTerms {
   /** A full peer's debt before it must settle. */
   readonly paymentThreshold: bigint;
-  /** Above the threshold, at disconnection. */
+  /** Debt above the threshold at which a peer is disconnected, percent. */
   readonly tolerancePercent: number;
-  /** Of the threshold left when this node settles. */
+  /** Part of the threshold that is left when this node settles, percent. */
   readonly earlyPercent: number;
   /** Forgiven per second with a full peer. */
   readonly refreshRate: bigint;
-  /** From a refresh's end to the next, ms. */
+  /** Least time between the end of a refresh and the next one with the same peer, ms. */
   readonly refreshIntervalMs: number;
   /** Mode of this node. */
   readonly fullNode: boolean;
@@ -33,7 +33,7 @@ export interface AccountingTerms {
 
 /** Options of accounting, pseudosettle and pricing, scaled to the class. */
 export interface PaymentTerms extends AccountingTerms {
-  /** From a peer; zero: derived from the refresh rate. */
+  /** Lowest threshold accepted from a peer; zero: derived from the refresh rate. */
   readonly thresholdMinimum: bigint;
   readonly clockToleranceSeconds: bigint;
   readonly intervalToleranceSeconds: bigint;

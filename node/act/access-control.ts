@@ -20,7 +20,10 @@ import { createSession, type Session } from './session.ts';
 const MS_PER_SECOND = 1000;
 /** Bytes: some 25,000 readers. */
 const ACCESS_LIST_SIZE_MAX = 4 * 1024 * 1024;
-/** Entries differ by second; so many taken in a row: the clock stands. */
+/**
+ * Entries of a history are told apart by their second; if this many in a row are taken, the clock stands
+ * still.
+ */
 const SECONDS_TRIED_MAX = 5;
 /** Key agreements per turn: seven ms. */
 const GRANTED_AT_ONCE = 128;
@@ -69,7 +72,7 @@ export interface AccessControl {
    * @throws ActError `ENTRY_NOT_FOUND` when the history is another publisher's
    */
   protect(reference: Uint8Array, history: Uint8Array | undefined, io: Writing): Promise<Protected>;
-  /** Plain for authorised readers; a wrong reference yields a wrong one. */
+  /** The plain reference, for authorised readers; a wrong encrypted reference yields a wrong plain one. */
   reveal(request: Request, io: Reading): Promise<Uint8Array>;
   /** A revoked grantee cannot read with the new history; earlier content stays readable. */
   change(change: Change, io: Writing): Promise<Changed>;

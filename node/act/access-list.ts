@@ -12,7 +12,7 @@ export function newAccessList(publisher: Session, accessKey: Uint8Array): KeyVal
 }
 
 /**
- * The publisher's own key changes nothing.
+ * Lets the grantees read what the publisher can read. The publisher's own key changes nothing.
  * @param grantees public keys, compressed @throws ActError as `accessKeyOf`
  */
 export function grant(list: KeyValues, publisher: Session, grantees: readonly Uint8Array[]): void {

@@ -18,7 +18,7 @@ export function encodeGrantees(grantees: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * One invalid key empties the list, as in Bees.
+ * A single invalid key makes the whole list count as empty, as in Bees.
  * @returns public keys, compressed @throws ActError `GRANTEES_MALFORMED` for a length that is not a multiple of the
  * key size
  */

@@ -92,7 +92,7 @@ function noTime(): ActError {
   return new ActError('HISTORY_MALFORMED', 'an entry of the history has no time');
 }
 
-/** No manifest is no history; fetch errors pass. */
+/** Content that is not a manifest is not a history; fetch errors are passed on unchanged. */
 async function reading<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();

@@ -127,7 +127,7 @@ interface DialectColumn {
   readonly messages: Messages;
   /** One element of `reasons`. */
   readonly reason: (reason: Reason) => unknown;
-  /** A bigint is written as an integer, a string as text. */
+  /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
   readonly settlementAmount: (amount: bigint) => bigint | string;
   /**
    * Refuses what the document excludes: signs and leading zeros, other reference lengths, negative prices, other
@@ -136,7 +136,7 @@ interface DialectColumn {
   readonly strictRequests: boolean;
   /** Status of a sent deposit, withdrawal or cashout. */
   readonly paidStatus: 200 | 201;
-  /** No cheques of a peer: 404. */
+  /** A request for the cheques of a peer without any is answered 404. */
   readonly missesCheques: boolean;
   /** 20-byte chain address in JSON. */
   readonly chainAddress: (address: Uint8Array) => string;
@@ -158,7 +158,7 @@ interface DialectColumn {
   readonly levelEverywhere: boolean;
   /** Type of the answer with a chunk. */
   readonly chunkType: string;
-  /** An empty type is served empty, not sniffed. */
+  /** A file whose manifest entry has an empty type is served with an empty one; otherwise it is sniffed. */
   readonly servesEmptyTypes: boolean;
   /** A stream without a batch has stamped chunks; the query may name its tag. */
   readonly stampedStreams: boolean;
@@ -184,7 +184,7 @@ interface DialectColumn {
   readonly welcomeWithHealth: boolean;
   /** The error for other modes precedes that for a game switched off. */
   readonly fullModeFirst: boolean;
-  /** Loggers of one name in the tree. */
+  /** Form of the loggers of one name in the tree of loggers. */
   readonly namedLoggers: (entries: readonly string[]) => string | readonly string[];
   /** Tree entries have both members, even if empty. */
   readonly wholeLoggers: boolean;
@@ -192,7 +192,7 @@ interface DialectColumn {
   readonly saysNotFailed: boolean;
   /** Balances with a peer have thresholds, which stay empty. */
   readonly balanceThresholds: boolean;
-  /** Feed look-ups obey their time. */
+  /** A look-up of a feed finds the update of the time that it names; otherwise that time is ignored. */
   readonly feedsByTime: boolean;
   /** Value in the proof of a content-addressed chunk. */
   readonly noSocProof: readonly [] | null;

@@ -424,12 +424,12 @@ export function statusOf(error: ApiError): number {
   return ERRORS[error.code][0];
 }
 
-/** Headers of refusals. */
+/** Headers that answers to some refusals carry besides their body. */
 export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string, string>> } = {
   // Seconds until a stalled download has made room.
   DOWNLOADS_BUSY: { 'retry-after': '1' },
   LISTINGS_BUSY: { 'retry-after': '1' },
-  // The rest of the connection is the body.
+  // Anything that follows on this connection is the rest of the body.
   BODY_IDLE: { connection: 'close' },
 };
 

@@ -18,7 +18,7 @@ const CONNECTIONS_CHECK_MS = 5000;
 const NO_REQUEST_TIMEOUT = 0;
 /** Node.js's code for late headers. */
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
-/** For aborted requests to end before their connections are cut. */
+/** Time for requests to end after their signal was aborted; then their connections are cut. */
 const STOP_GRACE_MS = 2000;
 
 export class ApiStartError extends Error {

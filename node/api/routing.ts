@@ -54,7 +54,7 @@ export function createRouter(paths: readonly PathRoutes[]): Router {
   };
 }
 
-/** `paths.ts` encoded them. */
+/** Paths come encoded by `paths.ts`, so they can be decoded. */
 function decoded(segment: string): string {
   return percentDecode(segment) ?? segment;
 }

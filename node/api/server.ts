@@ -32,7 +32,10 @@ import type { NodeServices } from './services.ts';
 import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
 
-/** Files and manifest nodes, each mostly a chunk to hash and stamp: two ms. One packet may contain hundreds. */
+/**
+ * Files and manifest nodes per turn, each mostly a chunk to hash and stamp: together two ms. One packet may
+ * contain hundreds, and a collection's manifest is made when all of it has arrived.
+ */
 const UPLOADS_PER_TURN = 8;
 /** Bytes of all uploads: two packets of two ms, so that one upload never waits. */
 const BODY_BYTES_PER_TURN = 128 * 1024;
@@ -49,7 +52,7 @@ interface ApiOptions extends AdmissionOptions {
   readonly dataOnly: boolean;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
-  /** For a client that stops sending or taking, ms. */
+  /** Time after which a client that stops sending its body or taking its answer is cut off, ms. */
   readonly idleTimeoutMs: number;
 }
 

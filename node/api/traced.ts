@@ -37,7 +37,7 @@ export async function tracedRequest(
   });
 }
 
-/** Without second halves of encrypted references: keys must not leave in traces. */
+/** The path, without the second halves of encrypted references: they are keys, and traces leave the node. */
 function withoutKeys(url: string): string {
   const [path = ''] = url.split('?', 1);
   return path.replaceAll(/([0-9a-f]{64})[0-9a-f]{64}/gi, '$1…');

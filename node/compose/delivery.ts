@@ -33,7 +33,7 @@ export function openDelivery(options: NodeOptions, deps: DeliveryDeps): Delivery
   const { postage } = deps.money;
   const { host, topology, accounting } = deps.network;
   const { reserve } = store;
-  // Opened only to full peers; a node that serves none refuses these.
+  // Streams of these three protocols are opened only to full peers, and a node that serves none refuses them.
   const serverHost = serving ? host : refusingHost(host);
   const carryingHost = tracing === undefined ? serverHost : tracedHost(serverHost, tracing, SERVED_AS);
   const shared = { host: carryingHost, topology, accounting, store, clock, metrics, tracing, events };

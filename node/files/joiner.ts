@@ -43,8 +43,8 @@ export interface JoinedFile {
   /** Bytes, as claimed by the root chunk. */
   readonly length: bigint;
   /**
-   * The bytes of `offset` to `end`, excluded; `0 <= offset <= end <= length`. Pieces are views of chunks: not to be
-   * changed, or with `reuse` kept. Leaving ends open fetches.
+   * The bytes from `offset` up to but excluding `end`; `0 <= offset <= end <= length`. Pieces are views of
+   * chunks: they must not be changed, and with `reuse` not kept. Leaving the loop ends the open fetches.
    * @throws JoinError `MALFORMED_TREE`, `CHUNK_UNAVAILABLE`; the signal's reason
    */
   read(offset: bigint, end: bigint, options?: ReadOptions): AsyncGenerator<Uint8Array, void, void>;

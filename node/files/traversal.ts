@@ -151,7 +151,7 @@ interface WalkDeps {
 class TreeWalk {
   readonly #deps: WalkDeps;
   readonly #waiting: Place[] = [];
-  /** Prevents endless trees. */
+  /** Intermediate chunks seen, so that a few that refer to each other do not make an endless tree. */
   readonly #seen = new Set<string>();
   /** Whole trees: a manifest may repeat a file. */
   readonly #begun = new Set<string>();

@@ -22,10 +22,10 @@ export interface GasWish {
 /** Amounts in token base units; all throw ChainError too. */
 export interface Staking {
   staked(signal: AbortSignal): Promise<bigint>;
-  /** Stake above the present need. */
+  /** Surplus of the stake over what it needs at the current price. */
   withdrawable(signal: AbortSignal): Promise<bigint>;
   /**
-   * @returns the deposit's hash, once mined
+   * Adds to the stake, or creates one. @returns the transaction's hash, once it is mined
    * @throws IncentivesError INSUFFICIENT_STAKE_AMOUNT, INSUFFICIENT_TOKENS, STAKE_FROZEN
    */
   deposit(amount: bigint, gas: GasWish, signal: AbortSignal): Promise<string>;
@@ -33,7 +33,7 @@ export interface Staking {
   withdraw(gas: GasWish, signal: AbortSignal): Promise<string>;
   /** Withdraws all from a paused contract. @throws IncentivesError NOT_PAUSED */
   migrate(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Whether it does not count in a block. */
+  /** Whether the stake is frozen in a block, so that it does not count. */
   isFrozen(block: number, signal: AbortSignal): Promise<boolean>;
 }
 
@@ -69,7 +69,7 @@ export interface ProvenSample {
 
 export interface Redistribution {
   state(): GameState;
-  /** Coins needed to play, and whether there are enough. */
+  /** Native coin that the account needs to play, and whether it has it. */
   funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
   /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY; ChainError */
   prove(

@@ -6,7 +6,7 @@ import type { Phase } from './ports.ts';
 
 /** Two phases take this fraction each, the claim the rest. */
 const PHASES_PER_ROUND = 4;
-/** Of the capacity, for a worthwhile sample. */
+/** Fraction of the capacity from which a reserve is worth sampling. */
 const FILLED_MIN = 0.5;
 const NS_PER_SECOND = 1_000_000_000n;
 /** Refusals of a too early block: the call may meet a server a block behind, or a reorganisation. */
@@ -38,7 +38,10 @@ export function placeOf(block: number, roundLength: number): Place {
   return { round: Math.floor(block / roundLength), phase, offset };
 }
 
-/** Whether a transaction is mined in its phase: next block at the earliest, no commits in the last. */
+/**
+ * Whether a transaction sent at a head is still mined in its phase: in the next block at the earliest. The
+ * contract accepts no commits in the last block of their phase.
+ */
 export function comesInTime(head: number, roundLength: number): boolean {
   const now = placeOf(head, roundLength);
   const next = placeOf(head + 1, roundLength);
@@ -53,7 +56,7 @@ export function isFinalRefusal(error: unknown): error is ChainError {
   );
 }
 
-/** Known to all long enough; later stamps do not count. */
+/** The block whose time all players have known long enough; chunks stamped later do not count in a round. */
 export function consensusBlock(round: number, roundLength: number): number {
   return Math.max(0, (round - 1) * roundLength);
 }
@@ -63,7 +66,7 @@ export function stampedUntil(timestamp: bigint): bigint {
   return timestamp * NS_PER_SECOND;
 }
 
-/** To last until the round after next. */
+/** Balance per chunk that a batch needs to last until the round after the next one. */
 export function minimumValue(
   { block, totalAmount, currentPrice }: ChainState,
   { round, roundLength }: { round: number; roundLength: number },

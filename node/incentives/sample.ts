@@ -18,7 +18,7 @@ import type { Reserve } from '../store/ports.ts';
 export const SAMPLE_SIZE = 16;
 /** Entries of the reserve read in one go. */
 const PAGE = 256;
-/** Per turn: some ms. */
+/** Chunks hashed per turn, which takes some ms; then the event loop runs other tasks. */
 const HASHED_PER_TURN = 64;
 
 export interface SampleItem {
@@ -124,7 +124,7 @@ export function commitmentHash(items: readonly SampleItem[]): Uint8Array {
   return makeCac(BigInt(content.length), content).address;
 }
 
-/** A short anchor compares its bits only. */
+/** The anchor may be shorter than an address: then only its bits are compared. */
 function sharedBits(address: Uint8Array, anchor: Uint8Array): number {
   if (anchor.length >= address.length) return proximityOrder(address, anchor);
   const completed = address.slice();

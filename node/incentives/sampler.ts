@@ -20,7 +20,7 @@ export interface SamplerDeps extends SampleDeps {
 export interface SampleRequest {
   readonly anchor: Uint8Array;
   readonly depth: number;
-  /** At its time, with batches that outlast the next. */
+  /** The reserve is sampled as of its time, with batches that outlast the next round. */
   readonly round: number;
 }
 

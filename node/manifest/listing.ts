@@ -14,7 +14,7 @@ export interface ListingRequest {
   readonly prefix: string;
   /** Paths with it behind the prefix share a common prefix. Empty: none. */
   readonly delimiter: string;
-  /** Only what follows. Empty: all. */
+  /** Only files and common prefixes after this. Empty: all. */
   readonly after: string;
   /** Files and common prefixes, at least 1. */
   readonly limit: number;
@@ -29,12 +29,13 @@ export interface ListedFile {
 export interface Listing {
   readonly entries: readonly ListedFile[];
   readonly commonPrefixes: readonly string[];
-  /** Last entry of a page with a successor. */
+  /** The last entry of a page that others follow: the next page comes after it. */
   readonly nextMarker: string | undefined;
 }
 
 /**
- * Metadata alone is no file. A page never ends at a name outside UTF-8, and may become twice as long.
+ * A path with only metadata is not a file. A page may end before its limit. It never ends at a name that is
+ * not UTF-8, which no answer could tell: then it becomes longer, up to twice its limit or size.
  * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what reading a node throws
  */
 export async function list(manifest: Manifest, request: ListingRequest): Promise<Listing> {

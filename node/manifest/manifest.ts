@@ -1,5 +1,7 @@
 /**
- * Paths to references. Nodes are read on the way, and written where changed. Flags depend on the order of insertion.
+ * The trie that maps paths to references. Nodes are read when a path leads through them, and written only
+ * where something changed below. Flags depend on the order of insertion, so equal references need equal
+ * orders.
  * `data-formats.md` 5.3 and 5.4. Paths are text of `byte-text.ts`, handled as byte strings.
  */
 import { bytesOf, textOf } from './byte-text.ts';
@@ -16,14 +18,16 @@ import {
 import { ManifestError } from './errors.ts';
 import type { Metadata } from './metadata.ts';
 
-/** As a URL; each level takes a byte, which bounds a hostile trie. */
+/**
+ * As long as a URL that a node reads. Each level takes at least a byte, which bounds a hostile trie's depth.
+ */
 export const PATH_SIZE_MAX = 16_384;
 
 /** Visited one by one; a collection has two per file. */
 const NODES_MAX = 1_000_000;
 /** Read per page: ten per file. */
 const LISTED_NODES_MAX = 100_000;
-/** Bytes of nodes kept during look-ups or visits: 500 large ones, four of the largest. */
+/** Bytes of nodes kept during look-ups or visits: 500 with all their forks, or four of the largest size. */
 const KEPT_MAX = 8 * 1024 * 1024;
 
 /** Content of the node stored at a reference. */
@@ -68,7 +72,7 @@ interface Fork {
 }
 
 interface PendingFork extends Fork {
-  /** Bytes kept until the last fork's turn. */
+  /** Bytes of the node that has the fork and of its path, kept until the last fork's turn. */
   readonly releases: number;
 }
 
@@ -357,7 +361,7 @@ function fitReferenceSize(node: TrieNode, entry: Uint8Array): void {
     );
 }
 
-/** Then the stack is left. */
+/** Calls after which the stack is left: it holds some thousand. */
 const CALLS_IN_A_ROW = 256;
 
 async function store(node: TrieNode, write: WriteNode, drawKey: DrawKey, depth = 1): Promise<Uint8Array> {

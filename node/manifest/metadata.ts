@@ -18,8 +18,8 @@ const METADATA_SIZE_MAX = 0xffff;
 const ESCAPED = /[<>&\u2028\u2029]/g;
 
 /**
- * JSON with bytewise sorted keys, escaped as Bees do, padded with newlines: none for a short text that just fits, a
- * block for a longer one. Without size field.
+ * JSON with bytewise sorted keys, escaped as by Bees, padded with newlines to the alignment: none for a short
+ * text that just fits, a whole block for a longer one that just fits. Without the size field.
  * @throws ManifestError `METADATA_TOO_LARGE`
  */
 export function encodeMetadata(metadata: Metadata): Uint8Array {

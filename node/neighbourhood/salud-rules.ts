@@ -1,11 +1,11 @@
 /** Rates peers against each other. Pure. `p2p-protocols.md` 7.5. */
 import { BINS } from '../../formats/chunk/address.ts';
 
-/** Peers that are quick enough. */
+/** Fraction of the peers whose answers count as quick enough. */
 const QUICK_SHARE = 0.4;
-/** Peers with enough connections. */
+/** Fraction of the peers that count as having enough connections. */
 const CONNECTED_SHARE = 0.8;
-/** Bits below the network's depth. */
+/** Bits by which a peer may lie below the network's depth. */
 const DEPTH_TOLERANCE = 2;
 /** Smaller differences count as equal, ms: on one machine scheduling alone would fail three of five nodes. */
 const DURATION_TOLERANCE_MS = 10;

@@ -14,13 +14,13 @@ import type { Topology } from '../topology/topology.ts';
 import { SALUD_METRICS } from './metrics.ts';
 import { faultOf, type Norms, normsOf, type PeerReport } from './salud-rules.ts';
 
-/** Of the first pause… */
+/** The pause between rounds doubles up to this multiple of the first one… */
 const PAUSE_GROWTH_MAX = 60;
 /** … and no further than this, milliseconds. */
 const PAUSE_MAX_MS = 300_000;
-/** Without arrivals, in first pauses. */
+/** Peers count as no longer arriving after this many first pauses without one. */
 const QUIET_PAUSES = 5;
-/** A round waits no longer, in first pauses. */
+/** A round waits for that at most this many first pauses. */
 const PATIENCE_PAUSES = 30;
 /** Others serve no one. */
 const RATED_MODE = 'full';

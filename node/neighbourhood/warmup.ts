@@ -12,11 +12,11 @@ const PERIOD_MS = 2000;
 const COMPARED_PERIODS = 5;
 /** The first periods say nothing. */
 const PERIODS_MIN = 7;
-/** Standard deviation of arrivals that counts as steady. */
+/** Arrivals count as steady below this sample standard deviation per period. */
 const DEVIATION_MAX = 3;
 
 export interface WarmUpOptions {
-  /** From the first peer, ms; 0 ends with it. */
+  /** Longest warm-up from the first peer, ms; 0: it ends with that peer. */
   readonly timeMs: number;
 }
 
@@ -31,7 +31,7 @@ export interface WarmUp {
   isOver(): boolean;
   /** Once at the end, or at once if over. */
   onOver(listener: () => void): void;
-  /** No timer stays; an open warm-up never ends. */
+  /** Leaves no timer behind; a warm-up that was not over never will be. */
   stop(): void;
 }
 

@@ -17,7 +17,9 @@ const CALL_TIMEOUT_MS = 15_000;
  */
 const BUSY_RETRIES = 3;
 const BUSY_PAUSE_MS = 100;
-/** The same code means too many events, which a pause does not reduce. */
+/**
+ * Here the code of a busy endpoint may mean that a page has too many events, which a pause does not reduce.
+ */
 const NEVER_REPEATED = 'eth_getLogs';
 
 /** The way to a chain. */

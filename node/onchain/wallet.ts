@@ -2,9 +2,9 @@
 import { encodeTransfer, toAddress, tokenBalance } from './contracts.ts';
 import type { Chain, TransactionRequest, Transactions } from './ports.ts';
 
-/** Gas of a token transfer, always. */
+/** Gas limit of a token transfer, whatever a request says. */
 const TOKEN_TRANSFER_GAS = 90_000n;
-/** Default gas of a native transfer to any account. */
+/** Gas limit of a transfer of native coin to any kind of account, unless a request sets one. */
 const NATIVE_TRANSFER_GAS = 300_000n;
 
 interface WalletOptions {

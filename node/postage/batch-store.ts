@@ -135,7 +135,7 @@ export class BatchMirror implements BatchStore {
   }
 
   /**
-   * The price applies up to `block`; then batches expire.
+   * The price so far applies up to and including `block`; then batches that are used up expire.
    * @throws PostageSyncError EVENTS_INCONSISTENT when blocks run backwards
    */
   advance(block: number): void {

@@ -161,7 +161,9 @@ export class BatchIssuer implements Issuer, UploadStamper {
     }
   }
 
-  /** The chunk's index and timestamp. An uncounted bucket has none. */
+  /**
+   * Index and timestamp that the chunk already has. A bucket never counted has none, which saves the look-up.
+   */
   #usedSlot(item: string, bucket: number): Uint8Array | undefined {
     if (this.#loadedCounts()[bucket] === 0) return undefined;
     return this.#slot(item);

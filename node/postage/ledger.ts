@@ -32,7 +32,7 @@ export const QUIET_PAGES = 8;
 
 interface LedgerDeps {
   readonly state: KeyValueStore;
-  /** Waiting records make even empty pages write. */
+  /** Whether records wait for the disk to accept them, so that even a page without events has to try. */
   readonly mustWrite: () => boolean;
   readonly isOwn: (batch: MirroredBatch) => boolean;
   /** Called with changed own batches. @returns changes for the same transaction */

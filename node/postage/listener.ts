@@ -24,9 +24,12 @@ import type { Pace } from './pace.ts';
 export const PAGE_BLOCKS = 5000;
 /** Without blocks for this long the node stops: it would accept expired batches' stamps. */
 const STALL_MS = 10 * 60_000;
-/** A low head may be a lagging endpoint's: asked this often at the start. */
+/**
+ * A head below the last block read may be a lagging endpoint's: it is asked this often before the start
+ * fails.
+ */
 const RESET_PROBES = 3;
-/** An empty contract may be a cut answer: asked this often at the start. */
+/** An empty contract may be a truncated answer: it is asked for this often before the start is refused. */
 const CONTRACT_PROBES = 3;
 const CONTRACT_PAUSE_MS = 250;
 
@@ -38,7 +41,7 @@ export interface ListenerOptions {
   readonly startBlock: number;
   /** Newest blocks not read, against reorganisations. */
   readonly tailBlocks: number;
-  /** A page's end is a multiple of this. */
+  /** The upper end of a page is rounded down to a multiple of this. */
   readonly batchFactor: number;
   readonly pollIntervalMs: number;
 }
@@ -93,7 +96,8 @@ export async function followPostage(
     } else pace.nothing();
     if (polled.kind === 'reorganised') {
       await deps.revert(polled.pages);
-      // Once at once, but not in a loop.
+      // Replacing blocks are read at once, but an endpoint that keeps changing its answer is not asked in a
+      // loop.
       const again = wentBack;
       wentBack = true;
       if (!again) continue;
@@ -179,8 +183,9 @@ function poller(
 }
 
 /**
- * An empty next block, as on most test chains, needs no logs. Logs do not name their branch: a page counts only if
- * the chain then still has its last block and the last applied one.
+ * A block without transactions right after the last applied one needs no logs; most blocks of a test chain
+ * are like this. Logs do not say to which branch of the chain they belong. So a page counts only if, after
+ * they were read, the chain still has the page's last block and the last applied one.
  */
 async function readNext(
   options: ListenerOptions,

@@ -11,7 +11,7 @@ const CLOSE_POLLS = 20;
  * step: with 0.95 every second block cost two polls, with 0.99 one in ten.
  */
 const DUE = 0.99;
-/** In close pauses: test chains' blocks may come out of turn. */
+/** Polls are never further apart than this many close pauses: a test chain's blocks may come out of turn. */
 const PAUSES_MAX = 10;
 
 export interface PaceOptions {

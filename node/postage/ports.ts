@@ -76,7 +76,7 @@ export class PostageError extends Error {
   }
 }
 
-/** Without the chunk's content. */
+/** What a stamp is issued for: the chunk's content is not needed. */
 export type Stampable = Pick<Chunk, 'address' | 'identity'>;
 
 /** Stamps from one batch. Synchronous: counters are in memory, and written before the chunk. */
@@ -122,9 +122,11 @@ export interface Postage {
   /** Own batches, expired ones only with `all`. */
   issuers(options?: { all: boolean }): Issuer[];
   issuer(batchId: Uint8Array): Issuer | undefined;
-  /** The batch exists, and is older than usable blocks. */
+  /** The batch exists, and the chain state is at least the usable blocks ahead of its block. */
   usable(issuer: Issuer): boolean;
-  /** The chain lost the batch; one just bought and unread is not gone. */
+  /**
+   * Whether the chain no longer has the batch. One just bought, whose creation is not read yet, is not gone.
+   */
   gone(issuer: Issuer): boolean;
   /**
    * Missing only because of the newest blocks: a reorganisation removed its creation, or may undo the price change
@@ -141,7 +143,10 @@ export interface Postage {
   renewed(chunk: Stampable, stamp: Pick<Stamp, 'batchId' | 'timestamp'>): Stamp | undefined;
   /** Resolves when the batch's stamps are on disk: needed before a stamp leaves without its chunk. */
   saved(batchId: Uint8Array): Promise<void>;
-  /** The network's rule. @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the specification's reason */
+  /**
+   * Applies the network's rule for a received chunk.
+   * @throws PostageError `BATCH_NOT_FOUND`, `STAMP_INVALID` with the specification's reason
+   */
   validate(chunk: Stampable, stamp: Stamp): void;
   /**
    * Approves, creates, waits.
@@ -149,7 +154,8 @@ export interface Postage {
    */
   buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }>;
   /**
-   * Approves, tops up, waits; any batch. In `batches` once read.
+   * Approves, tops up, waits for the receipts; any batch of the network. Seen in `batches` once the event is
+   * read.
    * @throws PostageError `BATCH_NOT_FOUND`, `AMOUNT_INVALID`, `OUT_OF_FUNDS`; ChainError
    */
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<{ txHash: string }>;

@@ -82,7 +82,7 @@ export interface PostageService extends Postage {
   /** Resolves when everything old enough is applied; rejects with `onFatal`'s error, or when stopped before. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Makes the contract expire batches. @throws ChainError */
+  /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
   expireBatches(signal: AbortSignal): Promise<void>;
   /** Called when batches will not return to `batches`. @returns ends the calls */
   onExpired(listener: () => void): () => void;

@@ -73,7 +73,7 @@ export interface Purchases {
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<string>;
   /** @returns hash of the transaction */
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<string>;
-  /** Makes the contract expire batches. @throws ChainError */
+  /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
   expire(signal: AbortSignal): Promise<void>;
 }
 
@@ -172,7 +172,10 @@ async function liveBatch(batchId: Uint8Array, { chain, contract, signal }: Conte
   return batch;
 }
 
-/** The contract would refuse after the transaction is paid. */
+/**
+ * The contract refuses a change that leaves a batch less than the shortest time, once the transaction is
+ * paid.
+ */
 async function checkRemaining(remaining: bigint, { chain, contract, signal }: Context): Promise<void> {
   const [price, validity] = await Promise.all([
     lastPrice(chain, contract, signal),

@@ -8,7 +8,7 @@ import { mayBeTrojan, open } from './trojan.ts';
 
 /** A megabyte; further ones are tried at once. */
 const WAITING_MAX = 256;
-/** Per turn: key agreements of a ms. */
+/** Topics tried for a chunk per turn: each costs a key agreement, all of them a millisecond. */
 const TOPICS_PER_TURN = 16;
 
 export interface ArrivalsDeps {

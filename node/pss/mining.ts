@@ -10,13 +10,13 @@ import { createEnds, FIRSTS_MAX } from '../../formats/crypto/bmt/ends.ts';
 import { PssError } from './errors.ts';
 import { NONCE_OFFSET, NONCE_SIZE } from './trojan.ts';
 
-/** Bytes; one more takes hours. */
+/** Longest target, bytes: one more would take 256 times as long, which is hours. */
 export const TARGET_SIZE_MAX = 3;
-/** Per turn: four ms. */
+/** Chunks between two turns of the event loop: some four ms. */
 const SLICE = 8192;
-/** Of a nonce hashed alone. */
+/** Cost factor of a chunk whose nonce is hashed for it alone. */
 const NONCE_COST = 4;
-/** Varied bytes: 256 times what the longest target needs. */
+/** Bytes of nonce and padding that vary: 256 times as many values as the longest target needs on average. */
 const COUNTER_SIZE = 4;
 const COUNTERS = 2 ** 32;
 const SEGMENT_SIZE = 32;

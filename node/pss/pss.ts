@@ -15,7 +15,7 @@ import { MESSAGE_SIZE_MAX, randomSecret, seal } from './trojan.ts';
 
 /** They share a thread. */
 const MINING_AT_ONCE = 8;
-/** Then it counts as sent, as any chunk. */
+/** After this many shallow receipts a message counts as sent, as any chunk does. */
 const SHALLOW_MAX = 6;
 
 export interface PssDeps extends ArrivalsDeps {

@@ -74,7 +74,7 @@ export function randomSecret(random: Random): Secret {
 }
 
 /**
- * All but the nonce.
+ * The whole chunk except its nonce, which is yet to be mined.
  * @returns 4104 bytes @throws PssError `MESSAGE_TOO_LONG`, SignatureError `PUBLIC_KEY_INVALID`
  */
 export function seal({ topic, message, recipient }: Letter, secret: Secret): Uint8Array {
@@ -111,14 +111,14 @@ export function open(
   topics: Iterable<Uint8Array>,
 ): { readonly topic: Uint8Array; readonly message: Uint8Array } | undefined {
   if (data.length !== TROJAN_SIZE) return undefined;
-  // Both y give the same x.
+  // Both y give the same x of the product, so the parity bit is not needed.
   const point = new Uint8Array(1 + COORDINATE_SIZE);
   point[0] = ODD_POINT;
   point.set(data.subarray(EPHEMERAL_OFFSET, CIPHER_OFFSET), 1);
   const own = secretOrNothing(privateKey, point);
   if (own === undefined) return undefined;
   for (const topic of topics) {
-    // Except once in 2^127 topics are valid keys; for others nobody sealed.
+    // All but one topic in 2^127 are valid private keys; for the others nobody can have sealed a message.
     const message = openWith(data, own, topic) ?? openWith(data, secretOrNothing(topic, point), topic);
     if (message !== undefined) return { topic, message };
   }

@@ -10,7 +10,7 @@ import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
 /** A megabyte of chunks; beyond it the disk is too slow for caching. */
 const OPEN_WRITES_MAX = 256;
-/** Evicted per step of an oversized cache, a few ms. */
+/** Chunks evicted per step of an oversized cache, a few ms: it shrinks beside other work. */
 const EVICTED_PER_STEP = 64;
 /** Evicted per arrival: one more than needed, so that it shrinks. */
 const EVICTED_PER_PUT = 2;

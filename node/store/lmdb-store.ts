@@ -65,7 +65,7 @@ import type { LocalStore } from './ports.ts';
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
-/** At most ten ms of work. */
+/** Changes in one transaction: at most ten ms of work, so that the node stays responsive. */
 const GROUP_MAX = 256;
 
 /**
@@ -428,7 +428,7 @@ class LmdbBackend implements ShrinkingBackend {
   }
 }
 
-/** A throw before writing fails alone; later, the whole transaction. */
+/** A change that throws before it writes fails alone; one that throws later fails the whole transaction. */
 function runIn(tx: IndexTransaction, change: Change): Settle {
   const written = tx.written;
   try {

@@ -7,7 +7,7 @@ import { constants, copyFileSync, linkSync, readFileSync, renameSync, rmSync, wr
 import { join } from 'node:path';
 import { StoreError } from './errors.ts';
 
-/** Another start may come first; more often is no accident. */
+/** Between finding a stale file and taking it, another start may come first; more often is no accident. */
 const ATTEMPTS = 3;
 
 /** @returns releases the folder @throws StoreError DATA_DIR_IN_USE naming folder and process; the system's error */
@@ -31,7 +31,7 @@ export function lockFolder(path: string): () => void {
   throw new StoreError('DATA_DIR_IN_USE', `${path} is being taken by another process`);
 }
 
-/** Appears with its text: empty, it would seem nobody's. */
+/** The file appears with its text: an empty one would seem to be nobody's. */
 function create(file: string, text: string, draft: string): boolean {
   try {
     writeFileSync(draft, text, { mode: 0o600 });
@@ -41,7 +41,7 @@ function create(file: string, text: string, draft: string): boolean {
   }
 }
 
-/** Not a file that another start has put there. */
+/** Removes the file, but not one that another start has put in the place of what was read. */
 function remove(file: string, read: string, draft: string): void {
   try {
     renameSync(file, draft);

@@ -148,7 +148,7 @@ class StoredPins implements Pins {
     return this.#deps.undoing.run(() => this.dissolve(collection));
   }
 
-  /** Releases every chunk, in steps; the marker goes last, for the next start to continue. */
+  /** Releases every chunk, in steps. The marker goes last, so that after a crash the next start continues. */
   async dissolve(collection: number): Promise<void> {
     const { backend } = this.#deps;
     const key = encodeNumber(collection);

@@ -1,5 +1,6 @@
 /**
- * Writes of a caller that does not await each commit: bounded, and none after a known failure, except in its turn.
+ * Writes of a caller that does not await each commit. A bounded number is open. Once one is known to have
+ * failed, nothing more is written, except those of the same turn: each stands on its own.
  */
 import type { Backend, Transaction } from './backend.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Cheques to tokens. `node-behaviour.md` 6.6.
- * Noted before sending: a crash may leave a note of nothing, never an unrecorded cashout.
+ * Turns received cheques into tokens. `node-behaviour.md` 6.6. A cashout is noted before its transaction is
+ * sent. So a crash may leave a note of a transaction that was never sent, which counts as none, but never an
+ * unrecorded cashout.
  */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { toAddress } from '../onchain/contracts.ts';
@@ -51,7 +52,8 @@ export class Cashout {
   }
 
   /**
-   * @param peer overlay, 64 hex @returns hash, once sent
+   * Cashes the last cheque of a peer.
+   * @param peer overlay, 64 hex @returns the transaction's hash, once it is sent
    * @throws SwapError `NO_CHEQUE`; ChainError
    */
   async cash(

@@ -21,7 +21,10 @@ export interface Party {
 
 export interface IssuedCheque {
   readonly cheque: SignedCheque;
-  /** Payout that the peer may not hold: written without a sign of acceptance. Base units, without deduction. */
+  /**
+   * Part of the payout that the peer may or may not hold: written to it without a sign that it was taken.
+   * Base units, without a deduction.
+   */
   readonly unconfirmed: bigint;
 }
 
@@ -30,11 +33,11 @@ interface PeerRecord {
   readonly ethereum: string;
   /** The chequebook that it pays us with. */
   readonly chequebook: string;
-  /** A cheque of ours had the deduction added, taken or not. */
+  /** Whether a cheque of ours was increased by the deduction, whether or not the peer took that cheque. */
   readonly deductionIssued: boolean;
-  /** It kept ours. */
+  /** Whether it kept the deduction from a cheque of ours. */
   readonly deductedBy: boolean;
-  /** We kept its. */
+  /** Whether we kept the deduction from one of its cheques. */
   readonly deductedFor: boolean;
 }
 
@@ -144,7 +147,9 @@ export class ChequeStore {
     });
   }
 
-  /** The peer holds it or never will: if last, nothing is in doubt. */
+  /**
+   * The peer holds this cheque, or never will: if it is still the last one, none of it is in doubt any more.
+   */
   recordConfirmed(
     { overlayHex }: Party,
     { cheque }: IssuedCheque,
@@ -182,7 +187,10 @@ export class ChequeStore {
     });
   }
 
-  /** A known chain address under a new overlay takes its cheques along, not deductions. Nothing for others. */
+  /**
+   * A chain address that we know under another overlay has moved: its cheques go with it, the deductions do
+   * not. Does nothing for an address that never paid or was paid.
+   */
   moved({ overlayHex, ethereum }: Party): Promise<void> {
     return this.#changes.run(async () => {
       const before = this.#peerOfEthereum.get(toHex(ethereum));

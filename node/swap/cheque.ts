@@ -28,7 +28,7 @@ export interface SignedCheque extends Cheque {
   readonly signature: Uint8Array;
 }
 
-/** 360 bytes and white space. */
+/** An honest cheque has some 360 bytes; the rest is room for white space. */
 const CHEQUE_BYTES_MAX = 1024;
 const SIGNATURE_SIZE = 65;
 const UINT256_END = 1n << 256n;
@@ -61,7 +61,8 @@ export function signCheque(cheque: Cheque, signer: Signer, chainId: bigint): Sig
 }
 
 /**
- * Strict: a form that the contract refuses could never be cashed.
+ * Who signed a cheque. Stricter than elsewhere on the network: a form of signature that the contract refuses
+ * could never be cashed, and a cheque comes directly from its issuer.
  * @returns chain address, 20 bytes @throws SwapError `CHEQUE_INVALID`
  */
 export function recoverIssuer(cheque: SignedCheque, chainId: bigint): Uint8Array {

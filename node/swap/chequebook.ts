@@ -1,7 +1,10 @@
 /**
  * The chequebook: balance, promises, new ones. `node-behaviour.md` 6.3, 6.4.
- * Cheques are stored before peers hold them. The next always promises more than any issued, and what counts as paid
- * is covered. A crash leaves at most one in doubt (`unconfirmed`), until the peer is asked again.
+ * A cheque is on disk before any peer can hold it. A crash can leave a cheque that the peer may not have,
+ * never the other way round. The next cheque always promises more than any issued one, so it supersedes every
+ * cheque that the peer holds, and what accounting counts as paid is always covered by a stored cheque. At
+ * worst a crash leaves one cheque in doubt, which is recorded with it (`unconfirmed`) until the peer has been
+ * asked to take it again.
  */
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -62,7 +65,7 @@ export class Chequebook {
     return balanceOf(this.#deps.chain, this.address, signal);
   }
 
-  /** Below zero, cheques will bounce. */
+  /** Balance not yet promised; below zero when cheques will bounce. */
   async availableBalance(signal: AbortSignal): Promise<bigint> {
     const { chain, cheques } = this.#deps;
     // In this order, a concurrent cashout counts twice as spent, never as available.
@@ -142,7 +145,7 @@ export class Chequebook {
   /** Less withdrawals under way, on which cheques would bounce. */
   async #unspent(signal: AbortSignal): Promise<bigint> {
     signal.throwIfAborted();
-    // Before the balance: one mined between counts twice, never not.
+    // Read before the balance: a withdrawal mined in between counts twice for a moment, but is never missed.
     const leaving = this.#deps.transactions
       .pending()
       .filter(({ to }) => to.toLowerCase() === toAddress(this.address))

@@ -99,7 +99,7 @@ export async function balanceOf(chain: Reader, chequebook: Uint8Array, signal: A
   return (await view(chain, { chequebook, name: 'balance' }, signal)).uint(0);
 }
 
-/** For this beneficiary, without others' reserves. */
+/** The balance that this beneficiary's cheque can draw on, without what is reserved for others. */
 export async function liquidBalanceFor(
   chain: Reader,
   { chequebook, beneficiary }: { chequebook: Uint8Array; beneficiary: Uint8Array },

@@ -1,6 +1,7 @@
 /**
  * A configured, existing or new chequebook. `node-behaviour.md` 6.2.
- * Transactions are noted first: one chequebook and one deposit, whenever the process dies.
+ * Each transaction is noted under its hash before it is sent, so that a start after a crash continues with it
+ * instead of sending another: one chequebook and one initial deposit, whenever the process dies.
  */
 
 import type { Clock } from '../../formats/clock.ts';

@@ -42,7 +42,7 @@ export function createPriceOracle(
 ): PriceOracle {
   const stopped = new AbortController();
   let rates: Rates | undefined;
-  /** Before the last successful read. */
+  /** Change count of the chain before the last successful read. */
   let changesSeen: number | undefined;
   let polling: Promise<void> = Promise.resolve();
 
@@ -69,7 +69,7 @@ export function createPriceOracle(
     }
   }
 
-  /** Until an unknown change. */
+  /** Waits until a change of the chain that is not known yet. */
   async function quiet(): Promise<void> {
     await head?.changed(changesSeen, intervalMs, stopped.signal).catch((error: unknown) => {
       if (!stopped.signal.aborted) throw error;

@@ -122,7 +122,7 @@ export class Dialler {
   /** A node known from the start may have restarted: dialled soon. */
   disconnected(id: string): void {
     const waited = this.#waiting.get(id);
-    // One that ends every connection is awaited as long as an unreachable one.
+    // One that ends every connection at once is waited for no longer than one that cannot be reached.
     const eagerMs = this.#isWaiting(id) ? (waited?.eagerMs ?? 0) : 0;
     const soonMs = this.#eagerPauseMs(id, eagerMs);
     if (soonMs === undefined) this.#wait(id, RETRY_MS, waited);

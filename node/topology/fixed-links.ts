@@ -1,4 +1,7 @@
-/** The only peers of a node with given links, dialled until connected and again later. The host refuses others. */
+/**
+ * The only peers of a node in a private network with given links: each is dialled until it is connected, and
+ * again after it disconnects. No others are dialled, and the host refuses them.
+ */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import { peerIdOf } from '../p2p/address/underlay.ts';

@@ -47,8 +47,8 @@ export class Introductions {
   }
 
   /**
-   * Who hears of a new peer and it of them: neighbours of all neighbours; others of reachable peers, all of a bin
-   * that is not full, two of a full one.
+   * The peers that hear of a new peer, and that it hears of. For a neighbour these are all neighbours.
+   * Otherwise they are reachable peers: all of a bin that is not full, and two of a full one.
    */
   audience(peer: Peer, place: Place): Peer[] {
     return this.#chosen(peer, place, ({ overlayHex }) => this.#deps.standing.isPublic(overlayHex));
@@ -76,7 +76,9 @@ export class Introductions {
     this.tell(peer, this.audience(peer, place));
   }
 
-  /** In the background; never twice. */
+  /**
+   * Runs in the background; a peer that does not listen is left alone. No peer is told about another twice.
+   */
   tell(peer: Peer, others: readonly Peer[]): void {
     const told = this.#introduced.get(peer);
     const news = others.filter((other) => told?.has(other) !== true);

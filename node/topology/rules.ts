@@ -13,7 +13,7 @@ export const SATURATION = 8;
 const SATURATION_AT_RADIUS_0 = 4;
 /** Up to this size all connect, with a margin for nodes that are gone. */
 const FEW_KNOWN = 12;
-/** Of a full bin, those told of a new peer. */
+/** Peers of a full bin that hear of a new one. */
 export const BROADCAST_BIN_SIZE = 2;
 /** Bits that divide a bin into slots, to spread its peers. */
 const SLOT_BITS = 4;
@@ -72,7 +72,7 @@ function bitAt(address: Uint8Array, index: number): number {
   return ((address[index >> 3] as number) >> (7 - (index & 7))) & 1;
 }
 
-/** After this many failed dials. */
+/** Whether the peer is given up after this many failed dials. */
 export function isGivenUp(
   attempts: number,
   peer: { own: Uint8Array; overlay: Uint8Array; radius: number },
@@ -109,11 +109,12 @@ const PROBE_UNIT_MS = 300_000;
 const PROBE_DOUBT_MS = 15_000;
 /** Powers of two by which pauses grow, after good and bad results. */
 const PROBE_GROWTH_MAX = { reachable: 2, unreachable: 4 } as const;
-/** Variation of pauses, so that probes spread. */
+/** Fraction by which pauses vary, so that peers that came together are not probed together for ever. */
 const PROBE_JITTER = 0.2;
 
 /**
- * 10, then 20 minutes if reached; a quarter of one if not, then 10, 20, 40, 80; each up to a fifth shorter or longer.
+ * Pause after a probe, minutes: 10, then 20 if the peer was reached; if not, a quarter of one, then 10, 20,
+ * 40, 80. Each is up to a fifth shorter or longer.
  * @param row equal results in a row, from 1 @param chance 0 inclusive to 1
  */
 export function probePauseMs(row: { reachable: boolean; count: number }, chance: number): number {

@@ -4,8 +4,9 @@ import type { Peer } from '../p2p/host.ts';
 export interface Topology {
   /**
    * The connected full peer closest to `address`; 'self' with `includeSelf` if none is closer; undefined: no
-   * candidate. The address's neighbourhood first; within it and outside, healthy reachable peers, then reachable,
-   * then any. An unreachable node never counts itself.
+   * candidate. Peers in the address's neighbourhood come first. Among those, and among the rest, healthy
+   * reachable ones come first, then reachable ones, then any. A node that others cannot reach never counts
+   * itself.
    */
   closestPeer(
     address: Uint8Array,

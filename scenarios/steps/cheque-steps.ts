@@ -4,7 +4,7 @@ import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, type ScenarioContext, until } from 'svcnet/scenario';
 import { batchOf } from './steps.ts';
 
-/** Usually ms; longer under load. */
+/** A cheque travels in milliseconds; a loaded machine gets more time. */
 const SETTLED_TIMEOUT_MS = 30_000;
 /** A transaction and its block. */
 const CASHED_TIMEOUT_MS = 60_000;

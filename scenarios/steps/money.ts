@@ -24,7 +24,7 @@ const SETTLED_WITHIN_MS = 30_000;
 const MINED_WITHIN_MS = 30_000;
 /** A chunk at proximity order 0, accounting units. */
 export const CHUNK_PRICE_MAX = 320_000n;
-/** A cheque's taker may ask the chain. */
+/** A cheque under way may wait for its taker's questions to the chain. */
 const REST_MS = 2_000;
 /** Violations shown of a longer list. */
 const LINES_SHOWN = 20;
@@ -90,7 +90,7 @@ export interface BooksOptions {
 const UNDER_WAY_UNITS = 13_500_000n;
 /** Token units per accounting unit, by our oracle. */
 const EXCHANGE_RATE = 10_000n;
-/** Of what passed a link, and twice that credit. */
+/** In total, no more than a tenth of what passed over a link may differ, and twice that credit beside it. */
 const UNDER_WAY_PART = 10n;
 
 /**

@@ -128,7 +128,7 @@ export function drawn<T extends ParameterTable, N>(
   return chosen;
 }
 
-/** Before half-way, when nodes could not come or leave. */
+/** Half-way through a scenario it would be too late to say that its nodes cannot come, leave or change. */
 export function requireElastic<T extends ParameterTable>({
   cluster,
   skip,

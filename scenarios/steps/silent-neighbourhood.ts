@@ -83,7 +83,10 @@ export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'd
   await expectArrival(context, silent, acknowledged);
 }
 
-/** The control: while it answers, a chunk is acknowledged and arrives. */
+/**
+ * The control: while its node answers, a chunk of the neighbourhood is acknowledged and arrives. If that
+ * fails, the refusals of the others say nothing about silence.
+ */
 function expectAccepted(
   context: SilentContext,
   uploader: ClusterNode,
@@ -156,7 +159,7 @@ function upload(context: SilentContext, node: ClusterNode, { chunks, mode }: Upl
   });
 }
 
-/** Without a tag, the receipt comes first. */
+/** Without a tag, a chunk is answered once its receipt is there. */
 async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chunk: Chunk): Promise<boolean> {
   const options = { batch: batchOf(node), timeoutMs: UPLOAD_TIMEOUT_MS, signal };
   try {

@@ -21,7 +21,10 @@ interface CompiledRecord {
   readonly bundle: Bundle;
 }
 
-/** From a current bundle, else from sources, uncompiled. */
+/**
+ * A command as it is run: from the bundle if there is a current one, else from the sources without compiled
+ * code.
+ */
 export interface Launch {
   readonly command: Command;
   readonly compileCache: string | undefined;

@@ -1,6 +1,7 @@
 /**
- * Processes that may outlive their starter, known by pid and start time, so that no reused pid is signalled. Each
- * leads a process group: signals reach its children, Ctrl-C neither.
+ * Processes that may outlive their starter, known by pid and start time, so that no reused pid is signalled.
+ * Each leads a process group: a signal also reaches what it started, and Ctrl-C in the terminal reaches
+ * neither.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
@@ -30,7 +31,7 @@ const LABEL = 'SVCNET_LABEL';
 const PART = 'SVCNET_PART';
 /** Moved aside at the next start; one older file is kept. */
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
-/** A loopback node stops in some 10 ms. */
+/** How often to check for an exit; a loopback node takes some tens of milliseconds to stop. */
 const EXIT_POLL_MS = 5;
 /** A stopped process may await its disk. */
 const STANDSTILL_MS = 10_000;
@@ -120,7 +121,9 @@ function compileCacheOf({ compileCache }: Pick<SpawnOptions, 'compileCache'>): R
 /** Set by a caller's shell for its own node. */
 const NODE_VARIABLES = /^(SVC|BEE)_/;
 
-/** Options come from the file alone. */
+/**
+ * A node's options come from its file alone: what the caller's shell sets for its own node must not leak in.
+ */
 export function inheritedEnvironment({ prefix }: Pick<Command, 'prefix'>): NodeJS.ProcessEnv {
   const isOfNode = (name: string) =>
     NODE_VARIABLES.test(name) || (prefix !== undefined && name.startsWith(prefix));

@@ -13,7 +13,7 @@ import { type ProbedNode, probeNode } from './probe-node.ts';
 import type { NetworkFile } from './schema.ts';
 
 const NODES_AT_ONCE = 32;
-/** Node and chain are asked at different moments, and a node may lag. */
+/** Blocks by which heights may differ: node and chain are asked at different moments, and a node may lag. */
 const HEIGHT_TOLERANCE = 100;
 
 export interface Network {

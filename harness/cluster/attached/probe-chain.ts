@@ -196,7 +196,8 @@ async function paceOf(chain: Chain, latest: Header): Promise<number> {
 }
 
 /**
- * Test chains mine some blocks at once and start years ago: neither is pace.
+ * The usual time between blocks. Test chains mine some blocks at once and start years in the past: neither
+ * counts.
  * @param times of blocks, Unix seconds, ascending @returns milliseconds; 0: none
  */
 export function paceBetween(times: readonly number[]): number {

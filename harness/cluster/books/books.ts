@@ -56,7 +56,9 @@ export interface ChainBooks {
   readonly postage: bigint;
   readonly pot: bigint;
   readonly batches: readonly { readonly id: string; readonly depth: number; readonly remaining: bigint }[];
-  /** Depths that batches were diluted to; a division's remainder stays. */
+  /**
+   * Depths that batches were diluted to. A dilution divides what each chunk has left; the remainder stays.
+   */
   readonly dilutions: readonly number[];
 }
 
@@ -125,7 +127,7 @@ export interface LinkGap {
   readonly text: string;
 }
 
-/** An end that dies amid a payment or chunk does not count it. */
+/** An end that dies while a payment or a chunk is under way does not count it, but the other end has. */
 export function linkGaps(nodes: readonly NodeBooks[]): LinkGap[] {
   return pairsOf(nodes).flatMap(([one, other]) => {
     const here = linkOf(one, other);

@@ -10,7 +10,7 @@ export interface ReportedBalance {
 export interface Debt {
   readonly debtor: string;
   readonly creditor: string;
-  /** Accounting units by the debtor, or the creditor if unknown. */
+  /** Accounting units as the debtor counts them, or the creditor when nothing is known from the debtor. */
   readonly units: bigint;
   /** The creditor's count, if different: something is under way, or the books differ. */
   readonly creditorCounts?: bigint;

@@ -70,13 +70,16 @@ export interface FaultKind<R = unknown> {
   readonly capability?: Capability;
   /** Of the request. Nothing is drawn later: equal requests are equal faults. */
   readonly schema: z.ZodType<R>;
-  /** For `svcnet fault`. Default: one argument, the node. */
+  /** How `svcnet fault` asks for the request. Default: one argument, the node. */
   readonly fields?: readonly FaultField[];
-  /** What it cannot do on this cluster; undefined: nothing. */
+  /** What it cannot do on this cluster, in words; undefined: it can do everything. */
   note?(context: FaultContext): string | undefined;
   /** What it sets, such as `the pace of the chain`: one active fault at a time. */
   sets?(request: R): string;
-  /** `end` starts nodes, which need chain and peers: other faults end before. */
+  /**
+   * `end` starts nodes. They become ready only when nothing keeps them from the chain or their peers, so
+   * faults that start none end before.
+   */
   readonly startsNodes?: true;
   /** Over once begun, such as a reorganisation. */
   readonly momentary?: true;
@@ -127,7 +130,10 @@ const REDIAL_MS = 10_000;
 /** Fields of a link fault that only resets. */
 const RESETTING = new Set(['kind', 'from', 'to', 'oneWay', 'share', 'reset']);
 
-/** Faults without effect. A reset is excused if another fault may have left no connections. */
+/**
+ * Faults that changed nothing and so prove nothing. A reset is not among them if another fault may have left
+ * its nodes without connections.
+ */
 export function inertAmong(faults: readonly Fault[]): readonly Fault[] {
   return faults.filter(
     (fault) => !hadEffect(fault) && !(isReset(fault) && faults.some((other) => parted(other, fault))),

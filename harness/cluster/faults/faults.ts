@@ -230,7 +230,9 @@ export class Faults {
     throw new HarnessError('FAULT_REFUSED', `cannot heal ${failures.join('; ')}`);
   }
 
-  /** Faults that end later: nodes need others' links to start, and leave without own faults. */
+  /**
+   * Later stages end later. To start, nodes need what other faults broke; to leave, they must have no fault.
+   */
   #stageOf(name: string): 0 | 1 | 2 {
     const kind = this.#kinds.find((one) => one.name === name);
     if (kind?.layer === 'members') return 2;

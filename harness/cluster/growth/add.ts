@@ -33,7 +33,7 @@ import {
 import { withFlavour } from './known-flavours.ts';
 import { expectElastic, expectSameKind, refusal } from './refused.ts';
 
-/** Mined after purchases on demand: batches ten blocks old are usable. */
+/** Mined after the purchase of batches on chains that mine on demand: a batch ten blocks old is usable. */
 const SETTLING_BLOCKS = 13;
 /** For parts of a failed addition. */
 const GRACE_MS = 500;

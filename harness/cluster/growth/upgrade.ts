@@ -1,6 +1,7 @@
 /**
- * A node gets another program or mode, with number, keys, ports and data. It stops, its files are written for the new
- * program, and it starts. A program that keeps chunks elsewhere starts without any.
+ * A node gets another program or mode and keeps its number, keys, ports and data directory. It stops, its key
+ * files and configuration are written for the new program, and it starts. A program that keeps chunks
+ * elsewhere starts without any.
  */
 import { cannotWrite, clusterGone, HarnessError, messageOf } from '../../base/errors.ts';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
@@ -122,7 +123,7 @@ export async function upgradeNode(
   await startUpgraded(node, options);
 }
 
-/** One that is late does not stay. */
+/** A node that is not ready in time is not left running. */
 async function startUpgraded(node: ClusterNode, options: UpgradeOptions): Promise<void> {
   try {
     await node.startInTurn(options);

@@ -16,7 +16,7 @@ import { namesIn } from '../state/state-folder.ts';
 import { takeTurn } from '../state/turn.ts';
 import { driverOf, partsOf } from './drivers.ts';
 
-/** For nodes that outlive their chain to flush. */
+/** Time for nodes that still run when their chain is gone: they flush what they have. */
 const GRACE_MS = 1500;
 
 /** It ran once and belongs to no process: only `down` may remove it. */

@@ -6,7 +6,10 @@ import type { Disposed, Driver } from '../../places/driver.ts';
 import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
 import { partsOf } from './drivers.ts';
 
-/** Chain and nodes stop in some 10 ms; `down` promises two seconds. Later parts have nothing to save. */
+/**
+ * The chain and our nodes stop in some 10 ms, and `down` promises two seconds in total. Parts that take
+ * longer have nothing to save: their data is removed.
+ */
 const GRACE_MS = 1500;
 /** Flavours that may take longer make no promise. */
 const PROMISED_STOP_MS = 10_000;

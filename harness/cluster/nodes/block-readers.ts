@@ -6,11 +6,11 @@ import type { ClusterNode } from './cluster-node.ts';
 /** Nodes look ten times a second, production nodes every few seconds. */
 const WAIT_MS = 15_000;
 const PAUSE_MS = 25;
-/** A node that saw the head and reads no further leaves more blocks unread. */
+/** A node that saw the head and reads no further for so long leaves more blocks unread than others. */
 const SETTLED_MS = 2000;
 
 /**
- * Not for stopped, frozen, chainless or silent nodes.
+ * Does not wait for nodes that are stopped, frozen, without a chain, or silent.
  * @param lag most blocks left unread behind the head
  * @param isCutOff nodes whose endpoint fails on purpose
  * @returns names of those that have not read it within 15 s

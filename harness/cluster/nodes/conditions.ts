@@ -47,7 +47,7 @@ export async function awaitUsable(
   );
 }
 
-/** The owning node, or the batch's block if none. */
+/** The node that owns the batch, or the batch's block when no node does. */
 async function ownerOf(
   batch: string,
   net: Parameters<typeof awaitUsable>[0],
@@ -121,7 +121,9 @@ interface CreatedBatch {
   readonly block: number;
 }
 
-/** Its node may stamp, and every running node saw its creation: others would refuse. */
+/**
+ * Usable: its node may stamp, and every running node saw its creation; one that did not would refuse stamps.
+ */
 export async function probeBatch(
   batch: string,
   owner: ClusterNode,
@@ -186,7 +188,7 @@ export async function probeBatches(
   if (first !== undefined) return { missing: first.missing, usable };
   const [youngest] = created.toSorted((a, b) => b.block - a.block);
   if (youngest === undefined) return { done: usable, usable };
-  // The newest batch's block is behind all others.
+  // A node that has read the newest batch's block has read those of all others.
   const seen = await probeForeignBatch(youngest, nodes, signal);
   return 'missing' in seen ? { missing: seen.missing, usable } : { done: usable, usable };
 }
@@ -197,7 +199,7 @@ export interface TagTarget {
   readonly tag: number;
 }
 
-/** Per poll: chunks in their neighbourhood, and of the upload. */
+/** Called at every poll with the chunks that reached their neighbourhood, and those of the upload. */
 type SyncProgress = (synced: number, split: number) => void;
 
 /** Every chunk was seen before or reached its neighbourhood (4.5). */

@@ -9,9 +9,12 @@ import { flavourOf } from '../../flavours/table.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { introducers } from './introductions.ts';
 
-/** Up to here all full nodes connect: no bin exceeds saturation (p2p-protocols.md 6.1). */
+/** Up to this many full nodes all connect to each other: no bin exceeds saturation (p2p-protocols.md 6.1). */
 const FULL_MESH_NODES = 9;
-/** Beyond, a node connects to this many peers of a bin, which saturate it at radius 0. */
+/**
+ * In a larger cluster a node connects to all peers of a bin up to this many, which saturate it at radius 0.
+ * Beyond that it is free to choose.
+ */
 const SATURATION_PEERS = 4;
 /** With this many peers a bin accepts no more (p2p-protocols.md 6.4). */
 const OVER_SATURATION_PEERS = 18;
@@ -157,7 +160,7 @@ function linksOf(
   return { links, expected, missing, apart: { node, other } };
 }
 
-/** Whether its bin has room for a missing node. */
+/** Whether its bin has room for a node that is not among its peers. */
 function accepts(
   other: ClusterNode,
   node: ClusterNode,
@@ -175,8 +178,9 @@ function accepts(
 }
 
 /**
- * Full nodes that it must end up with. Nobody must dial boot nodes later, or light nodes; a Bee tells light ones only
- * of nodes that dialled the Bee: with Bees alone, one peer is enough.
+ * Full nodes that it must end up connected to. No node has to dial a boot node once it knows others. No node
+ * dials a light node, and a Bee tells a light node only of nodes that dialled the Bee: with Bees alone, one
+ * peer is enough.
  */
 function expectedPeers(
   node: ClusterNode,

@@ -83,7 +83,7 @@ export class NodeRun {
     return this.#sight;
   }
 
-  /** Undefined during a change, and at first. */
+  /** Undefined while this process changes it, and before anything is known. */
   get wanted(): Pick<NodeSight, 'state' | 'handle'> | undefined {
     return this.#changing > 0 ? undefined : this.#wanted;
   }
@@ -115,13 +115,15 @@ export class NodeRun {
     }
   }
 
-  /** Before it happens: others must not take it for a death. */
+  /**
+   * Recorded before it happens: another process that looks meanwhile must not take it for the node's death.
+   */
   intend(run: RunRecord): void {
     this.#record(run);
     this.#changed(run.state);
   }
 
-  /** For others, and now wanted. */
+  /** Recorded for other processes; from here on also the state this process wants. */
   async write(run: RunRecord): Promise<void> {
     this.#record(run);
     this.#wanted = run;
@@ -130,7 +132,7 @@ export class NodeRun {
   }
 
   /**
-   * Nothing of a cluster that is gone: its folder may be another's.
+   * Writes nothing of a cluster that is gone: its folder would be there again, or is another cluster's.
    * @throws HarnessError `NODE_STATE`
    */
   #record(run: RunRecord): void {

@@ -14,7 +14,10 @@ export function creditOf(definition: Definition): Credit {
   return credit ?? (asOnTheNetwork ? 'network' : 'high');
 }
 
-/** Then the chain runs in real time, and all use public credit limits. */
+/**
+ * Whether a node with the public network's constants takes part: the chain then runs in real time, and all
+ * nodes use its credit limits.
+ */
 export function hasPublicNode(definition: Definition): boolean {
   return definition.nodes.some((group) => flavourOf(group).public);
 }

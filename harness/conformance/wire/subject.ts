@@ -98,7 +98,11 @@ export class Memory {
     return counterpart;
   }
 
-  /** @throws Mismatch when a node that took connections has ended or hangs: rows need not wait */
+  /**
+   * Whether the node, which has taken connections before, still does.
+   * @throws Mismatch when it has ended or hangs: nothing can be said about it then, and no row need wait for
+   * it
+   */
   async mustBeThere(): Promise<void> {
     if (!this.#hasConnected || this.#stopped.signal.aborted) return;
     await this.#pace();
@@ -294,7 +298,7 @@ export class Desk {
     if (!isReachable) throw new NotApplicable(UNREACHABLE);
   }
 
-  /** @throws NotApplicable before its introduction */
+  /** Overlay of the node. @throws NotApplicable before it has introduced itself */
   overlay(): Uint8Array {
     const overlay = this.memory.introduction?.answer.ack?.address?.overlay;
     if (overlay === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");
@@ -328,7 +332,7 @@ function recordOf(introduction: Introduction | undefined, networkId: bigint) {
   }
 }
 
-/** When it fails, rows that build on it say nothing. */
+/** Others build on what one row proves: when it fails, they say nothing about the node. */
 export async function prerequisite<T>(row: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

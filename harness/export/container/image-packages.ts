@@ -6,7 +6,10 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** For other runtimes, types, compiling, or other chains. */
+/**
+ * Needed only for other runtimes, for types, to compile what is compiled already, or for a chain other than
+ * Anvil.
+ */
 const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|nan)$/;
 /** No code; licences stay. */
 const ASIDE =

@@ -96,7 +96,8 @@ export class Ledger {
   }
 
   /**
-   * Does some node hold every acknowledged chunk? Closest nodes first: one request a chunk when healthy.
+   * Is every acknowledged chunk held by at least one node? Nodes are asked closest first, so that a healthy
+   * network needs one request a chunk.
    * @param onProgress chunks checked, in total
    */
   async verify(

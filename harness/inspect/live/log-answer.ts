@@ -10,7 +10,7 @@ const LINE_LENGTH_MAX = 600;
 
 /** @param after position of the last answer; undefined: return the last lines */
 export async function logAnswer(log: PartLog, after: string | undefined): Promise<LogAnswer> {
-  // Better twice than never.
+  // Lines added between the two calls are shown twice rather than never.
   const end = await log.end();
   const lines = after === undefined ? await log.tail(LINES_AT_FIRST) : await log.since(positionOf(after));
   const shown = lines.filter((line) => line !== '').slice(-LINES_MAX);

@@ -1,6 +1,7 @@
 /**
- * A cluster's networks: one for all containers and, with a link proxy, one for each node that would dial past it.
- * There it reaches only proxy and chain.
+ * A cluster's networks: one for all containers and, with a link proxy, one for each node that would dial past
+ * it. Such a node reaches only the proxy and the chain there: engines pass nothing from one network to
+ * another.
  */
 
 import { LINK_PROXY } from '../driver.ts';
@@ -37,7 +38,7 @@ export class Networks {
     );
   }
 
-  /** A repeated start connects again. */
+  /** A part that is already connected is no failure: a repeated start connects again. */
   async #connect(part: string, networks: readonly string[]): Promise<void> {
     const container = partName(this.#owner, part);
     await this.#engine.ask((docker) =>

@@ -116,7 +116,7 @@ export function spawnGuard(token: string): ChildProcess {
   return guard;
 }
 
-/** All users can read arguments, not the environment. */
+/** All users of the machine can read a process's arguments, but not its environment. */
 function guardEnvironment(token: string): NodeJS.ProcessEnv {
   return { ...process.env, SVC_GUARD_TOKEN: token };
 }

@@ -103,14 +103,16 @@ export class EmbeddedHost {
     }
   }
 
-  /** The start that runs, whoever asked for it, or has begun; `null`: none. */
+  /**
+   * Which start of the node runs, whoever asked for it; `null`: none. One that has just begun is waited for.
+   */
   async startOf(name: string): Promise<number | null> {
     await Promise.allSettled([this.#starting.get(name)]);
     const node = this.#hosted.get(name);
     return node?.isRunning === true ? node.start : null;
   }
 
-  /** @returns whether it had to be cut off; false: gone */
+  /** @returns whether it had to be cut off; also false if it was gone */
   async stop(name: string, start: number, graceMs: number): Promise<boolean> {
     return (await this.#running(name, start)?.stop(graceMs)) ?? false;
   }

@@ -64,7 +64,7 @@ export class HostedNode {
     if (this.#life.phase === 'ended') await platform.cut();
   }
 
-  /** First in memory: the log may fail. */
+  /** Recorded in memory first: writing it to the log may fail. */
   fail(message: string, error: unknown): void {
     this.#end({ code: 1, signal: null, reason: messageOf(error) });
     this.#deps.onFailed(message, error);

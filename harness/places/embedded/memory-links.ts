@@ -18,11 +18,11 @@ import {
 
 /** Bytes in transit in one direction, as through the proxy; above this, writers wait. */
 const QUEUE_FULL_BYTES = 4 * 2 ** 20;
-/** The same for what a limited node has not sent, as time. */
+/** The same for all that a node with a limit has not sent yet: the time that it takes to leave. */
 const UNSENT_FULL_MS = 500;
 /**
- * Only streams opened and abandoned come here: the link breaks. Between processes, nodes close a link silent for so
- * long.
+ * Beyond this there are only streams that are opened and abandoned, which do not wait: then the link breaks.
+ * Between processes, the nodes close a link that has been silent for so long.
  */
 const QUEUE_MAX_BYTES = 16 * 2 ** 20;
 /** Overhead of a frame: most waiting frames carry nothing else. */
@@ -112,7 +112,7 @@ export class MemoryLinks implements LinkControl, Carrier {
     return leavesAt;
   }
 
-  /** Time of a frame besides the line. */
+  /** Time that a frame takes besides its way along the line. */
   #extraMs({ direction: { shape } }: DirectedLink, { kind, from, to }: MemoryFrame): number {
     if (kind === 'dial') return this.#link(to, from).direction.shape.delayMs;
     return kind === 'close' ? shape.closeDelayMs : 0;

@@ -7,7 +7,7 @@ import type { EmbeddedHost } from './host.ts';
 
 const HOST = '127.0.0.1';
 const BODY_MAX = 64 * 1024;
-/** A node starts in some 10 ms; a busy process is slower. */
+/** A node starts in some tens of milliseconds; a busy process takes longer to answer. */
 const CALL_TIMEOUT_MS = 30_000;
 const METHODS = [
   'prepare',

@@ -18,7 +18,7 @@ export interface LinkConditions {
   readonly reset?: true | undefined;
   /** New connections are reset at once. */
   readonly refuse?: true | undefined;
-  /** A connection is reset after this many bytes both ways. */
+  /** A connection is reset after this many bytes, both directions together. */
   readonly cutAfterBytes?: number | undefined;
   /** The end of a connection arrives this much later. */
   readonly slowCloseMs?: number | undefined;

@@ -44,8 +44,8 @@ export class Line {
   }
 
   /**
-   * Nothing waits longer than if sent now. What has left does not occupy the line again, and nothing is drawn anew:
-   * an unchanged line changes nothing.
+   * The line has changed: nothing waits longer than if it were sent now. What has left does not occupy the
+   * line again, and nothing is drawn anew, so that an unchanged line changes nothing.
    * @param waiting what has not arrived, in order
    */
   become(nowMs: number, shape: Shape, waiting: readonly Sent[]): void {

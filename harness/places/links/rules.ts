@@ -69,7 +69,7 @@ export class ActiveRule {
   }
 
   /**
-   * Whether it affects traffic between the two.
+   * Whether it affects traffic from the first to the second.
    * @param from,to possible names; undefined: any node
    */
   meets(from: readonly string[] | undefined, to: readonly string[] | undefined): boolean {
@@ -91,7 +91,7 @@ export class ActiveRule {
     );
   }
 
-  /** The same both ways. */
+  /** Whether the link is in the share; the same for both directions. */
   #has(a: string, b: string): boolean {
     const { share, seed } = this.rule;
     if (share >= 1) return true;

@@ -23,8 +23,8 @@ const LAST_FRAMES = 40;
 const CONTENT_DIGITS = 16;
 
 /**
- * An outside client's latency, each way. Without it, a load that starts requests as others end would never advance
- * time.
+ * The line of each client from outside, in both directions. Without it requests would take no time, and a
+ * load that begins the next one when the last has ended would never come to the next instant.
  */
 const CLIENT_LATENCY_MS = 2;
 const CLIENT_BYTES_PER_MS = 65_536;

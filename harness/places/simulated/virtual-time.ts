@@ -17,7 +17,7 @@ const FILE_WORK = /^(?:FSReq|CloseReq)/;
 const PUT_OFF = 'Immediate';
 /** After so many turns, what is still put off is not part of the simulation, such as a test's loop. */
 const PUT_OFF_TURNS_MAX = 1000;
-/** Some 20 s of a core: a read of an idle pipe never ends. */
+/** Turns that files may take, some 20 s of a core: a read of a pipe that nobody writes to never ends. */
 const FILE_TURNS_MAX = 5_000_000;
 /** Turns that this process's simulations wait for. */
 let turns = 0;
@@ -149,7 +149,7 @@ export class VirtualTime implements Disposable {
     };
   }
 
-  /** Starts the rounds again. */
+  /** Starts the rounds again if they have come to rest. */
   #pass(): void {
     if (this.#isPassing || this.#closed) return;
     this.#isPassing = true;

@@ -175,7 +175,11 @@ function around(value: number, error: number, freedom: number, confidence: numbe
   return [value - half, value + half];
 }
 
-/** Of Student's t. @param share above a half @param freedom infinite: normal */
+/**
+ * Quantile of Student's t distribution.
+ * @param share above a half
+ * @param freedom infinite: normal distribution
+ */
 export function quantileOfT(share: number, freedom: number): number {
   let [low, high] = [0, 1];
   while (shareBelow(high, freedom) < share) high *= 2;

@@ -36,7 +36,10 @@ export function judge(estimate: Estimate | undefined, judgement: Judgement): Ver
   return low >= -tolerance && high <= tolerance ? 'same' : 'too few samples';
 }
 
-/** One worse verdict decides, then one better. Undecided ones decide only alone. */
+/**
+ * One word for many verdicts: one that is worse decides, then one that is better. Undecided ones decide only
+ * where nothing else can be told.
+ */
 export function verdictOfAll(verdicts: readonly Verdict[]): Verdict {
   if (verdicts.includes('worse')) return 'worse';
   if (verdicts.includes('better')) return 'better';

@@ -1,6 +1,7 @@
 /**
- * Host names that the API answers to. A page of `evil.example` may point its name here after loading (DNS rebinding);
- * its browser then says so in `Host`. No page can own an address or a name below `localhost`.
+ * Host names that the API answers to. A page of `evil.example` may point its name to this machine after it
+ * was loaded (DNS rebinding). The browser then takes the API for part of the page's own site, and names it in
+ * `Host`. No page can own an address or a name below `localhost`.
  */
 
 /** No name ends in a number or has brackets. */

@@ -8,9 +8,12 @@ import type { Upload, Uploader } from '../../files/upload.ts';
 import type { Socket } from '../exchange/answer.ts';
 import { CLOSE } from '../exchange/websocket.ts';
 
-/** Silence, or a chunk that no peer takes, ends a stream after this, ms. */
+/** A stream is dropped after this time without a message, or with a chunk that no peer takes, ms. */
 const IDLE_MS = 15 * 60_000;
-/** To push accepted chunks after the connection ends, ms. Without a client, pushes that find no peer must end. */
+/**
+ * Time to push accepted chunks after the connection ends, ms. A push without a peer is retried for ever while
+ * its client waits; without a client it must end.
+ */
 const FINISH_MS = 60_000;
 const CHUNK_SIZE_MAX = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 

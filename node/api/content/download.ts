@@ -37,13 +37,13 @@ const PLAIN_FETCH_HEADERS = {
   lookaheadBufferSize: optional(int, undefined),
 } as const;
 
-/** Default per chunk of redundant content, ms. */
+/** How long one chunk of redundant content may take when the request does not say, ms. */
 const CHUNK_TIMEOUT_MS = 30_000;
 
 /** For single-owner chunks and feeds. */
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
-/** About content, not the content itself. */
+/** Headers of requests for facts about content, not for the content itself. */
 export const FETCH_HEADERS = { ...PLAIN_FETCH_HEADERS, ...ACT_DOWNLOAD_HEADERS } as const;
 
 export const DOWNLOAD_HEADERS = { ...FETCH_HEADERS, ...CONDITION_HEADERS } as const;
@@ -188,7 +188,7 @@ type Reader = (range: ByteRange) => Promise<AsyncIterable<Uint8Array>>;
 
 function bodylessAnswer(plan: DownloadPlan, headers: Headers, size: bigint): Answer | undefined {
   const { 'last-modified': _modified, ...undated } = headers;
-  // The tag decides; the date replaces a missing tag.
+  // Only the tag decides what is not modified; the date stands in for a missing tag.
   if (plan.kind === 'not-modified')
     return { status: 304, headers: headers['etag'] === undefined ? headers : undated };
   if (plan.kind === 'precondition-failed') return { status: 412, headers };
@@ -219,7 +219,7 @@ async function onePart(range: ByteRange, size: bigint, headers: Headers, read: R
   };
 }
 
-/** `boundary`: from the reference, which no content can hold. */
+/** `boundary` comes from the reference, which no content can hold: it would hold its own hash. */
 async function manyParts(
   ranges: readonly [ByteRange, ...ByteRange[]],
   size: bigint,

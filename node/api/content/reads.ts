@@ -13,20 +13,23 @@ import type { ApiMetrics } from '../metrics.ts';
 const READING_MAX = 128;
 /** Downloads that wait for one of those to end. */
 const WAITING_MAX = 1024;
-/** Bytes ahead of all: 64 times one plain download's. */
+/** Bytes read ahead for all downloads: 64 times as much as for a plain one. */
 const AHEAD_TOTAL = 32 * 1024 * 1024;
 /** Bytes read ahead for one, whatever it asks for. */
 const AHEAD_MAX = 2 * 1024 * 1024;
-/** For every download; one may take up to this fraction of the rest. */
+/** Every download gets this much. One may take up to this fraction of the rest, so that something is left. */
 const AHEAD_MIN = 64 * 1024;
 const AHEAD_PART = 8;
-/** Content in memory with its first piece. */
+/** Content up to this size is in memory with its first piece, and waits for nothing. */
 const SMALL = 64 * 1024;
 /** A client that takes no piece for this long has stalled, ms. */
 const STALL_MS = 500;
 /** Bytes per turn: two ms of reading, between requests of others. */
 const TURN_BYTES = 512 * 1024;
-/** Up to this many downloads get all of it and read ahead at once; more get a part and start small. */
+/**
+ * Up to this many concurrent downloads get all of a turn and read ahead from the start. More get only a part
+ * of it, because others would have to wait for many turns, and start with little.
+ */
 const FEW = 4;
 const CROWD_PART = 8;
 
@@ -85,7 +88,7 @@ export class Reads {
       if (!place.isTaken) await this.#enter(place, { file, signal, mayRefuse: isWaiting });
       isWaiting = false;
       this.#grant(place, ahead);
-      // Small content is little work.
+      // Small content is little work, and many wait for turns.
       if (!isSmall(file)) await this.#spend(place.ahead);
       const until = ahead < most ? least(end, at + BigInt(ahead)) : end;
       const pieces = file.read(at, until, { signal, reuse: true, readAhead: place.ahead });

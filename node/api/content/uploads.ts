@@ -47,7 +47,8 @@ export const UPLOAD_REFUSALS = [...SESSION_REFUSALS, ...ACT_UPLOAD_REFUSALS] as 
 type UploadCall = Call<ParamTable, ParamTable, typeof UPLOAD_HEADERS>;
 
 /**
- * Tag, batch, content, access control, close, in this order; the body is read last. Failures are undone.
+ * Tag, batch, content, access control, close, in this order. An unknown batch is reported before the body is
+ * read. An upload that fails or breaks off is undone.
  * @param store puts the body into the session and returns the reference for the tag
  * @returns the answer's content
  */

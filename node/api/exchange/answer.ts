@@ -24,8 +24,9 @@ export interface Socket {
   /** As `send`; resolves when the connection has taken it, or takes no more. */
   sent(message: Uint8Array): Promise<void>;
   /**
-   * The next message, bytes or text. Holds the client back between calls; messages before a close still arrive. For
-   * one caller from the start: before the first call, messages are ignored.
+   * The next message, bytes or text. The client is held back until a message is requested; messages that it
+   * sent before a close still arrive. For one caller at a time, from the start: until the first call,
+   * messages are ignored.
    * @param idleMs after which a silent connection is dropped
    * @returns undefined when there are no more
    */

@@ -18,7 +18,7 @@ export interface Exchange {
 
 /**
  * Never throws: failures become an error answer or end the connection.
- * @param failed makes an answer of an early error
+ * @param failed makes an answer from an error that comes before the first byte
  */
 export function send(exchange: Exchange, answer: Answer, failed: (error: unknown) => Answer): void {
   const { response } = exchange;
@@ -81,7 +81,7 @@ export async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array, v
   for (let at = 0; at < bytes.length; at += PIECE_SIZE) yield bytes.subarray(at, at + PIECE_SIZE);
 }
 
-/** No body, or HEAD: headers have the length. */
+/** An answer without a body, or to HEAD, whose stream is not read: its headers give the length. */
 function sendNothing({ response }: Exchange, { status, stream }: Answer): void {
   if (stream === undefined && status !== 204 && status !== 304) response.setHeader('content-length', 0);
   response.end();

@@ -1,6 +1,7 @@
 /**
- * Requests of a connection in order, each after the previous answer and in a later turn, so that other connections
- * are served. RFC 9112, 9.3.2.
+ * Requests of one connection in order: a client may send the next before it has an answer. Each is handled
+ * when the one before is answered, and in a later turn, so that other connections are served in between. RFC
+ * 9112, 9.3.2, asks for answers in this order.
  */
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -41,7 +42,7 @@ export class Pipeline {
     line.waiting.push(() => this.#begin(response, { line, handle }));
     if (line.waiting.length <= WAITING_MAX || line.isPaused) return;
     line.isPaused = true;
-    // After the server's reads of this turn.
+    // The server reads on after each message, in a tick of this turn. This comes after all of these.
     queueMicrotask(() => {
       if (line.isPaused) socket.pause();
     });

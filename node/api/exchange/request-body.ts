@@ -15,8 +15,8 @@ export interface RequestBody {
 }
 
 /**
- * Read and discarded of an unwanted body, so that a client that sends first sees its answer. More than socket
- * buffers.
+ * How much of an unwanted body is read and discarded, so that the client sees its answer on the same
+ * connection. More than the largest socket buffers of a client that sends before it listens.
  */
 const DRAIN_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -50,7 +50,7 @@ export function refuseOversized(raw: IncomingMessage, limit: number | undefined)
 
 /**
  * For bodies stored or read as they come.
- * @throws ApiError for an encoded body
+ * @throws ApiError when the headers say that the body was encoded for its way
  */
 export function refuseEncoded({ headers }: IncomingMessage): void {
   const coding = headers['content-encoding']?.trim() ?? '';

@@ -21,8 +21,9 @@ const CLOSE_MS = 1000;
 /** Bytes: more than a chunk with its stamp. */
 const MESSAGE_SIZE_MAX = 8192;
 /**
- * Bytes without a wanted message: control frames, and all over a subscription. More than the longest message in
- * single bytes. Empty frames cost six bytes each.
+ * Bytes that a client may send without completing a wanted message: control frames, and all that comes over a
+ * subscription. More than the longest message takes in pieces of one byte. Frames without content cost their
+ * sender six bytes each, and the library counts none of them.
  */
 const UNWANTED_MAX = 256 * 1024;
 /** Time after which these bytes are forgotten, milliseconds. */

@@ -346,7 +346,7 @@ async function page(call: ListingCall) {
   const request = { ...query, prefix: call.params.prefix, limit: limit > 0 ? limit : LISTED_DEFAULT };
   const { entries, commonPrefixes, nextMarker } = await list(manifest, request).catch((cause: unknown) => {
     const answer = answerOf(cause, 'PATH_FAILED', { CHUNK_NOT_FOUND: 'PATH_FAILED' });
-    // What is wrong, or which chunk is missing.
+    // The standard text does not tell what is wrong with the manifest, or which chunk of it is missing.
     const reasons = [{ field: 'manifest', error: answer.message }];
     throw answer.reasons.length > 0 ? answer : new ApiError(answer.code, { cause, reasons });
   });

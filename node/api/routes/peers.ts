@@ -77,8 +77,9 @@ export const PEER_ROUTES = [
     success: [200],
     refusals: ['ALREADY_CONNECTED', 'SELF_DIAL', 'PEER_BLOCKLISTED'],
     response: 'OverlayAddress',
-    // One answer for all failed dials, so that the node cannot scan a network; the log has reasons. Own decisions
-    // reveal no more than a success.
+    // One answer for every failed dial, so that nobody can use the node to scan a network; the log has the
+    // reason. This node's own decisions are reported: they reveal no more about the other node than a success
+    // would.
     failure: 'DIAL_FAILED',
     errors: { UNDERLAY_INVALID: 'DIAL_REFUSED', PEER_NOT_ALLOWED: 'PEER_CALL_FAILED' },
     async handle({ params, services: { host }, signal }) {

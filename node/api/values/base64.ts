@@ -1,4 +1,4 @@
-/** Base64 as Bees read it: they report the wrong byte. */
+/** Base64 as Bees read it, which report the byte at which it stops being base64. */
 
 const PAD = '=';
 const DIGIT = /[A-Za-z0-9+/_-]/;

@@ -13,7 +13,10 @@ const TYPE = /^[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+(\/[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+)?
 const NAME = /^;\s*([!#$%&'*+\-.^_`{|}~0-9A-Za-z]+)\s*=\s*/;
 const TOKEN = /^[!#$%&'*+\-.^_`{|}~0-9A-Za-z]+/;
 const QUOTED = /^"((?:\\[()<>@,;:\\"/[\]?=]|\\(?![()<>@,;:\\"/[\]?=])|[^"\\\r\n])*)"/;
-/** What a backslash escapes: RFC 2045's specials. Browsers do not escape others. */
+/**
+ * What a backslash escapes: the special characters of RFC 2045. Before others it is part of the value, since
+ * browsers do not escape a backslash.
+ */
 const ESCAPED = /\\([()<>@,;:\\"/[\]?=])/g;
 
 export function parseMediaType(text: string): Parsed {

@@ -11,7 +11,7 @@ import { decodeQuotedPrintable } from './quoted-printable.ts';
 
 /** Of one part, with a manifest's longest path. */
 const PART_HEADER_SIZE_MAX = 20 * 1024;
-/** Of a line with a boundary; RFC 2046 allows 70 bytes. */
+/** A line outside of headers and contents, which holds a boundary; RFC 2046 allows boundaries of 70 bytes. */
 const LINE_MAX = 4096;
 
 /** A space after a name makes another name. */

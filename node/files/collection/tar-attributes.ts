@@ -18,7 +18,7 @@ export const NO_ATTRIBUTES: Attributes = { records: new Map(), longName: '', lon
 /** Archive writers stay far below this. */
 const ATTRIBUTES_SIZE_MAX = 1024 * 1024;
 
-/** Keys whose values, not names, must have no NUL. */
+/** Keys whose values must not have a NUL; of all other keys the key itself must not. */
 const TEXT_KEYS: readonly string[] = ['path', 'linkpath', 'uname', 'gname'];
 /** Unused, but must be well formed. */
 const SHAPES: ReadonlyMap<string, RegExp> = new Map([

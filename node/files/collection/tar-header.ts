@@ -124,7 +124,7 @@ function prefixOf(block: Uint8Array, format: Format): string {
   if (format === 'ustar') return textIn(block, PREFIX);
   if (format === 'star') return textIn(block, STAR_PREFIX);
   if (format === 'v7' || GNU_TIMES.every((field) => isUnusedOrNumber(block, field))) return '';
-  // Go before 1.8 took the format for one with a prefix.
+  // Written by Go before 1.8, which took the format for one with a prefix.
   const prefix = textIn(block, PREFIX);
   return /^\p{ASCII}*$/u.test(prefix) ? prefix : '';
 }

@@ -52,7 +52,7 @@ interface Described {
 }
 
 /**
- * The end mark may be missing between two entries.
+ * An archive may end without its end mark, as long as it ends between two entries.
  * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`, `COLLECTION_TOO_LARGE`; what the source throws
  */
 export async function* tarEntries(

@@ -30,8 +30,9 @@ export interface ContentGetter extends ChunkGetter {
 }
 
 /**
- * `NONE`: fetch on request. `DATA`: all data chunks, no failure. `PROX`: the nearest, which no node implements.
- * `RACE`: data and parities, the first win.
+ * `NONE`: nothing is fetched before it is requested. `DATA`: all data chunks, no failure is tolerated.
+ * `PROX`: the nearest chunks, which no node implements. `RACE`: data and parities at once, the first ones
+ * win.
  */
 export const NONE = 0;
 export const DATA = 1;

@@ -11,7 +11,7 @@ const DATA_GAS = { zero: 10n, other: 40n };
 const GAS_LIMIT_MAX = 10_000_000n;
 /** State may change before the block: a third more. */
 const ESTIMATE_PERCENT = 133n;
-/** Public nodes want a tenth more tip and fee cap. */
+/** Public nodes replace a transaction only by one whose tip and fee cap are higher by a tenth. */
 const REPLACEMENT_PERCENT = 110n;
 
 /** Base units per gas. */
@@ -49,7 +49,10 @@ export function feesFor(given: {
   return { tipCap: gasPrice - baseFee, feeCap: gasPrice };
 }
 
-/** A tenth above the higher tip, added to the higher fee cap, and a tenth above the replaced cap. */
+/**
+ * Fees of a replacement: a tenth more tip than the higher of both, added to the higher fee cap, and at least
+ * a tenth more than the replaced fee cap.
+ */
 export function replacementFees(current: Fees, replaced: Fees): Fees {
   const tipCap = replacing(max(current.tipCap, replaced.tipCap));
   return { tipCap, feeCap: max(max(current.feeCap, replaced.feeCap) + tipCap, replacing(replaced.feeCap)) };

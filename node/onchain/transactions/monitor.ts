@@ -158,7 +158,7 @@ export class Monitor {
   }
 
   /**
-   * In sequence, whatever the endpoint cannot tell.
+   * One after another. A transaction that the endpoint cannot tell about does not hold up the others.
    * @returns whether it could tell about all
    */
   async #each(
@@ -199,7 +199,7 @@ export class Monitor {
     }
   }
 
-  /** A named height may be wrong, but the blocks are not there. */
+  /** An endpoint may name a height far ahead, but it does not have the blocks up to there. */
   async #isFinal(block: number, head: number, signal: AbortSignal): Promise<boolean> {
     const final = block + FINAL_AFTER_BLOCKS;
     return head >= final && (await this.#deps.rpc.header(final, signal)) !== undefined;

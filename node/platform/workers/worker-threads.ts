@@ -24,7 +24,7 @@ export const THREAD_PROGRAM = join(import.meta.dirname, `thread${extname(import.
 
 /** Interval between decisions whether threads pay, milliseconds. */
 const REVIEW_MS = 500;
-/** From here they pay: a tenth of the node's own thread. */
+/** Operations per second from which threads pay: a tenth of what the node's own thread can do. */
 const BUSY_RATE = 1000;
 /** Idle, or used by the threads. */
 const IDLE_CORES_MIN = 0.5;
@@ -38,7 +38,7 @@ const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
 const LEAVE_MS = 10_000;
 /** At the process's end, which must not be held up. */
 const EXIT_LEAVE_MS = 1000;
-/** Fewer are done sooner here. */
+/** Fewer hashes are done before a thread has even heard of them. */
 const ADDRESSES_MIN = 8;
 
 export interface WorkerDeps {
@@ -157,7 +157,7 @@ export class WorkerThreads implements Workers {
   }
 
   async #signatures(digests: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
-    // A single one would wait for the way.
+    // A single digest would only wait for its way to the thread and back.
     const bytes =
       digests.length < 2
         ? undefined

@@ -43,7 +43,7 @@ export function deferredState(base: KeyValueStore, onKept: (error: unknown) => v
 
   function keep(change: KeyValueChange): void {
     const key = keyOf(change);
-    // Not written, so nothing to remove, unless in progress.
+    // A record never written need not be removed, unless it is being written right now.
     if ('remove' in change && writing === 0 && base.get(key) === undefined) waiting.delete(key);
     else waiting.set(key, change);
   }

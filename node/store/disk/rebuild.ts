@@ -166,7 +166,7 @@ class Rebuild {
     return content !== undefined && Buffer.compare(content.address, address) === 0;
   }
 
-  /** The holder's record from the slot, where lost. */
+  /** Makes the holder's record from what the slot says, where such records are lost. */
   #restoreHeld(tx: Transaction, slot: number): void {
     if (this.#state[slot] === 0) return;
     if (this.#state[slot] === FOUND) this.#found++;
@@ -192,7 +192,7 @@ class Rebuild {
     return join(stamp.batchId, bin, address, stampHash(stamp));
   }
 
-  /** Enters bins and batch indexes; the newer stamp wins. */
+  /** Enters bins and batch indexes; for one index of a batch the newer stamp wins. */
   async #enterReserve(): Promise<void> {
     const { backend } = this.#deps;
     const lastIds = new Map<number, number>();

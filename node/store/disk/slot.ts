@@ -65,7 +65,7 @@ export function encodeHeld(held: Held | undefined): Uint8Array {
   return scratch.subarray(0, CONTENT_OFFSET);
 }
 
-/** Bytes of the chunk with that address, uncopied; undefined: altered. */
+/** Bytes of the chunk with that address, not copied; undefined when they are not what was written. */
 export function dataIn(content: Uint8Array, address: Uint8Array): Uint8Array | undefined {
   const isRight =
     equalBytes(content.subarray(ADDRESS_OFFSET, KIND_OFFSET), address) &&

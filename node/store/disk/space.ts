@@ -9,7 +9,7 @@ import { isDiskFailure, StoreError } from '../errors.ts';
 
 /** Left free for records, bytes. */
 const KEPT_FREE = 8 * 2 ** 20;
-/** Free again before anything is accepted, bytes. */
+/** Must be free again before anything is accepted, so that one chunk does not decide it, bytes. */
 const ENOUGH = 2 * KEPT_FREE;
 /** Between queries while all is well, ms. */
 const QUERY_MS = 1_000;

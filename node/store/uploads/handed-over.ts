@@ -1,6 +1,7 @@
 /**
- * Chunks that just left the upload store for a peer. A reader may ask the peer too early and this node too late, and
- * hear twice that there is no such chunk. These are readable, but not held.
+ * Chunks that just left the upload store because a peer holds them. A reader may ask the peer before the push
+ * arrives, and this node after its receipt, and hear twice that there is no such chunk. So they can still be
+ * read, but the node does not count as holding them.
  */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -8,7 +9,7 @@ import { toHex } from '../../../formats/crypto/hex.ts';
 
 /** Four megabytes at most: seconds of a fast upload. */
 const CHUNKS_MAX = 1024;
-/** Longer than a reader without credit needs between peers, ms. */
+/** Longer than a reader that waits for credit takes from one peer to the next, ms. */
 const KEPT_MS = 10_000;
 
 interface Kept {
@@ -45,7 +46,7 @@ export class HandedOver {
     return kept !== undefined && kept.until > this.#clock.monotonic() ? kept.chunk : undefined;
   }
 
-  /** Forgets batches that are gone: other nodes drop them too. */
+  /** Forgets chunks whose batches are gone: other nodes drop them too. */
   forget(isGone: (batchId: Uint8Array) => boolean): void {
     for (const [id, { batchId }] of this.#kept) if (isGone(batchId)) this.#kept.delete(id);
   }

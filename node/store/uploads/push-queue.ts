@@ -26,7 +26,7 @@ import {
 
 /** No push is 0, and "after 0" means all. */
 const FIRST_BLOCK = 1;
-/** Per transaction, some ms. */
+/** Pushes rolled back per transaction, which takes some ms. */
 const ROLLBACK_STEP = 256;
 /** Blocks examined per read. */
 const BLOCK_PAGE = 64;
@@ -210,7 +210,7 @@ export class PushQueue {
     return pushes.length;
   }
 
-  /** Another open session's push may be rolled back. */
+  /** Relying on another open session's push would lose the chunk if that session is rolled back. */
   #mayBeUndone(tx: Transaction, sequence: number, ownSession: number): boolean {
     const session = tx.get('blocks', encodeNumber(blockOf(sequence)));
     // A closed session's block that the disk refused.
@@ -309,7 +309,7 @@ function totalsOf(reader: TableReader): Totals {
 }
 
 /**
- * False for a number that a previous version used twice: the first chunk does not wait.
+ * False where a previous version used a number twice: the chunk that had it first does not wait.
  * @param key of `uploads`
  */
 function isPushOf(reader: TableReader, sequence: number, key: Uint8Array): boolean {

@@ -11,7 +11,7 @@ import { flag, whole } from '../machines/fields.ts';
 const TARGET = ['chain'] as const;
 /** A second fault would end the first one's effect. */
 const PACE = 'the pace of the chain';
-/** The chain keeps no more blocks' state. */
+/** The chain keeps the state of no more blocks than this. */
 const REORGANISED_MAX = 60;
 /** Wait for transactions in the blocks to replace. */
 const LOAD_WAIT_MS = 60_000;

@@ -10,7 +10,7 @@ import { delay, type FaultField, nodeName } from '../fields.ts';
 import { PERCENT, whole } from '../machines/fields.ts';
 
 const SLOW_MS = 1_000;
-/** The chain keeps no more blocks' state. */
+/** The chain keeps the state of no more blocks than this. */
 const LAG_MAX = 60;
 
 const somebody = { node: nodeName.optional() };

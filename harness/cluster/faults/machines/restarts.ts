@@ -172,7 +172,7 @@ export async function isUp(node: ClusterNode): Promise<boolean> {
   return state === 'running' || state === 'paused';
 }
 
-/** Much data on a busy machine takes longer than a new node. */
+/** For starts by faults: a node with much data on a busy machine takes longer than a new one. */
 export const START = { timeoutMs: 120_000 } as const;
 
 /** Starts it again, unless something else already has. */

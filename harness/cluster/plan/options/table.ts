@@ -24,7 +24,7 @@ export interface ClusterFlag extends FlagSpec {
   readonly flag: string;
   /** What happens without it, for the help. */
   readonly fallback?: string;
-  /** Also true of a running cluster. */
+  /** Whether what it says is true of a running cluster too; others are only for a fresh one. */
   readonly anyCluster?: true;
 }
 

@@ -168,7 +168,7 @@ export const HIVE_ROWS = (['15.0.0', '14.0.0'] as const).flatMap((generation) =>
     await check(desk, peer);
     must(!(await peer.endsWithin(200)), 'the node closed the connection');
   };
-  /** Of imaginary nodes: accepted until the node dials them. */
+  /** Records of nodes that do not exist: a node accepts them until it tries to reach them. */
   const records = ({ clock, options }: Desk, count: number): AddressRecord[] =>
     Array.from({ length: count }, () => Counterpart.unconnected(options.networkId, clock).record(generation));
   return table({ group: 'hive', level: 'write' }, [

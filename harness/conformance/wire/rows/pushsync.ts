@@ -155,12 +155,12 @@ function nearChunk(desk: Desk, text: string): Chunk {
 }
 
 async function push(desk: Desk, chunk: Pushed): Promise<MessageOf<typeof Receipt>> {
-  // On credit, which would use up the shared peer's.
+  // Chunks are served on credit, which the shared peer would use up.
   const peer = await desk.fresh();
   return peer.ask(PUSHSYNC.id, [Delivery, chunk, 'Delivery'], [Receipt, 'Receipt', PUSH_MS]);
 }
 
-/** The node accepts them: a wrong one then fails for its fault. */
+/** Stamps that the node accepts: a wrong one is then refused for what is wrong with it. */
 function provedStamping(desk: Desk): Promise<Stamping> {
   return desk.memory.once('stamping', async () => {
     const stamping = await desk.funds().stamping();

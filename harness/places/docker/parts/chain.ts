@@ -24,7 +24,7 @@ export async function chainContainer(given: ChainPart['options'], listen: string
     ...given,
     ...chainOptions([CHAIN, reachedAt(listen), reachedAt(at)], (given['allowedHosts'] ?? []) as string[]),
     stopOnStdinEnd: false,
-    // A restarted container must continue its chain for its nodes.
+    // A restarted container continues where it was: otherwise its nodes would miss the blocks that are gone.
     stateFolder: `${DATA_FOLDER}/${CHAIN}/state`,
   };
   return {

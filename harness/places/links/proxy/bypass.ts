@@ -44,7 +44,7 @@ export class BypassConnections {
     return bypassing.length > 0 && rules.active.length > 0;
   }
 
-  /** One scan at a time, to not pile up requests. */
+  /** One scan at a time: otherwise requests to a node that does not answer would pile up. */
   async #keepScanning(): Promise<void> {
     this.#isScanning = true;
     while (this.#isNeeded()) {

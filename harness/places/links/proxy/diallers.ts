@@ -1,5 +1,6 @@
 /**
- * Finds the dialling node: its process holds the other end of the socket, and listens where the node does.
+ * Finds the dialling node: the one whose process holds the other end of the socket and listens where the node
+ * does.
  * Simultaneous questions share one reading of the system's tables, some ms.
  */
 import { allPids, socketsOf, type TcpSocket, tcpSockets } from '../../../base/machine/socket-tables.ts';

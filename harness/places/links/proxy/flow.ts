@@ -45,7 +45,7 @@ export interface FlowDeps {
   readonly direction: Direction;
   readonly budget: Budget;
   readonly events: FlowEvents;
-  /** What to pass on. @throws Error when nothing can */
+  /** What goes on for what has come. @throws Error when nothing can go on */
   readonly translate?: (bytes: Buffer) => Buffer;
   /** Bytes that the translator keeps for later. */
   readonly held?: () => number;
@@ -85,7 +85,7 @@ export class Flow {
     this.#held = deps.held;
     source.on('data', (bytes: Buffer) => this.#arrived(bytes));
     source.on('end', () => this.#finish('end'));
-    // Even if the source ended this way but is still writable.
+    // Even if the source has ended in this direction and can still be written to.
     source.on('close', () => this.#finish('reset'));
     sink.on('drain', () => {
       this.#blocked = false;

@@ -37,7 +37,8 @@ interface Letter extends ReadAccess {
 export default defineScenario({
   name: 'act',
   group: 'functional',
-  about: 'Publishes files for some nodes alone, and checks who can read what after grants and revocations.',
+  about:
+    'Publishes files for selected nodes only, and checks who can read what after grants and revocations.',
   parameters,
   needs: { nodes: 4 },
   cluster: { nodes: 4 },

@@ -5,16 +5,19 @@ import { difference } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 20, 'size of the uploaded data', { min: 1 }),
-  uploaders: parameter('integer', 1, 'number of nodes that upload, each its own data', { min: 1 }),
-  deadline: parameter('integer', 30, 'seconds until both ends must agree', { min: 1, allowance: true }),
-  'dry-run': parameter('boolean', false, 'only compare the present balances'),
+  uploaders: parameter('integer', 1, 'number of nodes that upload, each with its own data', { min: 1 }),
+  deadline: parameter('integer', 30, 'seconds within which both ends must agree', {
+    min: 1,
+    allowance: true,
+  }),
+  'dry-run': parameter('boolean', false, 'only compare the current balances'),
 };
 type Context = ScenarioContext<typeof parameters>;
 
 export default defineScenario({
   name: 'balances',
   group: 'economics',
-  about: 'Uploads and downloads, then checks on every link that both ends count the same balance.',
+  about: 'Uploads and downloads, then checks on every link that both ends agree on the balance.',
   parameters,
   needs: { nodes: 3, modes: ['light'] },
   // A light node reads all from others.

@@ -5,7 +5,9 @@ import { batchOf, chosenNode, inTime, ledgerDirect, verifyLedger } from './steps
 
 const parameters = {
   ttl: parameter('integer', 60, 'lifetime of the first batch, in blocks', { min: 30 }),
-  chunks: parameter('integer', 60, 'chunks to upload with each batch; some get a stamp of both', { min: 3 }),
+  chunks: parameter('integer', 60, 'chunks to upload with each batch; some get a stamp from both', {
+    min: 3,
+  }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
@@ -22,7 +24,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['chain', 'storage'],
   about:
-    'Lets a batch expire, then checks that nodes refuse its stamps and evict its chunks, and keep those of another batch.',
+    'Lets a batch expire, then checks that nodes reject its stamps, evict its chunks and keep those of another batch.',
   parameters,
   needs: { nodes: 3, control: true, started: true },
   cluster: { nodes: 4, options: { 'cache-capacity': 0 } },

@@ -30,7 +30,7 @@ export default defineScenario({
   name: 'bounced-cheque',
   group: 'chaos',
   about:
-    'Empties a chequebook behind its cheques, then checks who is paid, who learns of the bounce and who is compensated.',
+    'Empties a chequebook after it has issued cheques, then checks who is paid, who learns of the bounce and who is compensated.',
   parameters,
   needs: { nodes: 4, control: true },
   cluster: { nodes: 4, credit: 'low' },

@@ -23,12 +23,12 @@ const parameters = {
   rounds: parameter(
     'integer',
     4,
-    'number of uploads, each to another honest node; it continues until every dishonest node has acted',
+    'number of uploads, each to another honest node; more follow until every dishonest node has acted',
     {
       min: 1,
     },
   ),
-  size: parameter('size', 2 ** 18, 'size of each of them', { min: 1 }),
+  size: parameter('size', 2 ** 18, 'size of each upload', { min: 1 }),
   'min-success': parameter(
     'number',
     0.99,

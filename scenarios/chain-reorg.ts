@@ -4,7 +4,11 @@ import { chosenNode, inTime, verifyLedger, workingNodes } from './steps/steps.ts
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  depths: parameter('list', ['1', '3', '4', '6', '12'], 'numbers of blocks to replace, one after the other'),
+  depths: parameter(
+    'list',
+    ['1', '3', '4', '6', '12'],
+    'numbers of blocks to replace, one number after another',
+  ),
   node: parameter('node', '', 'node that buys the batches; the first one when empty'),
   ...TRAFFIC,
 };
@@ -23,8 +27,7 @@ export default defineScenario({
   name: 'chain-reorg',
   group: 'chaos',
   tags: ['chain'],
-  about:
-    'Replaces the last blocks under load, then checks that every node lists the batches of the new chain.',
+  about: 'Replaces the last blocks under load, then checks that every node lists the new chain’s batches.',
   parameters,
   needs: { nodes: 3, control: true, started: true },
   cluster: { nodes: 4 },

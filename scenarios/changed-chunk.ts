@@ -5,10 +5,13 @@ import { holdersOf, storers } from './steps/presence.ts';
 import { batchOf, difference, errorAsText, inTime } from './steps/steps.ts';
 
 const parameters = {
-  pushed: parameter('list', ['data', 'address', 'stamp'], 'what is changed of pushed chunks', {
+  pushed: parameter('list', ['data', 'address', 'stamp'], 'what to change in pushed chunks', {
     oneOf: ['data', 'address', 'stamp'],
   }),
-  within: parameter('integer', 120, 'seconds until the right chunk is there', { min: 1, allowance: true }),
+  within: parameter('integer', 120, 'seconds within which the right chunk must arrive', {
+    min: 1,
+    allowance: true,
+  }),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -20,7 +23,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['messages'],
   about:
-    'Changes chunks on their way: they must be refused, nothing wrong may be stored or served, and the right bytes arrive.',
+    'Changes chunks in transit: nodes must reject them, store and serve nothing wrong, and still get the right bytes.',
   parameters,
   needs: { nodes: 3, capabilities: ['tap'] },
   cluster: {

@@ -30,7 +30,7 @@ interface Counts {
 export default defineScenario({
   name: 'chunk-retrieval-loop',
   group: 'load',
-  about: 'Uploads single chunks, waits until each is synced, and downloads it from a random node.',
+  about: 'Uploads individual chunks, waits until each is synced, and downloads it from a random node.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

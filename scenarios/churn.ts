@@ -27,14 +27,9 @@ const parameters = {
   'join-within': parameter('duration', 30_000, 'time within which a returning node must be connected', {
     allowance: true,
   }),
-  'sync-within': parameter(
-    'duration',
-    120_000,
-    'time within which it must have the chunks of its neighbourhood',
-    {
-      allowance: true,
-    },
-  ),
+  'sync-within': parameter('duration', 120_000, 'time within which it must have its neighbourhood’s chunks', {
+    allowance: true,
+  }),
 };
 type Context = ScenarioContext<typeof parameters>;
 

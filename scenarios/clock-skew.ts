@@ -26,7 +26,7 @@ const parameters = {
   'recovers-within': parameter(
     'duration',
     120_000,
-    'time within which a node must upload again after its clock is corrected, although others had refused it',
+    'time within which a node that others had rejected must upload again after its clock is corrected',
     { allowance: true },
   ),
   'min-success': parameter('number', 0.99, 'smallest share of uploads and reads that must succeed'),
@@ -43,7 +43,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['clock'],
   about:
-    'Skews the clocks of some nodes under load: a small skew must harm nobody, a large one only those nodes, and all recover.',
+    'Skews the clocks of some nodes under load: a small skew must harm no node, a large one only the skewed nodes, and all must recover.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['clock'] },
   cluster: { nodes: 5, credit: 'network' },

@@ -16,7 +16,7 @@ const parameters = {
   ref: parameter(
     'text',
     '',
-    'ledger.jsonl of a run, or a file with the root on the first line and one chunk on each further line; empty: upload new content',
+    'ledger.jsonl of a run, or a file with the root on the first line and one chunk on each later line; empty: upload new content',
   ),
   size: parameter('size', 2 ** 20, 'size of the new content', { min: 1 }),
   concurrency: parameter('integer', 10, 'number of concurrent requests', { min: 1 }),

@@ -18,11 +18,11 @@ const parameters = {
     'chunks uploaded in advance, which the node must serve while its disk is full',
     { min: 1 },
   ),
-  attempts: parameter('integer', 10, 'number of uploads that the node must refuse', { min: 1 }),
+  attempts: parameter('integer', 10, 'number of uploads that the node must reject', { min: 1 }),
   'resumes-within': parameter(
     'duration',
     30_000,
-    'time within which the node must store again once there is space',
+    'time within which the node must store data again once there is space',
     {
       allowance: true,
     },
@@ -42,7 +42,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['disk'],
   about:
-    'Fills the disk of a node, while it runs and before it starts: it must refuse new data, serve what it has, and recover by itself.',
+    'Fills a node’s disk, while it runs and before it starts: the node must reject new data, serve what it has, and recover by itself.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['disk', 'kill'] },
   cluster: { nodes: 4 },

@@ -20,7 +20,7 @@ import {
 
 const parameters = {
   updates: parameter('integer', 5, 'number of updates of each feed', { min: 1 }),
-  size: parameter('size', 2000, 'size of the file behind an update', { min: 1 }),
+  size: parameter('size', 2000, 'size of the file that an update refers to', { min: 1 }),
   versions: versionsParameter,
   node: parameter('node', '', 'node that updates the feeds; the first one when empty'),
 };

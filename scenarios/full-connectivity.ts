@@ -9,7 +9,7 @@ export default defineScenario({
   name: 'full-connectivity',
   group: 'functional',
   tags: ['connectivity'],
-  about: `Checks that all nodes of a small cluster are connected to each other, and to nobody else.`,
+  about: `Checks that all nodes of a small cluster are connected to each other, and to no others.`,
   parameters: WITHIN,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

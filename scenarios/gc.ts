@@ -14,7 +14,7 @@ const parameters = {
   chunks: parameter(
     'integer',
     300,
-    'number of chunks to upload: more than one reserve holds, and fewer than two hold',
+    'number of chunks to upload: more than fit into one reserve, and fewer than fit into two',
     {
       min: 1,
     },

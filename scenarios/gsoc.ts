@@ -42,7 +42,7 @@ export default defineScenario({
   name: 'gsoc',
   group: 'functional',
   about:
-    'Sends many payloads to one single-owner chunk address (GSOC) from two batches, and checks that listeners near it get all.',
+    'Sends many payloads to one single-owner chunk address (GSOC) from two batches, and checks that listeners nearby get them all.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

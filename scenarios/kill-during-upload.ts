@@ -17,7 +17,7 @@ const parameters = {
   victims: parameter(
     'list',
     VICTIMS,
-    'which node is killed: the uploader, the closest node to the root, another node that forwards, or a random one',
+    'which node to kill: the uploader, the closest node to the root, another node that forwards, or a random one',
     {
       oneOf: VICTIMS,
     },

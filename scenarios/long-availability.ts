@@ -23,7 +23,7 @@ const TIMEOUT_MS = 2_000_000_000;
 export default defineScenario({
   name: 'long-availability',
   group: 'durability',
-  about: 'Downloads known content over and over, each time from another node that has not pinned it.',
+  about: 'Downloads known content over and over, each time from a different node that has not pinned it.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

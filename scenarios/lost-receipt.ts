@@ -5,8 +5,13 @@ import { CHUNK_PRICE_MAX } from './steps/money.ts';
 import { batchOf, inTime } from './steps/steps.ts';
 
 const parameters = {
-  by: parameter('text', 'reset', 'how: the stream is reset, or nothing comes', { oneOf: ['reset', 'hang'] }),
-  within: parameter('integer', 120, 'seconds until the chunk counts as synced', { min: 1, allowance: true }),
+  by: parameter('text', 'reset', 'how: the stream is reset, or nothing arrives', {
+    oneOf: ['reset', 'hang'],
+  }),
+  within: parameter('integer', 120, 'seconds within which the chunk must count as synced', {
+    min: 1,
+    allowance: true,
+  }),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -18,7 +23,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['messages'],
   about:
-    'Loses the receipt of a pushed chunk: it must be pushed again, and count once for tag, reserve and books.',
+    'Loses a pushed chunk’s receipt: the chunk must be pushed again, and count once in tag, reserve and books.',
   parameters,
   needs: { nodes: 3, capabilities: ['tap'] },
   cluster: { nodes: 3 },

@@ -37,7 +37,7 @@ const parameters = {
   pathBytes: parameter(
     'integer',
     64,
-    'length of the longest path in the flat collection, in bytes, before hex doubles it',
+    'length of the longest path in the flat collection, in bytes, before hex encoding doubles it',
     {
       min: 8,
     },

@@ -35,7 +35,9 @@ const DOWNLOADS_AT_ONCE = 4;
 
 const parameters = {
   sizes: parameter('sizes', [1, 4096, 4097, 2 ** 20, 2 ** 22], 'sizes of the data, from 1 to 64MiB'),
-  chunks: parameter('integer', 50, 'number of single chunks that each implementation uploads', { min: 1 }),
+  chunks: parameter('integer', 50, 'number of individual chunks that each implementation uploads', {
+    min: 1,
+  }),
   files: parameter('integer', 12, 'number of files in the directory', { min: 1 }),
   sample: parameter('integer', 500, 'number of chunks to look for on every full node', { min: 1 }),
 };

@@ -7,7 +7,7 @@ const parameters = {
   backoff: parameter(
     'duration',
     2000,
-    'pause after the first attempt; it grows by this much after each further one',
+    'pause after the first attempt; it grows by this much after each later one',
     {
       allowance: true,
     },

@@ -12,10 +12,10 @@ import { checkBooks, expectRefusal, minedOf } from './steps/money.ts';
 import { chosenNode, inTime, otherNodes } from './steps/steps.ts';
 
 const parameters = {
-  hours: parameter('integer', 24, 'lifetime of the batches at the present price, in hours', { min: 1 }),
-  'top-up': parameter('integer', 24, 'hours to add to one of them by a top-up', { min: 1 }),
+  hours: parameter('integer', 24, 'lifetime of the batches at the current price, in hours', { min: 1 }),
+  'top-up': parameter('integer', 24, 'hours to add to one batch by a top-up', { min: 1 }),
   depth: parameter('integer', 17, 'depth of the batches, in bits', { min: 17 }),
-  'new-depth': parameter('integer', 18, 'depth to which one of them is diluted', { min: 18 }),
+  'new-depth': parameter('integer', 18, 'depth to which one batch is diluted', { min: 18 }),
   node: parameter('node', '', 'node that buys the batches; the first one when empty'),
 };
 type Context = ScenarioContext<typeof parameters>;
@@ -33,7 +33,7 @@ export default defineScenario({
   name: 'postage',
   group: 'economics',
   about:
-    'Buys, tops up, dilutes and fills batches, then checks amounts, lifetimes, prices and which nodes know them.',
+    'Buys, tops up, dilutes and fills batches, then checks amounts, lifetimes, prices and which nodes know the batches.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 2 },

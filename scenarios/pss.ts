@@ -27,7 +27,7 @@ export default defineScenario({
   name: 'pss',
   group: 'functional',
   about:
-    'Sends encrypted messages to a node, which must get each exactly once; other keys and topics must get none.',
+    'Sends encrypted messages to a node, which must receive each exactly once; other keys and topics must receive none.',
   parameters,
   needs: { nodes: 3 },
   cluster: { nodes: 5 },

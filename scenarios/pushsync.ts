@@ -13,12 +13,12 @@ const parameters = {
     min: 1,
     allowance: true,
   }),
-  'retry-delay': parameter('duration', 1000, 'pause between two attempts', { allowance: true }),
+  'retry-delay': parameter('duration', 1000, 'pause between attempts', { allowance: true }),
   // Of a crowd of peers that put much, a node may hear of a new chunk only after ten seconds.
   'sync-within': parameter(
     'duration',
     20_000,
-    'time within which another node of the neighbourhood must have it',
+    'time within which another node in the neighbourhood must have the chunk',
     {
       min: 1,
       allowance: true,

@@ -53,7 +53,7 @@ export default defineScenario({
   name: 'redundancy',
   group: 'functional',
   about:
-    'Removes a share of the chunks of uploaded files, then reads the files elsewhere as far as their redundancy level allows.',
+    'Removes a share of the chunks of uploaded files, then reads the files on another node as far as their redundancy level allows.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

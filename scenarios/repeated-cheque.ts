@@ -4,11 +4,11 @@ import { counted, matched, type Pair, pairs } from './steps/messages.ts';
 import { booksAfterWork, grown, needCheques, uploadPaid } from './steps/money.ts';
 
 const parameters = {
-  by: parameter('list', ['duplicate', 'replay'], 'how a cheque comes again: on its stream, or in a new one', {
+  by: parameter('list', ['duplicate', 'replay'], 'how a cheque is repeated: on its stream, or in a new one', {
     oneOf: ['duplicate', 'replay'],
   }),
-  after: parameter('duration', 2000, 'how much later it comes in a new stream', { min: 1 }),
-  size: parameter('size', 2 ** 20, 'size of an upload that has to be paid for', { min: 1 }),
+  after: parameter('duration', 2000, 'delay before it is repeated in a new stream', { min: 1 }),
+  size: parameter('size', 2 ** 20, 'size of an upload that must be paid for', { min: 1 }),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -23,7 +23,7 @@ export default defineScenario({
   name: 'repeated-cheque',
   group: 'economics',
   tags: ['messages'],
-  about: 'Repeats cheques on their way: each must be credited once, and both ends must count the same.',
+  about: 'Repeats cheques in transit: each must be credited once, and both ends must agree on the balance.',
   parameters,
   needs: { nodes: 2, capabilities: ['tap'] },
   // A Bee refuses other limits.

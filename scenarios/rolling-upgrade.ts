@@ -12,17 +12,17 @@ import { errorAsText, inTime, otherNodes, verifyLedger, workingNodes } from './s
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
-  binary: parameter('text', '', 'program to upgrade to; empty: the present one'),
+  binary: parameter('text', '', 'program to upgrade to; empty: the current one'),
   flavour: parameter(
     'text',
     '',
-    'flavour to upgrade to, by name or as a flavour file; empty: the present one',
+    'flavour to upgrade to, by name or as a flavour file; empty: the current one',
   ),
   back: parameter('boolean', true, 'downgrade the nodes again afterwards'),
   'min-available': parameter(
     'number',
     0.98,
-    'smallest share of the requests to the other nodes that must succeed; choose less for programs that cannot talk to each other',
+    'smallest share of the requests to the other nodes that must succeed; choose a smaller share for programs that cannot talk to each other',
     { min: 0, max: 1 },
   ),
   'ready-within': parameter('duration', 60_000, 'time within which an upgraded node must be ready', {
@@ -44,7 +44,7 @@ export default defineScenario({
   group: 'durability',
   tags: ['restart'],
   about:
-    'Gives the nodes another program one by one under load, and back, then checks that every acknowledged chunk is readable.',
+    'Upgrades the nodes to another program one by one under load, and back, then checks that every acknowledged chunk is readable.',
   parameters,
   needs: { nodes: 3, started: true },
   cluster: { nodes: 5 },

@@ -6,9 +6,12 @@ import { chosenNode, difference, otherNodes } from './steps/steps.ts';
 const parameters = {
   size: parameter('size', 2 ** 21, 'size of the uploaded data', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
-  deadline: parameter('integer', 30, 'seconds until both ends must agree', { min: 1, allowance: true }),
+  deadline: parameter('integer', 30, 'seconds within which both ends must agree', {
+    min: 1,
+    allowance: true,
+  }),
   'expect-settlements': parameter('boolean', true, 'fail if nothing was settled'),
-  'dry-run': parameter('boolean', false, 'only compare the present settlements'),
+  'dry-run': parameter('boolean', false, 'only compare the current settlements'),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -22,7 +25,7 @@ export default defineScenario({
   name: 'settlements',
   group: 'economics',
   about:
-    'Runs up debts at the public network’s thresholds, then checks that they are settled, and that they stay within them.',
+    'Runs up debts at the public network’s thresholds, then checks that they are settled and stay within those thresholds.',
   parameters,
   needs: { nodes: 3 },
   cluster: { nodes: 4, credit: 'network' },

@@ -6,7 +6,7 @@ const parameters = {
   profiles: parameter(
     'list',
     ['metro', 'continent', 'world'],
-    'profiles to apply to all links, one after the other',
+    'profiles to apply to all links, one after another',
   ),
   hold: parameter('duration', 5000, 'duration of each profile'),
   'slow-node': parameter('duration', 200, 'latency of one slow node among the others; 0: no slow node'),
@@ -26,7 +26,7 @@ export default defineScenario({
   group: 'chaos',
   tags: ['links'],
   about:
-    'Slows all links to the latency of a city, a continent and the world, then one node’s: everything must still work.',
+    'Slows all links to city, continental and worldwide latency, then one node’s links: everything must still work.',
   parameters,
   needs: { nodes: 3, started: true, capabilities: ['linkFaults'] },
   cluster: { nodes: 5 },

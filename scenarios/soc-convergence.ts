@@ -18,10 +18,17 @@ import { batchOf, errorAsText, inTime } from './steps/steps.ts';
 const VERSIONS = ['2.0.0', '1.4.0'] as const;
 
 const parameters = {
-  version: parameter('text', '2.0.0', 'newest pull sync that the nodes speak; it fails with 1.4.0', {
-    oneOf: VERSIONS,
+  version: parameter(
+    'text',
+    '2.0.0',
+    'newest pull sync that the nodes speak; the scenario fails with 1.4.0',
+    {
+      oneOf: VERSIONS,
+    },
+  ),
+  within: parameter('duration', 60_000, 'time within which all nodes must have the same payload', {
+    allowance: true,
   }),
-  within: parameter('duration', 60_000, 'time until all nodes have the same payloads', { allowance: true }),
 };
 type Context = ScenarioContext<typeof parameters>;
 
@@ -53,7 +60,7 @@ export default defineScenario({
   group: 'functional',
   tags: ['sync'],
   about:
-    'Uploads two payloads under one single-owner address at two nodes of its neighbourhood: all of its nodes must keep the same one.',
+    'Uploads two payloads under one single-owner address to two nodes in its neighbourhood: all nodes there must keep the same one.',
   parameters,
   needs: { nodes: 3, flavours: ['svc'], started: true },
   cluster: {

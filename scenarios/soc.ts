@@ -23,7 +23,7 @@ import {
 } from './steps/steps.ts';
 
 const parameters = {
-  size: parameter('size', 14, 'payload of the chunk, at most 4096 bytes', { min: 1, max: 4096 }),
+  size: parameter('size', 14, 'size of the payload, at most 4096 bytes', { min: 1, max: 4096 }),
   count: parameter('integer', 5, 'number of chunks to upload, each with its own owner', { min: 1 }),
   node: parameter('node', '', 'node that uploads; the first one when empty'),
 };
@@ -42,7 +42,7 @@ export default defineScenario({
   name: 'soc',
   group: 'functional',
   about:
-    'Uploads single-owner chunks to one node, reads them on every node, replaces one, and checks that a forged one is refused.',
+    'Uploads single-owner chunks to one node, reads them on every node, replaces one, and checks that a forged one is rejected.',
   parameters,
   needs: { nodes: 2 },
   cluster: { nodes: 5 },

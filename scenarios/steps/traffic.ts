@@ -16,7 +16,7 @@ import { batchOf, difference, ledgerDirect } from './steps.ts';
 
 /** For every scenario with such traffic. */
 export const TRAFFIC = {
-  load: parameter('integer', 20, 'chunks uploaded per second in total, each read on another node', {
+  load: parameter('integer', 20, 'chunks uploaded per second in total, each read from another node', {
     min: 1,
   }),
 };

@@ -19,5 +19,5 @@ export function clusterOptions(
 export const MIXED_NOTE = `
 Add real Bees with --with bee=COUNT; --bee-binary or SVCNET_BEE_BINARY names the executable. In a cluster with a Bee,
 blocks are mined at the block time and never on demand, and every node uses the public network's payment-threshold and
-refresh-rate, even in the fast profile: a Bee blocklists peers that settle at another rate.
+refresh-rate, even in the fast profile: a Bee blocklists peers that settle at a different rate.
 `;

@@ -20,7 +20,7 @@ export const compare: CommandOptions = {
     },
     '--wide': { help: 'print figures per node', once: true },
     '--flavours <names>': {
-      help: 'start the runs now: fresh clusters of each flavour, in turns',
+      help: 'start the runs now: fresh clusters of each flavour, alternately',
       parse: someOf(HONEST_FLAVOURS),
     },
     '--load <load>': 'with --flavours: k6 load to run, by its name in svcnet load',
@@ -28,7 +28,7 @@ export const compare: CommandOptions = {
     '--k6 <path>': 'with --load: k6 executable (default: SVCNET_K6, then PATH, then its container image)',
     '--scenario <name>': 'with --flavours: scenario to run instead of a load',
     '--rounds <count>': {
-      help: 'with --flavours: runs of each flavour (default: 6)',
+      help: 'with --flavours: runs per flavour (default: 6)',
       parse: whole(1, ROUNDS_MAX),
     },
     '-n, --nodes <count>': {
@@ -51,8 +51,8 @@ export const compare: CommandOptions = {
   note: `
 Exits with 0 when nothing is worse, with 1 when a figure is worse beyond the tolerance, with 2 when the runs cannot be
 compared. A figure is better or worse when the whole 95 % interval of the ratio lies outside the tolerance, and the same
-when all of it lies within; otherwise there are too few samples. Single runs prove little: repeat both sides in turns, at
-least four times.
+when all of it lies within; otherwise there are too few samples. Single runs prove little: alternate the sides, with at
+least four runs of each.
 
 Examples:
   svcnet compare before after --tolerance 5%

@@ -25,9 +25,9 @@ export const conformanceHttp: CommandOptions = {
       parse: origin,
       required: 'unlisted',
     },
-    '--debug-target <url>': { help: 'its debug API, if separate', parse: origin },
+    '--debug-target <url>': { help: 'debug API of the node, if separate', parse: origin },
     '--second <url>': {
-      help: 'another node of the same network, for rows that move content',
+      help: 'another node in the same network, for rows that move content',
       parse: origin,
     },
     '--dialect <dialect>': {
@@ -40,9 +40,9 @@ export const conformanceHttp: CommandOptions = {
   note: `
 Levels: read changes nothing on the node; write needs a usable batch and uploads content, which stays until the batch
 expires; money also buys batches, deposits and withdraws from the node's accounts. Tags, pins and settings are removed or
-restored at the end. Anything else left behind is listed.
+restored at the end. The command lists anything else left behind.
 
-Exits with 0 when no row is red, with 1 when one is, with 2 when the node cannot be graded.
+Exits with 0 when no row is marked failed or error, with 1 when one is, with 2 when the node cannot be graded.
 
 Examples:
   svcnet conformance http --target http://127.0.0.1:1633 --debug-target http://127.0.0.1:1635
@@ -59,18 +59,18 @@ export const conformanceWire: CommandOptions = {
       required: 'unlisted',
     },
     '--network-id <number>': { help: 'network id of the node', parse: big, required: 'unlisted' },
-    '--rpc <url>': { help: 'JSON-RPC endpoint of its chain, to compare prices and to spend', parse: url },
+    '--rpc <url>': { help: 'JSON-RPC endpoint of the chain, to compare prices and to spend', parse: url },
     '--contracts <file>': CONTRACTS_HELP,
-    '--key <hex>': 'private key of an account that rows of level money may spend from',
-    '--batch <id:depth>': 'batch of that account to stamp with (default: buy one)',
+    '--key <hex>': 'private key of an account that money-level rows may spend from',
+    '--batch <id:depth>': 'batch that this account owns, to stamp with (default: buy one)',
     '--hostile': 'also send malformed and hostile messages, to see whether the node survives',
   },
   note: `
 Levels: read connects as light nodes, which no other node learns of; write also connects as full nodes, which the node
 announces to its peers until it finds them gone, and gossips records of nodes that do not exist; money also buys a batch
-and deploys a chequebook from the account of --key. At most four connections a second are opened to another machine.
+and deploys a chequebook from the account of --key. It opens at most four connections per second to a remote machine.
 
-Exits with 0 when no row is red, with 1 when one is, with 2 when the node cannot be graded.
+Exits with 0 when no row is marked failed or error, with 1 when one is, with 2 when the node cannot be graded.
 
 Examples:
   svcnet conformance wire --peer /ip4/127.0.0.1/tcp/1634/p2p/12D3Koo… --network-id 4020
@@ -88,7 +88,8 @@ export const conformanceChain: CommandOptions = {
     },
   },
   note: `
-No row writes to the chain. Exits with 0 when no row is red, with 1 when one is, with 2 when the chain cannot be graded.`,
+No row writes to the chain. Exits with 0 when no row is marked failed or error, with 1 when one is, with 2
+when the chain cannot be graded.`,
 };
 
 export const conformanceMatrix: CommandOptions = {

@@ -27,12 +27,12 @@ export const dashboards: CommandOptions = {
       'Prometheus executable (default: SVCNET_PROMETHEUS, then PATH, then its container image)',
     '--grafana <path>': 'Grafana executable (default: SVCNET_GRAFANA, then PATH, then its container image)',
     '--no-grafana': 'start only Prometheus',
-    '--stop': 'stop the dashboards of the cluster',
+    '--stop': "stop the cluster's dashboards",
     ...JSON_OPTION,
   },
   note: `
-Both listen on this machine only; Grafana shows the dashboards without a login, read-only.
-Their data stays in the folder of the cluster until svcnet down, which also stops them.
+Prometheus and Grafana listen on this machine only; Grafana shows the dashboards without a login, read-only.
+Their data stays in the cluster's folder until svcnet down, which also stops them.
 Runs and loads on the cluster appear on the dashboards automatically.
 
 Examples:

@@ -17,7 +17,7 @@ export const diff: CommandOptions = {
       parse: whole(1, NODES_MAX),
     },
     ...clusterOptions(['beeBinary', 'driver']),
-    '--seed <number>': { help: 'seed of all networks (default: random)', parse: seed },
+    '--seed <number>': { help: 'seed for all networks (default: random)', parse: seed },
     '--set <key=value>': {
       help: 'parameter of the scenarios (repeatable)',
       parse: collect,
@@ -27,9 +27,9 @@ export const diff: CommandOptions = {
     ...JSON_OPTION,
   },
   note: `
-Runs the scenarios on one network after the other, in the dialect swarm, and compares what was seen: HTTP answers, where
-chunks lie, what was paid. Exits with 0 when nothing differs but what is known and has a reason, with 1 when something
-does, with 2 when the networks cannot be compared. A flavour given twice shows whether it repeats itself.
+Runs the scenarios on each network in turn, in the swarm dialect, and compares HTTP answers, where chunks are stored and
+what was paid. Exits with 0 when every difference is known and explained, with 1 when one is not, with 2 when the
+networks cannot be compared. Give a flavour twice to see whether it always behaves the same way.
 
 Examples:
   svcnet diff --flavours svc,bee --bee-binary ./bee -- run upload retrieval

@@ -10,16 +10,16 @@ export const validate: CommandOptions = {
   arguments: ['cluster file (YAML)'],
   options: JSON_OPTION,
   note: `
-Exits with 0 when the file is valid, with 2 after listing every error. Programs that the file names are not run:
-a start asks them whether they know their options.`,
+Exits with 0 when the file is valid, with 2 after listing every error. The programs that the file names are not
+run: only a start asks them whether they know their options.`,
 };
 
 export const checkFlavour: CommandOptions = {
   arguments: ['flavour file (YAML)'],
   options: JSON_OPTION,
   note: `
-Starts the node beside two of ours, in a cluster that it removes afterwards. Names the statements that this cannot show.
-Exits with 0 when all others hold, with 1 after printing what was expected instead.
+Starts the node beside two of ours, in a cluster that it removes afterwards. Names the statements that this cannot check.
+Exits with 0 when all others are true, with 1 after printing what was expected instead.
 
 Example:
   svcnet flavour check ./ant.flavour.yaml`,
@@ -32,12 +32,12 @@ export const attach: CommandOptions = {
       required: 'always',
     },
     '--name <cluster>': 'name of the cluster (default: the name in the file, or the file name)',
-    '--token-file <path>': 'file with the token of all nodes, instead of what the network file says',
+    '--token-file <path>': 'file with one token for all nodes; overrides the network file',
     ...WIDE_OPTION,
     ...JSON_OPTION,
   },
   note: `
-A network file lists at least the endpoints; the nodes are asked for the rest:
+A network file lists at least the endpoints; svcnet asks the nodes for the rest:
   chain: { rpc: http://127.0.0.1:8545 }     # also control, contracts
   nodes:
     - api: http://127.0.0.1:1633            # also debug, name, key
@@ -73,7 +73,7 @@ export const exportDefinition: CommandOptions = {
     }),
     '--image <reference>': 'image of nodes and chain (default: svcnet, built from node/Dockerfile)',
     '--machine <name=address>': {
-      help: 'machine of the Docker swarm to place a share of the nodes on (repeatable)',
+      help: 'machine in the Docker swarm to place a share of the nodes on (repeatable)',
       parse: machine,
       repeatable: true,
       shown: 'the swarm decides',

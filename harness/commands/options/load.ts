@@ -15,22 +15,23 @@ const LOADS = Object.entries(SCRIPTS).map(([name, { about }]) => `  ${name.padEn
 export const load: CommandOptions = {
   arguments: [`load: ${Object.keys(SCRIPTS).join(', ')}`],
   options: {
-    '--script <file>': 'your own k6 script instead; it may import svcnet/k6',
+    '--script <file>': 'your own k6 script, instead of a built-in load; it may import svcnet/k6',
     '--profile <profile>': {
       help: `shape of the load over time: ${LOAD_PROFILES.join(', ')} (default: constant)`,
       parse: oneOf(LOAD_PROFILES),
     },
     '--rate <rate>': 'arrival rate of iterations, for example 20/s or 90/m (default: 10/s)',
     '--vus <count>': {
-      help: 'concurrent users instead; each waits for its responses',
+      help: 'concurrent users, instead of a rate; each waits for its responses',
       parse: whole(1, VUS_MAX),
     },
     '--duration <duration>': 'length of the measured phase (default: 1m; soak: 30m)',
-    '--warmup <duration>': 'length of the unmeasured phase before it (default: 3s; 0s with --script)',
+    '--warmup <duration>':
+      'length of the unmeasured phase before the measured one (default: 3s; 0s with --script)',
     '--sizes <sizes>':
       'sizes of uploads: 4KiB, 4KiB..1MiB, lognormal:64KiB, or several with weights: 4KiB*9,1MiB (default: 64KiB)',
     '--mode <mode>': {
-      help: 'when an upload is answered: direct, stored by the network; deferred, stored locally (default: direct)',
+      help: 'when an upload is answered: once the network has stored it (direct), or once the node has (deferred) (default: direct)',
       parse: oneOf(['direct', 'deferred']),
     },
     '--encrypt': 'encrypt uploads',
@@ -38,11 +39,11 @@ export const load: CommandOptions = {
     '--reads <choice>':
       'which objects are read: zipf:EXPONENT, or cold, which bypasses caches (default: zipf:1.1)',
     '--objects <count>': {
-      help: 'objects uploaded in advance, to be read (default: 50)',
+      help: 'objects to upload in advance, for reading (default: 50)',
       parse: whole(1, OBJECTS_MAX),
     },
     '--read-share <percent>': {
-      help: 'share of downloads in mixed, in percent (default: 80)',
+      help: 'for mixed: percentage of downloads (default: 80)',
       parse: whole(0, 100),
     },
     '--files <count>': { help: 'files per directory (default: 10)', parse: whole(1, FILES_MAX) },

@@ -16,8 +16,8 @@ export const metrics: CommandOptions = {
     ...JSON_OPTION,
   },
   note: `
-For a cluster, counters are summed, and gauges are shown as minimum, median and maximum. Names lack the prefix of the
-dialect: Prometheus sees svc_pusher_total_synced, or bee_pusher_total_synced.
+For a cluster, counters are summed, and gauges are shown as minimum, median and maximum. Names lack the
+dialect's prefix: Prometheus sees svc_pusher_total_synced, or bee_pusher_total_synced.
 
 Examples:
   svcnet metrics

@@ -40,7 +40,7 @@ export const nodeAction: CommandOptions = {
 
 const FOR_GOOD = {
   '--for-good':
-    'remove its data, too; its number is never given again (default: svcnet start brings it back)',
+    'also remove the data; the number is never reused (default: svcnet start brings the node back)',
 };
 
 export const add: CommandOptions = {
@@ -50,15 +50,18 @@ export const add: CommandOptions = {
       'implementation: svc, bee, dishonest, one that the cluster knows, or the path of a flavour file (default: svc)',
     '--mode <mode>': 'full, light or boot (default: full)',
     '--neighbourhood <bits>':
-      'first bits of the new overlays, for example 0110 (default: as the seed has it)',
+      'first bits of the new overlays, for example 0110 (default: derived from the seed)',
     ...clusterOptions(['beeBinary', 'dishonest']),
-    '--timeout <duration>': { help: 'time limit of each step (default: grows with the nodes)', parse: limit },
+    '--timeout <duration>': {
+      help: 'time limit of each step (default: grows with the number of nodes)',
+      parse: limit,
+    },
     ...ONE_CLUSTER,
     ...WIDE_OPTION,
   },
   note: `
-Keys, funds, batches and chequebooks of new nodes are those that a start with more nodes would have given them. Clusters
-of the drivers process and embedded can grow, unless they have link faults through a proxy or a topology of their own.
+New nodes get the keys, funds, batches and chequebooks that a larger cluster would have given them. Clusters with the
+process or embedded driver can grow, unless they have link proxies or a topology other than mesh.
 
 Examples:
   svcnet add
@@ -82,13 +85,16 @@ export const scale: CommandOptions = {
   options: {
     ...ONE_CLUSTER,
     ...FOR_GOOD,
-    '--timeout <duration>': { help: 'time limit of each step (default: grows with the nodes)', parse: limit },
+    '--timeout <duration>': {
+      help: 'time limit of each step (default: grows with the number of nodes)',
+      parse: limit,
+    },
     ...WIDE_OPTION,
   },
   note: `
-Nodes that svcnet remove or stop has taken away come back first, then svc nodes are added. With fewer nodes, the highest
-numbers leave; boot nodes and one full node stay. With --for-good they leave right after each other, and chunks that only
-they have stored are lost.
+Nodes that svcnet remove or stop took away come back first; then svc nodes are added. When nodes leave, the highest
+numbers go first; boot nodes and the last full node stay. With --for-good, nodes leave in quick succession, and chunks
+that only they have stored are lost.
 `,
 };
 
@@ -99,14 +105,14 @@ export const upgrade: CommandOptions = {
     '--flavour <flavour>':
       'implementation: svc, bee, one that the cluster knows, or the path of a flavour file',
     '--mode <mode>': 'full or light',
-    '--rolling': 'all nodes, one after the other; each has its peers again before the next one stops',
+    '--rolling': 'all nodes, one after another; each has its peers back before the next one stops',
     '--timeout <duration>': { help: 'time limit of each start (default: 60s)', parse: limit },
     ...ONE_CLUSTER,
     ...WIDE_OPTION,
   },
   note: `
-The node keeps its number, keys, ports and data directory. A program that stores chunks in another place or format starts
-without them. Go back with another upgrade.
+The node keeps its number, keys, ports and data directory. A program that stores chunks in a different place or format
+starts without the old ones. To go back, upgrade again.
 
 Examples:
   svcnet upgrade node-2 --binary ./bee-2.8.1
@@ -120,9 +126,9 @@ export const start: CommandOptions = {
   arguments: ['name of the node, for example node-0 (default: chain and all nodes)'],
   options: ONE_CLUSTER,
   note: `
-After a reboot, or when its processes were killed, a cluster of svcnet up starts again from its folder: the same keys,
-chunks, batches and balances, and the same ports unless something else has taken them. Active faults have ended, and
-stopped nodes run again.
+After a reboot, or after its processes were killed, a cluster that svcnet up created starts again from its folder, with
+the same keys, chunks, batches and balances, and the same ports unless something else has taken them. Active faults end,
+and stopped nodes run again.
 `,
 };
 

@@ -17,7 +17,8 @@ export const replay: CommandOptions = {
     ...JSON_OPTION,
   },
   note: `
-Two failures are the same when the same condition of the same scenario is false, or the same kind of error ended it.
+Two failures are the same when the same condition of the same scenario is false, or the same kind of error
+ended the scenario.
 Exits with 2 when the run cannot be repeated on this machine. Example:
   svcnet replay last --times 10`,
 };
@@ -41,5 +42,5 @@ export const minimise: CommandOptions = {
     ...JSON_OPTION,
   },
   note: `
-Ctrl-C keeps the smallest run so far. Run the file it writes with svcnet run FILE.`,
+Ctrl-C keeps the smallest run so far. Run the resulting file with svcnet run FILE.`,
 };

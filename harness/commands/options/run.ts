@@ -10,7 +10,7 @@ const PARALLEL_MAX = 16;
 const JOBS_MAX = 256;
 
 export const run: CommandOptions = {
-  arguments: ['scenario names, paths of scenario files, or the file of one minimised run'],
+  arguments: ['scenario names, paths of scenario files, or the file of a minimised run'],
   options: {
     '--list': {
       help: 'list scenarios with their parameters, tags and suites; with names, list only those scenarios',
@@ -52,14 +52,14 @@ export const run: CommandOptions = {
       once: true,
     },
     '--seeds <first..last>': {
-      help: 'run once with each of these seeds, each in a process of its own, such as 1..1000',
+      help: 'run once with each of these seeds, such as 1..1000, each in its own process',
       parse: seedRange,
       once: true,
     },
     '--vary': {
-      help: `with --seeds: draw from each seed also ${Object.keys(VARIED)
+      help: `with --seeds: from each seed, also draw ${Object.keys(VARIED)
         .map((name) => `--${name}`)
-        .join(', ')} and the parameters whose bounds --list shows, except what is given`,
+        .join(', ')} and the parameters whose bounds --list shows, except those given`,
       once: true,
     },
     '--jobs <count>': {
@@ -81,7 +81,7 @@ export const run: CommandOptions = {
       once: true,
     },
     '--parallel <count>': {
-      help: 'clusters at once, for scenarios that want different ones (default: one for each core, at most 4; 1 for a cluster that options describe)',
+      help: 'clusters at once, for scenarios that need different ones (default: one for each core, at most 4; 1 for a cluster that options describe)',
       parse: whole(1, PARALLEL_MAX),
     },
     '--keep': { help: 'leave the last fresh cluster running', once: true },

@@ -9,32 +9,33 @@ const NODES_MAX = 2;
 export const tap: CommandOptions = {
   arguments: [
     {
-      help: 'one node: what it says and hears; two: what they say to each other (default: all)',
+      help: 'one node: what it sends and receives; two: what they send each other (default: all)',
       parse: nodes,
     },
   ],
   options: {
     ...ONE_CLUSTER,
-    '--json': { help: 'print one JSON document a line for each message', once: true },
+    '--json': { help: 'print one JSON document per message, one per line', once: true },
     '--protocol <protocol>': {
-      help: `one protocol: ${PROTOCOL_NAMES.join(', ')}, or the whole id of another`,
+      help: `one protocol: ${PROTOCOL_NAMES.join(', ')}, or the full id of a different one`,
       parse: (text: string) => (text.startsWith('/') ? text : oneOf(PROTOCOL_NAMES)(text)),
     },
     '--write <file>':
-      'write a capture for Wireshark and tshark (pcapng) instead of lines, until Ctrl-C; the answer names the dissector; - is standard output',
-    '--force': 'overwrite the file of --write',
-    '--read <run>': 'print what a run has kept: its folder, its name or last, or a file of its messages',
-    '--kept': 'print what is kept of the past and end, instead of what is said from now on',
+      'write a capture for Wireshark and tshark (pcapng) instead of printing lines, until Ctrl-C, then name the dissector; - is standard output',
+    '--force': 'let --write overwrite an existing file',
+    '--read <run>':
+      'print the messages that a run has kept, given its folder, its name, last, or its message file',
+    '--kept': 'print the messages kept so far and exit, instead of following new ones',
   },
   note: `
-The cluster needs a tap: it ends the encryption between the nodes, with their keys, and passes everything on.
+The cluster needs a tap, which decrypts the traffic between nodes with their keys and passes everything on.
   svcnet up -n 5 --tap
   svcnet tap
   svcnet tap node-0 node-3 --protocol pushsync --json
   svcnet tap --write out.pcapng
   svcnet run smoke --tap; svcnet tap --read last --protocol hive
   svcnet tap --write - | wireshark -k -i -
-Chunks have their address and size, 64 hex digits are shortened in text and whole with --json.`,
+Chunks are shown by address and size. Text shortens values of 64 hex digits; --json prints them in full.`,
 };
 
 function nodes(text: string, before: readonly string[] = []): readonly string[] {

@@ -12,7 +12,7 @@ export const trace: CommandOptions = {
   options: {
     ...ONE_CLUSTER,
     '--chunks <count>': {
-      help: 'number of chunks whose route is shown, from the root on',
+      help: 'number of chunks to show routes for, starting at the root',
       parse: whole(1, CHUNKS_MAX),
       default: 1,
     },

@@ -16,8 +16,8 @@ export const ui: CommandOptions = {
   },
   note: `
 The page is served on loopback until Ctrl-C. Its URL includes a token: anyone who has the URL can view the page. It never
-changes the cluster, and queries the nodes only while a page is open. To see single chunks, let the nodes record chunk
-events:
+changes the cluster, and queries the nodes only while a page is open. To see individual chunks, let the nodes record
+chunk events:
   svcnet up --trace
   svcnet ui --open`,
 };

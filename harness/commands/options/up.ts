@@ -25,7 +25,7 @@ export const up: CommandOptions = {
     ...clusterOptions(['name', 'seed', 'driver', 'profile', 'credit', 'dialect', 'coldGossip']),
     ...clusterOptions(['linkFaults', 'tap', 'underlays', 'ports', 'cors', 'otlp']),
     '--timeout <duration>': {
-      help: 'time limit for the whole start (default: grows with the nodes)',
+      help: 'time limit for the whole start (default: grows with the number of nodes)',
       parse: limit,
     },
     ...clusterOptions(['trace', 'batches']),

@@ -19,7 +19,7 @@ export const WIDE_OPTION = { '--wide': { help: 'print every value in full', once
 /** Of commands that make a report. */
 export const METRICS_PORT_OPTION = {
   '--metrics-port <port>': {
-    help: 'local port that serves /metrics of the run itself while it lasts (default: none)',
+    help: 'local port that serves /metrics of the run itself while the run lasts (default: none)',
     parse: whole(1024, 65_535),
     once: true,
   },

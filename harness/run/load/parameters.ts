@@ -42,13 +42,13 @@ export const LOAD_PARAMETERS = {
   warmup: parameter(
     'text',
     '',
-    `length of the unmeasured phase before it (default: ${WARMUP_DEFAULT}; 0s with your own script)`,
+    `length of the unmeasured phase before the measured one (default: ${WARMUP_DEFAULT}; 0s with your own script)`,
   ),
   sizes: parameter('text', '', `sizes of the uploads, such as 4KiB..1MiB (default: ${SIZES_DEFAULT})`),
   mode: parameter(
     'text',
     'direct',
-    'when an upload is answered: stored by the network (direct), or locally (deferred)',
+    'when an upload is answered: once the network has stored it (direct), or once the node has (deferred)',
     {
       oneOf: ['direct', 'deferred'],
     },
@@ -56,8 +56,8 @@ export const LOAD_PARAMETERS = {
   encrypt: parameter('boolean', false, 'encrypt uploads'),
   redundancy: parameter('integer', 0, 'redundancy level, 0 to 4'),
   reads: parameter('text', '', `which objects are read: zipf:EXPONENT or cold (default: ${READS_DEFAULT})`),
-  objects: parameter('integer', 50, 'number of objects uploaded in advance, to be read', { min: 1 }),
-  readShare: parameter('integer', 80, 'share of downloads in mixed, in percent'),
+  objects: parameter('integer', 50, 'number of objects to upload in advance, for reading', { min: 1 }),
+  readShare: parameter('integer', 80, 'for mixed: percentage of downloads'),
   files: parameter('integer', 10, 'number of files per directory', { min: 1 }),
   node: parameter('node', '', 'only node to upload to; all in turn when empty'),
   thresholds: parameter('list', [], 'conditions such as p95<500ms, errors<1%, upload:rate>=20/s'),

@@ -64,7 +64,7 @@ export async function seen(
     signal: limit.signal,
     onMissed: (count) => void (doubtful += count),
   })) {
-    settle(event.at > since);
+    settle(event.at >= since);
     if (event.at < since) continue;
     const isOfProtocol = protocol === event.protocol || protocol === event.id;
     const isMeant = isOfProtocol && (message === undefined || message === event.name);

@@ -135,7 +135,8 @@ export interface RunResult {
 
 /** What its readers must know of its times and rates; undefined: this machine took that time. */
 export function timeNote({ driver }: RunResult): string | undefined {
-  return DRIVER_FACTS[driver].simulated
+  // A report from elsewhere may name another driver.
+  return Object.hasOwn(DRIVER_FACTS, driver) && DRIVER_FACTS[driver].simulated
     ? 'Times and rates are those of the simulated network, in virtual time: they say nothing of this machine.'
     : undefined;
 }

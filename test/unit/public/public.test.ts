@@ -21,10 +21,9 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 let surface: PublicSurface;
-// The compiler writes the declarations: on a busy machine that takes longer than a hook may by default.
 beforeAll(() => {
   surface = readSurface();
-}, 120_000);
+});
 
 test('the API report matches the exports of the entries; npm run api writes it', () => {
   expect(reportOf(surface)).toBe(read(REPORT_FILE));

@@ -43,7 +43,9 @@ test('a run in virtual time says that its times are not those of this machine', 
     `\n\n${note}`,
   );
   expect(verdict(simulated).markup).toContain(`<p>${note}`);
-  expect(renderRun({ ...simulated, driver: 'process' }, PLAIN)).not.toContain(note);
+  for (const driver of ['process', 'theirs', 'constructor']) {
+    expect(renderRun({ ...simulated, driver: driver as 'process' }, PLAIN)).not.toContain(note);
+  }
 });
 
 test('the report points to its page, or to its folder if there is no page', () => {

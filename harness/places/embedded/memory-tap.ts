@@ -123,6 +123,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
             outletOf: (isOpener) => outletOf(isOpener ? opened : accepted),
             replays: connection.replays,
             replay: (said) => this.#replay(conversation, said),
+            cut: () => this.#break(connection, conversation, true),
             onOver: () => connection.streams.delete(conversation),
           })
         : undefined;
@@ -172,8 +173,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
       talk.take(isOpener, asBuffer(bytes));
       if (diverted === undefined) return send(frame);
       if (diverted.isDoomed) {
-        this.#lose(connection, conversation, { isOpener, name: 'reset' });
-        conversation.break(new StreamError('STREAM_RESET', 'the other side reset the stream'));
+        this.#break(connection, conversation, isOpener);
       }
     } else if (kind === 'end') {
       way.end = passing;
@@ -185,6 +185,11 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
       this.#lose(connection, conversation, { isOpener, name: kind === 'refuse' ? 'refused' : 'reset' });
       send(frame);
     }
+  }
+
+  #break(connection: Connection, conversation: MemoryConversation, isOpener: boolean): void {
+    this.#lose(connection, conversation, { isOpener, name: 'reset' });
+    conversation.break(new StreamError('STREAM_RESET', 'the other side reset the stream'));
   }
 
   #lose(

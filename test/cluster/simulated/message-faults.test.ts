@@ -80,3 +80,22 @@ test('the receipt of one chunk is lost, and of no other', async () => {
     net.faults.begin({ kind: 'message', protocol: 'hive', where: 'peers', drop: true }),
   ).rejects.toThrow("where: got 'peers', expected a field, then 'starts' and bits");
 });
+
+test('a stream that is cut after a request delivers nothing, and another peer is asked', async () => {
+  await using net = await start({ nodes: [{ count: 5 }, { mode: 'light' }], network: { latency: '20ms' } });
+  const data = bytesOf('cut', 3000);
+  const { reference } = await net.node(0).bytes.upload(data);
+  await net.synced(reference);
+  const selection = { from: 'node-5', oneWay: true, protocol: 'retrieval', message: 'request' } as const;
+  const { id, text } = await net.faults.message({ ...selection, first: 1, cut: '15ms' });
+  expect(text).toBe('cuts streams 15 ms after the first 1 of retrieval request from node-5 to all');
+  expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
+  const [fault] = await net.faults.heal(id);
+  expect(fault?.effect['streams cut']).toBe(1);
+  const said = (await kept(net)).filter(({ protocol, from, to }) => {
+    return protocol === 'retrieval' && [from, to].includes('node-5');
+  });
+  const cut = said.find(({ fields }) => fields['fault'] !== undefined);
+  expect(said.findLast(({ stream }) => stream === cut?.stream)?.name).toBe('reset');
+  expect(said.some(({ name, stream }) => name === 'delivery' && stream !== cut?.stream)).toBe(true);
+});

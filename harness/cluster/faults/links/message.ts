@@ -26,7 +26,7 @@ const delayRange = z.unknown().transform((value, { issues }) => {
   return z.NEVER;
 });
 
-const ACTIONS_EXPECTED = 'at least one action: drop, delay, duplicate, reorder, replay or corrupt';
+const ACTIONS_EXPECTED = 'at least one action: drop, delay, duplicate, reorder, replay, cut or corrupt';
 const fields = z.strictObject({
   /** Names of nodes, or `all`. */
   from: names.default([ALL]),
@@ -47,6 +47,7 @@ const fields = z.strictObject({
   duplicate: yes.optional(),
   reorder: yes.optional(),
   replay: delay.optional(),
+  cut: delay.optional(),
   corrupt: text('the name of a field').optional(),
 });
 export type MessageRequest = z.output<typeof fields>;
@@ -105,6 +106,8 @@ export interface MessageInput {
    * same node, if they are still connected then. Only of messages from the end that opens the stream.
    */
   readonly replay?: number | string | undefined;
+  /** How much later its stream is reset, if it is still open then. */
+  readonly cut?: number | string | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
 }
@@ -155,6 +158,7 @@ export const MESSAGE: FaultKind<MessageRequest> = {
       flag: '--replay <duration>',
       about: 'send them again after this time, in a new stream from the same node',
     },
+    { field: 'cut', flag: '--cut <duration>', about: 'reset their stream after this time' },
     { field: 'corrupt', flag: '--corrupt <field>', about: 'flip a bit of that field' },
     { field: 'oneWay', flag: '--one-way', about: 'only messages from the first nodes to the second' },
   ],
@@ -185,24 +189,25 @@ export const MESSAGE: FaultKind<MessageRequest> = {
 
 type Asked = Pick<
   MessageRequest,
-  'drop' | 'reset' | 'delay' | 'duplicate' | 'reorder' | 'replay' | 'corrupt'
+  'drop' | 'reset' | 'delay' | 'duplicate' | 'reorder' | 'replay' | 'cut' | 'corrupt'
 >;
 
 function actionsOf(asked: Asked): MessageActions {
-  const { drop, reset, delay: delayMs, duplicate, reorder, replay: replayMs, corrupt } = asked;
+  const { drop, reset, delay: delayMs, duplicate, reorder, replay: replayMs, cut: cutMs, corrupt } = asked;
   return {
     ...(drop === undefined ? {} : { drop: reset === true ? ('reset' as const) : ('hang' as const) }),
     ...(delayMs === undefined ? {} : { delayMs }),
     ...(duplicate === undefined ? {} : { duplicate }),
     ...(reorder === undefined ? {} : { reorder }),
     ...(replayMs === undefined ? {} : { replayMs }),
+    ...(cutMs === undefined ? {} : { cutMs }),
     ...(corrupt === undefined ? {} : { corrupt }),
   };
 }
 
 function requestText(request: MessageRequest): string {
   const { from, to, oneWay, protocol, message, where: condition, every, first, drop } = request;
-  const { drop: how, delayMs, duplicate, reorder, replayMs, corrupt } = actionsOf(request);
+  const { drop: how, delayMs, duplicate, reorder, replayMs, cutMs, corrupt } = actionsOf(request);
   const [shortest, longest] = delayMs ?? [0, 0];
   const late = shortest === longest ? formatMs(shortest) : `${formatMs(shortest)} to ${formatMs(longest)}`;
   const done = [
@@ -211,6 +216,7 @@ function requestText(request: MessageRequest): string {
     ...(duplicate === undefined ? [] : ['duplicates']),
     ...(reorder === undefined ? [] : ['reorders']),
     ...(replayMs === undefined ? [] : [`replays after ${formatMs(replayMs)}`]),
+    ...(cutMs === undefined ? [] : [`cuts streams ${formatMs(cutMs)} after`]),
     ...(corrupt === undefined ? [] : [`corrupts ${corrupt} of`]),
   ].join(', ');
   const part = typeof drop === 'number' ? drop : request.share;

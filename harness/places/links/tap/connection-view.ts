@@ -26,7 +26,7 @@ export interface ConnectionViewDeps {
   /** The dialled node has another identity than the one that is known of it. */
   readonly onMistaken: () => void;
   /** What may be done to messages. */
-  readonly diversion: Omit<DiversionDeps, 'replayed'>;
+  readonly diversion: Omit<DiversionDeps, 'replayed' | 'cut'>;
 }
 
 /** What one end has sent. */
@@ -61,6 +61,7 @@ export class ConnectionView implements RelayView {
         talk.take(true, said);
         talk.ended(true);
       },
+      cut: (id) => this.#reset(true, id),
     });
   }
 

@@ -49,6 +49,7 @@ test('of receipts that are dropped the chunks are pushed again, and arrive', asy
     'messages reordered': 0,
     'messages corrupted': 0,
     'messages replayed': 0,
+    'streams cut': 0,
   });
   expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
   expect((await kept()).filter(({ fields }) => fields['fault'] === 'dropped')).toHaveLength(3);
@@ -119,7 +120,7 @@ test('what no message can match is refused with what is known, and leaves no fau
     net.faults.begin({ kind: 'message', protocol: 'hive', drop: true, duplicate: true }),
   ).rejects.toThrow('drop alone');
   await expect(net.faults.begin({ kind: 'message', protocol: 'hive' })).rejects.toThrow(
-    'at least one action: drop, delay, duplicate, reorder, replay or corrupt',
+    'at least one action: drop, delay, duplicate, reorder, replay, cut or corrupt',
   );
   expect(net.faults.active).toEqual([]);
 });

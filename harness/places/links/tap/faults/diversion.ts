@@ -32,6 +32,8 @@ export interface DiversionDeps {
   readonly inject: (direction: Direction, bytes: Buffer) => void;
   /** A stream has been opened in an end's name, and this was said on it. */
   readonly replayed: (direction: Direction, id: number, said: Buffer) => void;
+  /** A rule has reset a stream. */
+  readonly cut: (id: number) => void;
 }
 
 /** A stream whose frames end here. */
@@ -124,6 +126,10 @@ export class Diversion {
       outletOf: (isOpener) => this.#outlet(id, isOpener ? direction : OTHER[direction]),
       replays: this.#replays,
       replay: (said) => this.#replay(direction, said, [opener, acceptor]),
+      cut: () => {
+        this.#reset(id, stream, 'up', 'down');
+        this.#deps.cut(id);
+      },
       onOver: () => this.#streams.delete(id),
     });
     this.#streams.set(id, { stream, opened: direction, isReplay: false });
@@ -141,6 +147,7 @@ export class Diversion {
       outletOf: (isOpener) => (isOpener ? this.#outlet(id, direction) : NOBODY),
       replays: undefined,
       replay: () => undefined,
+      cut: () => this.#reset(id, stream, direction),
       onOver: () => this.#streams.delete(id),
     });
     this.#streams.set(id, { stream, opened: direction, isReplay: true });

@@ -1,7 +1,7 @@
 /** A stream that ends here and goes on as its rules will have it: what either end says, message by message. */
 import type { Clock } from '../../../../../formats/clock.ts';
 import { type Replays, Said } from './replays.ts';
-import type { MessageRules, Passing } from './rules.ts';
+import type { MessageRules, Passing, Verdict } from './rules.ts';
 import { type Outlet, Way } from './way.ts';
 
 interface StreamDeps {
@@ -16,6 +16,8 @@ interface StreamDeps {
   readonly replays: Replays | undefined;
   /** Says this as the opener of a new stream. */
   readonly replay: (said: Buffer) => void;
+  /** Resets it at both ends. */
+  readonly cut: () => void;
   /** Both ends have ended. */
   readonly onOver: () => void;
 }
@@ -25,6 +27,7 @@ export class DivertedStream {
   readonly #opener: Way;
   readonly #acceptor: Way;
   #isDoomed = false;
+  #cut: Disposable | undefined;
   /** Undefined: nobody has asked for it from the beginning. */
   readonly #said: Said | undefined;
 
@@ -61,6 +64,7 @@ export class DivertedStream {
     const verdict = rules.judged({ from, to, bytes, again, ...about });
     this.#isDoomed ||= verdict?.drop === 'reset';
     way.message(withLength(verdict?.bytes ?? bytes), verdict);
+    this.#cutLater(verdict?.cut);
     return verdict?.done ?? [];
   }
 
@@ -83,8 +87,18 @@ export class DivertedStream {
   /** Nothing of what waits arrives. */
   discard(): void {
     this.#isDoomed = false;
+    this.#cut?.[Symbol.dispose]();
     this.#opener.discard();
     this.#acceptor.discard();
+  }
+
+  /** Once: the first message that is meant decides. */
+  #cutLater(cut: Verdict['cut']): void {
+    if (cut === undefined || this.#cut !== undefined) return;
+    this.#cut = this.#deps.clock.timer(cut.afterMs, () => {
+      this.#deps.cut();
+      cut.onCut();
+    });
   }
 
   #record(isOpener: boolean, bytes: Buffer): void {
@@ -107,10 +121,14 @@ export class DivertedStream {
 
   #way(isOpener: boolean): Way {
     const { clock, outletOf, onOver } = this.#deps;
+    const over = () => {
+      this.#cut?.[Symbol.dispose]();
+      onOver();
+    };
     return new Way({
       clock,
       outlet: outletOf(isOpener),
-      onOver: () => this.#opener.isOver && this.#acceptor.isOver && onOver(),
+      onOver: () => this.#opener.isOver && this.#acceptor.isOver && over(),
     });
   }
 

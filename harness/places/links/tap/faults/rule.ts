@@ -33,6 +33,8 @@ export interface MessageActions {
   readonly reorder?: true | undefined;
   /** How much later what its end has said up to it is said again, in a new stream in its name. */
   readonly replayMs?: number | undefined;
+  /** How much later its stream is reset. */
+  readonly cutMs?: number | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
 }
@@ -44,6 +46,7 @@ export const MESSAGE_COUNTERS = [
   'messages reordered',
   'messages corrupted',
   'messages replayed',
+  'streams cut',
 ] as const;
 export type MessageCounter = (typeof MESSAGE_COUNTERS)[number];
 export type MessageEffect = Readonly<Record<MessageCounter, number>>;

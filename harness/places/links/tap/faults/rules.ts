@@ -35,6 +35,8 @@ export interface Verdict {
   copies: number;
   /** It waits for the next one, which this one then counts. */
   swaps: ActiveMessageRule | undefined;
+  /** Its stream is reset. */
+  cut: { readonly afterMs: number; readonly onCut: () => void } | undefined;
   /** For those who look on. */
   readonly done: string[];
 }
@@ -92,7 +94,7 @@ export class ActiveMessageRule {
 
   /** Does its part. */
   apply(verdict: Verdict, { table, again }: Passing, random: () => number): void {
-    const { drop, delayMs, duplicate, reorder, replayMs, corrupt } = this.rule.actions;
+    const { drop, delayMs, duplicate, reorder, replayMs, cutMs, corrupt } = this.rule.actions;
     const count = (what: 'dropped' | 'delayed' | 'duplicated' | 'corrupted') => {
       this.counts[`messages ${what}`]++;
       verdict.done.push(what);
@@ -117,6 +119,10 @@ export class ActiveMessageRule {
     if (replayMs !== undefined) {
       again?.later(replayMs, () => void this.counts['messages replayed']++);
       verdict.done.push('kept for a replay');
+    }
+    if (cutMs !== undefined) {
+      verdict.cut = { afterMs: cutMs, onCut: () => void this.counts['streams cut']++ };
+      verdict.done.push('the last before a cut');
     }
     if (drop !== undefined) {
       verdict.drop = drop;
@@ -153,6 +159,7 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
         delayMs: 0,
         copies: 0,
         swaps: undefined,
+        cut: undefined,
         done: [],
       };
       rule.apply(verdict, message, random);

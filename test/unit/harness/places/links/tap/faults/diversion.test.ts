@@ -29,6 +29,7 @@ test('a fault that begins within a frame, after an earlier one, loses nothing of
     clock: MACHINE_CLOCK,
     inject: () => undefined,
     replayed: () => undefined,
+    cut: () => undefined,
   });
   diversion.between(...ENDS);
   const frames = new YamuxFrames({

@@ -371,3 +371,32 @@ test('streams that were open before, and those after its end, pass as they are',
   expect([dialler.session.streams, node.session.streams]).toEqual([0, 0]);
   expect(await effect()).toMatchObject({ 'messages dropped': 0 });
 });
+
+test('a stream is cut some time after a message, which arrives, and other streams go on', async () => {
+  const { tap, opened, effect, dialler, node } = await connected({ cutMs: 20 }, { first: 1 });
+  const [stream, other] = await opened();
+  const arriving = other.read();
+  stream.write(peers(10));
+  expect(Buffer.from((await arriving) ?? []).equals(peers(10))).toBe(true);
+  await expect(other.read()).rejects.toThrow('reset');
+  await expect.poll(() => [dialler.session.streams, node.session.streams]).toEqual([0, 0]);
+  expect(await effect()).toMatchObject({ 'streams cut': 1 });
+  const told = (await eventsOf(tap)).filter(({ protocol }) => protocol === 'hive');
+  expect(told.at(-1)).toMatchObject({ kind: 'end', name: 'reset' });
+  const [second, another] = await opened();
+  second.write(peers(11));
+  second.closeWrite();
+  expect((await all(another)).equals(peers(11))).toBe(true);
+  another.closeWrite();
+});
+
+test('a stream that ends before it would be cut ends as it does, and does not count', async () => {
+  const { opened, effect, dialler, node } = await connected({ cutMs: 60_000 });
+  const [stream, other] = await opened();
+  stream.write(peers(10));
+  stream.closeWrite();
+  expect((await all(other)).equals(peers(10))).toBe(true);
+  other.closeWrite();
+  await expect.poll(() => [dialler.session.streams, node.session.streams]).toEqual([0, 0]);
+  expect(await effect()).toMatchObject({ 'streams cut': 0 });
+});

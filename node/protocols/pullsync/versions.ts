@@ -3,9 +3,8 @@
  * offer says of them. `p2p-protocols.md` 4.10 and 4.11.
  */
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
-import { wrappedAddressOf } from '../../../formats/chunk/soc.ts';
 import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
-import { CHUNK_SUM_SIZE, chunkSum } from '../../../formats/chunk/sum.ts';
+import { CHUNK_SUM_SIZE, sumOfStamped } from '../../../formats/chunk/sum.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import type { MessageStream, ProtocolSpec } from '../../p2p/host.ts';
 import type { Reserve, ReserveEntry } from '../../store/ports.ts';
@@ -100,12 +99,9 @@ export const BY_SUM: Version = {
     return { topmost, entries };
   },
   idOf: (entry, reserve) => reserve.sumOf(entry),
-  idOfDelivery: ({ kind, data }, stamp) =>
-    chunkSum(stamp.batchId, stampHash(stamp), kind === 'soc' ? wrappedAddressOf(data) : NOTHING),
+  idOfDelivery: sumOfStamped,
   find: ({ address, id }, reserve) => reserve.entryOf(address, id),
 };
-
-const NOTHING = new Uint8Array();
 
 function underStamp(batchId: Uint8Array, stampHash: Uint8Array): Uint8Array {
   const id = new Uint8Array(2 * ADDRESS_SIZE);

@@ -34,7 +34,9 @@ import {
   Ack as Cursors,
   Offer,
   PULLSYNC,
+  PULLSYNC_2,
   Delivery as Pulled,
+  SummedOffer,
 } from '../../../node/protocols/pullsync/wire.ts';
 import { PUSHSYNC, Receipt } from '../../../node/protocols/pushsync/wire.ts';
 import { Delivery, RETRIEVAL } from '../../../node/protocols/retrieval/wire.ts';
@@ -124,6 +126,7 @@ export async function startPeer(
       networkId: NETWORK_ID,
       radius: 0,
       snapshot: () => ({ ...SNAPSHOT, storageRadius: 0, committedDepth: 0 }),
+      bySum: true,
     },
     {
       host,
@@ -356,6 +359,17 @@ export const WRONG_PEERS: readonly {
       ],
     },
     red: ['offer'],
+  },
+  {
+    name: 'offers sums of other chunks',
+    wrong: {
+      alterations: [
+        says(PULLSYNC_2.id, SummedOffer, ({ chunks }) => ({
+          chunks: chunks.map(({ address, sum }) => ({ address, sum: sum.toReversed() })),
+        })),
+      ],
+    },
+    red: ['sums'],
   },
   {
     name: 'delivers under another stamp than it has offered',

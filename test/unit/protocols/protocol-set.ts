@@ -26,6 +26,8 @@ export interface ProtocolSetOptions {
   readonly radius: number;
   /** What the node says of itself. */
   readonly snapshot: () => StatusSnapshot;
+  /** Speaks pull sync 2.0.0, too (default: false). */
+  readonly bySum?: boolean;
 }
 
 interface ProtocolSetDeps {
@@ -40,13 +42,13 @@ interface ProtocolSetDeps {
 }
 
 export async function protocolSet(
-  { networkId, radius, snapshot }: ProtocolSetOptions,
+  { networkId, radius, snapshot, bySum = false }: ProtocolSetOptions,
   deps: ProtocolSetDeps,
 ) {
   const { host, addressBook, signer, clock } = deps;
   const postage = deps.postage ?? { validate: () => undefined };
   const store = await createMemoryStore(
-    { cacheCapacity: 1_000, reserveCapacity: 10_000, radius: 0 },
+    { cacheCapacity: 1_000, reserveCapacity: 10_000, radius: 0, convergent: bySum },
     { clock, log: deps.log, overlay: host.overlay },
   );
   const accounting = createAccounting(PRODUCTION, {
@@ -70,10 +72,7 @@ export async function protocolSet(
   const identity = { networkId, nonce: ZERO_NONCE, fullNode: true, reachable: true, capacityDoubling: 0 };
   const onDelivered = () => undefined;
   const pushsync = createPushsync(identity, { ...exchange, signer, postage, onDelivered });
-  const pullsync = createPullsync(
-    { bySum: false },
-    { ...deps, reserve: store.reserve, postage, onDelivered },
-  );
+  const pullsync = createPullsync({ bySum }, { ...deps, reserve: store.reserve, postage, onDelivered });
   const asking = { pricing, hive, pingpong, status, pseudosettle, retrieval, pushsync, pullsync };
   return { store, accounting, clock, ...asking };
 }

@@ -3,10 +3,12 @@
 import { BINS, proximityOrder } from '../../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../../formats/chunk/chunk.ts';
 import { decodeStamp, STAMP_SIZE, stampHash } from '../../../../formats/chunk/stamp.ts';
+import { CHUNK_SUM_SIZE, sumOfStamped } from '../../../../formats/chunk/sum.ts';
 import { chunkFrom } from '../../../../formats/chunk/validate.ts';
 import { unixSeconds } from '../../../../formats/clock.ts';
 import { equalBytes, toHex } from '../../../../formats/crypto/hex.ts';
 import type { MessageOf } from '../../../../node/p2p/codec/message.ts';
+import { bitVectorOf } from '../../../../node/protocols/pullsync/rules.ts';
 import {
   Ack,
   CURSORS,
@@ -14,6 +16,9 @@ import {
   Get,
   Offer,
   PULLSYNC,
+  PULLSYNC_2,
+  type SummedChunk,
+  SummedOffer,
   Syn,
   Want,
 } from '../../../../node/protocols/pullsync/wire.ts';
@@ -112,11 +117,37 @@ export const PULLSYNC_ROWS = table({ group: 'pullsync', level: 'read', mode: 'fu
     },
   },
   {
+    id: 'sums',
+    about: 'offers sums on pull sync 2.0.0, where it speaks that, and delivers what has these sums',
+    async check(desk) {
+      const friend = await desk.friend();
+      const { bin, conversation: older } = await firstPage(friend);
+      older.reset();
+      const conversation = await friend.tryOpen(PULLSYNC_2.id);
+      if (conversation === undefined) throw new NotApplicable(`the node does not speak ${PULLSYNC_2.id}`);
+      await conversation.exchangeHeaders();
+      conversation.send(Get, { bin, start: 1n }, 'Get');
+      const offer = await conversation.receive(SummedOffer, 'Offer', ANSWER_MS);
+      must(offer.chunks.length > 0, 'an empty Offer, but the cursor is above 0');
+      for (const { address, sum } of offer.chunks) {
+        must(address.length === ADDRESS_SIZE, `Chunks.Address: ${address.length} bytes, expected 32`);
+        must(sum.length === CHUNK_SUM_SIZE, `Chunks.Sum: ${sum.length} bytes, expected ${CHUNK_SUM_SIZE}`);
+      }
+      const offered = wantFirst(conversation, offer);
+      for (const { address, sum } of offered) {
+        const delivery = await conversation.receive(Delivery, 'Delivery');
+        if (delivery.address.length > 0) delivers({ address, sum }, delivery);
+      }
+      conversation.end();
+      await conversation.expectEnd();
+    },
+  },
+  {
     id: 'want nothing',
     about: 'ends the stream when nothing of an offer is wanted',
     async check(desk) {
       const { conversation, offer } = await firstPage(await desk.friend());
-      conversation.send(Want, { bitVector: new Uint8Array(vectorSize(offer)) }, 'Want');
+      conversation.send(Want, { bitVector: bitVectorOf(offer.chunks.length, []) }, 'Want');
       conversation.end();
       await conversation.expectEnd();
     },
@@ -168,11 +199,7 @@ export function held(desk: Desk): Promise<StoredChunk> {
 
 async function deliveries(desk: Desk): Promise<StoredChunk[]> {
   const { bin, conversation, offer } = await firstPage(await desk.friend());
-  const offered = offer.chunks.slice(0, WANTED);
-  const bitVector = new Uint8Array(vectorSize(offer));
-  for (const index of offered.keys())
-    bitVector[index >> 3] = (bitVector[index >> 3] ?? 0) | (1 << (index & 7));
-  conversation.send(Want, { bitVector }, 'Want');
+  const offered = wantFirst(conversation, offer);
   const got: StoredChunk[] = [];
   for (const { address, stampHash: hash } of offered) {
     const { address: delivered, data, stamp } = await conversation.receive(Delivery, 'Delivery');
@@ -202,8 +229,28 @@ export function valid(address: Uint8Array, data: Uint8Array): void {
   }
 }
 
-function vectorSize(offer: MessageOf<typeof Offer>): number {
-  return Math.floor(offer.chunks.length / 8) + 1;
+/** @returns what is wanted: the first chunks of the offer */
+function wantFirst<Offered>(
+  conversation: Conversation,
+  { chunks }: { readonly chunks: Offered[] },
+): Offered[] {
+  const wanted = chunks.slice(0, WANTED);
+  conversation.send(Want, { bitVector: bitVectorOf(chunks.length, wanted.keys()) }, 'Want');
+  return wanted;
+}
+
+/** @throws Mismatch when a delivery is not what a sum stands for */
+function delivers(
+  { address, sum }: MessageOf<typeof SummedChunk>,
+  { address: delivered, data, stamp }: MessageOf<typeof Delivery>,
+): void {
+  must(equalBytes(delivered, address), `Delivery of ${toHex(delivered)}, expected ${toHex(address)}`);
+  valid(address, data);
+  must(stamp.length === STAMP_SIZE, `Stamp: ${stamp.length} bytes, expected ${STAMP_SIZE}`);
+  must(
+    equalBytes(sumOfStamped(chunkFrom(address, data), decodeStamp(stamp)), sum),
+    `Delivery: not what the sum of the Offer for ${toHex(address)} stands for`,
+  );
 }
 
 function cursorsOf(peer: Counterpart): Promise<MessageOf<typeof Ack>> {

@@ -1,14 +1,19 @@
 /** Which test files begin first. */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** They take more than half a minute of a processor: begun last they would be waited for alone. */
+/** They take more than half a minute of a processor, or wait longer than a minute: begun last they would be waited for alone. */
 export const LONG = [
   'test/cluster/scenarios/mutations.test.ts',
   'test/storm/storm.test.ts',
   'test/cluster/growth/upgrade.test.ts',
+  'test/cluster/flavours/flavour-file.test.ts',
+  'test/cluster/growth/scale.test.ts',
   'test/cluster/scenarios/catalogue-process.test.ts',
-  'test/cluster/harness/snapshots.test.ts',
+  'test/cluster/diff/diff.test.ts',
   'test/cluster/simulated/catalogue.test.ts',
+  'test/cluster/scenarios/run.test.ts',
+  'test/cluster/harness/snapshots.test.ts',
+  'test/cluster/harness/embedded.test.ts',
 ] as const;
 
 /** @returns a number that is less for files that begin earlier; the same for all that are not long */

@@ -57,10 +57,13 @@ export function createLibp2pHost(options: HostOptions, deps: HostDeps & { readon
 /** What WebSockets need, five megabytes and a tenth of a start, is loaded only by a node that has them. */
 function socketsFor(options: SocketOptions, power: Power | undefined): Tcp {
   if (options.carriers.every((name) => name === 'tcp')) return createTcp(power);
-  const sockets = import('./websocket-host.ts').then(({ createSockets }) => createSockets(options, power));
+  let loaded: Promise<Tcp> | undefined;
+  // On first use: what fails is told to the one who dials or listens.
+  const sockets = () =>
+    (loaded ??= import('./websocket-host.ts').then(({ createSockets }) => createSockets(options, power)));
   return {
-    dial: async (underlay, signal) => (await sockets).dial(underlay, signal),
-    listen: async (address, events) => (await sockets).listen(address, events),
+    dial: async (underlay, signal) => (await sockets()).dial(underlay, signal),
+    listen: async (address, events) => (await sockets()).listen(address, events),
   };
 }
 

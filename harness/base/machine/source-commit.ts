@@ -7,13 +7,18 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '../../..');
 const TIMEOUT_MS = 5000;
 
-/** A process runs what it loaded. */
+/** A process runs what it has loaded, whatever is committed afterwards. */
 let asked: Promise<string | undefined> | undefined;
 
-/** @returns first digits, with `+changes` if files differed at first; undefined: a package, or no git */
-export function sourceCommit(): Promise<string | undefined> {
+/**
+ * @returns its first digits, followed by `+changes` if files differed from it when it was first found; undefined in a
+ * package, without git, or when git takes too long
+ */
+export async function sourceCommit(): Promise<string | undefined> {
   asked ??= describe();
-  return asked;
+  const commit = await asked;
+  if (commit === undefined) asked = undefined;
+  return commit;
 }
 
 async function describe(): Promise<string | undefined> {

@@ -18,7 +18,10 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Acknowledged content is on the network; readers need their requests. */
+/**
+ * Time for a reader to see what was acknowledged: it is on the network, but the reader may still need its own round
+ * of requests.
+ */
 const SEEN_WITHIN_MS = 30_000;
 const NAME = 'letter';
 
@@ -28,7 +31,7 @@ interface Person {
   readonly key: string;
 }
 
-/** The reference is useless without the rest. */
+/** What was published: the reference is useless without the rest. */
 interface Letter extends ReadAccess {
   readonly reference: string;
   readonly data: Uint8Array;
@@ -103,7 +106,7 @@ function optionsOf({ signal }: Context, node: ClusterNode) {
 
 /**
  * @param name of its bytes
- * @param history of its readers; undefined: new, the publisher alone
+ * @param history of its readers; undefined: the publisher alone, in a new history
  */
 function publish(context: Context, { node, key }: Person, name: string, history?: string): Promise<Letter> {
   return context.step('publish', async (progress) => {

@@ -46,7 +46,7 @@ export default defineScenario({
   },
 });
 
-/** The ledger holds what must stay. */
+/** Chunks of the short batch, of the long one, and of both: the ledger holds those that must stay. */
 function fill(
   context: Context,
   node: ClusterNode,
@@ -62,7 +62,7 @@ function fill(
     for (let n = 0; n < most; n++) {
       const [short1, stays] = [freshChunk(random), freshChunk(random)];
       await node.chunks.upload(short1.data, { batch: short, signal });
-      // Also paid by the long batch.
+      // Every third chunk of the short batch is also paid for by the long one.
       const isBoth = n % 3 === 0;
       for (const { data, address } of isBoth ? [stays, short1] : [stays]) {
         const requestedAtMs = context.cluster.clock.now();
@@ -78,7 +78,7 @@ function fill(
   });
 }
 
-/** Mines until expiry, and finds how many blocks later it is refused. */
+/** Mines until the batch has expired, and finds how many blocks later it is refused. */
 function expire(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('expire', async (progress) => {
     const { cluster, signal } = context;

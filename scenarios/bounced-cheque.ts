@@ -19,7 +19,7 @@ const DEPOSITED_WITHIN_MS = 30_000;
 /** Gas for a withdrawal from a chequebook. */
 const GAS = 95_000;
 
-/** A cheque, its holder, and its unpaid part. */
+/** A cheque with the peer that holds it, and its unpaid part. */
 interface Held {
   readonly beneficiary: ClusterNode;
   readonly cheque: Cheque;
@@ -61,7 +61,7 @@ async function holders(context: Context, issuer: ClusterNode): Promise<Held[]> {
   const peers = otherNodes(cluster.nodes, issuer);
   const held: Held[] = [];
   for (const beneficiary of peers) {
-    // Not in the list: never exchanged a cheque with the issuer.
+    // A peer that has never exchanged a cheque with the issuer is not in the list.
     const cheques = await beneficiary.chequebook.cheques(signal);
     const received = cheques.find(({ peer }) => peer === issuer.overlay)?.received;
     if (received === undefined) continue;
@@ -83,8 +83,8 @@ function keyOf(context: Context, { name, privateKey }: ClusterNode): Uint8Array 
 }
 
 /**
- * With the account's key, behind the node's back.
- * @returns what was taken and left: enough for the first cheque and half of the second
+ * Only its owner can do this: with the key of the account, behind the back of the node, which would refuse.
+ * @returns what was taken, and what is left: enough for the first cheque and half of the second
  */
 function drain(
   context: Context,
@@ -123,7 +123,7 @@ function drain(
   });
 }
 
-/** In full, in part, not at all; whoever gets less is told. */
+/** First come, first served: in full, in part, and not at all; a beneficiary that gets less is told. */
 function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], left: bigint): Promise<void> {
   return context.step('bounce', async (progress) => {
     const { chain } = context.cluster;
@@ -132,7 +132,7 @@ function bounce(context: Context, issuer: ClusterNode, held: readonly Held[], le
       const paid = due < rest ? due : rest;
       rest -= paid;
       const seen = await cashAndWait(context, beneficiary, issuer);
-      // `uncashedAmount` is about cheques: a presented one is not counted, whatever it paid.
+      // `uncashedAmount` is about cheques, not money: a presented cheque is not counted, whatever it paid.
       const expected = { lastPayout: paid, bounced: paid < due };
       const holds =
         seen.result?.lastPayout === expected.lastPayout && seen.result.bounced === expected.bounced;
@@ -172,7 +172,7 @@ function written({ result }: Cashout): string {
 }
 
 /**
- * Nobody takes an empty chequebook's cheques: purchases stay debts, until lending stops.
+ * No node accepts cheques of an empty chequebook: what its node buys stays a debt, until no node lends it any more.
  * @returns the upload that waits for credit
  */
 function refuse(context: Context, issuer: ClusterNode): Promise<number> {
@@ -265,7 +265,7 @@ function serveAgain(context: Context, issuer: ClusterNode, tag: number): Promise
   });
 }
 
-/** So that the issuer can pay in later scenarios. */
+/** Returns what was taken, so that the issuer can pay as before in later scenarios on this cluster. */
 function refill(context: Context, issuer: ClusterNode, withdrawn: bigint): Promise<void> {
   return context.step('refill', async (progress) => {
     const { cluster, signal } = context;

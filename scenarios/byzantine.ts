@@ -44,7 +44,7 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const HONEST = 7;
-/** Content must be requested from its neighbourhood. */
+/** Chunks are only in their neighbourhood, so that content has to be requested. */
 const OPTIONS = { 'minimum-storage-radius': 1, 'cache-capacity': 0 } as const;
 /** For these behaviours, debts of a few dozen chunks must be paid. */
 const ABOUT_MONEY: ReadonlySet<string> = new Set<BehaviourName>([
@@ -133,7 +133,7 @@ async function exchanged(context: Context, { round, honest, dishonest, operation
   if (reference === undefined) return;
   const readers = honest.filter((node) => node !== uploader);
   await Promise.all(readers.map((reader) => read(context, { reader, reference, data, operations })));
-  // A peer without debt cannot refuse to pay.
+  // A peer that owes nothing cannot refuse to pay. The outcome of the download does not matter.
   await Promise.allSettled(dishonest.map((node) => download(context, node, reference)));
 }
 
@@ -202,12 +202,14 @@ async function read(
 
 interface Acting {
   readonly dishonest: readonly ClusterNode[];
-  /** A new node is asked for nothing in the first rounds. */
+  /**
+   * One more round. A node that has just started is asked for nothing in the first ones: others are known to be well.
+   */
   readonly exchange: (round: number) => Promise<void>;
   readonly from: number;
 }
 
-/** If it behaved, all else would hold. @throws HarnessError `NODE_STATE` */
+/** If the node behaved, every other condition would hold. @throws HarnessError `NODE_STATE` */
 function acted(context: Context, { dishonest, exchange, from }: Acting): Promise<void> {
   return context.step('behaviours', async (progress) => {
     let round = from;

@@ -16,11 +16,11 @@ type Context = ScenarioContext<typeof parameters>;
 
 const DAY_MS = 86_400_000;
 const BATCH_DEPTH = 17;
-/** By then nodes agree on the branch. */
+/** By then all nodes report the same about the new branch. */
 const AGREED_WITHIN_MS = 30_000;
-/** Under an untouched batch chunks keep working. */
+/** Chunks need no block: under a batch that no reorganisation has touched they keep working. */
 const AVAILABLE = 1;
-/** More than any node holds back. */
+/** Blocks of the new branch: more than any node holds back. */
 const BRANCH_BLOCKS = 8;
 
 export default defineScenario({
@@ -69,7 +69,7 @@ function replace(
     const height = await chain.height(signal);
     let isOnChain = false;
     const probe = async (aborted: AbortSignal) => {
-      // Again each time: the node resends its purchase.
+      // Asked again each time: the node sends its purchase again, which a later block may take.
       isOnChain = (await chain.batch(stays)) !== undefined;
       const views = await Promise.all(
         nodes.map(async (node) => {

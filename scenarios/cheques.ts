@@ -17,9 +17,9 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** More polling would disturb the measurement. */
+/** Polling a node every few milliseconds would influence what is measured. */
 const POLL_PAUSE_MS = 20;
-/** How soon is a separate condition. */
+/** A cheque appears sooner or later; how soon is a separate condition. */
 const FIRST_DEADLINE_MS = 60_000;
 
 /** A cheque at the end that can cash it. */
@@ -51,7 +51,7 @@ export default defineScenario({
   },
 });
 
-/** From the first chunk to the first cheque received. */
+/** Time from the first chunk to the first cheque that reaches its beneficiary. */
 function provoke(context: Context, issuer: ClusterNode): Promise<void> {
   return context.step('provoke', async (progress) => {
     const { size } = context.parameters;
@@ -83,7 +83,7 @@ async function sentBy(issuer: ClusterNode, signal: AbortSignal): Promise<bigint>
   return (await issuer.client.settlements(signal)).totalSent;
 }
 
-/** Promised and held, cheque by cheque. */
+/** What the issuer has promised is what its peers hold, cheque by cheque. */
 function receive(context: Context, issuer: ClusterNode, nodes: readonly NodeBooks[]): Promise<Received[]> {
   return context.step('receive', async (progress) => {
     const { cluster, signal } = context;
@@ -130,7 +130,7 @@ function written(cheque: Cheque | undefined): string {
   return `${cheque.payout} for ${cheque.beneficiary} from ${cheque.chequebook}`;
 }
 
-/** Paid in full, confirmed by the chain. */
+/** It is paid in full, to the last unit, and the chain confirms it. */
 function cash(context: Context, issuer: ClusterNode, { beneficiary, cheque }: Received): Promise<void> {
   return context.step(`cash ${beneficiary.name}`, async (progress) => {
     const { cluster, signal } = context;
@@ -218,7 +218,7 @@ function paidOut({ cluster }: Context, { chequebook, beneficiary }: Cheque): Pro
   return cluster.chain.view(chequebook, 'paidOut(address)', [`0x${beneficiary}`]);
 }
 
-/** Its chequebook, else its account. */
+/** Where a node has its cheques paid to: its chequebook, otherwise its account. */
 async function recipientOf(node: ClusterNode, signal: AbortSignal): Promise<string> {
   const chequebook = await node.chequebook.address(signal);
   return BigInt(`0x${chequebook}`) === 0n ? node.ethereum : chequebook;

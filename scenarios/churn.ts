@@ -33,7 +33,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Some must keep the uploads. */
+/** Nodes that never leave: some must keep what was uploaded. */
 const STAY_MIN = 2;
 
 /** Of the fault that keeps a node away. */
@@ -89,7 +89,7 @@ export default defineScenario({
   },
 });
 
-/** The fault heals however the scenario ends. */
+/** However the scenario ends, the fault is healed then: no node of a cluster that goes on stays away. */
 async function stop({ cluster, signal }: Context, node: ClusterNode): Promise<StopId> {
   const { id } = await cluster.faults.begin({ kind: 'stop', node: node.name }, { signal });
   return id;
@@ -117,7 +117,7 @@ async function upload(context: Context, node: ClusterNode, round: number): Promi
   return { name, reference, chunks };
 }
 
-/** Waits for peers, and the chunks that are its own now. */
+/** Starts the node, and waits for its peers and for the chunks that now belong to it. */
 function join(
   context: Context,
   { node, id }: { readonly node: ClusterNode; readonly id: StopId },

@@ -64,7 +64,7 @@ export default defineScenario({
   },
 });
 
-/** @param active nodes that must not be affected */
+/** @param active nodes that upload and read meanwhile and must not be affected */
 function under(
   context: Context,
   { skew, skewed, active }: { skew: string; skewed: readonly ClusterNode[]; active: readonly ClusterNode[] },
@@ -95,7 +95,10 @@ function under(
   });
 }
 
-/** A node that is asked nothing may not read its clock for seconds. */
+/**
+ * An upload, whatever becomes of it: a node that nobody asks for anything may not read its clock for seconds, and
+ * then a wrong one would be no fault.
+ */
 async function attempt(node: ClusterNode, { data }: FreshChunk, signal: AbortSignal): Promise<void> {
   try {
     await node.chunks.upload(data, { batch: batchOf(node), timeoutMs: ATTEMPT_MS, signal });
@@ -120,13 +123,13 @@ async function borrow(context: Context, node: ClusterNode, skew: string): Promis
   await atMost(ATTEMPTS_AT_ONCE, works);
 }
 
-/** By nodes and peers, accounting units. */
+/** What the nodes and their peers have settled by time, accounting units. */
 async function settledByTime(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<bigint> {
   const totals = await Promise.all(nodes.map((node) => node.client.timeSettlements(signal)));
   return totals.reduce((sum, { totalSent, totalReceived }) => sum + totalSent + totalReceived, 0n);
 }
 
-/** High credit needs no settlement. */
+/** Where peers lend each other more than is uploaded here, nothing has to be settled. */
 async function expectMoney(
   context: Context,
   { skew, skewed, before }: { skew: string; skewed: readonly ClusterNode[]; before: bigint },
@@ -146,7 +149,7 @@ async function expectMoney(
   });
 }
 
-/** Finds its peers, and others read its uploads. */
+/** Once its clock is right, a node finds its peers again, and other nodes can read its uploads. */
 function recovered(
   context: Context,
   { skew, skewed, others }: { skew: string; skewed: readonly ClusterNode[]; others: readonly ClusterNode[] },

@@ -95,7 +95,7 @@ async function upload(
   await ledgerDirect(context, node, { ...entry, requestedAtMs });
 }
 
-/** Chunks that the node keeps; when new it has no peers to ask. */
+/** Chunks that the node is responsible for: it keeps no others, and has no peers to ask when it has just started. */
 function stored(context: Context, node: ClusterNode): Promise<readonly FreshChunk[]> {
   return context.step('store', async () => {
     const random = context.random('stored');
@@ -156,7 +156,7 @@ async function serves(
   });
 }
 
-/** One message, at most once a minute. */
+/** One message, and at most one a minute: a log that fills the rest of the disk is of no use. */
 async function saysSo(
   context: Context,
   {
@@ -188,7 +188,7 @@ function resumes(context: Context, node: ClusterNode, when: string): Promise<voi
     const random = context.random(`resumes ${when}`);
     const probe = async (signal: AbortSignal) => {
       try {
-        // Direct uploads could go to others.
+        // The node itself must keep it: others may take what is uploaded directly.
         await node.bytes.upload(freshChunk(random).data, { batch: batchOf(node), deferred: true, signal });
         await upload(context, node, freshChunk(random), signal);
         return undefined;

@@ -26,7 +26,10 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Acknowledged updates are on the network; readers need their requests. */
+/**
+ * Time for a reader to see an acknowledged update: it is on the network, but the reader may still need its own round
+ * of requests.
+ */
 const SEEN_WITHIN_MS = 30_000;
 
 export default defineScenario({
@@ -59,7 +62,7 @@ export default defineScenario({
   },
 });
 
-/** The file, then the update; both on the network once acknowledged. */
+/** The file first, then the update that leads to it; both are on the network once acknowledged. */
 async function update(
   context: Context,
   node: ClusterNode,

@@ -2,7 +2,7 @@ import type { ClusterNode } from 'svcnet';
 import { defineScenario } from 'svcnet/scenario';
 import { expectRules, WITHIN, wrongOn } from './steps/topology.ts';
 
-/** With more, bins fill and the mesh is not full. */
+/** With more, a node fills its bins and takes no more: the mesh is not full then. */
 const NODES_MAX = 9;
 
 export default defineScenario({

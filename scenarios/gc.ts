@@ -59,7 +59,7 @@ export default defineScenario({
   },
 });
 
-/** The farthest chunk, the first to be dropped. */
+/** The chunk that is farthest from the keeper: the first one it would drop. */
 function pin(context: Context, keeper: ClusterNode): Promise<FreshChunk> {
   return context.step('pin', async (progress) => {
     const { signal } = context;
@@ -96,7 +96,7 @@ function fill(context: Context, full: readonly ClusterNode[]): Promise<FreshChun
   });
 }
 
-/** Every chunk in place, some nowhere else. */
+/** Every chunk is where it belongs, and some are no longer anywhere else. */
 function settled(
   context: Context,
   full: readonly ClusterNode[],

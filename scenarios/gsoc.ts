@@ -122,7 +122,7 @@ async function run(context: Context, { uploader, listener, batches, order }: Run
   const missing = await hear(texts);
   const what = `${listener.name} hears all ${count} payloads uploaded ${order}`;
   context.expect(what, missing === undefined, { observed: missing ?? 'all', expected: 'all' });
-  // A Bee delivers each passing of a chunk.
+  // A Bee delivers a payload every time its chunk passes by.
   const duplicates = listener.flavour === 'svc' ? subscription.received.length - count : 0;
   context.expect(`no payload arrives twice (${order})`, duplicates <= 0, {
     observed: `${duplicates} more`,

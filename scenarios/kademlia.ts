@@ -2,7 +2,7 @@ import type { ClusterNode, Topology } from 'svcnet';
 import { defineScenario, fromHex, parameter, proximityOrder, type ScenarioContext } from 'svcnet/scenario';
 import { expectRules, WITHIN, wrongOn } from './steps/topology.ts';
 
-/** Then a bin wants no more (p2p-protocols.md 6.1). */
+/** A bin with this many connected peers wants no more (p2p-protocols.md 6.1). */
 const SATURATED = 8;
 
 const parameters = {
@@ -18,7 +18,7 @@ export default defineScenario({
   about: 'Checks the routing tables: no bin below the depth is empty, and every neighbour is connected.',
   parameters,
   needs: { nodes: 2 },
-  // Radius 0 has no bin below the depth.
+  // With radius 0 there is no bin below the depth.
   cluster: { nodes: 6, options: { 'minimum-storage-radius': 1 } },
   timeoutMs: 300_000,
   async run(context) {
@@ -59,7 +59,7 @@ function orderOf(a: ClusterNode, b: ClusterNode): number {
   return proximityOrder(fromHex(a.overlay), fromHex(b.overlay));
 }
 
-/** The cluster has a node there, the table none. */
+/** Bins for which the cluster has a node, but the table has none. */
 function emptyBins(table: Topology, node: ClusterNode, nodes: readonly ClusterNode[]): string[] {
   const orders = new Set(
     servers(nodes)
@@ -89,7 +89,7 @@ function missingNeighbours(table: Topology, node: ClusterNode, nodes: readonly C
     .map((other) => `is not connected to ${other.name}, ${other.overlay}`);
 }
 
-/** Depth zero makes the first condition empty. */
+/** A table without a depth has no bin to fill, so the first condition says nothing about it. */
 async function depths(context: Context): Promise<void> {
   const nodes = servers(context.cluster.nodes);
   const tables = await Promise.all(nodes.map((node) => node.client.topology(context.signal)));

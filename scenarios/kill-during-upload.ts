@@ -39,7 +39,7 @@ type Context = ScenarioContext<typeof parameters>;
 const READY_WITHIN_MS = 30_000;
 /** Deferred uploads are on the network this long after all nodes are back. */
 const SYNCED_WITHIN_MS = 120_000;
-/** Within an upload's time on two cores. */
+/** The moments lie within the time that an upload takes on a machine with two cores. */
 const MOMENT_MAX_MS = 1500;
 
 /** An upload during which a node is killed. */
@@ -114,7 +114,7 @@ function once(
   });
 }
 
-/** Undefined: broken or refused. */
+/** What a node answered; undefined: the connection broke, or it refused. */
 type Answer = { readonly tag: number | undefined } | undefined;
 
 async function send(context: Context, { node, mode, data }: Upload): Promise<Answer> {
@@ -134,7 +134,7 @@ async function send(context: Context, { node, mode, data }: Upload): Promise<Ans
   }
 }
 
-/** Acknowledged uploads go into the ledger; deferred ones once on the network. */
+/** What was acknowledged goes into the ledger; a deferred upload must reach the network first. */
 async function conclude(
   context: Context,
   name: string,

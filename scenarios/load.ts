@@ -26,9 +26,9 @@ import {
 } from 'svcnet/scenario';
 import { difference, otherNodes, verifyLedger } from './steps/steps.ts';
 
-/** A day's load, then verification. */
+/** A load may last a day, and its uploads are verified afterwards. */
 const TIMEOUT_MS = 48 * 3_600_000;
-/** More is not the requested load. */
+/** Largest part of its requests that a load may drop; with more it would not be the requested load. */
 const DROPPED_SHARE_MAX = 0.01;
 /** Above this share of the machine's cores the figures may be those of k6. */
 const K6_CPU_WARNING = 0.5;
@@ -106,7 +106,7 @@ function progressText({ rate, p95Ms, errors }: LoadProgress): string {
   return `${rate.toFixed(1)}/s  ${p95}  ${plural(errors, 'error')}`;
 }
 
-/** Each load a step, its uploads verified. */
+/** One load after another, each a step. Their uploads are verified like those of any load. */
 async function searchLimit(context: Context, plan: LoadPlan): Promise<void> {
   const { k6, findLimit } = context.parameters;
   const found = await runLimit(context.cluster, plan, {
@@ -202,7 +202,7 @@ function expectSound(context: Context, loads: readonly LoadStep[]): void {
   });
 }
 
-/** Into the ledger once on the network; chunks are computed here. */
+/** Every upload goes into the ledger once the network has it; its chunks are computed here. */
 async function bookUploads(
   context: Context,
   plan: LoadPlan,
@@ -265,7 +265,9 @@ async function book(
   return reference === told ? undefined : `${node} answered ${told}, expected ${reference}`;
 }
 
-/** Only roots are known: some content is read elsewhere, which needs every chunk. */
+/**
+ * For encrypted content only the root is known: some of it is read on another node, which needs every chunk below.
+ */
 async function readEncrypted(
   context: Context,
   plan: LoadPlan,

@@ -49,7 +49,7 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Others give a path ten tries of five seconds each; here there are more tries in the same time. */
 const SERVED_WITHIN_MS = 50_000;
-/** As a browser would. */
+/** Paths read at once from one node, as a browser would. */
 const PATHS_AT_ONCE = 6;
 /** Shorter paths could be drawn twice. */
 const PATH_BYTES_MIN = 8;
@@ -100,7 +100,7 @@ export default defineScenario({
   },
 });
 
-/** Long paths with nothing in common. */
+/** Files next to each other, under long paths that have nothing in common except by chance. */
 function flatTree(context: Context): TreeFile[] {
   const { files, pathBytes, size } = context.parameters;
   const random = context.random('flat collection');
@@ -198,7 +198,7 @@ function readBack(context: Context, uploader: ClusterNode, shown: Shown): Promis
   });
 }
 
-/** Failed tries are measured. @returns what stayed wrong */
+/** Every try is measured, so errors in the table are failed tries. @returns what was still wrong at the end */
 function servedWrong(
   context: Context,
   reader: ClusterNode,
@@ -215,7 +215,7 @@ function servedWrong(
   return inTime(what, probe, { ...context, timeoutMs: SERVED_WITHIN_MS });
 }
 
-/** With an error document the answer is a success. */
+/** With an error document the answer is a success: the website itself says that there is no such page. */
 async function askWrongPath(
   context: Context,
   reader: ClusterNode,

@@ -24,10 +24,10 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Unservable requests fail, and do not hang. */
+/** A request that cannot be served fails with an error, and does not hang. */
 const FAILS_WITHIN_MS = 35_000;
 const PLACED_WITHIN_MS = 120_000;
-/** Of full nodes, unless halves. */
+/** Part of the full nodes on the smaller side, unless both sides are equally large. */
 const MINORITY = 0.2;
 
 interface Sides {
@@ -91,7 +91,7 @@ function sideOf({ one, other, bridge }: Sides, node: ClusterNode): readonly Clus
   return other.includes(node) ? [...other, ...bridge] : [...one, ...other];
 }
 
-/** Uploads are read within their side; others fail soon. */
+/** Uploads within a side are read there; requests that cannot be served fail soon. */
 function meanwhile(context: Context, samples: readonly Sample[]): void {
   const reads = samples.filter(({ what }) => what === 'read');
   expectSuccess(context, 'each side reads what it has stored', reads, {
@@ -130,7 +130,7 @@ function whole(context: Context): Promise<void> {
   });
 }
 
-/** A minority's uploads reach their neighbourhood too. */
+/** Even what a minority accepted is with its true neighbourhood. */
 function placed(context: Context): Promise<void> {
   return context.step('places', async (progress) => {
     const { cluster, ledger, signal } = context;

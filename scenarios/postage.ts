@@ -23,9 +23,9 @@ type Context = ScenarioContext<typeof parameters>;
 const HOUR_MS = 3_600_000;
 /** Of every batch that nodes make. */
 const BUCKET_DEPTH = 16;
-/** By the node that made it. */
+/** Time within which the node that made a change sees it. */
 const SEEN_WITHIN_MS = 60_000;
-/** Seconds of difference when blocks come between. */
+/** Seconds by which a time to live may differ when blocks come between two looks at it. */
 const TTL_TOLERANCE = 60;
 const PAYLOAD_SIZE = 32;
 
@@ -110,7 +110,7 @@ function buy(
   });
 }
 
-/** All know a batch; only its owner can use it. */
+/** Every node knows a batch; only its owner can use it. */
 function known(context: Context, node: ClusterNode, batch: string): Promise<void> {
   return context.step('known', async () => {
     const { signal } = context;
@@ -215,7 +215,7 @@ function dilute(context: Context, node: ClusterNode, batch: string): Promise<voi
   });
 }
 
-/** Immutable refuses one more, mutable overwrites the oldest. */
+/** Fills one bucket; an immutable batch refuses one more chunk, a mutable one overwrites the oldest. */
 function fill(
   context: Context,
   node: ClusterNode,

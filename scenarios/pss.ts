@@ -3,7 +3,7 @@ import { defineScenario, parameter, type ScenarioContext } from 'svcnet/scenario
 import { batchOf, inTime } from './steps/steps.ts';
 
 const RECEIVE_TIMEOUT_MS = 180_000;
-/** Addresses one node of many thousands. */
+/** Bytes that address one node among many thousands: the cluster's are not the only nodes. */
 const OPEN_PREFIX = 2;
 
 const parameters = {
@@ -69,9 +69,9 @@ export default defineScenario({
       await send(`${last} for ${node.name}`, node);
       await expectHeard(context, node, subscription, `${last} for ${node.name}`);
     }
-    // A Bee delivers an empty message of its last topic; clients ignore it.
+    // A Bee whose last topic cannot open a chunk delivers an empty message there; clients ignore those.
     const meant = (text: string) => text !== '' && !text.startsWith(last);
-    // A Bee delivers each passing of a chunk.
+    // A Bee delivers a message every time its chunk passes by.
     const heard = mine.texts.filter(meant);
     const counted = receiver.flavour === 'svc' ? heard : [...new Set(heard)];
     context.expect('each message arrives once', counted.length === texts.length, {
@@ -91,7 +91,7 @@ export default defineScenario({
   },
 });
 
-/** A full receiver, a sender, a listener. */
+/** A full node that receives, one that sends and one that only listens. */
 function threeOf({
   cluster,
   parameters,

@@ -1,6 +1,7 @@
 /**
- * More chunks than a reserve holds, at full speed: the radius grows, and what a node gives up must be on another.
- * Meanwhile nodes are killed, restarted, join and leave, and batches expire.
+ * More chunks than one reserve holds, as fast as the nodes accept them: the storage radius grows while chunks arrive,
+ * and what each node gives up must be on another one by then. Meanwhile nodes are killed, restarted, join and leave,
+ * and batches expire, as the parameters say.
  */
 
 import { ClientError, type ClusterNode, HarnessError } from 'svcnet';
@@ -44,13 +45,13 @@ type Context = ScenarioContext<typeof parameters>;
 
 /** Files that each node reads at once. */
 const READS_AT_ONCE = 2;
-/** By every node, after the last upload settled. */
+/** Time after the last upload was settled within which every node must deliver every chunk. */
 const DELIVERED_WITHIN_MS = 120_000;
-/** Longer than any retry pause. */
+/** Uploads without progress for this long are stuck: it is longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 40_000;
 /** The same while no node reports what the uploads wait for. */
 const UNEXPLAINED_AFTER_MS = 90_000;
-/** By then its own uploads are on the network. */
+/** Time within which a node that leaves must have its own uploads on the network. */
 const LEAVES_WITHIN_MS = 90_000;
 /** The batch that expires lasts this many blocks from its purchase. */
 const EXPIRES_AFTER_BLOCKS = 40;
@@ -58,12 +59,12 @@ const EXPIRING_SIZE = 1_000_000;
 /** Multiple of the capacity that a reserve may hold while it hands over. */
 const OVERHANG_MAX = 2.5;
 const POLL_MS = 500;
-/** Of killed or stopped nodes, ms. */
+/** How long a killed or stopped node stays away, milliseconds. */
 const AWAY_MS = { min: 500, range: 3_000 };
 
 interface File {
   readonly node: ClusterNode;
-  /** Random stream of its bytes. */
+  /** Name of the random stream that its bytes come from. */
   readonly stream: string;
   readonly size: number;
   readonly reference: string;
@@ -79,15 +80,15 @@ interface Settled {
   readonly stuck: readonly File[];
 }
 
-/** What faults decide about nodes. */
+/** What the nodes are doing, as far as the faults determine it. */
 interface Stage {
   /** Faults that keep nodes away until they join. */
   readonly joining: readonly string[];
-  /** An expiring batch, and who may use it. */
+  /** A batch that is about to expire, and the node that may use it. */
   readonly expiring: { readonly node: ClusterNode; readonly batch: string } | undefined;
   /** Killed or stopped, and on their way back. */
   readonly away: Set<ClusterNode>;
-  /** They left, or are about to. */
+  /** Not to be used: they have left, or are about to leave. */
   readonly gone: Set<ClusterNode>;
   /** Chunks handed to nodes so far. */
   uploaded: number;
@@ -121,7 +122,7 @@ export default defineScenario({
   },
 });
 
-/** Later joiners stop now, empty. */
+/** Nodes that join later are stopped now, before they have anything. */
 async function prepare(context: Context): Promise<Stage> {
   const { cluster, signal, parameters: given } = context;
   const { joins, leaves, expiring } = given;
@@ -181,7 +182,7 @@ function upload(scenario: Context, stage: Stage): Promise<File[]> {
   });
 }
 
-/** A killed node acknowledged nothing: repeated when it is back. */
+/** A node killed in the middle has acknowledged nothing: the upload is repeated when it is back. */
 async function uploadOne(
   context: Context,
   stage: Stage,
@@ -206,12 +207,12 @@ async function uploadOne(
   }
 }
 
-/** No answer, or just started. */
+/** The node does not answer, or has only just started. */
 function isUnanswered(error: unknown): boolean {
   return error instanceof ClientError && (error.status === undefined || error.status === 503);
 }
 
-/** Faults of each kind spread over uploads, in sequence. */
+/** The faults, each kind spread over the uploads, one after another. */
 async function happen(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { kills, restarts, leaves, chunks } = context.parameters;
   const kinds: readonly [name: string, count: number, fault: (n: number) => Promise<void>][] = [
@@ -234,7 +235,7 @@ async function happen(context: Context, stage: Stage, files: readonly File[]): P
   for (const [name, value] of kinds) if (value > 0) context.figure({ name, value, unit: 'times' });
 }
 
-/** @returns id of the fault, healed however the scenario ends */
+/** @returns id of the fault: however the scenario ends, it is healed then */
 async function takeAway(
   { cluster, signal }: Context,
   kind: 'kill' | 'stop',
@@ -254,7 +255,10 @@ async function away(context: Context, stage: Stage, kind: 'kill' | 'stop', n: nu
   stage.away.delete(node);
 }
 
-/** Only from a shared neighbourhood, with its uploads on the network: it never returns. */
+/**
+ * Stops a node whose neighbourhood has others, once its own uploads are on the network: what only that node has would
+ * be lost, as it never comes back.
+ */
 async function leave(context: Context, stage: Stage, files: readonly File[]): Promise<void> {
   const { cluster, signal } = context;
   const there = workingNodes(cluster.nodes).filter((node) => !stage.gone.has(node));
@@ -286,7 +290,7 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
     try {
       await uploadOne(context, stage, { ...file, batch: expiring.batch });
     } catch (error) {
-      // On slow machines it expires before its last file.
+      // On a slow machine the batch expires before its last file.
       if (error instanceof ClientError && error.class.startsWith('stamp.')) return;
       throw error;
     }
@@ -295,7 +299,7 @@ async function expire(context: Context, stage: Stage, ended: AbortSignal): Promi
 
 // ── what has become of the uploads ────────────────────────────────────────────────────────────────────────────────────
 
-/** Until tags are synced, or nothing moves for longer than retries take. */
+/** Waits until every tag is synced, or nothing has moved for longer than nodes wait between retries. */
 function settle(context: Context, { gone }: Stage, files: readonly File[]): Promise<Settled> {
   const { cluster, ledger, signal } = context;
   return context.step('sync', async (progress) => {
@@ -346,7 +350,10 @@ interface Reading {
   readonly condition: string;
 }
 
-/** Synced files from every node; waiting ones from their uploader. */
+/**
+ * Synced files are read from every node; files that wait for a place are read from their uploader, each by another
+ * node.
+ */
 async function readBack(context: Context, { gone }: Stage, { synced, stuck }: Settled): Promise<void> {
   const readers = workingNodes(context.cluster.nodes).filter((node) => !gone.has(node));
   await read(context, {
@@ -398,7 +405,7 @@ function read(context: Context, { step, readers, filesOf, condition }: Reading):
   });
 }
 
-/** What is wrong with a delivered file; undefined: nothing. */
+/** What is wrong with the file as delivered by a node; undefined when nothing is. */
 async function failureOf(context: Context, node: ClusterNode, file: File): Promise<string | undefined> {
   const { signal } = context;
   const work = () => node.bytes.download(file.reference, { cache: false, signal });
@@ -411,7 +418,7 @@ async function failureOf(context: Context, node: ClusterNode, file: File): Promi
   }
 }
 
-/** Unsynced uploads wait for a neighbourhood that says why. */
+/** An upload that is not synced waits for a neighbourhood that reports why. */
 function checkSynced(
   context: Context,
   { synced, stuck }: Settled,
@@ -441,7 +448,7 @@ async function watchReserves({ cluster }: Context, ended: AbortSignal): Promise<
   ended.addEventListener('abort', () => resolve(), { once: true });
   while (!ended.aborted) {
     for (const node of cluster.nodes.filter((one) => one.running)) {
-      // A node may die between check and request.
+      // A node may be killed between the check and the request.
       const size = await node.client.status(ended).then(
         ({ reserveSize }) => reserveSize,
         () => 0,

@@ -16,9 +16,9 @@ type Context = ScenarioContext<typeof parameters>;
 const ROUND = 152;
 const REVEAL = 38;
 const CLAIM = 76;
-/** Stake and uploads must be two rounds old. */
+/** A stake must be two rounds old, and so must the uploads. */
 const ROUNDS_AHEAD = 4;
-/** A small sample takes as long. */
+/** Players look at the head several times a second; a sample of a small reserve takes about as long. */
 const STEP_WITHIN_MS = 60_000;
 const within = ({ cluster: { clock }, signal }: Pick<ScenarioContext, 'cluster' | 'signal'>) => ({
   clock,
@@ -39,7 +39,7 @@ export default defineScenario({
   needs: { nodes: 3, control: true, started: true },
   cluster: {
     nodes: 3,
-    // Every reserve has all chunks, above half.
+    // Every node keeps every chunk, and they fill more than half of its reserve.
     options: { 'reserve-capacity': 400, 'cache-capacity': 0, 'pull-rate-window': '500ms' },
   },
   timeoutMs: 600_000,
@@ -95,7 +95,7 @@ function fill(context: Context, players: readonly ClusterNode[]): Promise<void> 
       observed: `${unwell.length} are not`,
       expected: 0,
     });
-    // A sample leaves out later stamps, and block times are whole seconds.
+    // A sample leaves out what was stamped after its block, and block times are whole seconds.
     await nextSecond(cluster.clock, signal);
     progress.detail('full enough, and the same everywhere');
   });
@@ -152,7 +152,7 @@ async function mineTo({ cluster }: Context, block: number): Promise<void> {
   await cluster.chain.mine(missing);
 }
 
-/** A block for this many waiting transactions. */
+/** Waits until this many transactions wait for a block, and gives them one. */
 async function mineTogether(context: Context, count: number, what: string): Promise<void> {
   const { chain } = context.cluster;
   await until<true>(
@@ -255,7 +255,7 @@ interface Claimed {
   readonly before: readonly bigint[];
 }
 
-/** The winner gets the whole pot, and nodes know it. */
+/** The winner alone gets the whole pot, to the last unit; and the nodes know it. */
 async function expectPaid(
   context: Context,
   players: readonly ClusterNode[],

@@ -31,7 +31,8 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 /**
- * Of all chunks but the root: what a level survives, and too much. Encrypted runs are shorter, with as many parities.
+ * Part of all chunks except the root that a level survives losing, and a part that is too much for it: encrypted runs
+ * are shorter, with as many parities.
  */
 const LOSSES = {
   1: { survives: 0.01, fails: 0.2, failsEncrypted: 0.3 },
@@ -88,7 +89,7 @@ export default defineScenario({
   },
 });
 
-/** Removes chunks, never the root. */
+/** Makes the chunks here and removes part of them, but never the root, which is known by one address alone. */
 async function damaged(
   context: Context,
   options: { name: string; level: RedundancyLevel; isEncrypted: boolean; share: number },
@@ -140,7 +141,7 @@ async function readBack(context: Context, node: ClusterNode, { data, reference }
   });
 }
 
-/** A failure or a cut body, never complete-looking bytes. */
+/** A failure status or a body that breaks off: never bytes that look complete. */
 async function refuse(context: Context, node: ClusterNode, { reference }: Damaged): Promise<void> {
   const seen = await node.bytes.download(reference, { cache: false, signal: context.signal }).then(
     ({ length }) => ({ length }),

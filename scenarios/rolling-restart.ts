@@ -20,7 +20,7 @@ const READY_WITHIN_MS = 60_000;
  * may meet a peer that has just gone, or read what only that peer has stored yet.
  */
 const AVAILABLE = 0.98;
-/** For others' requests to end, before and after. */
+/** Before a node is stopped, and after it is ready: time for requests of other nodes to end. */
 const CALM_MS = 300;
 
 export default defineScenario({

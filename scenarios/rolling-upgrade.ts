@@ -33,9 +33,9 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** For others' requests to end. */
+/** Before a node is stopped: time for requests of other nodes to end. */
 const CALM_MS = 300;
-/** Separated networks find each other's chunks. */
+/** Networks that were apart find each other's chunks within this time. */
 const READ_WITHIN_MS = 60_000;
 const READS_AT_ONCE = 4;
 
@@ -115,7 +115,7 @@ interface Rolling {
   readonly away: Set<ClusterNode>;
 }
 
-/** Each when the one before has its peers. */
+/** One after the other, each when the one before has its peers. */
 function roll(context: Context, title: string, { order, to, away }: Rolling): Promise<void> {
   return context.step(title, async (progress) => {
     const { cluster, signal, parameters: given } = context;
@@ -142,7 +142,7 @@ function roll(context: Context, title: string, { order, to, away }: Rolling): Pr
   });
 }
 
-/** From a node that did not take it. */
+/** What was acknowledged is read from a node that has not taken it. */
 function readBack(context: Context): Promise<void> {
   return context.step('read back', async (progress) => {
     const { ledger, parameters: given } = context;

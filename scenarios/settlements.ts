@@ -15,7 +15,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** By time, accounting units; by cheques, token units. */
+/** What was paid: by time in accounting units, by cheques in token units. */
 const KINDS = [
   { kind: 'time', unit: 'accounting units', sent: (link: Link) => link.timeSent },
   { kind: 'cheque', unit: 'token units', sent: (link: Link) => link.chequeSent },

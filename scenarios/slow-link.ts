@@ -14,10 +14,13 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** By round trip: a chunk takes several. */
+/** Longest times, by the round trip of the links: a chunk takes several of them. */
 const PUSH_MAX = { baseMs: 5000, roundTrips: 20 } as const;
 const READ_MAX = { baseMs: 1000, roundTrips: 12 } as const;
-/** By one slow node, for others; short times, and the slow node's own chunks, are not compared. */
+/**
+ * One slow node must not slow the others down by more than this; short times are not compared, nor what a chunk takes
+ * that belongs to the slow node itself: its latency twice.
+ */
 const SLOWDOWN_MAX = 2;
 const SLOWDOWN_FROM = { baseMs: 1000, latencies: 2 } as const;
 
@@ -72,7 +75,7 @@ function underProfile(context: Context, profile: string): Promise<void> {
   });
 }
 
-/** A node's longest to its peers. */
+/** The longest round trip of a node to its peers. */
 async function roundTripMs({ cluster, signal }: Context): Promise<number> {
   const [node] = workingNodes(cluster.nodes);
   if (node === undefined) return 0;

@@ -26,11 +26,11 @@ import {
   verifyLedger,
 } from './steps/steps.ts';
 
-/** Every installation has it. */
+/** A real tree that every installation of this repository has. */
 const DEFAULT_TREE = dirname(fileURLToPath(import.meta.resolve('undici/package.json')));
 /** A day at 24,000 per chunk and block, one block a second. */
 const BATCH_AMOUNT = 24_000n * 86_400n;
-/** As a browser would. */
+/** Paths of a directory read at once from one node, as a browser would. */
 const PATHS_AT_ONCE = 6;
 
 const parameters = {
@@ -112,7 +112,10 @@ function uploadTree(
   });
 }
 
-/** On a Bee a form, whose parts name types: of archives it uses its host's, which go into the manifest. */
+/**
+ * Uploads an archive; on a Bee a form, whose parts name their content types: for files of an archive, a Bee uses the
+ * types that its host knows, and they go into the manifest.
+ */
 async function asCollection(
   { signal }: Context,
   node: ClusterNode,

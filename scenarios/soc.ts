@@ -29,7 +29,7 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-/** Within a round of pull syncing. */
+/** A replaced chunk reaches every node of its neighbourhood within a round of pull syncing. */
 const REPLACED_WITHIN_MS = 60_000;
 
 interface Owned {
@@ -132,7 +132,7 @@ async function readBack(
   });
 }
 
-/** Another content's signature, and an owner who did not sign. */
+/** A signature for other content, and an owner who did not sign. */
 function refuseForged(context: Context, node: ClusterNode): Promise<void> {
   return context.step('refuse', async () => {
     const good = make(context, context.parameters.count);
@@ -159,7 +159,7 @@ function refuseForged(context: Context, node: ClusterNode): Promise<void> {
   });
 }
 
-/** In the end every node serves the newer one. */
+/** The same owner and id with other content: in the end every node serves the newer one. */
 function replace(context: Context, node: ClusterNode, { owner, chunk }: Owned): Promise<void> {
   return context.step('replace', async (progress) => {
     const { id } = socParts(chunk.data);

@@ -7,8 +7,8 @@ export const BINS = MAX_PO + 1;
 
 /**
  * Proximity order of two addresses: shared leading bits, capped at MAX_PO.
+ * Vectors: test/vectors/keys-and-cheques.json.
  * @param a,b 32 bytes each @returns 0..31; 31 also for equal addresses
- * Vectors: test/vectors/keys-and-cheques.json
  */
 export function proximityOrder(a: Uint8Array, b: Uint8Array): number {
   for (let i = 0; i < 4; i++) {

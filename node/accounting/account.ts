@@ -1,4 +1,7 @@
-/** A peer's account: running amounts, limits, and what outlives sessions. `node-behaviour.md` 5.1. */
+/**
+ * One peer's account: amounts of the running session, limits, and state that outlives sessions. `node-behaviour.md`
+ * 5.1.
+ */
 import type { Peer } from '../p2p/host.ts';
 import type { StoredBalance } from './balance-store.ts';
 import type { PeerAccount } from './ports.ts';
@@ -14,9 +17,9 @@ import {
 import type { AccountingTerms } from './terms.ts';
 
 export interface Account extends Amounts, StoredBalance {
-  /** Identifies the running session, if any. */
+  /** Present while a session runs; the object identifies the session. */
   peer: Peer | undefined;
-  /** As announced, or ours until then. Outlives sessions. */
+  /** Announced by the peer; our own until then. Outlives sessions. */
   thresholdReceived: bigint;
   earlyPayment: bigint;
   /** What we grant; starts anew with every session. */
@@ -28,14 +31,17 @@ export interface Account extends Amounts, StoredBalance {
   refreshing: boolean;
   /** Debits prepared and payments started since it started. */
   refreshReserved: bigint;
-  /** Monotonic ms at the end of the last refresh, sent and received; -Infinity before the first. */
+  /** Monotonic milliseconds at the end of the last refresh, sent and received; -Infinity before the first. */
   refreshSentAt: number;
   refreshReceivedAt: number;
   /** As `refreshSentAt`, but -Infinity also after a failed refresh: then it is unknown what time will pay. */
   refreshedAt: number;
   /** Whether a payment of ours is running. */
   paying: boolean;
-  /** Paid before it was owed: a surplus in the peer's books, counted when owed. For display. */
+  /**
+   * Paid to the peer before it was owed: a surplus in its books. For display only; the payment side counts it when it
+   * is owed.
+   */
   paidAhead: bigint;
   /** Whether the peer of this session takes no cheques. */
   takesNoCheques: boolean;
@@ -43,25 +49,25 @@ export interface Account extends Amounts, StoredBalance {
    * Payments of this session that the peer may not have counted yet: it may not know that we took its cheque.
    */
   receivedInDoubt: bigint;
-  /** Balance that the peer did not ask for: we owed less than we paid. */
+  /** Part of the balance that the peer has not asked for: our payment arrived when we owed less than its amount. */
   overpaid: bigint;
-  /** Monotonic ms of the last failed payment's end. */
+  /** Monotonic milliseconds at the end of the last failed payment. */
   paymentFailedAt: number;
   /** Debt the peer has repaid since this process started. */
   repaid: bigint;
   /** Repaid debt at which the granted threshold grows next. */
   growAt: bigint;
-  /** Debt left in ended sessions, and when (monotonic ms). */
+  /** Debt that the peer left behind in ended sessions, at that time, and that time (monotonic milliseconds). */
   leftBehind: bigint;
   leftAt: number;
-  /** Blocklistings since it last settled. */
+  /** How often the peer was blocklisted since it last settled. */
   offences: number;
 }
 
-/** Without session; full until it connects. */
+/** An account without session; the peer counts as full until it connects. */
 export function newAccount(stored: StoredBalance, terms: AccountingTerms): Account {
-  // What peers grant our class until announced. Deliberate difference: Bees assume their own threshold, tenfold for a
-  // light node.
+  // What every peer grants our class, until this one announces its own. Deliberate difference: Bees assume their own
+  // threshold, which for a light node is ten times what it will be granted.
   const thresholdReceived = forClass(terms.paymentThreshold, terms.fullNode, terms.lightFactor);
   return {
     ...stored,
@@ -94,8 +100,9 @@ export function newAccount(stored: StoredBalance, terms: AccountingTerms): Accou
 }
 
 /**
- * Debts are forgotten, limits start anew; threshold, refresh times and repaid debt stay. Deliberate difference: Bees
- * keep the originated debt, and then pay less by cheque than they owe.
+ * Debts are forgotten and limits start anew; the announced threshold, refresh times and repaid debt stay. Deliberate
+ * difference: Bees also keep the originated part of the debt, and bound it by the new balance at the next credit; a
+ * kept value above zero makes them pay less by cheque than they owe.
  */
 export function startSession(account: Account, peer: Peer, terms: AccountingTerms): void {
   account.peer = peer;
@@ -116,14 +123,14 @@ export function startSession(account: Account, peer: Peer, terms: AccountingTerm
   account.growAt = firstGrowth(account.rate, terms);
 }
 
-/** Balances stay visible. @param now monotonic ms */
+/** Balances stay visible until the next session starts. @param now monotonic milliseconds */
 export function endSession(account: Account, now: number): void {
   account.peer = undefined;
   account.leftBehind = leftBehind(account, now) + latentDebt(account);
   account.leftAt = now;
 }
 
-/** Unpaid debt of ended sessions, less what time forgave. */
+/** Unpaid debt of the peer's ended sessions, less what time has forgiven since. */
 export function leftBehind(account: Account, now: number): bigint {
   return debtLeft(account.leftBehind, { elapsedMs: now - account.leftAt, rate: account.rate });
 }

@@ -1,7 +1,9 @@
 /**
- * What node and peers owe each other, and when it is too much. `p2p-protocols.md` 5, `node-behaviour.md` 5.
- * Steps are synchronous, so accounts need no lock; credits trigger settlements (`settling.ts`). Reservations belong
- * to their session: connections start at zero.
+ * What this node and each of its peers owe each other, and when that has gone too far. `p2p-protocols.md` 5,
+ * `node-behaviour.md` 5.
+ * Every step is synchronous and the node runs on one thread, so an account needs no lock. Credits trigger
+ * settlements, which run beside them (`settling.ts`). Reservations belong to the session in which they were made: a
+ * connection starts at zero on both sides, so whatever an earlier session left open no longer counts.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -41,7 +43,11 @@ import {
 import { type Payments, Settling } from './settling.ts';
 import type { AccountingTerms } from './terms.ts';
 
-/** Disconnect limits that a returning peer may have left unpaid. An honest one may lose a full debt once. */
+/**
+ * Number of disconnect limits that a peer may have left unpaid in ended sessions when it reconnects. An honest peer
+ * may lose its connection with a full debt; one that does so again before time has forgiven the first is exploiting
+ * this.
+ */
 const LIMITS_LEFT_BEHIND_MAX = 2n;
 
 export interface AccountingDeps extends Payments {
@@ -69,7 +75,7 @@ class Ledger implements AccountingService {
   readonly #accounts: Accounts;
   readonly #settling: Settling;
   readonly #queue: CreditQueue<Account>;
-  /** Sessions ended by blocklisting; connections may outlive them. */
+  /** Sessions that a blocklisting has ended; their connections may live a little longer. */
   readonly #expelled = new WeakSet<Peer>();
 
   constructor(terms: AccountingTerms, deps: AccountingDeps) {
@@ -90,7 +96,7 @@ class Ledger implements AccountingService {
     });
   }
 
-  /** Waits for payments, then writes balances. */
+  /** Waits for running payments, then writes the balances that are not yet on disk. */
   async stop(): Promise<void> {
     await this.#settling.stop();
     await this.#accounts.stop();
@@ -140,7 +146,7 @@ class Ledger implements AccountingService {
     return expected <= account.thresholdReceived || expected <= this.#creditLimit(account);
   }
 
-  /** Serves waiting requests; pays again if they need more. */
+  /** Wakes waiting requests; pays again when they need more credit than there is. */
   #serve(account: Account): void {
     const { peer } = account;
     if (peer === undefined) return;
@@ -152,7 +158,7 @@ class Ledger implements AccountingService {
 
   #credit(account: Account, service: { peer: Peer; price: bigint; originated: boolean }): void {
     const { peer, price, originated } = service;
-    // Before the changes: the price counts twice here, as in Bees.
+    // Read before the changes: the price counts twice here, once in the reservation. Bees settle this way.
     const expected = expectedDebt(account, price);
     account.balance -= price;
     account.overpaid = boundedOverpaid(account.overpaid, account.balance);
@@ -202,7 +208,7 @@ class Ledger implements AccountingService {
     }
   }
 
-  /** A peer that asks and does not take could overload us free of debt. */
+  /** The peer asked but did not take delivery: it could overload us that way without ever owing anything. */
   #haunt(account: Account, peer: Peer, price: bigint): void {
     account.shadowReserved -= price;
     account.ghost += price;
@@ -218,7 +224,7 @@ class Ledger implements AccountingService {
     return account.thresholdReceived + refreshDue(elapsedMs, this.#terms.refreshRate);
   }
 
-  /** The peer's limit: threshold, tolerance and a refresh. */
+  /** The peer's debt must stay below this: the granted threshold, the tolerance and what a refresh would pay now. */
   #debitLimit(account: Account): bigint {
     const elapsedMs = this.#deps.clock.monotonic() - account.refreshReceivedAt;
     return account.disconnectLimit + refreshDue(elapsedMs, account.rate);
@@ -252,7 +258,7 @@ class Ledger implements AccountingService {
     if (account.peer === peer) account.paidAhead = amount;
   }
 
-  /** Repaying raises a peer's limit. A payment after a session changes no balance. */
+  /** A peer that has repaid much may owe more. A payment after the end of a session changes no balance. */
   #repaid(account: Account, peer: Peer, amount: bigint, book: () => void): void {
     account.repaid += amount;
     if (amount > 0n) account.offences = 0;
@@ -306,14 +312,17 @@ class Ledger implements AccountingService {
     return row(account, { creditLimit: this.#creditLimit(account), debitLimit: this.#debitLimit(account) });
   }
 
-  /** Starts the session: peers may ask before our hooks ran. */
+  /**
+   * The account of a connected peer. Its first use starts the session: a peer may ask before our connect hooks have
+   * run.
+   */
   #session(peer: Peer): Account {
     const known = this.#accounts.get(peer.overlayHex);
     if (known?.peer === peer) return known;
     if (peer.closed.aborted || this.#expelled.has(peer)) throw notConnected();
     const account = this.#accounts.of(peer.overlayHex);
     const now = this.#deps.clock.monotonic();
-    // An end may be reported after the next start.
+    // The end of a session may be reported after the start of the next one.
     if (account.peer !== undefined) endSession(account, now);
     startSession(account, peer, this.#terms);
     this.#accounts.changed(account);
@@ -327,7 +336,7 @@ class Ledger implements AccountingService {
 
   #blocklist(account: Account, peer: Peer, reason: string): void {
     const { clock, host, log } = this.#deps;
-    // Nothing still open may blocklist it again.
+    // The session ends here: nothing still open with the peer may blocklist it again.
     this.#expelled.add(peer);
     const debt = leftBehind(account, clock.monotonic()) + latentDebt(account);
     const durationMs = blocklistMs(debt, { ...this.#terms, offences: account.offences++ });
@@ -335,7 +344,7 @@ class Ledger implements AccountingService {
     log.info({ peer: peer.overlayHex, reason, durationMs }, 'peer blocklisted by accounting');
     host.blocklist(peer.overlayHex, durationMs, reason).catch((err: unknown) => {
       log.warn({ err, peer: peer.overlayHex }, 'peer could not be blocklisted');
-      // The connection must end: its debt no longer counts.
+      // Even then the connection must end: its debt no longer counts.
       if (!peer.closed.aborted) void this.#disconnect(peer, reason);
     });
   }

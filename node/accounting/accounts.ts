@@ -1,4 +1,4 @@
-/** All remembered accounts, in memory and on disk. */
+/** All accounts that this node remembers, in memory and on disk: how many, and which are forgotten first. */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
@@ -7,7 +7,8 @@ import { BalanceStore } from './balance-store.ts';
 import type { AccountingTerms } from './terms.ts';
 
 /**
- * Of departed peers, for display and against those that return: far more than a day's peers. New identities are free.
+ * Accounts of departed peers kept for display, and as protection against those that come back: far more than a node's
+ * peers in a day, some megabytes. New identities cost an attacker nothing.
  */
 const ACCOUNTS_MAX = 10_000;
 
@@ -28,7 +29,7 @@ export class Accounts {
     return this.#accounts.get(overlayHex);
   }
 
-  /** Opened if there is none. */
+  /** A peer's account, opened if there is none. */
   of(overlayHex: string): Account {
     const known = this.#accounts.get(overlayHex);
     if (known !== undefined) return known;
@@ -42,7 +43,7 @@ export class Accounts {
     return [...this.#accounts.values()];
   }
 
-  /** Balances differ from the disk. */
+  /** Notes that the balances of `account` differ from the disk. */
   changed(account: Account): void {
     this.#balances.changed(account);
   }
@@ -52,7 +53,7 @@ export class Accounts {
     return this.#balances.stop();
   }
 
-  /** Forgets the oldest unused accounts with least at stake. */
+  /** Forgets the oldest of the unused accounts with the least at stake. */
   #forgetLeast(): void {
     let least: Account | undefined;
     let leastStake = 0n;

@@ -1,12 +1,13 @@
 /**
- * Balances on disk, written behind. They survive for display only (`node-behaviour.md` 5.7), so a crash may lose
- * seconds; a write per peer and interval, not chunk.
+ * Balances on disk, written behind. They survive a restart for display only: every connection starts at zero
+ * (`node-behaviour.md` 5.7). So a crash may lose the last seconds, and one write per peer and interval replaces one
+ * per chunk.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { KeyValueStore } from '../store/ports.ts';
 
-/** Longest time in memory only, ms. */
+/** Longest time that a changed balance is in memory only, milliseconds. */
 const PERSIST_INTERVAL_MS = 5_000;
 
 export interface StoredBalance {
@@ -37,7 +38,7 @@ export class BalanceStore {
     return Array.from(this.#state.entries(''), ([overlayHex, value]) => decode(overlayHex, value));
   }
 
-  /** Called per chunk: a set insertion. */
+  /** Notes that `account` differs from the disk. Called per chunk; costs one set insertion. */
   changed(account: StoredBalance): void {
     this.#changed.add(account);
     if (this.#writing === undefined && !this.#stopping.signal.aborted) this.#writing = this.#writeLater();
@@ -62,7 +63,7 @@ export class BalanceStore {
   async #writeLater(): Promise<void> {
     const { signal } = this.#stopping;
     do {
-      // `stop` waits: due at once.
+      // Aborted: `stop` is waiting for this write, so it is due at once.
       await this.#clock.sleep(PERSIST_INTERVAL_MS, signal).catch((error: unknown) => {
         if (!signal.aborted) throw error;
       });

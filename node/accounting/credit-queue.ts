@@ -1,6 +1,7 @@
 /**
- * Requests waiting for credit, woken in order the moment something is paid: cheques take ms, and fixed pauses would
- * dominate a light node's reads.
+ * Requests that wait until a peer grants credit again. They are woken in order, as many as the credit covers, the
+ * moment something is paid: a cheque takes milliseconds, so a fixed pause would be most of a light node's reading
+ * time.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { MetricsOf } from '../env/metrics.ts';
@@ -21,7 +22,7 @@ export class CreditQueue<K extends object> {
   readonly #deps: CreditQueueDeps;
   readonly #waiters = new WeakMap<K, Set<Waiter>>();
   #waiting = 0;
-  /** When the oldest unbroken wait began, monotonic. */
+  /** Since when requests have been waiting without a break, monotonic. */
   #since = 0;
 
   constructor(deps: CreditQueueDeps) {
@@ -38,7 +39,11 @@ export class CreditQueue<K extends object> {
     return { [Symbol.dispose]: () => this.#remove(waiters, waiter) };
   }
 
-  /** @param fits whether the price is covered now; the woken request reserves it @returns whether any still waits */
+  /**
+   * Wakes in order.
+   * @param fits whether the price is covered now; the woken request reserves it
+   * @returns whether any still waits
+   */
   serve(account: K, fits: (price: bigint) => boolean): boolean {
     const waiters = this.#waiters.get(account);
     if (waiters === undefined || waiters.size === 0) return false;

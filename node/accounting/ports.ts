@@ -1,11 +1,11 @@
 import { CodedError } from '../../formats/coded-error.ts';
 import type { Peer } from '../p2p/host.ts';
 
-/** Reserves a service's cost; one of `apply` and `release` counts. */
+/** A reservation of what a service will cost us; exactly one of `apply` and `release` takes effect. */
 export interface Credit {
   /** The service was delivered: we owe the price. */
   apply(): void;
-  /** It was not delivered. Does nothing after `apply`, so it belongs in `finally`. */
+  /** It was not delivered. Safe after `apply` (does nothing), so it belongs in `finally`. */
   release(): void;
 }
 
@@ -13,7 +13,7 @@ export interface Credit {
 export interface Debit {
   /** We delivered: the peer owes the price. */
   apply(): void;
-  /** Not delivered: ghost balance. Nothing after `apply`. */
+  /** We could not deliver: the price becomes ghost balance. Does nothing after `apply`. */
   release(): void;
 }
 
@@ -21,22 +21,23 @@ export type AccountingErrorCode = 'OVERDRAFT' | 'PEER_NOT_CONNECTED';
 
 export class AccountingError extends CodedError<AccountingErrorCode> {}
 
-/** Accounting units. Positive balance: the peer owes us. */
+/** Amounts are accounting units. Positive balance: the peer owes us. */
 export interface Accounting {
-  /** Price of `address` from `peerOverlay`: (32 - proximity order) x price per proximity. */
+  /** Price of `address` when `peerOverlay` serves it: (32 - proximity order) x price per proximity. */
   price(peerOverlay: Uint8Array, address: Uint8Array): bigint;
-  /** @param originated our own request, not forwarded @throws AccountingError */
+  /** @param originated whether the request is our own, not a forwarded one @throws AccountingError */
   prepareCredit(peer: Peer, price: bigint, originated: boolean): Credit;
   /**
-   * Calls `wake` once, in order, when a payment, a threshold or an abandoned request gives credit for `price`. Time
-   * alone wakes none.
+   * Calls `wake` once, when a payment or an announced threshold lets the peer be asked for `price` again, or another
+   * request was given up. Requests are woken in the order of the calls. Allowance that comes with time alone wakes
+   * none.
    */
   awaitCredit(peer: Peer, price: bigint, wake: () => void): Disposable;
   /** @throws AccountingError */
   prepareDebit(peer: Peer, price: bigint): Debit;
   /** What a peer announced in the pricing protocol. */
   thresholdAnnounced(peer: Peer, threshold: bigint): void;
-  /** Threshold that we grant, as announced. */
+  /** Threshold that we grant this peer, as announced by pricing. */
   thresholdFor(peer: Peer): bigint;
   connected(peer: Peer): void;
   disconnected(peer: Peer): void;
@@ -67,22 +68,22 @@ export interface TimeSettlement {
   readonly sent: bigint;
 }
 
-/** A creditor's answer to a refresh, clock checked. */
+/** What a creditor answered to a refresh, after all checks on its clock. */
 export interface Refreshment {
   /** 0 <= accepted <= attempted. */
   readonly accepted: bigint;
-  /** Between the creditor's stamps of this and the last refresh (first: since the epoch). */
+  /** Between the creditor's stamps of this refresh and of the one before (before the first: since the unix epoch). */
   readonly allegedSeconds: bigint;
 }
 
 /** Accounting as the cheque protocol sees it. */
 export interface PaymentLedger {
   /**
-   * An accepted cheque pays the debt; the rest is surplus for later services. A payment never makes this node owe:
-   * the cheque may bounce.
+   * A cheque of the peer was accepted: it pays what the peer owes, and the rest becomes surplus, which later services
+   * use up. A payment never makes this node owe: it would have to pay for a cheque that may bounce.
    */
   paymentReceived(peer: Peer, amount: bigint): void;
-  /** What the peer took from us before it was owed, in this session. Pays later debts. */
+  /** Total that the peer has taken from us in this session before it was owed. It pays for later debts. */
   paidAhead(peer: Peer, amount: bigint): void;
 }
 
@@ -92,6 +93,6 @@ export interface RefreshLedger {
   disconnected(peer: Peer): void;
   /** Debt that the peer may pay now, debits in progress included; 0 when it owes nothing. */
   payableDebt(peer: Peer): bigint;
-  /** Paid by time: the balance falls, perhaps below zero. */
+  /** The peer paid by time: its balance falls, possibly below zero. */
   refreshmentReceived(peer: Peer, amount: bigint): void;
 }

@@ -1,7 +1,7 @@
 /**
- * Accounting's arithmetic. Pure. `p2p-protocols.md` 5, `node-behaviour.md` 5.
- * Amounts are bigint throughout: 3 to 5 ns per operation (`test/bench/accounting.bench.ts`), and announced thresholds
- * have no bound that a double survives.
+ * The arithmetic of accounting, without state, clock or network. `p2p-protocols.md` 5, `node-behaviour.md` 5.
+ * Amounts are bigint throughout: a sum or comparison costs 3 to 5 ns (`test/bench/accounting.bench.ts`), and the
+ * thresholds that peers announce have no upper bound that a double would survive.
  */
 import { MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
@@ -11,22 +11,22 @@ import { MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
  */
 const DOUBLINGS_MAX = 3;
 
-/** Between node and peer. Positive balance: the peer owes us. */
+/** Amounts between this node and one peer. Positive balance: the peer owes us. */
 export interface Amounts {
   balance: bigint;
   /** Received beyond what the peer owed. */
   surplus: bigint;
-  /** Our debt (<= 0) from own requests; above zero: paid beyond it. */
+  /** Part (<= 0) of our debt caused by our own requests; above zero: paid for it beyond the debt. */
   originated: bigint;
   /** Credits in progress: what we will owe. */
   reserved: bigint;
-  /** Debits and payments in progress: what the peer will owe, and how much our debt falls. */
+  /** Our debits and payments in progress: what the peer will owe, and by how much our debt will fall. */
   shadowReserved: bigint;
   /** Debits prepared but never applied. */
   ghost: bigint;
 }
 
-/** Per proximity order between chunk and server, 0..31. */
+/** Price of a chunk per proximity order between chunk and serving node, 0..31. */
 export function priceTable(pricePerProximity: bigint): readonly bigint[] {
   return Array.from({ length: MAX_PO + 1 }, (_, po) => BigInt(MAX_PO + 1 - po) * pricePerProximity);
 }
@@ -35,12 +35,12 @@ export function priceOf(table: readonly bigint[], serverOverlay: Uint8Array, add
   return table[proximityOrder(serverOverlay, address)]!;
 }
 
-/** In full for full peers, in part for light ones. */
+/** An amount granted in full to full peers and in part to light ones. */
 export function forClass(amount: bigint, fullNode: boolean, lightFactor: bigint): bigint {
   return fullNode ? amount : amount / lightFactor;
 }
 
-/** Debt at which we settle unasked. */
+/** Debt at which we settle before the peer asks for it. */
 export function earlyPayment(thresholdReceived: bigint, earlyPercent: number): bigint {
   return (thresholdReceived * BigInt(100 - earlyPercent)) / 100n;
 }
@@ -64,8 +64,10 @@ export function refreshDue(elapsedMs: number, rate: bigint): bigint {
 }
 
 /**
- * Whether a peer owes more than an honest one can: threshold and one second of refresh; in the second after a refresh
- * also what it had asked for; and it may count as paid what we await. Our overpayment is not its debt.
+ * Whether the peer owes more than an honest one can. It asks for as much as the threshold and one second of refresh
+ * allow; in the second after a refresh it may still get what it had asked for before, however little the refresh
+ * paid. And it may already count as paid what we have asked for but not yet received. Our overpayment is not its
+ * debt.
  */
 export function hasOverdrawn(account: {
   readonly balance: bigint;
@@ -86,8 +88,9 @@ export function debtToSettle(amounts: Amounts): bigint {
 }
 
 /**
- * The debt by own requests that neither the next refresh nor debits pay. Nothing before a first refresh, which pays
- * any debt.
+ * What a cheque would pay now: the part of the debt caused by our own requests that neither the next refresh nor
+ * debits in progress will pay. Nothing before a first refresh with the peer has succeeded: that one pays any debt,
+ * however large.
  */
 export function chequeAmount(
   amounts: Amounts,
@@ -99,21 +102,21 @@ export function chequeAmount(
   return -amounts.originated < left ? -amounts.originated : left;
 }
 
-/** With debits in progress, never negative. */
+/** Debt of the peer that a refresh may pay: including debits in progress, never negative. */
 export function payableDebt(amounts: Amounts): bigint {
   const debt = amounts.balance + amounts.shadowReserved;
   return debt > 0n ? debt : 0n;
 }
 
-/** Own requests' debt is at most the debt. */
+/** The debt caused by our own requests cannot exceed the debt. */
 export function boundedOriginated(originated: bigint, balance: bigint): bigint {
   const lowest = balance < 0n ? balance : 0n;
   return originated < lowest ? lowest : originated;
 }
 
 /**
- * Cheques that the peer did not learn were accepted. They reduce its next payment, so together they are worth no more
- * than the reachable debt.
+ * What the peer may have paid by cheque without counting it: cheques whose acceptance it did not learn of. Its next
+ * payment is reduced by them, so together they are worth no more than the debt that it may reach.
  */
 export function paymentsInDoubt(
   {
@@ -134,14 +137,14 @@ export function boundedOverpaid(overpaid: bigint, balance: bigint): bigint {
   return overpaid < most ? overpaid : most;
 }
 
-/** Least that an honest creditor accepts. */
+/** Lowest amount that an honest creditor accepts for a refresh. */
 export function expectedAcceptance(refresh: {
   attempted: bigint;
-  /** Debits during the refresh shrink the visible debt. */
+  /** Debits prepared while the refresh ran: they shrink the debt that the creditor sees. */
   reservedMeanwhile: bigint;
-  /** Cheques that one side may not have counted: the creditor may see less debt. */
+  /** Cheques in both directions that only one side may have counted: the creditor may see that much less debt. */
   inDoubt: bigint;
-  /** Between the creditor's stamps. */
+  /** Seconds between the creditor's stamps of this refresh and the one before. */
   allegedSeconds: bigint;
   rate: bigint;
 }): bigint {
@@ -150,7 +153,7 @@ export function expectedAcceptance(refresh: {
   return byTime < byDebt ? byTime : byDebt;
 }
 
-/** Owed, about to be, and offered in vain. */
+/** What the peer owes, is about to owe, and was offered in vain. */
 export function latentDebt({ balance, shadowReserved, ghost }: Amounts): bigint {
   return (balance > 0n ? balance : 0n) + shadowReserved + ghost;
 }
@@ -162,7 +165,10 @@ export function debtLeft(debt: bigint, since: { elapsedMs: number; rate: bigint 
   return left > 0n ? left : 0n;
 }
 
-/** Time to forgive the debt, whole seconds, longer each time. The doubling is a deliberate difference to Bees. */
+/**
+ * How long a misbehaving peer is refused: the time in which its debt would have been forgiven, whole seconds, and
+ * longer each time. The doubling is a deliberate difference: Bees refuse equally long every time.
+ */
 export function blocklistMs(
   debt: bigint,
   options: {
@@ -187,7 +193,7 @@ export function firstGrowth(rate: bigint, { growthStepSeconds }: Growth): bigint
   return rate * growthStepSeconds;
 }
 
-/** The next checkpoint: linear, later doubling. */
+/** The checkpoint after `checkpoint`: linear steps at first, doubling later. */
 export function nextGrowth(checkpoint: bigint, rate: bigint, growth: Growth): bigint {
   return checkpoint < rate * growth.growthLinearSeconds
     ? checkpoint + rate * growth.growthStepSeconds

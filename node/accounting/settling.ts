@@ -1,6 +1,7 @@
 /**
- * Pays by time, then the rest by cheque. `node-behaviour.md` 5.5 and 5.6.
- * Credits trigger it; a steady debt can wait. One refresh and one payment per peer run together; callers do not wait.
+ * Pays what we owe: first by time, then the rest by cheque. `node-behaviour.md` 5.5 and 5.6.
+ * Credits trigger it, not a timer: a debt that does not grow can wait. A refresh and a payment of one peer may run
+ * side by side, one of each at a time; the caller never waits for them.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -18,11 +19,11 @@ import {
 } from './rules.ts';
 import type { AccountingTerms } from './terms.ts';
 
-/** From a broken stream to the connection's end, ms. */
+/** Time from the first broken stream to the end of the connection, milliseconds. */
 const LEAVING_MS = 250;
 
 export interface Payments {
-  /** Pseudosettle. Rejects when refused, against a clock rule, or gone. */
+  /** Pays by time (pseudosettle). Rejects when the creditor refused, broke a rule of its clock or is gone. */
   readonly refresh: (peer: Peer, amount: bigint) => Promise<Refreshment>;
   /**
    * Pays by cheque; absent without a chequebook. Resolves once the cheque is written and stored and the peer
@@ -30,7 +31,7 @@ export interface Payments {
    * do, or it sees a debt above the limit. Rejects when nothing was paid, within its own time limit.
    */
   readonly pay?: (peer: Peer, amount: bigint) => Promise<void>;
-  /** What the peer may count as paid and we not, accounting units. */
+  /** What the peer may have counted as paid by cheque while we have not, accounting units. */
   readonly inDoubt?: (peer: Peer) => bigint;
 }
 
@@ -45,7 +46,7 @@ interface SettlingDeps extends Payments {
 export class Settling {
   readonly #terms: AccountingTerms;
   readonly #deps: SettlingDeps;
-  /** At most one per peer; never reject. */
+  /** Running payments, at most one per peer. They never reject. */
   readonly #payments = new Set<Promise<void>>();
 
   constructor(terms: AccountingTerms, deps: SettlingDeps) {
@@ -87,7 +88,7 @@ export class Settling {
     // Also after a failure: the creditor may have stamped it, and refuses another one in the same second.
     account.refreshSentAt = clock.monotonic();
     account.refreshedAt = answer === undefined ? Number.NEGATIVE_INFINITY : account.refreshSentAt;
-    // A departed peer broke no rule; sessions start at zero.
+    // A peer that left has broken no rule, and the next session starts at zero.
     if (account.peer !== peer || peer.closed.aborted) {
       if (answer === undefined) metrics.refreshesOfLeavers.inc();
       return;
@@ -110,7 +111,7 @@ export class Settling {
       return;
     }
     account.offences = 0;
-    // The creditor saw the whole debt, so it counted what it had paid.
+    // The creditor saw the whole debt, and nothing was added meanwhile: it has counted what it had paid.
     const isWhole = answer.accepted === attempted && debtToSettle(account) === attempted;
     if (isWhole && account.reserved === 0n) account.receivedInDoubt = 0n;
     account.balance += answer.accepted;
@@ -118,7 +119,7 @@ export class Settling {
     this.#deps.changed(account);
   }
 
-  /** A broken stream may mean a leaving peer: waits for that. */
+  /** A broken stream is often the first sign of a leaving peer: waits a moment for its disconnection. */
   async #mayLeave({ closed }: Peer): Promise<void> {
     await this.#deps.clock.sleep(LEAVING_MS, closed).catch((error: unknown) => {
       if (!closed.aborted) throw error;
@@ -130,7 +131,10 @@ export class Settling {
     this.#deps.blocklist(account, peer, reason);
   }
 
-  /** A cheque for the rest, unless too small or just failed. */
+  /**
+   * Sends a cheque for what the refreshes will not pay, unless that is too little or the last payment failed just
+   * now.
+   */
   #payRest(
     account: Account,
     { peer, now, pay }: { peer: Peer; now: number; pay: NonNullable<Payments['pay']> },
@@ -158,14 +162,14 @@ export class Settling {
       paid = false;
       account.paymentFailedAt = clock.monotonic();
       metrics.paymentErrors.inc();
-      // Unsupported this session: time pays alone.
+      // The peer will not support it before its next session: until then our debt is paid by time only.
       if (err instanceof StreamError && err.code === 'PROTOCOL_UNSUPPORTED') {
         if (account.peer === peer) account.takesNoCheques = true;
         log.info({ peer: peer.overlayHex }, 'peer takes no cheques');
       } else log.warn({ err, peer: peer.overlayHex }, 'payment failed');
     }
     account.paying = false;
-    // Ended sessions' debts are forgotten.
+    // Both sides forget the debt of an ended session, whatever was paid of it.
     if (account.peer !== peer) return;
     account.shadowReserved -= amount;
     if (!paid) return;

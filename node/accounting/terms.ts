@@ -1,37 +1,37 @@
 import type { NodeOptions } from '../options.ts';
 import { forClass } from './rules.ts';
 
-/** A cheque's default minimum: a second's refresh divided by this. */
+/** By default a cheque is worth at least a second's refresh divided by this. */
 const MINIMUM_PAYMENT_DIVISOR = 5n;
 
-/** Constants that all nodes of a network share; light nodes give their own rate. */
+/** Constants of accounting, which all nodes of a network must share; light nodes give their own rate. */
 export interface AccountingTerms {
-  /** A full peer's debt before it must settle. */
+  /** Debt that a full peer may reach before it must settle. */
   readonly paymentThreshold: bigint;
   /** Debt above the threshold at which a peer is disconnected, percent. */
   readonly tolerancePercent: number;
   /** Part of the threshold that is left when this node settles, percent. */
   readonly earlyPercent: number;
-  /** Forgiven per second with a full peer. */
+  /** Debt forgiven per second between this node and a full peer. */
   readonly refreshRate: bigint;
   /** Least time between the end of a refresh and the next one with the same peer, ms. */
   readonly refreshIntervalMs: number;
   /** Mode of this node. */
   readonly fullNode: boolean;
-  /** Divisor of limits and rate for light peers. */
+  /** Light peers get every limit and the refresh rate divided by this. */
   readonly lightFactor: bigint;
   readonly pricePerProximity: bigint;
   /** Lowest amount worth a cheque. */
   readonly minimumPayment: bigint;
-  /** Pause after a failed payment to the peer. */
+  /** Pause after a failed payment before the next one to the same peer. */
   readonly paymentRetryMs: number;
-  /** First checkpoint and distance of the next, seconds of refresh rate. */
+  /** First growth checkpoint, and distance to the next ones, in seconds of refresh rate. */
   readonly growthStepSeconds: bigint;
-  /** From here (seconds of refresh rate) the next is twice as far. */
+  /** From this checkpoint on (seconds of refresh rate) the next one is twice as far. */
   readonly growthLinearSeconds: bigint;
 }
 
-/** Options of accounting, pseudosettle and pricing, scaled to the class. */
+/** A node's options for accounting, time settlement and pricing, scaled to its class. */
 export interface PaymentTerms extends AccountingTerms {
   /** Lowest threshold accepted from a peer; zero: derived from the refresh rate. */
   readonly thresholdMinimum: bigint;
@@ -45,7 +45,7 @@ export function paymentTerms(options: NodeOptions): PaymentTerms {
   const own = (amount: number) => forClass(BigInt(amount), fullNode, lightFactor);
   const refreshRate = own(options['refresh-rate']);
   return {
-    // A light node announces a full one's threshold.
+    // A light node, too, announces the threshold of a full one.
     paymentThreshold: BigInt(options['payment-threshold']),
     thresholdMinimum: own(options['payment-threshold-minimum']),
     tolerancePercent: options['payment-tolerance-percent'],

@@ -5,12 +5,15 @@ import { ActError } from './errors.ts';
 
 /** Uncompressed public key: `04 || X || Y`. */
 const STORED_KEY_SIZE = 65;
-/** A change derives a key with each, 50 µs: half a second. */
+/** Most grantees of a list: a change derives a key with each, 50 µs, together half a second. */
 export const GRANTEES_MAX = 8192;
 /** Longest list, bytes. */
 export const GRANTEES_SIZE_MAX = GRANTEES_MAX * STORED_KEY_SIZE;
 
-/** @param grantees public keys, compressed @throws ActError `GRANTEES_TOO_MANY` Vectors: test/vectors/act.json */
+/**
+ * The content of a list of grantees. Vectors: test/vectors/act.json.
+ * @param grantees public keys, compressed @throws ActError `GRANTEES_TOO_MANY`
+ */
 export function encodeGrantees(grantees: readonly Uint8Array[]): Uint8Array {
   if (grantees.length > GRANTEES_MAX)
     throw new ActError('GRANTEES_TOO_MANY', `${grantees.length} grantees, at most ${GRANTEES_MAX}`);

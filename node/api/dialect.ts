@@ -1,7 +1,7 @@
 /**
- * The two dialects as columns of a table: names, texts and behaviours of `http-api-completion.md` section 2. Handlers
- * read columns, never the dialect. Requests may use both families of names, the active one first; answers use the
- * active one.
+ * The two naming dialects of the HTTP API as two columns of one table: header names, path segments, JSON names, texts
+ * and the differing behaviours of `http-api-completion.md` section 2. Handlers read columns and never ask which
+ * dialect is active. Requests may use either family of names, and the active one wins; answers use the active one.
  */
 import { checksumAddress } from '../../formats/crypto/checksum.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -10,7 +10,7 @@ import { PATH_SIZE_MAX } from '../manifest/manifest.ts';
 
 export type DialectName = 'svc' | 'swarm';
 
-/** Headers with the dialect's prefix: key in code → rest of the name. */
+/** Headers whose name starts with the dialect's prefix: key in code → rest of the name. */
 const OWN_HEADERS = {
   postageBatchId: 'postage-batch-id',
   postageStamp: 'postage-stamp',
@@ -60,7 +60,7 @@ export type HeaderKey = OwnHeader | keyof typeof COMMON_HEADERS;
 interface HeaderName {
   /** Lower case; used in answers and in validation errors. */
   readonly active: string;
-  /** Accepted when `active` is absent. */
+  /** Name in the other family, accepted when `active` is absent. */
   readonly other?: string;
   /** Capitalised form, used in parse errors. */
   readonly declared: string;
@@ -72,7 +72,7 @@ export interface Reason {
   readonly error: string;
 }
 
-/** JSON field → names with the same value; none: left out. */
+/** Logical JSON field → the names under which it is emitted, all with the same value; none: left out. */
 interface FieldNames {
   readonly mode: readonly string[];
   readonly walletBalance: readonly string[];
@@ -85,20 +85,20 @@ interface FieldNames {
   readonly stampExpired: readonly string[];
   /** Stamps that have taken the slots of older chunks. */
   readonly stampDisplaced: readonly string[];
-  /** As a duration; both dialects also have seconds. */
+  /** As a duration; both dialects also emit the number of seconds. */
   readonly sampleDuration: readonly string[];
   /** Second name of a staking transaction, on the debug port. */
   readonly debugTransaction: readonly string[];
   readonly debugApiVersion: readonly string[];
-  /** Blocks that a new batch must last. */
+  /** Of the chain state: how many blocks a new batch must last. */
   readonly minimumValidity: readonly string[];
 }
 
 interface Versions {
-  /** Interface versions, checked by clients. */
+  /** Versions of the interface on either port, which clients check. */
   readonly main: string;
   readonly debug: string;
-  /** The reported product version. @param own the package's */
+  /** The version that the node reports as its own. @param own version of the package */
   readonly product: (own: string) => string;
 }
 
@@ -109,7 +109,7 @@ interface Messages {
   readonly coins: string;
   /** Body of `GET /`. */
   readonly root: string;
-  /** For a stream's tag that is no number. */
+  /** Answer to a tag in a stream's query that is not a number. */
   readonly streamTag: string;
 }
 
@@ -117,7 +117,7 @@ interface DialectColumn {
   readonly prefix: string;
   /** First segment of the file routes. */
   readonly segment: string;
-  /** Suffix of host names that name content. */
+  /** Suffix of the host names whose first part names the content. */
   readonly hostSuffix: string;
   readonly metricPrefix: string;
   /** The network's token as a coin of the wallet. */
@@ -130,8 +130,8 @@ interface DialectColumn {
   /** Settlement sums: a bigint is written as a JSON integer of all its digits, a string as text. */
   readonly settlementAmount: (amount: bigint) => bigint | string;
   /**
-   * Refuses what the document excludes: signs and leading zeros, other reference lengths, negative prices, other
-   * JSON. Otherwise they are read as a Bee reads them.
+   * Refuses values that the document's formats exclude: signs and leading zeros of numbers, references of another
+   * length, negative prices, JSON of another shape. The other dialect reads such values as a Bee does.
    */
   readonly strictRequests: boolean;
   /** Status of a sent deposit, withdrawal or cashout. */
@@ -140,9 +140,9 @@ interface DialectColumn {
   readonly missesCheques: boolean;
   /** 20-byte chain address in JSON. */
   readonly chainAddress: (address: Uint8Array) => string;
-  /** In fields that Bees write in checksum case. */
+  /** The same, in the fields that Bees write in checksum case. */
   readonly checksummedAddress: (address: Uint8Array) => string;
-  /** Bounds of `limit` in `GET /tags`; without a maximum, 1000. */
+  /** Bounds of `limit` in `GET /tags`; without a maximum it is cut to 1000. */
   readonly tagLimit: { readonly min?: number; readonly max?: number };
   /** Deleting a missing tag is answered 404. */
   readonly missesTags: boolean;
@@ -152,45 +152,45 @@ interface DialectColumn {
   readonly chunkTaken: Uint8Array;
   /** Redundancy of an upload that names no level. */
   readonly uploadLevel: RedundancyLevel;
-  /** Default level of a re-upload's search for replicas. */
+  /** Level for the replicas that a re-upload searches for when it names none. */
   readonly reuploadLevel: RedundancyLevel;
-  /** Feeds, pins, stewardship and grantees read the level too. */
+  /** Feeds, pins, stewardship and lists of grantees read the level just as uploads and downloads do. */
   readonly levelEverywhere: boolean;
   /** Type of the answer with a chunk. */
   readonly chunkType: string;
-  /** A file whose manifest entry has an empty type is served with an empty one; otherwise it is sniffed. */
+  /** A file whose manifest entry has an empty type is served with an empty one; otherwise its first bytes decide. */
   readonly servesEmptyTypes: boolean;
-  /** A stream without a batch has stamped chunks; the query may name its tag. */
+  /** In a stream without a batch, chunks bring their own stamps, and the query may name the stream's tag. */
   readonly stampedStreams: boolean;
-  /** Message before ending a stream for an impossible chunk; undefined: none. */
+  /** Message to a stream before it is ended for a chunk of impossible size; undefined: none. */
   readonly streamChunkInvalid: string | undefined;
-  /** A re-upload without a batch is refused; otherwise an earlier upload's batch pays. */
+  /** A re-upload without a batch is refused; otherwise the batch of an earlier upload pays. */
   readonly reuploadNeedsBatch: boolean;
-  /** Whether a file request without path redirects to a slash. @param accept of the request */
+  /** Whether a file request without a path is redirected to the form with a slash. @param accept of the request */
   readonly redirectsRoot: (accept: string) => boolean;
   /** Names of request headers on which that depends. */
   readonly rootVary: Readonly<Record<string, string>>;
-  /** The only accepted feed type, in any case; undefined: ignored. */
+  /** The only word accepted as the type of a feed, in upper or lower case; undefined: the type is ignored. */
   readonly feedType: string | undefined;
   /** Longest path of a file that is uploaded, bytes. */
   readonly pathMax: number;
-  /** What an archive's hard link becomes. */
+  /** What a hard link in an archive is stored as. */
   readonly hardLinks: 'file' | 'empty';
-  /** ETag for collection uploads; single files always have one. */
+  /** Whether the answer to a collection upload has an ETag; a single file's always has one. */
   readonly collectionEtag: boolean;
   /** `GET /stamps` knows the query parameter `all`. */
   readonly expiredStamps: boolean;
   /** `POST /welcome-message` answers the health members besides the acknowledgement. */
   readonly welcomeWithHealth: boolean;
-  /** The error for other modes precedes that for a game switched off. */
+  /** The error that the game is for full nodes comes before the one that it is switched off. */
   readonly fullModeFirst: boolean;
   /** Form of the loggers of one name in the tree of loggers. */
   readonly namedLoggers: (entries: readonly string[]) => string | readonly string[];
-  /** Tree entries have both members, even if empty. */
+  /** Entries of the tree of loggers have both of their members, even empty ones. */
   readonly wholeLoggers: boolean;
-  /** Status records say of every peer whether it failed. */
+  /** Status records say of every peer whether it failed, not only of those that did. */
   readonly saysNotFailed: boolean;
-  /** Balances with a peer have thresholds, which stay empty. */
+  /** The balance with a peer has members for thresholds, which are never filled. */
   readonly balanceThresholds: boolean;
   /** A look-up of a feed finds the update of the time that it names; otherwise that time is ignored. */
   readonly feedsByTime: boolean;
@@ -238,7 +238,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     checksummedAddress: toHex,
     tagLimit: { min: 1, max: 1000 },
     missesTags: true,
-    // Browsers need the slash for relative links.
+    // A browser needs the slash for relative links; other clients get the content at once.
     redirectsRoot: (accept) => /text\/html/i.test(accept),
     pinChecks: { start: '[', between: ',', end: ']' },
     chunkTaken: Uint8Array.of(0),
@@ -272,7 +272,7 @@ const COLUMNS: Readonly<Record<DialectName, DialectColumn>> = {
     hostSuffix: '.swarm.localhost',
     metricPrefix: 'bee',
     token: 'bzz',
-    // Those of Bee 2.8.1, whose builds append a word.
+    // The versions of Bee 2.8.1, whose builds append a word of their own.
     versions: { main: '8.1.0', debug: '8.1.0', product: () => '2.8.1-svcnet' },
     fields: {
       mode: ['beeMode'],
@@ -340,12 +340,12 @@ export interface Dialect extends DialectColumn {
   readonly headers: Readonly<Record<HeaderKey, HeaderName>>;
 }
 
-/** Segments for files; both work in either dialect. */
+/** First path segments under which files are served; both work in either dialect. */
 export const FILE_SEGMENTS: readonly string[] = [COLUMNS.svc.segment, COLUMNS.swarm.segment];
-/** Host names for content; both work in either dialect. */
+/** Host names under which content is served; both work in either dialect. */
 export const HOST_SUFFIXES: readonly string[] = [COLUMNS.svc.hostSuffix, COLUMNS.swarm.hostSuffix];
 /** The segment used for them in the route table. */
-/** The token as a wallet's coin; both names work. */
+/** Names of the network's token as a coin of the wallet; both work in either dialect. */
 export const TOKEN_NAMES: readonly string[] = [COLUMNS.svc.token, COLUMNS.swarm.token];
 
 export const CANONICAL_SEGMENT = COLUMNS.svc.segment;
@@ -363,18 +363,18 @@ export function dialectOf(name: DialectName): Dialect {
   return { ...COLUMNS[name], name, headers: headers as Record<HeaderKey, HeaderName> };
 }
 
-/** Header names of both families, active first, for browsers. */
+/** Header names of both families, the active one first: what browsers may send. */
 export function acceptedHeaderNames(dialect: Dialect): string[] {
   const names = Object.keys(OWN_HEADERS).map((key) => dialect.headers[key as OwnHeader]);
   return [...names.map(({ active }) => active), ...names.flatMap(({ other }) => other ?? [])];
 }
 
-/** The value under each of the dialect's names. */
+/** Sets the same value under each of the dialect's names. */
 export function emit(names: readonly string[], value: unknown): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, value]));
 }
 
-/** As `emit`, reading only if there is a name. */
+/** As `emit`, for a value that is read only when the dialect has a name for it. */
 export async function emitRead(
   names: readonly string[],
   read: () => Promise<unknown>,

@@ -52,7 +52,10 @@ export interface StoredNode {
   readonly forks: readonly StoredFork[];
 }
 
-/** Version 0.2. @throws ManifestError `METADATA_TOO_LARGE` Vectors: test/vectors/mantaray.json */
+/**
+ * A node in version 0.2 of the format. Vectors: test/vectors/mantaray.json.
+ * @throws ManifestError `METADATA_TOO_LARGE`
+ */
 export function encodeNode(node: StoredNode): Uint8Array {
   const bitmap = new Uint8Array(BITMAP_SIZE);
   for (const { prefix } of node.forks) {

@@ -7,7 +7,10 @@ const QUICK_SHARE = 0.4;
 const CONNECTED_SHARE = 0.8;
 /** Bits by which a peer may lie below the network's depth. */
 const DEPTH_TOLERANCE = 2;
-/** Smaller differences count as equal, ms: on one machine scheduling alone would fail three of five nodes. */
+/**
+ * Answers that differ by less are equally quick, milliseconds. On one machine they all take about as long as the
+ * system needs to schedule a process; without this, that alone would declare three of five nodes unhealthy.
+ */
 const DURATION_TOLERANCE_MS = 10;
 
 /** What a full peer answered. */
@@ -51,7 +54,10 @@ export function normsOf(reports: readonly PeerReport[]): Norms {
   };
 }
 
-/** Undefined: healthy. The depth's bound is a number: in 8 bits, as elsewhere, it wraps at network radius 1. */
+/**
+ * What is wrong with a peer, undefined for a healthy one. The bound of the depth is computed as a number: with the 8
+ * bits that other implementations have for it, it wraps at network radius 1, and every peer is unhealthy.
+ */
 export function faultOf(report: PeerReport, norms: Norms): Fault | undefined {
   if (report.committedDepth < norms.networkRadius - DEPTH_TOLERANCE) return 'radius';
   if (report.durationMs > norms.durationMsMax + DURATION_TOLERANCE_MS) return 'slow';
@@ -60,7 +66,7 @@ export function faultOf(report: PeerReport, norms: Norms): Fault | undefined {
   return undefined;
 }
 
-/** Impossible depths are ignored; of equals the lowest counts. */
+/** Depths that no node can have are ignored; of several equally frequent ones the lowest counts. */
 function commonDepth(reports: readonly PeerReport[]): number {
   const depths = reports.map(({ committedDepth }) => committedDepth).filter((depth) => depth < BINS);
   return mostFrequent(depths.sort((a, b) => a - b)) ?? 0;

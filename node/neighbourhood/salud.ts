@@ -1,7 +1,9 @@
 /**
- * Peers' health and the network's radius, by status requests. `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
- * Rounds start after warm-up, become rarer, and wait for arrivals. A new peer is asked at once and judged by the last
- * norms; without norms it starts a round.
+ * How healthy the peers are, and which radius the network has, both from their answers to status requests.
+ * `p2p-protocols.md` 7.5, `node-behaviour.md` 10.4.
+ * Rounds start at the end of the warm-up and become rarer; while peers still arrive, the next one waits. A peer that
+ * connects in between is asked at once and judged by the norms of the last round, so that a returning node is not
+ * avoided for minutes; as long as there are no norms, it starts a round.
  */
 
 import { type Clock, TimeoutError } from '../../formats/clock.ts';
@@ -22,7 +24,7 @@ const PAUSE_MAX_MS = 300_000;
 const QUIET_PAUSES = 5;
 /** A round waits for that at most this many first pauses. */
 const PATIENCE_PAUSES = 30;
-/** Others serve no one. */
+/** Mode of the peers that are rated; others serve no one. */
 const RATED_MODE = 'full';
 
 export interface SaludOptions {
@@ -47,13 +49,13 @@ export interface Salud {
   /** Call it after the warm-up. */
   start(): void;
   stop(): Promise<void>;
-  /** The full peers' most frequent committed depth; undefined: none yet. */
+  /** Most frequent committed depth of the full peers; undefined before one has answered. */
   networkRadius(): number | undefined;
-  /** False: neighbours and network agree on another radius. */
+  /** False while the neighbours agree with the network on a radius that is not this node's. */
   isHealthy(): boolean;
-  /** When first known, and on change. */
+  /** Called when the radius first becomes known, and when it changes. */
   onNetworkRadius(listener: (radius: number) => void): void;
-  /** Peers' radii will follow: rounds follow closely. */
+  /** The radius of this node has changed, so that of its peers is about to change: rounds follow closely again. */
   radiusChanged(): void;
 }
 
@@ -151,7 +153,10 @@ class PeerHealth implements Salud {
     );
   }
 
-  /** Arriving peers were just asked: nodes starting together would repeat that each round. */
+  /**
+   * Waits while peers arrive: all of them have just been asked, and nodes that start together would otherwise ask
+   * each other again in every round.
+   */
   async #arrivals(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const { pauseMs } = this.#options;
@@ -232,7 +237,7 @@ class PeerHealth implements Salud {
     });
   }
 
-  /** Neighbours and network against this node: its radius is wrong. */
+  /** If the neighbours agree with the network but not with this node, its radius is wrong. */
   #judgeSelf({ networkRadius, neighbourhoodRadius }: Norms): void {
     const own = this.#deps.committedDepth();
     if (own === undefined) return;

@@ -1,12 +1,12 @@
 /**
- * The methods of `contracts.md` 11.1 over any transport, results checked by field. Reads use the latest block;
- * heights are the endpoint's, never extrapolated.
+ * The methods of `contracts.md` 11.1 over any way to send a request: parameters out, results checked field by field.
+ * Reads refer to the latest block; the height is the endpoint's real one, never extrapolated.
  */
 import { hexBytes, malformed, quantity } from '../../formats/ethereum/hex.ts';
 import { isObject, type JsonObject, type Send } from '../../formats/ethereum/json-rpc.ts';
 import type { BlockHeader, Chain, LogEntry, Receipt } from './ports.ts';
 
-/** For sending transactions, besides `Chain`'s reads. */
+/** What sending transactions needs in addition to the reads of `Chain`. */
 export interface SendingChain extends Chain {
   /** Timestamp of a block, unix seconds. */
   timestamp(block: number, signal?: AbortSignal): Promise<bigint>;
@@ -16,11 +16,11 @@ export interface SendingChain extends Chain {
   estimateGas(call: CallRequest, signal?: AbortSignal): Promise<bigint>;
   /** @returns the hash that the endpoint computed */
   sendRawTransaction(raw: string, signal?: AbortSignal): Promise<string>;
-  /** The account's mined transactions as of a block. */
+  /** Number of mined transactions of the account as of a block. */
   minedCount(address: string, block: number | 'latest', signal?: AbortSignal): Promise<number>;
-  /** Undefined: pending or unknown. */
+  /** Undefined while the transaction is pending, and for an unknown hash. */
   receipt(hash: string, signal?: AbortSignal): Promise<Receipt | undefined>;
-  /** In the pool, mined, or unknown. */
+  /** Whether the transaction is in the pool, mined, or unknown. */
   transactionState(hash: string, signal?: AbortSignal): Promise<'pending' | 'mined' | 'unknown'>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The token and PostageStamp, as far as a node uses them. `contracts.md` 3 and 4. Vectors:
- * test/vectors/abi-signatures.json.
+ * Bindings of the two contracts that a storage node uses, the token and PostageStamp: only the functions and events
+ * it needs. `contracts.md` 3 and 4. Vectors: test/vectors/abi-signatures.json.
  */
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { encodeCall, encodeWord, readWords, selectorOf, topicOf } from '../../formats/ethereum/abi.ts';
@@ -67,8 +67,8 @@ export async function tokenBalance(
 }
 
 /**
- * Least gas for an approval: 17,100 above the estimate if the allowance is used up by then, such as by a purchase
- * that a reorganisation undid.
+ * Least gas limit of an approval: it costs 17,100 more than estimated when the allowance that was there has been used
+ * up by the time that it is mined, for example by a purchase that a reorganisation has undone.
  */
 export const APPROVAL_GAS_MIN = 100_000n;
 
@@ -111,11 +111,11 @@ export function encodeIncreaseDepth(id: Uint8Array, depth: number): string {
 interface BatchOnChain {
   readonly owner: Uint8Array;
   readonly depth: number;
-  /** Left of its balance per chunk; 0: expired. */
+  /** What is left of its balance per chunk; nothing of one that has expired. */
   readonly remaining: bigint;
 }
 
-/** A batch at the chain's head; undefined: none. @param id 32 bytes */
+/** A batch as the contract has it at the head of the chain; undefined when there is none. @param id 32 bytes */
 export async function batchOnChain(
   chain: Reader,
   contract: string,
@@ -134,7 +134,7 @@ export async function batchOnChain(
   return { owner, depth: words.small(1), remaining: left > 0n ? left : 0n };
 }
 
-/** The contract's id for a batch. @param sender 20 bytes, who calls `createBatch` @param nonce 32 bytes */
+/** Id that the contract gives to a batch. @param sender 20 bytes, who calls `createBatch` @param nonce 32 bytes */
 export function batchIdOf(sender: Uint8Array, nonce: Uint8Array): Uint8Array {
   return keccak256(encodeWord(sender), nonce);
 }
@@ -152,7 +152,7 @@ export async function expiredBatchesExist(
   return readWords(result, 'expiredBatchesExist').bool(0);
 }
 
-/** @returns base units per chunk and block */
+/** @returns base units of the token per chunk and block */
 export async function lastPrice(chain: Reader, contract: string, signal?: AbortSignal): Promise<bigint> {
   return readWords(await chain.call({ to: contract, data: selector.lastPrice }, signal), 'lastPrice').uint(0);
 }
@@ -166,7 +166,9 @@ export async function minimumValidityBlocks(
   return readWords(result, 'minimumValidityBlocks').uint(0);
 }
 
-/** @returns the accepted token, `0x` and 40 lower-case hex; undefined: no such contract */
+/**
+ * @returns the token that the contract accepts, `0x` and 40 lower-case hex; undefined when there is no such contract
+ */
 export async function postageToken(
   chain: Reader,
   contract: string,
@@ -215,7 +217,7 @@ export type PostageEvent =
   | { readonly kind: 'PriceUpdate'; readonly price: bigint }
   | { readonly kind: 'Paused' };
 
-/** @returns undefined for other events @throws ChainError RPC_ERROR for one cut short */
+/** @returns undefined for an event that a node does not follow @throws ChainError RPC_ERROR for one cut short */
 export function decodePostageEvent(entry: LogEntry): PostageEvent | undefined {
   return DECODERS.get(entry.topics[0] ?? '')?.(entry);
 }

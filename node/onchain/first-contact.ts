@@ -1,6 +1,7 @@
 /**
- * First queries of the chain. They wait for an endpoint that starts too, also while answers are invalid, as from a
- * restarting proxy.
+ * Queries of the chain at start. They wait for an endpoint that starts together with the node, and also for one that
+ * gives no valid answer: a truncated answer, or one of another type, may come from a restarting proxy, and says
+ * nothing about the chain.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -8,7 +9,7 @@ import { ChainError, type ChainErrorCode } from '../../formats/ethereum/chain-er
 import type { Logger } from '../env/logger.ts';
 import { type Chain } from './ports.ts';
 
-/** Of each query; later outages are waited out elsewhere. */
+/** How long each query is repeated; later outages are waited out where they occur. */
 export const FIRST_CONTACT_MS = 10_000;
 /** First pause, doubled up to the longest. */
 const PAUSE_MIN_MS = 250;
@@ -31,8 +32,8 @@ export function firstContact(
 }
 
 /**
- * @param what the query's name for log and error
- * @param ask repeated after a ChainError `RPC_UNREACHABLE` or `RPC_ERROR`
+ * @param what the query, as named in the log and the error
+ * @param ask may be called again after a ChainError `RPC_UNREACHABLE` or `RPC_ERROR`
  * @throws ChainError of the last attempt, any other error of `ask`, the signal's reason
  */
 export async function askAtStart<T>(

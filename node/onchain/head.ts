@@ -1,12 +1,12 @@
 /**
- * The last poll of the chain's head: its height, and whether anything can have changed. Blocks without transactions
- * change nothing.
+ * The result of the last poll of the chain's head, for callers that need not poll again: its height, and whether
+ * anything can have changed. Blocks without transactions change no contract state.
  */
 
 import type { Clock } from '../../formats/clock.ts';
 import type { BlockHeader } from './ports.ts';
 
-/** Waiters check after this many times a recent poll's age that polls continue. */
+/** Who waits for a change checks after this many times the age of a recent poll that there still are polls. */
 const RECHECK_AGES = 5;
 
 export class Head {
@@ -36,13 +36,14 @@ export class Head {
     return this.#recent(ageMs)?.header.number;
   }
 
-  /** Differs once something may have changed. Undefined: the last poll is older than `ageMs`. */
+  /** A number that differs once something may have changed. Undefined when the last poll is older than `ageMs`. */
   changes(ageMs: number): number | undefined {
     return this.#recent(ageMs) === undefined ? undefined : this.#changes;
   }
 
   /**
-   * Waits until `changes` differs, or polls cease; an own timer would wake an idle node.
+   * Waits until `changes` differs from a number that it returned before, or until nobody has looked for a while. A
+   * timer of its own would wake an idle node for nothing.
    * @throws the signal's reason
    */
   async changed(since: number | undefined, ageMs: number, signal: AbortSignal): Promise<void> {
@@ -50,12 +51,12 @@ export class Head {
     while (isSame()) await this.#within(this.#forChange, RECHECK_AGES * ageMs, signal);
   }
 
-  /** Waits for the next poll, at most `ms`, without a timer. @throws the signal's reason */
+  /** Waits for the next poll, at most `ms`. Needs no timer that wakes an idle node. @throws the signal's reason */
   polled(ms: number, signal: AbortSignal): Promise<void> {
     return this.#within(this.#forPoll, ms, signal);
   }
 
-  /** A resting node waits here for each block: a deadline with its signal would cost more than that. */
+  /** A node at rest waits here for each block: a deadline with its signal would cost more than what it does then. */
   async #within(waiting: Set<() => void>, ms: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -78,7 +79,7 @@ export class Head {
   }
 }
 
-/** Whether a block follows another and is empty. */
+/** Whether a block follows another one and has no transactions. */
 export function isEmptyAfter(header: BlockHeader, before: { readonly hash: string }): boolean {
   return header.parentHash === before.hash && header.transactions === 0;
 }

@@ -1,6 +1,7 @@
 /**
- * JSON-RPC over HTTP. A query per block is most of a node's cost at rest: with `node:http` fifty nodes would take 2.2
- * % of a core more, a seventh of theirs. Modules are loaded by name, `node:tls` only if needed.
+ * A JSON-RPC endpoint over HTTP. A node queries its chain once per block, and that request is most of its cost at
+ * rest: by `node:http` instead of our own socket and answer reader fifty nodes at rest take 2.2 % of a core more, a
+ * seventh of what they take. The modules are loaded by name, `node:tls` only for an endpoint that needs it.
  */
 import type { Socket } from 'node:net';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
@@ -10,11 +11,14 @@ import { Slots } from '../env/turns/slots.ts';
 import type { ChainEndpoint } from './rpc.ts';
 
 const TOO_MANY_REQUESTS = 429;
-/** Enough for a node's readers; others wait. */
+/** Connections to the endpoint: enough for the node's few concurrent readers; the rest wait for one. */
 const CONNECTIONS_MAX = 8;
-/** 10,000 events are about 8 MB. */
+/** Longest answer read, bytes. A page of logs with 10,000 events has about 8 MB. */
 const ANSWER_SIZE_MAX = 64 * 1024 * 1024;
-/** Probes idle connections: one that a firewall forgot closes before a request waits on it. */
+/**
+ * Milliseconds after which an idle connection is probed, so that one that a firewall has forgotten is closed before a
+ * request waits on it.
+ */
 const KEEP_ALIVE_MS = 30_000;
 
 /**
@@ -36,10 +40,10 @@ function endpointUrl(endpoint: string): URL {
 class HttpEndpoint implements ChainEndpoint {
   readonly shown: string;
   readonly #url: URL;
-  /** Of each request, up to the body's length. */
+  /** Head of each request, up to the length of its body. */
   readonly #head: string;
   readonly #slots = new Slots(CONNECTIONS_MAX);
-  /** Connections without a request, youngest last. */
+  /** Open connections that carry no request; the last one is the youngest. */
   readonly #idle: Socket[] = [];
 
   constructor(url: URL) {
@@ -49,8 +53,8 @@ class HttpEndpoint implements ChainEndpoint {
   }
 
   /**
-   * A request is repeated once if an idle connection closes as it is used. All methods may arrive twice; a
-   * transaction keeps its hash.
+   * The endpoint may close an idle connection just as it is used again: such a request is sent once more. All methods
+   * used here may safely arrive twice; a transaction sent again keeps its hash.
    */
   async post(body: string, signal: AbortSignal): Promise<string> {
     await this.#slots.acquire(signal);
@@ -80,7 +84,8 @@ class HttpEndpoint implements ChainEndpoint {
       if (at !== -1) this.#idle.splice(at, 1);
       socket.destroy();
     };
-    // An idle connection that receives something cannot carry the next answer.
+    // An idle connection that receives something, such as a timeout notice, cannot carry the answer to the next
+    // request.
     const stray = () => {
       if (this.#idle.includes(socket)) leave();
     };
@@ -113,11 +118,11 @@ class HttpEndpoint implements ChainEndpoint {
         busy,
       });
     }
-    // An error status with JSON is an answer: some endpoints send 4xx.
+    // An HTTP error status with a JSON body is an answer too: some endpoints send 4xx with an error object.
     return text;
   }
 
-  /** The socket is idle or gone afterwards. */
+  /** Sends a request and reads its answer. The socket is idle afterwards, or gone. */
   #exchange(socket: Socket, body: string, signal: AbortSignal): Promise<HttpAnswer> {
     const reader = new HttpAnswerReader(ANSWER_SIZE_MAX);
     return new Promise((resolve, reject) => {

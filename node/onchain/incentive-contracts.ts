@@ -1,5 +1,5 @@
 /**
- * StakeRegistry and Redistribution, as far as a node uses them. `contracts.md` 6 and 7. Vectors:
+ * Bindings of StakeRegistry and Redistribution: only the functions that a node uses. `contracts.md` 6 and 7. Vectors:
  * test/vectors/abi-signatures.json, test/vectors/contracts.json.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -34,7 +34,7 @@ const gameSelector = selectorsOf(GAME_FUNCTIONS);
 
 type Reader = Pick<Chain, 'call'>;
 
-/** Of an owner; all zero: nothing staked. */
+/** What the registry knows about an owner; all zero for one that has staked nothing. */
 export interface Stake {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
@@ -62,7 +62,7 @@ export async function stakeOf(
   };
 }
 
-/** Above the stake required now. @param owner 20 bytes: the contract answers its caller */
+/** Surplus over the stake required at the current price. @param owner 20 bytes: the contract answers its caller */
 export async function withdrawableStake(
   chain: Reader,
   registry: string,
@@ -86,9 +86,9 @@ export const WITHDRAW_STAKE = stakeSelector.withdrawFromStake;
 export const MIGRATE_STAKE = stakeSelector.migrateStake;
 
 /**
- * In the claim phase, the next round's.
+ * In the claim phase, that of the next round.
  * @returns 32 bytes
- * @throws ChainError REVERTED from the first reveal to the claim phase
+ * @throws ChainError REVERTED after the first reveal, until the claim phase
  */
 export async function currentRoundAnchor(
   chain: Reader,
@@ -99,7 +99,7 @@ export async function currentRoundAnchor(
   return readWords(result, 'currentRoundAnchor').bytes32(0);
 }
 
-/** @param owner 20 bytes @throws ChainError REVERTED without a stake, or with a recent one */
+/** @param owner 20 bytes @throws ChainError REVERTED for an owner without a stake, or with a recent one */
 export async function isParticipating(
   chain: Reader,
   game: string,
@@ -110,7 +110,7 @@ export async function isParticipating(
   return readWords(await chain.call({ to: game, data }, signal), 'isParticipatingInUpcomingRound').bool(0);
 }
 
-/** @param overlay 32 bytes @throws ChainError REVERTED when there is nothing to win */
+/** @param overlay 32 bytes @throws ChainError REVERTED when there is nothing to win, or no longer anything */
 export async function isWinner(
   chain: Reader,
   game: string,
@@ -131,7 +131,7 @@ export function encodeReveal(depth: number, hash: Uint8Array, key: Uint8Array): 
   return encodeCall(gameSelector.reveal, depth, hash, key);
 }
 
-/** The contract's names; byte fields have 32 bytes unless stated. */
+/** Named as in the contract. Byte fields have 32 bytes unless stated otherwise. */
 export interface InclusionProof {
   /** Of the chunk's address in the commitment. */
   readonly proofSegments: readonly Uint8Array[];

@@ -1,4 +1,4 @@
-/** What upper layers may do with the chain; `rpc.ts` alone talks to the endpoint. */
+/** What the layers above may do with the chain. `rpc.ts` is the only file that talks to the endpoint. */
 export interface LogEntry {
   readonly address: string;
   readonly topics: readonly string[];
@@ -20,16 +20,16 @@ export interface BlockHeader {
   readonly number: number;
   /** `0x` and 64 lower-case hex. */
   readonly hash: string;
-  /** The previous block's hash; undefined: not told. */
+  /** Hash of the previous block, as above; undefined when the endpoint does not say. */
   readonly parentHash?: string | undefined;
-  /** Undefined: not told. */
+  /** Number of its transactions; undefined when the endpoint does not say. */
   readonly transactions?: number | undefined;
 }
 
 export interface Chain {
   chainId(signal?: AbortSignal): Promise<bigint>;
   blockNumber(signal?: AbortSignal): Promise<number>;
-  /** Undefined: the endpoint lacks the block. */
+  /** Undefined for a block that the endpoint does not have. */
   header(block: number | 'latest', signal?: AbortSignal): Promise<BlockHeader | undefined>;
   call(request: { to: string; data: string; from?: string }, signal?: AbortSignal): Promise<string>;
   logs(
@@ -37,7 +37,7 @@ export interface Chain {
     signal?: AbortSignal,
   ): Promise<LogEntry[]>;
   nativeBalance(address: string, signal?: AbortSignal): Promise<bigint>;
-  /** Including those in the pool: the next nonce. */
+  /** Transactions of the account so far, including those in the pool: the next nonce. */
   transactionCount(address: string, signal?: AbortSignal): Promise<number>;
 }
 
@@ -48,19 +48,19 @@ export interface TransactionRequest {
   readonly data: string;
   /** Native coin, base units. */
   readonly value?: bigint;
-  /** Used as given, within the chain's limits; 0 or absent: estimated. */
+  /** Used as given, within what the chain allows; 0 or absent: estimated. */
   readonly gasLimit?: bigint | undefined;
-  /** Of an estimate; the limit if there is none. */
+  /** Lower bound of an estimate, and the limit when nothing can be estimated. */
   readonly minimumGasLimit?: bigint;
-  /** Highest price per gas; absent: as the endpoint suggests. */
+  /** Highest price per gas; absent: based on the endpoint's suggestions. */
   readonly gasPrice?: bigint | undefined;
   /** Added to the suggested tip, percent; absent: 25. */
   readonly tipBoostPercent?: number;
   /** Shown in the list of transactions. */
   readonly description: string;
   /**
-   * Called with the hash before anything is written or sent, so that an operation can note it for after a crash. A
-   * hash unknown to `find` was never sent; a known one will be.
+   * Called with the hash before anything is written or sent, so that an operation can note the hash to continue with
+   * after a crash. A noted hash that `find` does not know was never sent; one that it knows will be, sooner or later.
    */
   readonly beforeSend?: (hash: string) => Promise<void>;
 }
@@ -71,7 +71,7 @@ type TransactionOutcome =
   /** Another transaction took its nonce, in `blockNumber` or, if unknown, observed then. */
   | { readonly kind: 'cancelled'; readonly blockNumber: number };
 
-/** A sent transaction, kept for ever. */
+/** A transaction that this node has sent; kept for ever. */
 export interface SentTransaction {
   /** `0x` and 64 lower-case hex. */
   readonly hash: string;
@@ -87,20 +87,20 @@ export interface SentTransaction {
   /** Unix seconds. */
   readonly created: number;
   readonly description: string;
-  /** Undefined: pending. A reorganisation may undo it. */
+  /** Undefined while it is pending. A reorganisation of the chain may undo it. */
   readonly outcome: TransactionOutcome | undefined;
 }
 
 /** One sender, one nonce sequence. Hashes are `0x` and 64 hex in any case. */
 export interface Transactions {
   /**
-   * Signs, records, sends. @returns the hash once the endpoint has it
+   * Signs a transaction, records it, sends it. @returns its hash once the endpoint has it
    * @throws ChainError `GAS_PRICE_TOO_LOW`, `INSUFFICIENT_NATIVE`, `RPC_ERROR` and others: nothing was sent. After an
-   * abort, or `RPC_UNREACHABLE` naming the hash, it is recorded and will still be sent.
+   * abort, or `RPC_UNREACHABLE` whose text names the hash, the transaction is recorded and will still be sent.
    */
   send(request: TransactionRequest, signal: AbortSignal): Promise<string>;
   /**
-   * Waits until it is mined, successful or not.
+   * Waits until a transaction of this node is mined, whether it succeeded or not.
    * @throws ChainError `TRANSACTION_CANCELLED`, `TRANSACTION_UNKNOWN`, `MONITOR_CLOSED` when the node stops
    */
   wait(hash: string, signal: AbortSignal): Promise<Receipt>;
@@ -112,11 +112,14 @@ export interface Transactions {
   find(hash: string): SentTransaction | undefined;
   /** Not mined yet, ascending by nonce. */
   pending(): SentTransaction[];
-  /** @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED` when the endpoint has it */
+  /**
+   * Resends the stored bytes.
+   * @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED` when the endpoint has it
+   */
   resend(hash: string, signal: AbortSignal): Promise<void>;
   /**
-   * Replaces a transaction by an empty one of its nonce. @returns the replacement's hash
-   * @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED`, `GAS_PRICE_TOO_LOW`, `RPC_ERROR` when refused
+   * Replaces a transaction by one of the same nonce that does nothing. @returns the hash of the replacement
+   * @throws ChainError `TRANSACTION_UNKNOWN`, `ALREADY_IMPORTED`, `GAS_PRICE_TOO_LOW`, `RPC_ERROR` when it is refused
    */
   cancel(
     hash: string,

@@ -1,4 +1,7 @@
-/** JSON-RPC: a deadline per call, retries when busy. Transport is the platform's (`http-endpoint.ts`). */
+/**
+ * The chain's JSON-RPC endpoint: a deadline per call, and a retry when the endpoint is busy. Transport of requests
+ * and answers belongs to the platform (`http-endpoint.ts`).
+ */
 
 import type { Clock } from '../../formats/clock.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
@@ -9,11 +12,14 @@ import { createChain, type SendingChain } from './chain.ts';
 import { Head } from './head.ts';
 import { CALL_METRICS, ONCHAIN_METRICS } from './metrics.ts';
 
-/** A page of 5,000 blocks of logs takes longest. */
+/**
+ * Deadline of a call, milliseconds. A local chain answers in milliseconds, a public endpoint in a second or two; a
+ * page of 5,000 blocks of logs takes longest.
+ */
 const CALL_TIMEOUT_MS = 15_000;
 /**
- * One refusal must not fail an operation. Three pauses of 0.7 s in all: longer than a burst, shorter than a caller's
- * patience.
+ * A call refused by a busy endpoint is repeated, so that an operation of many calls does not fail at the first
+ * refusal. Three pauses of 0.7 s in total: longer than a burst, shorter than the patience of a waiting caller.
  */
 const BUSY_RETRIES = 3;
 const BUSY_PAUSE_MS = 100;
@@ -27,8 +33,8 @@ export interface ChainEndpoint {
   /** Its address as shown in errors. */
   readonly shown: string;
   /**
-   * Sends one JSON-RPC request. @returns the answer's text
-   * @throws ChainError, other errors when unreachable; the signal's reason
+   * Sends the text of one JSON-RPC request. @returns the text of its answer
+   * @throws ChainError, any other error when the endpoint cannot be reached; the signal's reason
    */
   post(request: string, signal: AbortSignal): Promise<string>;
   /** Closes idle connections; later requests open new ones. */
@@ -42,7 +48,7 @@ interface RpcDeps {
 }
 
 export interface Rpc extends SendingChain {
-  /** @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
+  /** Any method. @throws ChainError `RPC_UNREACHABLE`, `RPC_ERROR`, `REVERTED`; the signal's reason */
   readonly send: Send;
   /** The head of the chain at the last poll. */
   readonly head: Head;
@@ -98,7 +104,7 @@ export function createRpc(endpoint: ChainEndpoint, { clock, log, metrics }: RpcD
   };
 }
 
-/** Other methods have no counter. */
+/** Methods that a node does not use have no counter of their own. */
 function callKey(method: string, params: readonly unknown[]): keyof typeof CALL_METRICS {
   const key = params[1] === 'pending' ? `${method}_pending` : method;
   return key as keyof typeof CALL_METRICS;

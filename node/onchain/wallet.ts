@@ -1,4 +1,4 @@
-/** The chain account: holdings, and transfers to allowed addresses. */
+/** The node's chain account: its holdings, and transfers to addresses that the operator allows. */
 import { encodeTransfer, toAddress, tokenBalance } from './contracts.ts';
 import type { Chain, TransactionRequest, Transactions } from './ports.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Mirror of the contract: all live batches, and the total paid per chunk. Pages of events change it; their changes
- * are one set of records, so a page is on disk wholly or not at all. A failed page stops the process.
+ * Mirror of the postage contract: every live batch of the network, and how much has been paid per chunk since
+ * genesis. Events change it page by page; the changes are handed out as one set of records, so that a page is on disk
+ * completely or not at all. A failed page forces the process to stop, so memory is changed in place.
  * `node-behaviour.md` 3.2, `contracts.md` 4.5. Vectors: test/vectors/contracts.json (postageScenario), postage.json.
  */
 import { fromBigEndian } from '../../formats/crypto/big-endian.ts';
@@ -28,13 +29,13 @@ const WORD_SIZE = 32;
 /** Where the records of a mirror are read from. */
 type Records = Pick<KeyValueStore, 'get' | 'entries'>;
 
-/** Of a mirror at the start block. */
+/** The records of a mirror that starts at the start block. */
 export const NO_RECORDS: Records = { get: () => undefined, entries: () => [] };
 
-/** An applied block; the state is valid while the chain has it. */
+/** An applied block. The state is valid as long as the chain has it. */
 export interface Anchor {
   readonly block: number;
-  /** `0x` and 64 hex; `0x` in an earlier form's records. */
+  /** `0x` and 64 hex; `0x`, which no block has, in records of an earlier form. */
   readonly hash: string;
 }
 
@@ -59,13 +60,13 @@ export class BatchMirror implements BatchStore {
   #chain: ChainState = { block: 0, totalAmount: 0n, currentPrice: 0n };
   #anchor: Anchor | undefined;
   #commitment = 0n;
-  /** No batch is lower: blocks without expiry cost nothing. */
+  /** No batch has a lower value. Kept so that blocks in which nothing expires cost nothing. */
   #lowestValue: bigint | undefined;
-  /** Batches (hex) used up only by unsettled prices, and values. */
+  /** Batches (hex) that only unsettled prices have used up, and their values. */
   readonly #doubtful = new Map<string, bigint>();
-  /** States before the newest price changes, oldest first; some settled. */
+  /** The states before the newest price changes, oldest first; some may be settled. */
   #priceChanges: readonly ChainState[] = [];
-  /** Key → content of the open page's changes. */
+  /** Record key → current content of records that the open page changed. */
   readonly #changed = new Map<string, KeyValueChange>();
   #chainChanged = false;
   #expired: string[] = [];
@@ -75,6 +76,7 @@ export class BatchMirror implements BatchStore {
     this.load(records);
   }
 
+  /** Loads the records into the mirror, as if it were new. */
   load(records: Records): void {
     this.#batches.clear();
     this.#doubtful.clear();
@@ -107,7 +109,7 @@ export class BatchMirror implements BatchStore {
     return [...this.#batches.values()];
   }
 
-  /** Expired, but alive on a branch without the newest blocks. */
+  /** Whether the batch has expired, but would live on a branch without the newest blocks. */
   isDoubtful(id: Uint8Array): boolean {
     return this.#doubtful.has(toHex(id));
   }
@@ -121,7 +123,7 @@ export class BatchMirror implements BatchStore {
     return this.#chain;
   }
 
-  /** The last page's end; undefined before the first. */
+  /** The end of the last page; undefined before the first page. */
   anchor(): Anchor | undefined {
     return this.#anchor;
   }
@@ -149,23 +151,23 @@ export class BatchMirror implements BatchStore {
     this.#expire();
   }
 
-  /** A page's end: everything up to it is applied. */
+  /** The end of a page: everything up to this block is applied. */
   close(anchor: Anchor): void {
     this.advance(anchor.block);
     this.#anchor = anchor;
     this.#chainChanged = true;
   }
 
-  /** Whether batches expired for certain since the last take. */
+  /** Whether batches have expired beyond doubt since changes were last taken. */
   hasExpired(): boolean {
     return this.#expired.length > 0;
   }
 
-  /** @returns false: too small to outlast the next block, left out */
+  /** @returns false when the batch is too small to outlast the next block and was left out */
   create(batch: MirroredBatch): boolean {
     if (batch.value <= this.#chain.totalAmount + this.#chain.currentPrice) return false;
     if (this.get(batch.id) !== undefined) throw inconsistent(`batch ${toHex(batch.id)} was created twice`);
-    // After an expiry the owner may reuse the id.
+    // After an expiry its owner may buy a batch of the same id.
     this.#forgetDoubtful(toHex(batch.id));
     this.#insert(batch);
     this.#changed.set(BATCH + toHex(batch.id), putBatch(batch));
@@ -353,7 +355,7 @@ function decodeChainState(bytes: Uint8Array): ChainState {
   };
 }
 
-/** Zero where an earlier form lacks the field. */
+/** Zero where an earlier form of the record lacks the field. */
 function numberAt(bytes: Uint8Array, offset: number): bigint {
   return fromBigEndian(bytes.subarray(offset, offset + WORD_SIZE));
 }

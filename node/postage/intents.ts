@@ -1,6 +1,7 @@
 /**
- * Purchases under way: the batch a transaction will create, and its label. Written first, so that a batch outliving
- * its purchase gets its label. Removed when an issuer has it, or nothing was sent.
+ * Purchases under way: which batch a transaction will create, and the label requested for it. Written before the
+ * transaction, so that a batch whose purchase outlives the process, or its caller, gets its label when its creation
+ * is read. A record is removed when an issuer takes the label, or when its transaction was never sent.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
 import type { Transactions } from '../onchain/ports.ts';
@@ -59,7 +60,7 @@ export class Intents {
     if (stale.length > 0) await this.#deps.state.batch(stale.map((id) => ({ remove: INTENT + id })));
   }
 
-  /** Pending ones are sent; replaced ones may be mined after a reorganisation. */
+  /** A pending transaction is sent sooner or later, and a replaced one may be mined after a reorganisation. */
   #cannotComplete(hash: string): boolean {
     const sent = this.#deps.transactions.find(hash);
     return (

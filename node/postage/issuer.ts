@@ -1,7 +1,8 @@
 /**
- * An own batch's stamps: used slots per bucket, and whose they are. Counters are in memory; a stamp queues a write of
- * slot and counter before its chunk's, so no slot is issued twice, whenever the process dies. `node-behaviour.md`
- * 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
+ * One own batch, from which stamps are issued: how many slots of each bucket are used, and which chunk has which.
+ * Counters live in memory; each stamp queues one write of its slot and the counter. Writes commit in the order in
+ * which they were queued, and the chunk's own write comes later, so a slot is never issued twice, no matter when the
+ * process dies. `node-behaviour.md` 3.3, `data-formats.md` 6.3. Vectors: test/vectors/postage.json.
  */
 import { bucketOf, type Stamp, stampDigest, stampIndex } from '../../formats/chunk/stamp.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -19,7 +20,7 @@ const TIMESTAMP_SIZE = 8;
 const COUNT_SIZE = 4;
 /** Hex digits of a bucket number in a key. */
 const BUCKET_DIGITS = 8;
-/** Records removed per transaction of an expired batch, for other writers' turns. */
+/** Records removed per transaction when a batch has expired: other writers get their turn in between. */
 const DROP_PAGE = 1000;
 
 /** The record of an own batch, without its counters. */
@@ -38,18 +39,18 @@ export class BatchIssuer implements Issuer, UploadStamper {
   readonly #deps: IssuerDeps;
   #record: IssuerRecord;
   readonly #keys: Readonly<Record<'item' | 'count' | 'utilization' | 'displaced', string>>;
-  /** Slots used per bucket; read at the first stamp. */
+  /** Slots handed out per bucket; read from the store when the first stamp is requested. */
   #counts: Uint32Array | undefined;
-  /** Restarted buckets of a mutable batch → slots that chunks had. */
+  /** Buckets of a mutable batch that have started again → slots that chunks had by then; loaded with the counts. */
   readonly #marks = new Map<number, number>();
   #displaced: number;
   #utilization: number;
-  /** Stamps not committed yet; bounded by uploads' open writes. */
+  /** Index and timestamp of stamps whose write is not committed yet; bounded by the writes that uploads keep open. */
   readonly #uncommitted = new Map<string, Uint8Array>();
-  /** The last write commits after all earlier ones. */
+  /** The last write; those before it are committed when it is. */
   #written: Promise<void> = Promise.resolve();
   #failure: unknown;
-  /** Records that a failing disk refused; no stamp follows a failure. */
+  /** Keys of records that a failing disk has not taken; bounded as above, because no stamp follows a failure. */
   readonly #unwritten = new Set<string>();
   #retrying = false;
 
@@ -95,7 +96,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return this.#displaced;
   }
 
-  /** After a top-up, a dilution, or a purchase's label. The caller writes. */
+  /** Called after a top-up, a dilution, or when the purchase gives its label. The caller writes the record. */
   update(record: IssuerRecord): void {
     this.#record = record;
   }
@@ -137,19 +138,19 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { batchId, index, timestamp: slot.subarray(INDEX_SIZE) };
   }
 
-  /** The chunk's last stamp, ns since 1970. */
+  /** When the chunk of this identity was last stamped, nanoseconds since 1970. */
   stampedAt(identity: Uint8Array): bigint | undefined {
     const slot = this.#slot(this.#keys.item + toHex(identity));
     return slot && timestampOf(slot);
   }
 
-  /** Resolves when all stamps are on disk; rejects with a failed write's error. */
+  /** Resolves when every stamp issued so far is on disk; rejects with the error of one that could not be written. */
   async saved(): Promise<void> {
     await this.#written;
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Forgets chunks' slots by page; counters stay. For expired batches. */
+  /** Forgets which chunk has which slot, page by page; counters stay readable. For expired batches. */
   async dropItems(): Promise<void> {
     for (;;) {
       const page: KeyValueChange[] = [];
@@ -169,7 +170,10 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return this.#slot(item);
   }
 
-  /** Newer than the chunk's last, even if the clock was set back: storers refuse older ones. */
+  /**
+   * A chunk's next stamp is newer than its last, even when the clock was set back since: storers refuse an older one,
+   * and the chunk would wait until the clock has caught up.
+   */
   #timestampAfter(used: Uint8Array | undefined): bigint {
     const now = this.#deps.clock.nowNs();
     const next = used === undefined ? now : timestampOf(used) + 1n;
@@ -195,10 +199,10 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return stampIndex(bucket, position);
   }
 
-  /** Takes an older chunk's slot, which storers then drop. */
+  /** The stamp takes the slot of an older chunk, which storers then drop. */
   #displace(): KeyValueChange {
     const displaced = ++this.#displaced;
-    // Told for the first, then every power of ten.
+    // Every upload of a full batch displaces chunks: the first is told, then every power of ten.
     if (Number.isInteger(Math.log10(displaced))) {
       const batch = toHex(this.batchId);
       this.#deps.log.warn(
@@ -209,7 +213,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     return { put: this.#keys.displaced, value: uint32(displaced) };
   }
 
-  /** The count, and a restarted bucket's mark. */
+  /** The count, and the mark of a bucket that has started again. */
   #countValue(bucket: number): Uint8Array {
     const count = uint32(this.#loadedCounts()[bucket] ?? 0);
     const mark = this.#marks.get(bucket);
@@ -226,7 +230,7 @@ export class BatchIssuer implements Issuer, UploadStamper {
     this.#written.then(
       () => this.#uncommitted.delete(item),
       (error: unknown) => {
-        // No stamp until disk and memory agree again.
+        // The disk and memory now disagree about the counters: no further stamp from this batch until they agree.
         this.#failure = error;
         for (const change of changes) this.#unwritten.add('put' in change ? change.put : change.remove);
         // The store reports its disk failure itself.
@@ -236,7 +240,10 @@ export class BatchIssuer implements Issuer, UploadStamper {
     );
   }
 
-  /** Writes refused records; no stamp until that succeeds. */
+  /**
+   * Writes the records that the disk has not taken, as they are in memory; no further stamp is issued until it
+   * succeeds.
+   */
   async #retry(): Promise<void> {
     if (this.#retrying) return;
     this.#retrying = true;

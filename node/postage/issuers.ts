@@ -1,4 +1,4 @@
-/** Own batches by id. The caller writes records with their cause. */
+/** The node's own batches by id. The caller writes records together with their cause, as one batch. */
 import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
 import type { KeyValueChange } from '../store/ports.ts';
@@ -10,7 +10,7 @@ import { BUCKET_DEPTH_MAX } from './rules.ts';
 const ISSUER = 'issuer/';
 
 interface IssuersDeps extends IssuerDeps {
-  /** Of a batch found on the chain, without a purchase record. */
+  /** Label of a batch found on the chain without a record of its purchase. */
   readonly foundLabel: string;
   readonly signer: Pick<Signer, 'sign' | 'address'>;
   readonly intents: Intents;
@@ -37,7 +37,8 @@ export class Issuers {
   }
 
   /**
-   * The event and the purchase come in any order: the first creates the issuer, the purchase gives the label.
+   * The purchase and the event of the same batch arrive in any order: the first creates the issuer, the purchase
+   * gives the label.
    * @returns changes to write
    */
   add(record: IssuerRecord): KeyValueChange[] {
@@ -58,7 +59,11 @@ export class Issuers {
     return bucketDepth <= BUCKET_DEPTH_MAX && equalBytes(owner, this.#deps.signer.address);
   }
 
-  /** Own batches as on the chain: new issuers, or new terms. Stamps stay. @returns changes to write */
+  /**
+   * Own batches as the chain has them now: one without an issuer gets one, the others get their current terms. Issued
+   * stamps stay.
+   * @returns changes to write
+   */
   follow(batches: readonly MirroredBatch[]): KeyValueChange[] {
     return batches.flatMap((batch) => {
       const { id: batchId, amount, depth, bucketDepth, start: blockNumber, immutable } = batch;

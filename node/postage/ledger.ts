@@ -1,7 +1,9 @@
 /**
- * The mirror with its records: a page is one transaction, undone when its blocks are replaced. Beyond what is
- * remembered, a second mirror is built from the start block, while the first serves; then all records change at once.
- * Every crash leaves a consistent state.
+ * The mirror of the contract with its records: pages of events go in, each as one transaction, and the newest are
+ * undone when the chain has replaced their blocks. If the chain has replaced more than is remembered, a second mirror
+ * is built from the start block beside the first, which serves until the second has caught up; only then do the
+ * records change, all at once. So every crash leaves a consistent state, after which the chain is read the same way
+ * again.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -16,8 +18,8 @@ import { batchSize } from './rules.ts';
 
 const VANISHED = 'vanished/';
 /**
- * Wait for a batch that a reorganisation removed: mined again within a few blocks, given up by its sender after
- * twelve.
+ * Blocks that a batch removed by a reorganisation is waited for: its transaction is usually mined again within a few,
+ * and a sender gives it up after twelve.
  */
 export const VANISHED_GRACE_BLOCKS = 64;
 
@@ -27,7 +29,10 @@ interface LedgerOptions {
   readonly tailBlocks: number;
 }
 
-/** Empty pages kept in memory as one; a crash reads them again. */
+/**
+ * Pages in a row without events that are kept in memory and become one: most blocks of a test chain are empty. What a
+ * crash takes of them is read from the chain again.
+ */
 export const QUIET_PAGES = 8;
 
 interface LedgerDeps {
@@ -35,10 +40,10 @@ interface LedgerDeps {
   /** Whether records wait for the disk to accept them, so that even a page without events has to try. */
   readonly mustWrite: () => boolean;
   readonly isOwn: (batch: MirroredBatch) => boolean;
-  /** Called with changed own batches. @returns changes for the same transaction */
+  /** Called with the changed own batches in their new state. @returns changes to write in the same transaction */
   readonly follow: (batches: readonly MirroredBatch[]) => KeyValueChange[];
   readonly clock: Pick<Clock, 'nowNs'>;
-  /** For every event; `ignored`: a creation too small. `tookNs`: its duration. */
+  /** Called for every applied event; `ignored`: a creation that is too small. `tookNs`: how long it took. */
   readonly onEvent: (event: FollowedEvent, outcome: 'applied' | 'ignored', tookNs: bigint) => void;
 }
 
@@ -53,11 +58,11 @@ export class Ledger {
   readonly #deps: LedgerDeps;
   readonly #mirror: BatchMirror;
   readonly #history: PageHistory;
-  /** Batch id → height of the last state with it. */
+  /** Batch id → height of the state that last had the batch. */
   readonly #vanished = new Map<string, number>();
-  /** Pages only in memory, and the disk state's end. */
+  /** Pages that are only in memory, and the end of the state on disk before them. */
   #quiet: { readonly pages: number; readonly saved: Anchor | undefined } | undefined;
-  /** While all is read again: the result so far. `own`: this node's batches, used-up ones too. */
+  /** Set while everything is read again: the result so far. `own`: batches of this node, including used-up ones. */
   #rebuilt: { readonly mirror: BatchMirror; readonly own: Map<string, MirroredBatch> } | undefined;
 
   constructor(options: LedgerOptions, deps: LedgerDeps) {
@@ -78,7 +83,7 @@ export class Ledger {
     return this.#mirror.get(id);
   }
 
-  /** Whether a reorganisation removed its creation, or may undo its expiry. */
+  /** Whether a recent reorganisation has removed its creation, or the next one may undo its expiry. */
   awaited(id: Uint8Array): boolean {
     return this.#vanished.has(toHex(id)) || this.#mirror.isDoubtful(id);
   }
@@ -88,12 +93,12 @@ export class Ledger {
     return this.#open().chainState().block;
   }
 
-  /** The state's end; undefined: before the first page. */
+  /** End of the current state; undefined: before the first page. */
   applied(): Anchor | undefined {
     return this.#open().anchor();
   }
 
-  /** Ends of the current and restorable states, newest first; undefined: before the first page. */
+  /** Ends of the current state and of those that can be restored, newest first; undefined: before the first page. */
   anchors(): (Anchor | undefined)[] {
     const open = this.#open();
     if (open !== this.#mirror) return [open.anchor()];
@@ -101,7 +106,7 @@ export class Ledger {
     return [open.anchor(), ...saved, ...this.#history.anchors()];
   }
 
-  /** @returns batches gone, certainly used up or awaited in vain, hex */
+  /** @returns batches that no longer exist, used up beyond doubt or waited for in vain, hex */
   async apply(events: readonly PlacedEvent[], end: PageEnd): Promise<string[]> {
     const mirror = this.#open();
     const before = mirror.anchor();
@@ -132,7 +137,7 @@ export class Ledger {
     if (this.#quiet !== undefined && end !== undefined) await this.#write({ ...end, full: false }, []);
   }
 
-  /** Everything since the last write is one page. @returns certainly expired batches, hex */
+  /** Everything since the last write becomes one page. @returns batches that have expired beyond doubt, hex */
   async #write(end: PageEnd, also: readonly KeyValueChange[]): Promise<string[]> {
     const { changes, expired } = this.#mirror.takeChanges();
     const undo = end.full
@@ -158,7 +163,7 @@ export class Ledger {
     ]);
   }
 
-  /** Reads everything again; the known state stays until done. */
+  /** Reads everything again from the start block; until that is done, the known state stays. */
   reset(): void {
     this.#rebuilt = { mirror: new BatchMirror(this.#options, NO_RECORDS), own: new Map() };
   }
@@ -200,7 +205,7 @@ export class Ledger {
     });
   }
 
-  /** Ends waits for batches that are back, or overdue. */
+  /** Stops waiting for batches that are back, and for those waited for long enough. */
   #review(): { readonly changes: KeyValueChange[]; readonly givenUp: string[] } {
     const changes: KeyValueChange[] = [];
     const givenUp: string[] = [];
@@ -236,7 +241,7 @@ function change(mirror: BatchMirror, { block, event }: PlacedEvent): boolean {
   }
 }
 
-/** The records once the changes are written. */
+/** The records as they are once the changes are written. */
 function overlaid(
   state: KeyValueStore,
   changes: readonly KeyValueChange[],

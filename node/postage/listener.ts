@@ -1,6 +1,7 @@
 /**
- * Follows the contract: reads logs of old enough blocks page by page. Ends with a fatal error or a stop.
- * `node-behaviour.md` 3.1, `contracts.md` 11.3.
+ * Follows the postage contract: asks for the height, reads the logs of the blocks that are old enough, page by page,
+ * and hands each page over. Ends only with a fatal error or when stopped. `node-behaviour.md` 3.1, `contracts.md`
+ * 11.3.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -20,9 +21,12 @@ import type { Anchor } from './batch-store.ts';
 import { PostageSyncError } from './errors.ts';
 import type { Pace } from './pace.ts';
 
-/** What public endpoints answer. */
+/** Blocks per request for logs, as many as public endpoints answer without complaint. */
 export const PAGE_BLOCKS = 5000;
-/** Without blocks for this long the node stops: it would accept expired batches' stamps. */
+/**
+ * Milliseconds without a new block after which the node must stop: it would accept stamps of batches that have
+ * expired.
+ */
 const STALL_MS = 10 * 60_000;
 /**
  * A head below the last block read may be a lagging endpoint's: it is asked this often before the start
@@ -65,9 +69,11 @@ export interface ListenerDeps {
   readonly applied: () => Anchor | undefined;
   /** Ends of the current and restorable states, newest first; undefined: before the first page. */
   readonly anchors: () => readonly (Anchor | undefined)[];
-  /** Applies events up to the end, durably; `full`: more pages wait. An error is fatal. */
+  /** Applies the events up to and including the end, durably; `full`: more pages are waiting. An error is fatal. */
   readonly apply: (events: readonly PlacedEvent[], end: Anchor & { readonly full: boolean }) => Promise<void>;
-  /** Forgets this many pages, or all: their blocks were replaced. An error is fatal. */
+  /**
+   * Forgets this many pages, or everything when undefined: the chain has replaced their blocks. An error is fatal.
+   */
   readonly revert: (pages: number | undefined) => Promise<void>;
   /** Everything that is old enough has been applied. */
   readonly caughtUp: () => void;
@@ -114,7 +120,7 @@ type NextPage =
   | { readonly kind: 'page'; readonly from: number; readonly to: number; readonly full: boolean }
   /** Everything old enough has been read before. */
   | { readonly kind: 'nothing-new' }
-  /** Shorter than what is read, or than needed. */
+  /** The chain is too short, or shorter than the part already read. */
   | { readonly kind: 'wait' };
 
 /** Which blocks are read next. Pure. */
@@ -146,7 +152,7 @@ type PollResult =
   | { readonly kind: 'nothing-new' }
   | { readonly kind: 'wait' };
 
-/** @returns polls once per call; a failed poll is repeated after the pause */
+/** @returns polls the chain once per call; a poll that fails finds nothing and is repeated after the pause */
 function poller(
   options: ListenerOptions,
   deps: ListenerDeps,
@@ -156,7 +162,7 @@ function poller(
   const firstContactUntil = clock.monotonic() + FIRST_CONTACT_MS;
   let checked = false;
   let away = false;
-  /** Head at which there was nothing to do. */
+  /** Hash of a head at which there was nothing to do. */
   let quietHead: string | undefined;
   return async () => {
     try {
@@ -174,7 +180,7 @@ function poller(
       if (!(error instanceof ChainError)) throw error;
       counted('failed');
       if (!checked && clock.monotonic() >= firstContactUntil) throw error;
-      // Once per outage.
+      // Once per outage: the pause between two polls may be short.
       if (!away) log.warn({ err: error }, 'postage events cannot be read, trying again');
       away = true;
       return { kind: 'wait' };
@@ -214,7 +220,7 @@ async function readNext(
   return { kind: 'page', events, end: { block: page.to, hash: end.hash, full: page.full }, empty: false };
 }
 
-/** @returns how many pages have replaced blocks; more than all: all states do */
+/** @returns how many pages have blocks that the chain has replaced; more than there are: all states do */
 async function stalePages(
   { chain, anchors }: ListenerDeps,
   height: number,
@@ -223,7 +229,7 @@ async function stalePages(
   let replaced = false;
   for (const [pages, anchor] of anchors().entries()) {
     if (anchor === undefined) return replaced ? pages : 0;
-    // A shorter chain says nothing of blocks it lacks.
+    // A shortened chain says nothing about blocks that it does not have.
     if (anchor.block > height) continue;
     const header = await chain.header(anchor.block, signal);
     if (header === undefined)
@@ -244,7 +250,10 @@ async function latest(chain: Pick<Chain, 'header'>, signal: AbortSignal): Promis
   return head;
 }
 
-/** @throws PostageSyncError CONTRACT_MISSING, CONTRACT_PAUSED; CHAIN_RESET for a chain shorter than the state */
+/**
+ * @throws PostageSyncError CONTRACT_MISSING, CONTRACT_PAUSED; CHAIN_RESET when the chain is shorter than the stored
+ * state
+ */
 async function checkStart(
   { contract, token, pollIntervalMs }: ListenerOptions,
   { chain, clock, lastBlock, anchors }: ListenerDeps,
@@ -259,7 +268,7 @@ async function checkStart(
   if (await postagePaused(chain, contract, signal)) throw paused();
   for (let probe = 1; ; probe++) {
     const head = (await latest(chain, signal)).number;
-    // A normal poll handles a shorter chain with a comparable block.
+    // If a remembered block can be compared, a normal poll deals with a shorter chain.
     if (head >= lastBlock() || anchors().some((anchor) => anchor !== undefined && anchor.block <= head))
       return;
     if (probe === RESET_PROBES) {
@@ -272,7 +281,7 @@ async function checkStart(
   }
 }
 
-/** In chain order, other kinds skipped. @throws PostageSyncError CONTRACT_PAUSED */
+/** In chain order. Logs of other kinds are skipped. @throws PostageSyncError CONTRACT_PAUSED */
 async function readEvents(
   { contract }: ListenerOptions,
   { chain }: ListenerDeps,

@@ -1,14 +1,15 @@
 /**
- * When to poll the chain: closely while transactions come; with empty blocks when the next is due, and less often if
- * it is late.
+ * How long to wait before the chain is polled again. While transactions come, polls follow each other closely. On a
+ * chain with empty blocks the next poll is when the next block is due; if that does not come, polls become rarer.
  */
 import type { Clock } from '../../formats/clock.ts';
 
-/** Close polls without news before polls follow blocks. */
+/** Number of close polls without news before polls follow the blocks. */
 const CLOSE_POLLS = 20;
 /**
- * Part of the block interval. Polls come a little earlier each time, until one is early and a short pause puts it in
- * step: with 0.95 every second block cost two polls, with 0.99 one in ten.
+ * Fraction of the time between two blocks. Polls come slightly earlier from block to block, until one comes too early
+ * and the one after the next short pause is in step again: with 0.95 every second block cost two polls, with 0.99 one
+ * of ten does.
  */
 const DUE = 0.99;
 /** Polls are never further apart than this many close pauses: a test chain's blocks may come out of turn. */

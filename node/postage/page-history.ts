@@ -1,12 +1,18 @@
-/** The newest pages' changes, to undo them: a record per page with previous content, written and removed with it. */
+/**
+ * The changes of the newest pages, so that they can be undone when the chain replaces their blocks. One record per
+ * page holds the previous content of its keys; it is written and removed together with the page.
+ */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import type { Anchor } from './batch-store.ts';
 
 const UNDO = 'undo/';
-/** Keys sort like blocks. */
+/** Digits of a block number in a key: keys sort like blocks. */
 const BLOCK_DIGITS = 12;
-/** Twice what chains replace at most (two epochs of 32 blocks). Deeper reorganisations read everything again. */
+/**
+ * Blocks whose pages are remembered: twice what the chains in use replace at most (two epochs of 32 blocks, after
+ * which a block is final). After a deeper reorganisation everything is read again from the start.
+ */
 export const UNDO_BLOCKS = 128;
 
 interface StoredUndo {
@@ -33,13 +39,13 @@ export class PageHistory {
     }
   }
 
-  /** Ends of restorable states, newest first; undefined: before the first page. */
+  /** Ends of the states that can be restored, newest first; undefined: before the first page. */
   anchors(): (Anchor | undefined)[] {
     return this.#pages.map(({ anchor }) => anchor).reverse();
   }
 
   /**
-   * @param changes the page's writes @param before end of the previous state
+   * Remembers a page. @param changes the page's writes @param before end of the state that it changes
    * @returns changes to write with it
    */
   record(block: number, changes: readonly KeyValueChange[], before: Anchor | undefined): KeyValueChange[] {
@@ -62,7 +68,7 @@ export class PageHistory {
     ];
   }
 
-  /** Forgets the newest pages. @returns what restores the state before */
+  /** Forgets the newest pages. @returns what restores the state before them */
   revert(pages: number): KeyValueChange[] {
     const taken = this.#pages.splice(this.#pages.length - pages, pages);
     const restored = new Map<string, KeyValueChange>();

@@ -24,12 +24,12 @@ export interface ChainState {
   readonly currentPrice: bigint;
 }
 
-/** The contract's mirror: all live batches. */
+/** Mirror of the postage contract: every live batch of the network. */
 export interface BatchStore {
   get(id: Uint8Array): Batch | undefined;
   all(): Batch[];
   chainState(): ChainState;
-  /** Sum of 2^depth of live batches, chunks; at most 2^64 - 1. */
+  /** Sum of 2^depth over all live batches, chunks; at most 2^64 - 1. */
   commitment(): bigint;
   /** ceil(log2(commitment / reserve capacity)), 0 when it fits. */
   radius(): number;
@@ -47,14 +47,14 @@ export interface Issuer {
   readonly immutable: boolean;
   /** Highest bucket count ever. */
   readonly utilization: number;
-  /** Stamps that took an older chunk's slot. */
+  /** Stamps of a mutable batch that have taken the slot of an older chunk. */
   readonly displaced: number;
 }
 
 export type PostageErrorCode =
   | 'BATCH_NOT_FOUND'
   | 'BATCH_NOT_USABLE'
-  /** An own batch that expired or changed hands. */
+  /** Of a batch of its own, which has expired or is another account's now. */
   | 'BATCH_EXPIRED'
   | 'BATCH_OVERISSUED'
   | 'STAMP_INVALID'
@@ -65,7 +65,7 @@ export type PostageErrorCode =
 
 export class PostageError extends Error {
   readonly code: PostageErrorCode;
-  /** The refusal may be outdated: the chain is read up to some block. */
+  /** Whether the refusal may be outdated: we have read the chain only up to some block. */
   readonly passing: boolean;
 
   constructor(code: PostageErrorCode, message: string, options?: ErrorOptions & { passing?: boolean }) {
@@ -79,7 +79,9 @@ export class PostageError extends Error {
 /** What a stamp is issued for: the chunk's content is not needed. */
 export type Stampable = Pick<Chunk, 'address' | 'identity'>;
 
-/** Stamps from one batch. Synchronous: counters are in memory, and written before the chunk. */
+/**
+ * Stamps chunks from one batch. Synchronous: the counters are in memory, their writes are queued before the chunk's.
+ */
 export interface Stamper {
   readonly batchId: Uint8Array;
   /** @throws PostageError `BATCH_OVERISSUED` for a full bucket of an immutable batch */
@@ -88,11 +90,11 @@ export interface Stamper {
 
 /** For many chunks one after another. */
 export interface UploadStamper extends Stamper {
-  /** As `stamp`, signed by workers; slots have the order of calls. */
+  /** As `stamp`, but workers may sign: the slot is taken when it is called, so stamps have the order of the calls. */
   stampAsync(chunk: Stampable): Promise<Stamp>;
 }
 
-/** The user's gas; absent: the chain's suggestion. */
+/** What a user wants to pay for gas; absent: the chain's suggestion. */
 export interface GasTerms {
   readonly gasPrice?: bigint | undefined;
   readonly gasLimit?: bigint | undefined;
@@ -129,19 +131,26 @@ export interface Postage {
    */
   gone(issuer: Issuer): boolean;
   /**
-   * Missing only because of the newest blocks: a reorganisation removed its creation, or may undo the price change
-   * that used it up. Its chunks are kept until decided.
+   * Whether the batch is missing from `batches` only because of the newest blocks: a reorganisation has removed its
+   * creation, whose transaction may be mined again, or one may undo the price change that has used it up. Until that
+   * is decided its chunks are not given up.
    */
   awaited(batchId: Uint8Array): boolean;
   /** Counts per bucket, 2^bucketDepth entries. */
   buckets(batchId: Uint8Array): Uint32Array | undefined;
   /** @throws PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`, `BATCH_EXPIRED` */
   stamper(batchId: Uint8Array): UploadStamper;
-  /** Own batch of the chunk's newest stamp. */
+  /** Own batch from which the chunk of this identity got its newest stamp. */
   lastBatch(identity: Uint8Array): Uint8Array | undefined;
-  /** A newer stamp of the same own batch and index. Undefined: the given one is newest, or of another batch. */
+  /**
+   * A new stamp of the same own batch, newer than all others of this chunk, with the same index. Undefined while the
+   * given stamp is the newest, and for other batches.
+   */
   renewed(chunk: Stampable, stamp: Pick<Stamp, 'batchId' | 'timestamp'>): Stamp | undefined;
-  /** Resolves when the batch's stamps are on disk: needed before a stamp leaves without its chunk. */
+  /**
+   * Resolves when every stamp issued from the batch so far is on disk: needed before a stamp leaves without its
+   * chunk.
+   */
   saved(batchId: Uint8Array): Promise<void>;
   /**
    * Applies the network's rule for a received chunk.
@@ -149,7 +158,7 @@ export interface Postage {
    */
   validate(chunk: Stampable, stamp: Stamp): void;
   /**
-   * Approves, creates, waits.
+   * Approve, create, wait for the receipts.
    * @throws PostageError `OUT_OF_FUNDS`, `INSUFFICIENT_VALIDITY`, `DEPTH_INVALID`; ChainError
    */
   buy(request: PurchaseRequest, signal: AbortSignal): Promise<{ batchId: Uint8Array; txHash: string }>;
@@ -159,13 +168,16 @@ export interface Postage {
    * @throws PostageError `BATCH_NOT_FOUND`, `AMOUNT_INVALID`, `OUT_OF_FUNDS`; ChainError
    */
   topUp(request: TopUpRequest, signal: AbortSignal): Promise<{ txHash: string }>;
-  /** For an own batch and a greater depth. @throws PostageError `BATCH_NOT_FOUND`, `DEPTH_INVALID`; ChainError */
+  /**
+   * As above, for an own batch and a greater depth.
+   * @throws PostageError `BATCH_NOT_FOUND`, `DEPTH_INVALID`; ChainError
+   */
   dilute(request: DilutionRequest, signal: AbortSignal): Promise<{ txHash: string }>;
-  /** Durable. @throws PostageError `BATCH_NOT_FOUND` for a batch of others */
+  /** Durable when it resolves. @throws PostageError `BATCH_NOT_FOUND` for a batch that is not this node's */
   relabel(batchId: Uint8Array, label: string): Promise<void>;
-  /** Blocks that a new batch must last at the present price. @throws ChainError */
+  /** Asks the contract how many blocks a new batch must last at the current price. @throws ChainError */
   minimumValidityBlocks(signal: AbortSignal): Promise<bigint>;
-  /** Seconds left at the present price, -1: unknown or free. */
+  /** Seconds that the batch lasts at the current price, -1 when unknown or free. */
   batchTtl(batch: Batch): number;
   /** 'running' until the first catch-up is done. */
   syncState(): 'running' | 'synced' | 'failed';

@@ -1,6 +1,7 @@
 /**
- * A node's postage: follows the contract, knows batches, stamps, validates, buys. Its records share a subsystem, so a
- * page of events is one transaction. `node-behaviour.md` 3.
+ * The postage service of a node: follows the contract, knows the network's batches, issues stamps from the node's
+ * own, checks those of others, buys batches. All its records lie in one subsystem of the store, so that a page of
+ * events, with the chain state and everything it does to own batches, is one transaction. `node-behaviour.md` 3.
  */
 import type { Stamp } from '../../formats/chunk/stamp.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -52,7 +53,7 @@ export interface PostageOptions {
   readonly token: string;
   /** Events are read from the block after it. */
   readonly startBlock: number;
-  /** Of a batch found on the chain, without a purchase record. */
+  /** Label of an own batch found on the chain without a record of its purchase. */
   readonly foundLabel: string;
   /** Age from which an own batch may stamp, blocks. */
   readonly usableBlocks: number;
@@ -74,17 +75,20 @@ interface PostageDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The mirror cannot continue: the node must stop. At most once. */
+  /** The mirror of the contract cannot continue: the node must stop. Called at most once. */
   readonly onFatal: (error: unknown) => void;
 }
 
 export interface PostageService extends Postage {
-  /** Resolves when everything old enough is applied; rejects with `onFatal`'s error, or when stopped before. */
+  /**
+   * Starts following the contract. Resolves when everything old enough has been applied for the first time; rejects
+   * with the error passed to `onFatal`, or when stopped before.
+   */
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Makes the contract expire used-up batches, as far as it goes. @throws ChainError */
   expireBatches(signal: AbortSignal): Promise<void>;
-  /** Called when batches will not return to `batches`. @returns ends the calls */
+  /** Called when batches that have left `batches` will not come back. @returns ends the calls */
   onExpired(listener: () => void): () => void;
 }
 
@@ -102,7 +106,7 @@ class ContractPostage implements PostageService {
   readonly #purchases: Purchases;
   readonly #pace: Pace;
   readonly #metrics: MetricsOf<typeof POSTAGE_METRICS>;
-  /** The previous label is stored only when no other is being written. */
+  /** The label of before is a stored one only when no other is being written. */
   readonly #relabels = new Lock();
   readonly #expiryListeners = new Set<() => void>();
   readonly #stopping = new AbortController();
@@ -163,7 +167,7 @@ class ContractPostage implements PostageService {
     return seen && !this.#exists(issuer);
   }
 
-  /** The id names the payer; owners may differ between branches. */
+  /** The id says who paid for the batch; its owner may differ between two branches of the chain. */
   #exists({ batchId }: Issuer): boolean {
     const batch = this.#ledger.get(batchId);
     return batch !== undefined && this.#issuers.isOwn(batch);
@@ -368,7 +372,7 @@ class ContractPostage implements PostageService {
     }
   }
 
-  /** A failing disk's records are dropped at the next start. */
+  /** Records that a failing disk keeps are dropped at the next start. */
   async #dropItems(issuer: Pick<BatchIssuer, 'dropItems'>): Promise<void> {
     try {
       await issuer.dropItems();

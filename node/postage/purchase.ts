@@ -1,6 +1,7 @@
 /**
- * Buying, topping up and diluting: checks, expiry, allowance, call, with limited waits, one at a time.
- * `node-behaviour.md` 3.4, `contracts.md` 4.5.
+ * Operations that cost tokens: buying, topping up and diluting a batch. Checks, expiry of old batches, allowance, the
+ * call itself; each transaction is awaited, up to a limit. One operation at a time. `node-behaviour.md` 3.4,
+ * `contracts.md` 4.5.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -39,11 +40,11 @@ import {
 } from './ports.ts';
 import { BUCKET_DEPTH, batchSize, DEPTH_MAX } from './rules.ts';
 
-/** As many as fit in a public block. */
+/** Batches expired per transaction: as many as fit in a block of the public chain. */
 const EXPIRE_PAGE = 25;
-/** Per purchase: 2,500 batches. Others clean up the rest. */
+/** Expiry transactions per purchase: 2,500 batches. The rest is left for others to clean up. */
 const EXPIRE_ROUNDS = 100;
-/** The same account history gives the same batch ids. */
+/** Part of a batch's nonce, so that the same account history gives the same batch ids. */
 const NONCE_PREFIX = new TextEncoder().encode('svc batch');
 
 interface PurchaseOptions {
@@ -78,7 +79,7 @@ export interface Purchases {
 }
 
 export function createPurchases(options: PurchaseOptions, deps: PurchaseDeps): Purchases {
-  // Two would share an account nonce for their ids, and the allowance.
+  // Two at once would take the same account nonce into the id of their batch, and each other's allowance.
   const lock = new Lock();
   const oneAtATime =
     <R extends GasTerms, T>(work: (request: R, context: Context) => Promise<T>) =>
@@ -161,7 +162,7 @@ async function dilute({ batchId, depth }: DilutionRequest, context: Context): Pr
   return receipt.transactionHash;
 }
 
-/** From the contract: ours may lag, and depth determines the price. */
+/** As the contract has it now: the node's copy may be some blocks behind, and the depth determines the price. */
 async function liveBatch(batchId: Uint8Array, { chain, contract, signal }: Context) {
   const batch = await batchOnChain(chain, contract, batchId, signal);
   if (batch === undefined) {
@@ -210,7 +211,10 @@ async function expireOld(context: Context): Promise<void> {
   }
 }
 
-/** Always, as Bee does: an earlier allowance may belong to an operation that is mined again before this one. */
+/**
+ * Always, as Bee does: what seems to be left of an earlier allowance may belong to an operation that a reorganisation
+ * has undone and that is about to be mined again, before this one.
+ */
 async function allow(total: bigint, context: Context): Promise<void> {
   const { token, contract } = context;
   const data = encodeApprove(hexBytes(contract, 'contract'), total);
@@ -225,7 +229,10 @@ function execute(
   return transactions.execute({ ...call, ...gas }, signal);
 }
 
-/** The id follows from the account's transactions; an id under way is skipped. */
+/**
+ * The id follows from the account's transactions so far; if a purchase with that id was already under way, the next
+ * one is taken.
+ */
 async function newBatch({
   chain,
   signer: { address },
@@ -243,7 +250,7 @@ async function newBatch({
 
 type BatchEventKind = Extract<PostageEvent, { readonly id: Uint8Array }>['kind'];
 
-/** @throws ChainError RPC_ERROR unless the receipt shows the result */
+/** @throws ChainError RPC_ERROR when the receipt does not show the requested result */
 function assertDone(
   receipt: Receipt,
   { kind, batchId }: { readonly kind: BatchEventKind; readonly batchId: Uint8Array },

@@ -3,19 +3,21 @@ import type { Batch, ChainState } from './ports.ts';
 
 /** Every batch of the network has 2^16 buckets. */
 export const BUCKET_DEPTH = 16;
-/** Own counters take 4 bytes per bucket, and anyone may create a batch for this node. */
+/**
+ * Counters of an own batch take 4 bytes per bucket: anyone may create a batch for this node, with any bucket depth.
+ */
 export const BUCKET_DEPTH_MAX = 20;
 /** The contract counts depth in 8 bits. */
 export const DEPTH_MAX = 255;
 /**
- * Newest blocks whose price changes may be undone: as many as until a replaced transaction is given up. More would
- * keep what others dropped.
+ * Newest blocks of the chain whose price changes may be taken back: as many as have to pass before the node gives up
+ * a transaction that another one has replaced. With more, it would keep for long what other nodes have dropped.
  */
 export const UNSETTLED_BLOCKS = 12;
 
-/** A stamp has 32 bits for its position. */
+/** A stamp has 32 bits for the position in its bucket. */
 const SLOTS_MAX = 2 ** 32;
-/** 64 bits: the status protocol's and API readers' limit. */
+/** What the status protocol can carry, and readers of the HTTP API take: 64 bits. */
 const COMMITMENT_MAX = 2n ** 64n - 1n;
 
 /** Stamps per bucket, for mutable and immutable batches alike. */
@@ -23,7 +25,7 @@ export function slotsPerBucket(batch: { readonly depth: number; readonly bucketD
   return Math.min(SLOTS_MAX, 2 ** (batch.depth - batch.bucketDepth));
 }
 
-/** Anyone may buy a batch larger than any network. */
+/** What a node tells of the chunks of all batches: anyone may buy a batch that is larger than any network. */
 export function toldCommitment(chunks: bigint): bigint {
   return chunks < COMMITMENT_MAX ? chunks : COMMITMENT_MAX;
 }
@@ -40,7 +42,10 @@ export function theoreticalRadius(commitment: bigint, capacity: number): number 
   return radius;
 }
 
-/** Seconds until used up, rounded down, at most `Number.MAX_SAFE_INTEGER`. -1: nothing is charged. */
+/**
+ * Seconds until the batch is used up at the current price, rounded down, at most `Number.MAX_SAFE_INTEGER`: readers
+ * of JSON take it as a whole number. -1 when nothing is charged.
+ */
 export function secondsLeft(batch: Pick<Batch, 'value'>, chain: ChainState, blockTimeMs: number): number {
   if (chain.currentPrice === 0n) return -1;
   const left = ((batch.value - chain.totalAmount) * BigInt(blockTimeMs)) / (1000n * chain.currentPrice);
@@ -48,8 +53,9 @@ export function secondsLeft(batch: Pick<Batch, 'value'>, chain: ChainState, bloc
 }
 
 /**
- * Price changes that a reorganisation may undo; without them a batch expires at the same height everywhere.
- * @param changes states before them @param tailBlocks newest blocks, not read
+ * The price changes that a reorganisation may take back. Only they let it undo an expiry: without them a batch is
+ * used up at the same height on every branch.
+ * @param changes states before them @param tailBlocks newest blocks of the chain, which are not read
  */
 export function unsettledChanges(
   changes: readonly ChainState[],
@@ -59,7 +65,7 @@ export function unsettledChanges(
   return changes.filter(({ block }) => block > now.block - UNSETTLED_BLOCKS + tailBlocks);
 }
 
-/** Paid per chunk even if newest price changes are lost. Parameters as above. */
+/** What is paid per chunk up to this height even when newest blocks lose their price changes. Parameters as above. */
 export function settledTotal(changes: readonly ChainState[], now: ChainState, tailBlocks: number): bigint {
   return unsettledChanges(changes, now, tailBlocks)
     .map((before) => before.totalAmount + BigInt(now.block - before.block) * before.currentPrice)

@@ -1,4 +1,7 @@
-/** Tries arriving chunks for subscribed topics, soon and in order. */
+/**
+ * Arriving chunks: each one that may be a message is tried for the topics with subscribers, soon and in order of
+ * arrival.
+ */
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
@@ -6,9 +9,12 @@ import type { Logger } from '../env/logger.ts';
 import { type Deliver, Subscriptions } from './subscriptions.ts';
 import { mayBeTrojan, open } from './trojan.ts';
 
-/** A megabyte; further ones are tried at once. */
+/** Chunks waiting to be tried, a megabyte; further ones are tried at once. */
 const WAITING_MAX = 256;
-/** Topics tried for a chunk per turn: each costs a key agreement, all of them a millisecond. */
+/**
+ * Topics for which a chunk is tried in one turn of the event loop: each costs a key agreement, all of them a
+ * millisecond.
+ */
 const TOPICS_PER_TURN = 16;
 
 export interface ArrivalsDeps {

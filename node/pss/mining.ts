@@ -1,6 +1,8 @@
 /**
- * Varies nonce and padding, the chunk's two ends, until the address starts with a target. Hashes of both ends combine
- * (`../crypto/bmt/ends.ts`): four times the nonce alone. In slices between turns.
+ * Mining: changes a sealed chunk's nonce, and the padding after a message short enough to have some, until the
+ * chunk's address starts with one of the targets. Nonce and padding are at the two ends of the chunk, so the hashes
+ * for one nonce combine with those for every padding, and vice versa (`../crypto/bmt/ends.ts`): four times as many
+ * chunks as with the nonce alone. Works in slices and yields the event loop between them.
  */
 import { cacFromData } from '../../formats/chunk/cac.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -12,7 +14,7 @@ import { NONCE_OFFSET, NONCE_SIZE } from './trojan.ts';
 
 /** Longest target, bytes: one more would take 256 times as long, which is hours. */
 export const TARGET_SIZE_MAX = 3;
-/** Chunks between two turns of the event loop: some four ms. */
+/** Chunks hashed between two turns of the event loop: some four milliseconds. */
 const SLICE = 8192;
 /** Cost factor of a chunk whose nonce is hashed for it alone. */
 const NONCE_COST = 4;
@@ -37,8 +39,8 @@ interface MiningOptions {
 }
 
 /**
- * @param sealed 4104 bytes from `seal`; nonce and padding change in place
- * @param targets prefixes of addresses, 1..3 bytes, equal lengths
+ * @param sealed 4104 bytes, as `seal` made them; mining starts from its nonce and padding, which change in place
+ * @param targets prefixes of addresses, 1..3 bytes, all of the same length
  * @throws PssError as `checkTargets`, `NONCES_EXHAUSTED`; the signal's reason
  */
 export async function mine(
@@ -52,7 +54,7 @@ export async function mine(
   const ends = createEnds(sealed.subarray(0, SPAN_SIZE), sealed.subarray(SPAN_SIZE));
   const nonce = counted(sealed.subarray(NONCE_OFFSET, NONCE_OFFSET + NONCE_SIZE), 0);
   const last = counted(sealed.subarray(-SEGMENT_SIZE), SEGMENT_SIZE - COUNTER_SIZE);
-  // As many as likely hit a short target.
+  // As many paddings at once as are likely to hit a short target.
   const atOnce = Math.min(16 ** size, FIRSTS_MAX);
   const lasts = padding < COUNTER_SIZE ? 1 : COUNTERS;
   let worked = 0;
@@ -75,7 +77,7 @@ export async function mine(
   throw new PssError('NONCES_EXHAUSTED', `no nonce leads to ${targets.length} targets of ${size} bytes`);
 }
 
-/** With a counter from its current value. */
+/** A segment that contains a counter, which starts at its current value. */
 function counted(segment: Uint8Array, offset: number) {
   const copy = segment.slice();
   const counter = new DataView(copy.buffer, offset, COUNTER_SIZE);

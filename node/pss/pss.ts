@@ -1,4 +1,4 @@
-/** Trojan chunks: `node-behaviour.md` 8.1. Messages are pushed at once. */
+/** Messages in trojan chunks: `node-behaviour.md` 8.1. A sent message is pushed at once. */
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import type { Random } from '../../formats/random.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
@@ -13,7 +13,7 @@ import { checkTargets, mine } from './mining.ts';
 import type { Deliver } from './subscriptions.ts';
 import { MESSAGE_SIZE_MAX, randomSecret, seal } from './trojan.ts';
 
-/** They share a thread. */
+/** Messages mined at once. They share one thread, so more would only slow each other down. */
 const MINING_AT_ONCE = 8;
 /** After this many shallow receipts a message counts as sent, as any chunk does. */
 const SHALLOW_MAX = 6;
@@ -40,13 +40,13 @@ export interface Message {
 
 export interface Pss {
   /**
-   * Resolves when a node has it, this one if alone.
+   * Resolves when a node has the message: this one if there is no other.
    * @throws PssError, SignatureError, PostageError, PushsyncError, the signal's reason
    */
   send(message: Message, signal: AbortSignal): Promise<void>;
   /** @param topic 32 bytes @returns ends it @throws SubscriptionError */
   subscribe(topic: Uint8Array, deliver: Deliver): () => void;
-  /** Soon: delivery does not wait. */
+  /** Tries an arrived chunk soon; its delivery does not wait for that. */
   offer(chunk: Chunk): void;
   stop(): Promise<void>;
 }
@@ -81,7 +81,7 @@ class Messaging implements Pss {
     for (let shallow = 1; ; shallow++) {
       try {
         const { outcome } = await this.#deps.pushsync.push(chunk, stamp, { signal });
-        // New nodes get it by pull syncing.
+        // There is no other node yet; new ones get it by pull syncing.
         if (outcome === 'want-self') await this.#deps.reserve.put(chunk, stamp);
         return;
       } catch (error) {

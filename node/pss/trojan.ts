@@ -17,33 +17,36 @@ import type { Random } from '../../formats/random.ts';
 import { bytesOf } from '../manifest/byte-text.ts';
 import { PssError } from './errors.ts';
 
-/** A payload without nonce, ephemeral key and integrity. */
+/** Longest message, bytes: a payload without nonce, ephemeral key and integrity segment. */
 export const MESSAGE_SIZE_MAX = 4000;
 /** Bytes of every trojan chunk. */
 export const TROJAN_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
 export const NONCE_OFFSET = SPAN_SIZE;
 export const NONCE_SIZE = 32;
-/** Lowest bit: parity of the ephemeral key's y. */
+/** Offset of the nonce byte whose lowest bit is the parity of the ephemeral key's y. */
 const PARITY_OFFSET = NONCE_OFFSET + 28;
 const EPHEMERAL_OFFSET = NONCE_OFFSET + NONCE_SIZE;
 const COORDINATE_SIZE = 32;
 const CIPHER_OFFSET = EPHEMERAL_OFFSET + COORDINATE_SIZE;
 const CIPHER_SIZE = TROJAN_SIZE - CIPHER_OFFSET;
 const INTEGRITY_SIZE = 32;
-/** The integrity segment begins with the length. */
+/** The first bytes of the integrity segment are the message's length. */
 const LENGTH_SIZE = 2;
-/** SEC1 of odd y; even is one less. */
+/** SEC1 form of a compressed point with odd y; one with even y has the byte before it. */
 const ODD_POINT = 3;
 
-/** A hint equals a full chunk's span once in 2^64. */
+/** A chunk of data that is full has the size of its payload there: a hint looks like it once in 2^64. */
 const FULL_SPAN = encodeSpan(BigInt(CHUNK_PAYLOAD_SIZE));
 
-/** Worth the key agreements? @param data of a content-addressed chunk */
+/** Whether it is worth the key agreements to open it. @param data of a content-addressed chunk */
 export function mayBeTrojan(data: Uint8Array): boolean {
   return data.length === TROJAN_SIZE && !equalBytes(data.subarray(0, SPAN_SIZE), FULL_SPAN);
 }
 
-/** @param text of `byte-text.ts` @returns 32 bytes, also the private key of recipients who know only the topic */
+/**
+ * @param text of `byte-text.ts`, as it may be any bytes
+ * @returns 32 bytes, also the private key of recipients who know only the topic
+ */
 export function topicOf(text: string): Uint8Array {
   return keccak256(bytesOf(text));
 }
@@ -101,9 +104,9 @@ export function seal({ topic, message, recipient }: Letter, secret: Secret): Uin
 }
 
 /**
- * The first topic under which the chunk is a message for this key, or all.
+ * The first of the topics under which the chunk is a message for the holder of this key, or for everyone.
  * @param data of a chunk, any bytes @param topics 32 bytes each
- * @returns undefined: none. Never throws for bad input.
+ * @returns undefined when there is none. Never throws for bad input.
  */
 export function open(
   data: Uint8Array,

@@ -1,7 +1,7 @@
 /**
- * Turns received cheques into tokens. `node-behaviour.md` 6.6. A cashout is noted before its transaction is
- * sent. So a crash may leave a note of a transaction that was never sent, which counts as none, but never an
- * unrecorded cashout.
+ * Turns received cheques into tokens, and reports the outcome. `node-behaviour.md` 6.6.
+ * A cashout is noted before its transaction is sent. So a crash may leave a note of a transaction that was never
+ * sent, which counts as none, but never an unrecorded cashout.
  */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { toAddress } from '../onchain/contracts.ts';
@@ -13,7 +13,7 @@ import { type Cashed, cashedBy, encodeCash, paidOut } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
 const ACTION = 'cashout/';
-/** The call needs 62,000 to 125,000. */
+/** Default gas limit of a request; the call needs 62,000 to 125,000. */
 const CASH_GAS = 300_000n;
 
 export interface CashoutDeps {
@@ -26,7 +26,7 @@ export interface CashoutDeps {
 
 /** The last cashout of a peer's cheques. */
 export interface LastCashout {
-  /** Presented; there may be a newer one. */
+  /** The cheque that was presented; there may be a newer one. */
   readonly cheque: SignedCheque;
   readonly transactionHash: string;
   /** `cancelled`: another transaction took its place. */

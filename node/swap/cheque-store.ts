@@ -1,6 +1,8 @@
 /**
- * Last cheques both ways, and identities: peers' chequebooks, overlays of chain addresses, deductions made. In memory
- * for reading; changes are committed before they show. `node-behaviour.md` 6 and 13.
+ * The last cheque in each direction, and the identities behind them: which chequebook a peer pays with, under which
+ * overlay a chain address was last seen, and where the cost of cashing was already deducted. Everything is in memory
+ * for reading; a change is committed before it can be seen, so memory never promises what the disk does not hold.
+ * `node-behaviour.md` 6 and 13.
  */
 import { toHex } from '../../formats/crypto/hex.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -28,7 +30,7 @@ export interface IssuedCheque {
   readonly unconfirmed: bigint;
 }
 
-/** Addresses are 40 hex; empty: unknown. */
+/** What is known of an overlay. Addresses are 40 hex, empty when unknown. */
 interface PeerRecord {
   readonly ethereum: string;
   /** The chequebook that it pays us with. */
@@ -51,9 +53,9 @@ const STRANGER: PeerRecord = {
 
 export class ChequeStore {
   readonly #state: KeyValueStore;
-  /** Each starts from the previous one's state. */
+  /** A change starts from the state that the previous one left. */
   readonly #changes = new Lock();
-  /** By chequebook and beneficiary: a new chequebook starts anew. */
+  /** By own chequebook and beneficiary: a node that changed its chequebook starts anew there. */
   readonly #issued = new Map<string, IssuedCheque>();
   /** By own chequebook, the sum of all payouts. */
   readonly #totals = new Map<string, bigint>();
@@ -82,7 +84,7 @@ export class ChequeStore {
     return this.#totals.get(toHex(chequebook)) ?? 0n;
   }
 
-  /** To beneficiaries with known overlay. */
+  /** Issued from a chequebook to beneficiaries whose overlay is known. */
   *allIssued(chequebook: Uint8Array): Iterable<readonly [peer: string, cheque: SignedCheque]> {
     const own = toHex(chequebook);
     for (const { cheque } of this.#issued.values()) {
@@ -106,13 +108,13 @@ export class ChequeStore {
     }
   }
 
-  /** Where an overlay was last paid or paid from, 40 hex. */
+  /** Chain address under which an overlay was last paid or paid us, 40 hex. */
   ethereumOf(peer: string): string | undefined {
     const { ethereum } = this.#peer(peer);
     return ethereum === '' ? undefined : ethereum;
   }
 
-  /** It used no other chequebook, and nobody else this one. */
+  /** Whether a peer may pay from this chequebook: it has used no other one, and no other peer uses this one. */
   mayPayFrom(peer: string, chequebook: Uint8Array): boolean {
     const known = this.#peer(peer).chequebook;
     const hex = toHex(chequebook);
@@ -244,7 +246,7 @@ function putPeer(overlayHex: string, record: PeerRecord): KeyValueChange {
   return { put: PEER + overlayHex, value: Buffer.from(JSON.stringify(record)) };
 }
 
-/** The amount in doubt, a line feed, the cheque. */
+/** The amount in doubt, a line feed, the cheque as on the wire. */
 function encodeIssued({ cheque, unconfirmed }: IssuedCheque): Uint8Array {
   return Buffer.concat([Buffer.from(`${unconfirmed}\n`), encodeCheque(cheque)]);
 }

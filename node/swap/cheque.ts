@@ -1,6 +1,6 @@
 /**
- * Cheques: JSON, and the signature that the contract checks. `data-formats.md` 9.4, `p2p-protocols.md` 4.7. Vectors:
- * test/vectors/keys-and-cheques.json.
+ * Cheques: the JSON that travels between nodes, and the signature that the chequebook contract checks.
+ * `data-formats.md` 9.4, `p2p-protocols.md` 4.7. Vectors: test/vectors/keys-and-cheques.json.
  */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { keccak256 } from '../../formats/crypto/keccak.ts';
@@ -13,7 +13,7 @@ import {
 import { encodeWord } from '../../formats/ethereum/abi.ts';
 import { SwapError } from './errors.ts';
 
-/** A beneficiary's claim to everything ever promised. */
+/** A claim of `beneficiary` on a chequebook for everything ever promised to it. */
 export interface Cheque {
   /** Contract, 20 bytes. */
   readonly chequebook: Uint8Array;
@@ -41,7 +41,7 @@ const DOMAIN_VERSION = hashOf('1.0');
 const CHEQUE_TYPE = hashOf('Cheque(address chequebook,address beneficiary,uint256 cumulativePayout)');
 const TYPED_DATA = Uint8Array.of(0x19, 0x01);
 
-/** EIP-712; the domain names no contract, the cheque does. */
+/** EIP-712 digest of a cheque. The domain names no contract: the chequebook is part of the cheque. */
 export function chequeDigest(
   { chequebook, beneficiary, cumulativePayout }: Cheque,
   chainId: bigint,
@@ -79,7 +79,7 @@ export function recoverIssuer(cheque: SignedCheque, chainId: bigint): Uint8Array
   }
 }
 
-/** The payout is a bare number of any size. */
+/** The JSON on the wire; the payout is a bare number of any size. */
 export function encodeCheque(cheque: SignedCheque): Uint8Array {
   const { chequebook, beneficiary, cumulativePayout, signature } = cheque;
   const fields = [
@@ -92,7 +92,8 @@ export function encodeCheque(cheque: SignedCheque): Uint8Array {
 }
 
 /**
- * As elsewhere, case does not matter and unknown members are ignored; the rest must be exact.
+ * Reads what a peer sent. As on the public network the case of names and hex digits does not matter and unknown
+ * members are ignored; anything else that is not exactly a cheque is refused.
  * @throws SwapError `CHEQUE_MALFORMED` naming the member
  */
 export function decodeCheque(bytes: Uint8Array): SignedCheque {
@@ -107,7 +108,7 @@ export function decodeCheque(bytes: Uint8Array): SignedCheque {
   };
 }
 
-/** As written: a double would lose digits. */
+/** A number as written in the JSON: as a double it would lose digits. */
 class Literal {
   readonly source: string;
 
@@ -123,7 +124,7 @@ function parse(bytes: Uint8Array): unknown {
     typeof value === 'number' && source !== undefined ? new Literal(source) : value;
   try {
     const json = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    // The engine passes source text, unknown to the types.
+    // The engine gives the reviver the source text; the types do not know of it yet.
     return JSON.parse(json, keepDigits as Parameters<typeof JSON.parse>[1]);
   } catch (cause) {
     throw new SwapError('CHEQUE_MALFORMED', 'not JSON', { cause });
@@ -162,7 +163,7 @@ function payout(members: ReadonlyMap<string, unknown>): bigint {
 function signatureOf(members: ReadonlyMap<string, unknown>): Uint8Array {
   const value = members.get('signature');
   const bytes = new Uint8Array(Buffer.from(typeof value === 'string' ? value : '', 'base64'));
-  // The decoder skips foreign characters; only canonical text counts.
+  // The decoder skips characters that are not base64; only canonical text is accepted.
   if (bytes.length === 0 || Buffer.from(bytes).toString('base64') !== value)
     throw malformed('Signature: expected base64 with padding');
   return bytes;

@@ -1,10 +1,9 @@
 /**
- * The chequebook: balance, promises, new ones. `node-behaviour.md` 6.3, 6.4.
- * A cheque is on disk before any peer can hold it. A crash can leave a cheque that the peer may not have,
- * never the other way round. The next cheque always promises more than any issued one, so it supersedes every
- * cheque that the peer holds, and what accounting counts as paid is always covered by a stored cheque. At
- * worst a crash leaves one cheque in doubt, which is recorded with it (`unconfirmed`) until the peer has been
- * asked to take it again.
+ * The node's own chequebook: its balance, how much of it is promised, and new promises. `node-behaviour.md` 6.3, 6.4.
+ * A cheque is on disk before any peer can hold it. A crash can leave a cheque that the peer may not have, never the
+ * other way round. The next cheque always promises more than any issued one, so it supersedes every cheque that the
+ * peer holds, and what accounting counts as paid is always covered by a stored cheque. At worst a crash leaves one
+ * cheque in doubt, which is recorded with it (`unconfirmed`) until the peer has been asked to take it again.
  */
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { Lock } from '../env/turns/lock.ts';
@@ -15,7 +14,7 @@ import type { ChequeStore, IssuedCheque, Party } from './cheque-store.ts';
 import { balanceOf, encodeWithdraw, totalPaidOut, withdrawalOf } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
-/** As in Bees; calls need 54,000 and 50,000. */
+/** Gas limits, as in Bees; the calls need 54,000 and 50,000. */
 const TRANSFER_GAS = 90_000n;
 const WITHDRAW_GAS = 95_000n;
 
@@ -33,7 +32,7 @@ export interface ChequebookOptions {
   readonly chainId: bigint;
 }
 
-/** Over the previous cheque, base units. */
+/** The increase of a cheque over the previous one, base units. */
 interface Increase {
   /** Price of what it pays for. */
   readonly price: bigint;
@@ -41,7 +40,7 @@ interface Increase {
   readonly deduction: bigint;
 }
 
-/** Absent: as the endpoint suggests. */
+/** What a transaction may cost; absent: as the endpoint suggests. */
 interface Gas {
   /** Base units per gas. */
   readonly gasPrice?: bigint | undefined;
@@ -68,7 +67,7 @@ export class Chequebook {
   /** Balance not yet promised; below zero when cheques will bounce. */
   async availableBalance(signal: AbortSignal): Promise<bigint> {
     const { chain, cheques } = this.#deps;
-    // In this order, a concurrent cashout counts twice as spent, never as available.
+    // In this order, a cheque cashed in between counts twice as spent for a moment, never twice as available.
     const paid = await totalPaidOut(chain, this.address, signal);
     return (await this.balance(signal)) + paid - cheques.totalIssued(this.address);
   }
@@ -78,8 +77,8 @@ export class Chequebook {
   }
 
   /**
-   * Resolves when on disk.
-   * @returns the cheque and the balance after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
+   * Promises more to a peer. When it resolves, the cheque is on disk, and so counts as issued.
+   * @returns the cheque and the balance available after it @throws SwapError `CHEQUEBOOK_OUT_OF_FUNDS`
    */
   issue(
     peer: Party,
@@ -107,7 +106,7 @@ export class Chequebook {
     });
   }
 
-  /** @returns hash of the transfer, once sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
+  /** @returns hash of the transfer, once it is sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
   async deposit(amount: bigint, gas: Gas, signal: AbortSignal): Promise<string> {
     const { chain, transactions, signer } = this.#deps;
     const { token } = this.#options;
@@ -125,7 +124,7 @@ export class Chequebook {
     return transactions.send(request, signal);
   }
 
-  /** @returns hash of the withdrawal, once sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
+  /** @returns hash of the withdrawal, once it is sent @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` */
   withdraw(amount: bigint, gas: Gas, signal: AbortSignal): Promise<string> {
     return this.#promises.run(async () => {
       const available = await this.#unspent(signal);
@@ -142,7 +141,7 @@ export class Chequebook {
     });
   }
 
-  /** Less withdrawals under way, on which cheques would bounce. */
+  /** The available balance less withdrawals under way: a cheque on their tokens would bounce. */
   async #unspent(signal: AbortSignal): Promise<bigint> {
     signal.throwIfAborted();
     // Read before the balance: a withdrawal mined in between counts twice for a moment, but is never missed.

@@ -1,6 +1,6 @@
 /**
- * Chequebook, factory and price oracle, as far as needed. `contracts.md` 8 to 10. Vectors:
- * test/vectors/abi-signatures.json.
+ * Bindings of the contracts behind cheques, as far as a node needs them: the chequebook, the factory that deploys it
+ * and the oracle of its rates. `contracts.md` 8 to 10. Vectors: test/vectors/abi-signatures.json.
  */
 import { equalBytes, fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { encodeCall, readWords, selectorOf, topicOf } from '../../formats/ethereum/abi.ts';
@@ -134,7 +134,7 @@ export function encodeWithdraw(amount: bigint): string {
   return encodeCall(selector.withdraw, amount);
 }
 
-/** Of a `withdraw` call; undefined: another. */
+/** Amount of a call of `withdraw`; undefined for any other call. */
 export function withdrawalOf(data: string): bigint | undefined {
   if (!data.startsWith(selector.withdraw)) return undefined;
   return readWords(`0x${data.slice(selector.withdraw.length)}`, 'withdraw').uint(0);
@@ -148,11 +148,11 @@ export interface Cashed {
   readonly totalPayout: bigint;
   /** Of the cheque that was presented. */
   readonly cumulativePayout: bigint;
-  /** The chequebook held too little. */
+  /** Whether the chequebook held less than the cheque was worth. */
   readonly bounced: boolean;
 }
 
-/** @returns undefined: no cashout of this chequebook */
+/** @returns undefined when the receipt shows no cashout of this chequebook */
 export function cashedBy(receipt: Receipt, chequebook: Uint8Array): Cashed | undefined {
   const events = eventsOf(receipt, chequebook);
   const entry = events.find(({ topics }) => topics[0] === topic.cashed);

@@ -1,7 +1,8 @@
 /**
- * A configured, existing or new chequebook. `node-behaviour.md` 6.2.
- * Each transaction is noted under its hash before it is sent, so that a start after a crash continues with it
- * instead of sending another: one chequebook and one initial deposit, whenever the process dies.
+ * How a node obtains its chequebook: a configured one, its existing one, or a new one from the factory.
+ * `node-behaviour.md` 6.2.
+ * Each transaction is noted under its hash before it is sent, so that a start after a crash continues with it instead
+ * of sending another: one chequebook and one initial deposit, whenever the process dies.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -18,7 +19,7 @@ import type { KeyValueStore } from '../store/ports.ts';
 import { deployedBy, encodeDeploy, isDeployed, issuerOf } from './contracts.ts';
 import { SwapError } from './errors.ts';
 
-/** As in Bees; calls need 142,000 and 54,000. */
+/** Gas limits, as in Bees; the calls need 142,000 and 54,000. */
 const DEPLOY_GAS = 175_000n;
 const TRANSFER_GAS = 90_000n;
 const SALT_SIZE = 32;
@@ -70,7 +71,10 @@ export async function obtainChequebook(
   return chequebook;
 }
 
-/** Refused or foreign chequebooks show at the start. */
+/**
+ * Detects a chequebook that the network would refuse, or that has another owner, at the start rather than at the
+ * first cheque.
+ */
 async function verify(
   chequebook: Uint8Array,
   factory: string,
@@ -134,12 +138,12 @@ class Deployment {
     await this.#deps.state.put(DEPOSIT, encode(DONE));
   }
 
-  /** `#once`, repeated while answers are unusable. */
+  /** `#once`, repeated while the endpoint's answers are unusable: it continues with the noted transaction. */
   #done(key: string, request: () => TransactionRequest): Promise<Receipt> {
     return askAtStart(`the transaction '${key}'`, () => this.#once(key, request), this.#deps, this.#signal);
   }
 
-  /** One transaction under `key`, continued unless failed. */
+  /** One transaction, noted under `key`: continues with that of an earlier start, unless it failed. */
   async #once(key: string, request: () => TransactionRequest): Promise<Receipt> {
     const { transactions, state } = this.#deps;
     const noted = this.#read(key);
@@ -164,7 +168,7 @@ class Deployment {
     }
   }
 
-  /** As long as it takes; the log says for what. */
+  /** Waits as long as it takes: a start has nothing else to do. The log tells the operator what it waits for. */
   async #patiently(hash: string): Promise<Receipt> {
     for (;;) {
       try {
@@ -176,7 +180,10 @@ class Deployment {
     }
   }
 
-  /** Waits for what the start costs. @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` after a while */
+  /**
+   * Waits for the tokens and native coins that the first start costs.
+   * @throws SwapError `INSUFFICIENT_TOKEN_BALANCE` after a while
+   */
   async #funded(): Promise<void> {
     const { chain, signer, clock, log } = this.#deps;
     const { token, initialDeposit } = this.#options;

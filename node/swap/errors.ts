@@ -1,4 +1,4 @@
-/** In the specification's words. `node-behaviour.md` 6. */
+/** Errors of a cheque, a chequebook or a rate, in the specification's words. `node-behaviour.md` 6. */
 const TEXTS = {
   CHEQUE_MALFORMED: 'malformed cheque',
   WRONG_CHEQUEBOOK: 'wrong chequebook',

@@ -1,6 +1,7 @@
 /**
- * Tokens per accounting unit by the chain's oracle. Cheques need equal rates, so all read at the interval's
- * wall-clock multiples. `node-behaviour.md` 6.7.
+ * The price of an accounting unit in tokens, according to the chain's oracle. Nodes exchange cheques only while they
+ * know the same rates, so all read the oracle at the same moments: the wall-clock multiples of the interval.
+ * `node-behaviour.md` 6.7.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -10,13 +11,13 @@ import { oracleRates } from './contracts.ts';
 
 /** Time limit for one read of the oracle, ms. */
 const READ_TIMEOUT_MS = 10_000;
-/** Without rates no cheque moves: pause to the next try, ms. */
+/** Without any rates no cheque can be sent or taken: pause until the next try, ms. */
 const FIRST_RETRY_MS = 1_000;
 
 export interface Rates {
-  /** Base units per accounting unit; above zero. */
+  /** Base units of the token per accounting unit; above zero. */
   readonly exchangeRate: bigint;
-  /** Kept by a first cheque's receiver for cashing, base units. */
+  /** What the receiver of the first cheque keeps for the cost of cashing, base units. */
   readonly deduction: bigint;
 }
 
@@ -30,7 +31,7 @@ export interface PriceOracle {
 
 interface PriceOracleDeps {
   readonly chain: Pick<Chain, 'call'>;
-  /** Tells whether the chain may have changed. */
+  /** Tells whether the chain may have changed since the last read of the oracle. */
   readonly head?: Pick<Head, 'changes' | 'changed'> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -69,7 +70,7 @@ export function createPriceOracle(
     }
   }
 
-  /** Waits until a change of the chain that is not known yet. */
+  /** Resolves at the next change of the chain that is not known yet. */
   async function quiet(): Promise<void> {
     await head?.changed(changesSeen, intervalMs, stopped.signal).catch((error: unknown) => {
       if (!stopped.signal.aborted) throw error;

@@ -1,4 +1,7 @@
-/** Rates, cheques, chequebook and cashing. `start` first asks the chain. `node-behaviour.md` 6.1. */
+/**
+ * What a node's cheques need besides the protocol: rates, cheques in both directions, the chequebook and cashing.
+ * Created before the chain is queried; `start` does that. `node-behaviour.md` 6.1.
+ */
 
 import type { Clock } from '../../formats/clock.ts';
 import type { Signer } from '../../formats/crypto/signer.ts';
@@ -20,7 +23,7 @@ export interface SwapOptions {
   readonly oracle: string;
   readonly oracleIntervalMs: number;
   readonly token: string;
-  /** If cheques are sent: from this chequebook, or if empty the node's own. */
+  /** Set if cheques are sent: from the chequebook at this address, or from the node's own if empty. */
   readonly chequebook: { readonly address: string; readonly initialDeposit: bigint } | undefined;
 }
 
@@ -37,7 +40,7 @@ export interface SwapServiceDeps {
   readonly log: Logger;
 }
 
-/** Last cheques' payouts, base units. */
+/** Payouts of the last cheques between us and a peer, base units of the token. */
 export interface SwapSettlement {
   readonly peer: string;
   readonly received: bigint;
@@ -69,12 +72,12 @@ export class SwapServices {
     this.cashout = new Cashout({ recipient }, { ...deps, cheques: this.cheques });
   }
 
-  /** On a node that sends cheques, once started. */
+  /** Present on a node that sends cheques, once it has started. */
   get chequebook(): Chequebook | undefined {
     return this.#chequebook;
   }
 
-  /** For signatures; known before any peer connects. */
+  /** Id of the chain that cheques are signed for. Known once this has started, before any peer connects. */
   get chainId(): bigint {
     if (this.#chainId === undefined) throw new TypeError('the chain id is known after the start');
     return this.#chainId;
@@ -111,7 +114,7 @@ export class SwapServices {
     }));
   }
 
-  /** @param peer overlay, 64 hex; undefined: no cheque either way */
+  /** @param peer overlay, 64 hex @returns undefined without a cheque in either direction */
   lastChequesWith(peer: string): LastCheques | undefined {
     return this.lastCheques().find((cheques) => cheques.peer === peer);
   }

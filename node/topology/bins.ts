@@ -8,13 +8,16 @@ export interface KnownPeer {
   readonly overlay: Uint8Array;
 }
 
-/** Full peers by proximity order, known and connected, in order of arrival. Connected ones are known. */
+/**
+ * The table: full peers by proximity order to us, known and connected, in order of arrival. A connected peer is
+ * known.
+ */
 export class Bins {
   readonly #own: Uint8Array;
   readonly #known: readonly Map<string, KnownPeer>[] = emptyBins();
   readonly #connected: readonly Map<string, Peer>[] = emptyBins();
   readonly #connectedIds = new Set<string>();
-  /** Connected peers, shallow to deep; rebuilt on change, as every chunk walks over it. */
+  /** All connected peers, shallow to deep; rebuilt when they change, because every chunk walks over it. */
   #flat: readonly Peer[] = [];
   #knownCount = 0;
 
@@ -64,7 +67,8 @@ export class Bins {
   }
 
   /**
-   * The deepest bin such that it and deeper ones hold this many connected peers, and no shallower is empty; else 0.
+   * The deepest bin such that it and all deeper ones hold this many connected peers, and no shallower bin is empty;
+   * else 0.
    */
   depth(peers: number): number {
     const counts = this.#connected.map(({ size }) => size);

@@ -1,6 +1,7 @@
 /**
- * Dials bootnodes in turn while no peer is connected. `p2p-protocols.md` 6.3. One that ends every connection, such as
- * a full one, is dialled no more than one that is down.
+ * Dials the bootnodes, one after the other, while no peer is connected. `p2p-protocols.md` 6.3. A bootnode that ends
+ * every connection at once, such as a full one with too many light nodes, is dialled no more often than one that is
+ * down.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
@@ -10,7 +11,7 @@ import { type Host, HostError } from '../p2p/host.ts';
 import type { KADEMLIA_METRICS } from './metrics.ts';
 import { bootnodePauseMs, DIAL_TIMEOUT_MS, REDIAL_MS } from './rules.ts';
 
-/** Dialled per pass, and connected at which it stops. */
+/** Bootnodes dialled per pass, and bootnodes connected at which it stops. */
 const ATTEMPTS_MAX = 6;
 const CONNECTED_MAX = 3;
 
@@ -24,7 +25,7 @@ export interface BootnodePassesDeps {
 export class BootnodePasses {
   readonly #addresses: readonly string[];
   readonly #deps: BootnodePassesDeps;
-  /** Passes in a row without a lasting peer. */
+  /** Consecutive passes that led to no peer, or to none that stayed. */
   #passes = 0;
   /** Monotonic time from which the next pass may begin. */
   #dueAt = 0;
@@ -40,7 +41,7 @@ export class BootnodePasses {
     this.#deps = deps;
   }
 
-  /** Whether a pass is due. Call when peers may have come or gone. */
+  /** Whether a pass would begin now. Called whenever peers may have come or gone. */
   isDue(hasPeers: boolean): boolean {
     const now = this.#deps.clock.monotonic();
     if (hasPeers) {
@@ -55,18 +56,18 @@ export class BootnodePasses {
     return this.#addresses.length > 0 && this.#running === undefined && this.#dueAt <= now;
   }
 
-  /** Begins a pass. A silent bootnode holds up no other dial. @param settled called at its end */
+  /** Begins a pass. A bootnode that does not answer holds up no other dial. @param settled called at its end */
   dial(signal: AbortSignal, settled: () => void): void {
     this.#running = this.#pass(signal).finally(() => {
       this.#running = undefined;
-      // At the end: peers during the pass begin a new row.
+      // Counted at the end: peers that came and went during the pass begin a new row.
       this.#passes++;
       this.#dueAt = this.#deps.clock.monotonic() + bootnodePauseMs(this.#passes);
       settled();
     });
   }
 
-  /** Whether the bootnode being dialled has these multiaddresses. */
+  /** Whether the node at these multiaddresses is the bootnode being dialled. */
   isDialling(underlaysOf: () => readonly string[]): boolean {
     const bootnode = this.#current;
     if (bootnode === undefined) return false;
@@ -76,7 +77,7 @@ export class BootnodePasses {
     return underlays.some((underlay) => peerIdOf(underlay) === peerId);
   }
 
-  /** Ms until the next pass, at most `maxMs`. */
+  /** Milliseconds until the next pass may begin, at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const left = this.#dueAt - this.#deps.clock.monotonic();
     return this.#running === undefined && left > 0 ? Math.min(maxMs, left) : maxMs;

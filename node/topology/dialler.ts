@@ -1,7 +1,10 @@
 /**
- * The dial algorithm of `p2p-protocols.md` 6.3. Differences: no `/dnsaddr`; slow dials do not hold up rounds; bins
- * below the radius are balanced, then filled to eight; neighbourhood bins are filled to as many, spread first, at
- * radius 0 to four beyond a few nodes; few dials start at once; addresses dialled in vain are left alone for a while.
+ * The dial algorithm of `p2p-protocols.md` 6.3: which known peers to dial now, and what a result means. Differences:
+ * `/dnsaddr` names are not resolved; a slow dial does not hold up the next round, so that one hanging node does not
+ * keep the others apart; a bin below the radius is balanced first, and then filled up to eight peers; a bin of the
+ * neighbourhood is filled up to as many, peers that spread over it first, and at radius 0 up to four once more than a
+ * few nodes are known; only a few dials start at once, as fast as the processor completes them; an address that is
+ * repeatedly dialled in vain, under whichever overlays, is left alone for a while.
  */
 import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -25,11 +28,12 @@ import {
   saturation,
 } from './rules.ts';
 
-/** The algorithm's two pools of 32. */
+/** Dials at once: the algorithm's two pools of 32. */
 const DIALS_MAX = 64;
 /**
- * Recent dials keep processors busy: no more start while this many have within `BRISK_MS`. Nodes starting together
- * would otherwise dial each other all at once, and none would finish in time.
+ * Dials that keep processors busy rather than wait for an answer: while this many have started within `BRISK_MS`, no
+ * further one does. Nodes of one machine that start together would otherwise all dial each other at the same moment,
+ * many pairs from both sides, and none would finish in time.
  */
 const BRISK_MAX = 4;
 const BRISK_MS = 1_000;
@@ -43,12 +47,12 @@ export interface DiallerDeps {
   readonly host: Pick<Host, 'overlay' | 'connect' | 'disconnect' | 'blocklisted'>;
   readonly addressBook: AddressBook;
   readonly bins: Bins;
-  /** Peers for introductions only: they take no place in a bin. */
+  /** Overlays of peers that serve introductions only: they take no place in a bin. */
   readonly bootnodes: ReadonlySet<string>;
   readonly counters: PeerCounters;
   /** Whether a node is known from the start. */
   readonly isCommon: (overlayHex: string) => boolean;
-  /** Whether it is dialled as a bootnode: a second link would be spare. */
+  /** Whether the node at these multiaddresses is being dialled as a bootnode: a second link would be spare. */
   readonly isDialledAsBootnode: (underlays: () => readonly string[]) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -56,10 +60,10 @@ export interface DiallerDeps {
 }
 
 interface Wait {
-  /** Monotonic time of the next allowed dial. */
+  /** Monotonic time from which the peer may be dialled again. */
   readonly tryAfter: number;
   readonly attempts: number;
-  /** Time waited for a node known from the start; its failures do not count. */
+  /** Time waited so far for a node known from the start; its failures do not count as attempts. */
   readonly eagerMs: number;
 }
 
@@ -87,7 +91,10 @@ export class Dialler {
     return this.#running.size;
   }
 
-  /** Dials all that are due. `settled` is called after each; the next round finds further ones. */
+  /**
+   * Starts dialling every peer that is due. A slow dial does not hold up others: `settled` is called after each, and
+   * the next round finds the peers due then.
+   */
   round(signal: AbortSignal, settled: () => void): void {
     const mayDial = () => this.#running.size < DIALS_MAX && this.#brisk().length < BRISK_MAX;
     if (!mayDial()) return;
@@ -114,12 +121,12 @@ export class Dialler {
     await Promise.allSettled(Array.from(this.#running.values(), ({ done }) => done));
   }
 
-  /** Forgets failures, not the wait: the connection may end at once. */
+  /** Its failures are forgotten, but not how long it has been waited for: its connection may end at once. */
   connected(id: string): void {
     this.#wait(id, REDIAL_MS, { eagerMs: this.#waiting.get(id)?.eagerMs ?? 0 });
   }
 
-  /** A node known from the start may have restarted: dialled soon. */
+  /** A node known from the start may have been restarted, or its link healed: it is dialled soon. */
   disconnected(id: string): void {
     const waited = this.#waiting.get(id);
     // One that ends every connection at once is waited for no longer than one that cannot be reached.
@@ -129,7 +136,7 @@ export class Dialler {
     else this.#wait(id, soonMs, { attempts: 0, eagerMs: eagerMs + soonMs });
   }
 
-  /** @returns undefined: not known from the start, or waited for enough */
+  /** @returns undefined for a node that was not known from the start, or was waited for long enough */
   #eagerPauseMs(id: string, waitedMs: number): number | undefined {
     return this.#deps.isCommon(id) ? eagerPauseMs(waitedMs, this.#knownCount()) : undefined;
   }
@@ -139,7 +146,7 @@ export class Dialler {
     for (const id of this.#waiting.keys()) if (!isKept(id)) this.#waiting.delete(id);
   }
 
-  /** Ms until the next peer is due or a dial stops blocking; at most `maxMs`. */
+  /** Milliseconds until the next waiting peer is due, or a running dial no longer blocks others; at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const brisk = this.#brisk();
@@ -169,23 +176,23 @@ export class Dialler {
     const due: KnownPeer[] = [];
     for (let index = 0; index < BINS; index++) {
       const connected = this.#serving(index);
-      // Peers that the bin lacks, besides those dialled.
+      // How many peers the bin lacks, not counting those being dialled.
       const room = full - connected.length - (dialled[index] ?? 0);
-      // Before any peer is looked at: there may be hundreds.
+      // Before any known peer is looked at: there may be hundreds, and every event leads here.
       if (room <= 0 && index >= radius) continue;
       const candidates = [...bins.known(index)].filter(free);
       if (candidates.length === 0) continue;
       const bin = { own: host.overlay, index, connected };
       const balanced = balancedCandidates(bin, candidates);
       const others = candidates.filter((peer) => !balanced.includes(peer));
-      // Below the radius each slot gets a peer, even beyond the full number.
+      // Below the radius a bin gets a peer for each slot, even beyond the number that fills it.
       const count = index < radius ? Math.max(room, balanced.length) : room;
       due.push(...[...balanced, ...others].slice(0, count));
     }
     return due;
   }
 
-  /** Peers being dialled, per bin. */
+  /** Number of peers in each bin that are being dialled. */
   #dialledByBin(): number[] {
     const { bins } = this.#deps;
     const counts = Array.from({ length: BINS }, () => 0);
@@ -201,7 +208,7 @@ export class Dialler {
     return this.#deps.bins.connected(index).filter(({ overlayHex }) => !this.#deps.bootnodes.has(overlayHex));
   }
 
-  /** Known to store and fetch, connected or not. */
+  /** Peers that are known to store and fetch, connected or not. */
   #knownCount(): number {
     const { bins, bootnodes } = this.#deps;
     return bins.knownCount - [...bootnodes].filter((id) => bins.isKnown(id)).length;
@@ -235,7 +242,7 @@ export class Dialler {
         this.connected(peer.overlayHex);
       } else {
         await this.#forget(peer.overlayHex);
-        // A connected peer must not suffer from a claim to its address.
+        // A peer that was connected before must not suffer because another one claims its address.
         if (connected.connectedAt >= startedAt)
           await host.disconnect(connected.overlayHex, 'overlay mismatch');
       }
@@ -246,7 +253,7 @@ export class Dialler {
     }
   }
 
-  /** Perhaps none; undefined: no record. */
+  /** Addresses to dial, perhaps none; undefined for a peer without a record. */
   #underlays(peer: KnownPeer): string[] | undefined {
     const record = this.#deps.addressBook.get(peer.overlayHex);
     if (record === undefined) return undefined;
@@ -295,7 +302,7 @@ export class Dialler {
     } else this.#wait(peer.overlayHex, RETRY_MS, { attempts, eagerMs });
   }
 
-  /** Says nothing about the peer: it is due next round. */
+  /** This says nothing about the peer: the next regular round considers it again. */
   #leave(id: string): void {
     this.#wait(id, ROUND_MS, this.#waiting.get(id));
   }
@@ -308,7 +315,7 @@ export class Dialler {
     try {
       await addressBook.remove(id);
     } catch (error) {
-      // Forgotten in memory: back only with the next start.
+      // The address book in memory has forgotten it: it only comes back with the next start.
       log.warn({ err: error, peer: id }, 'the record of a forgotten peer could not be removed');
     }
   }

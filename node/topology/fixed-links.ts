@@ -8,7 +8,10 @@ import { peerIdOf } from '../p2p/address/underlay.ts';
 import { type Host, HostError } from '../p2p/host.ts';
 import { DIAL_TIMEOUT_MS } from './rules.ts';
 
-/** After a failed dial; doubles to the longest. Few peers, all wanted. */
+/**
+ * First pause after a failed dial, milliseconds; it doubles up to the longest. The peers are few and all wanted, so
+ * there is no need to hold back.
+ */
 const PAUSE_MIN_MS = 50;
 const PAUSE_MAX_MS = 1000;
 
@@ -26,7 +29,7 @@ interface FixedPeer {
   failures: number;
   /** Monotonic. */
   tryAfter: number;
-  /** A light node connects to us by itself. */
+  /** A light node serves no one, so it connects to us by itself. */
   light: boolean;
 }
 
@@ -47,7 +50,7 @@ export class FixedLinks {
     }));
   }
 
-  /** Dials missing peers that are due. @param settled called after each dial */
+  /** Dials the missing peers that are due. @param settled called after each dial */
   round(signal: AbortSignal, settled: () => void): void {
     const now = this.#deps.clock.monotonic();
     for (const peer of this.#missing()) {
@@ -59,7 +62,7 @@ export class FixedLinks {
     }
   }
 
-  /** Ms until the next dial, at most `maxMs`. */
+  /** Milliseconds until the next dial is due, at most `maxMs`. */
   pauseMs(maxMs: number): number {
     const now = this.#deps.clock.monotonic();
     const waits = this.#missing().flatMap(({ tryAfter }) => (tryAfter > now ? [tryAfter - now] : []));
@@ -71,7 +74,7 @@ export class FixedLinks {
     await Promise.allSettled(this.#peers.flatMap(({ dialling }) => dialling ?? []));
   }
 
-  /** Whether one that should be dialled is missing. */
+  /** Whether a peer that does not connect to us by itself is missing. */
   lacksPeers(): boolean {
     return this.#missing().length > 0;
   }
@@ -89,7 +92,7 @@ export class FixedLinks {
     try {
       await host.connect([peer.address], deadline.signal);
       peer.failures = 0;
-      // A connected peer returns at once, but is listed once the node knows of it.
+      // An already connected peer is returned at once, but listed only once the whole node knows of it.
       peer.tryAfter = clock.monotonic() + PAUSE_MIN_MS;
     } catch (error) {
       if (signal.aborted) return;

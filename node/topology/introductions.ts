@@ -1,4 +1,4 @@
-/** Tells new peers and others of each other. `p2p-protocols.md` 6.5. */
+/** Tells a new peer of those it should know, and them of it. `p2p-protocols.md` 6.5. */
 import { BINS } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
@@ -21,7 +21,7 @@ export interface IntroductionsDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly standing: Pick<Standing, 'isPublic'>;
-  /** Whether a record was given to all from the start, its node included. */
+  /** Whether a node's record was given to us and to others from the start, that node included. */
   readonly isCommon: (overlayHex: string) => boolean;
   /** Ends all announcements. */
   readonly stopped: AbortSignal;
@@ -29,7 +29,7 @@ export interface IntroductionsDeps {
   readonly drop: (peer: Peer, reason: string) => void;
 }
 
-/** Peers that may be named, by proximity order, and a peer's place. */
+/** Connected peers that may be named to others, by proximity order to us, and where a peer stands among them. */
 export interface Place {
   readonly bins: readonly (readonly Peer[])[];
   /** Of the peer. */
@@ -39,7 +39,7 @@ export interface Place {
 
 export class Introductions {
   readonly #deps: IntroductionsDeps;
-  /** Peers told to each; reconnecting starts afresh. */
+  /** The peers that each peer has been told about; a peer that reconnects starts afresh. */
   readonly #introduced = new WeakMap<Peer, WeakSet<Peer>>();
 
   constructor(deps: IntroductionsDeps) {
@@ -64,13 +64,16 @@ export class Introductions {
     return chosen;
   }
 
-  /** A new full peer and its audience hear of each other. */
+  /** Tells a new full peer of its audience, and the audience of it. */
   introduce(peer: Peer, audience: readonly Peer[]): void {
     for (const other of audience) this.tell(other, [peer]);
     this.tellNewcomer(peer, audience);
   }
 
-  /** Others can reach a peer, known a moment after it connects. Peers of that moment hear of it now. */
+  /**
+   * Called when we learn that others can reach a peer, a moment after it connects. Peers that connected in that
+   * moment were not told of it, and hear of it now.
+   */
   reached(peer: Peer, place: Place): void {
     for (const other of this.#chosen(peer, place, () => true)) this.tell(other, [peer]);
     this.tell(peer, this.audience(peer, place));

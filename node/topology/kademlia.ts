@@ -1,7 +1,8 @@
 /**
- * The table of peers: connected, dialled, introduced, closest. `p2p-protocols.md` 6.
- * A bootnode is an ordinary node, unless `dedicatedBootnodes`: then nothing is stored on or fetched from it, and no
- * peer is told of it.
+ * The table of peers: which are connected, dialled, introduced to each other, closest. `p2p-protocols.md` 6.
+ * A configured bootnode is an ordinary node that happens to be first, unless `dedicatedBootnodes` says that bootnodes
+ * run for introductions only, as on the public network: then nothing is stored on or fetched from them, and no peer
+ * is told of them.
  */
 import { BINS, MAX_PO } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -28,7 +29,7 @@ import type { Reachability, Topology, TopologySnapshot } from './topology.ts';
 const PRUNE_MS = 300_000;
 const FLUSH_MS = 300_000;
 const NEIGHBOUR_GOSSIP_MS = 900_000;
-/** One for all: an error per event would cost more than the round. */
+/** Ends a pause between two rounds. One object for all: an error for each event would cost more than the round. */
 const NEWS = new Error('something has changed');
 /** Light peers at once; a further one displaces another. */
 const LIGHT_PEERS_MAX = 100;
@@ -36,17 +37,17 @@ const LIGHT_PEERS_MAX = 100;
 export interface KademliaOptions {
   /** Multiaddresses, dialled while no peer is connected. */
   readonly bootnodes: readonly string[];
-  /** The only permitted peers; none: all. */
+  /** Multiaddresses of the only permitted peers; none: all are permitted. */
   readonly onlyPeers: readonly string[];
   /** Depth from which this node stores chunks, 0..31. */
   readonly storageRadius: () => number;
-  /** Dial announced private addresses: on one machine there are no others. */
+  /** Dial private addresses that others announced: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
   /** Configured bootnodes serve introductions only. */
   readonly dedicatedBootnodes: boolean;
-  /** This node is such a bootnode: dials only bootnodes, makes room for inbound peers. */
+  /** This node is such a bootnode: it dials only bootnodes, and makes room for every inbound peer. */
   readonly bootnodeMode: boolean;
-  /** If others cannot reach it, it never counts as closest. */
+  /** Whether others can reach this node; if not, it never counts itself as closest. */
   readonly reachable: boolean;
 }
 
@@ -61,7 +62,8 @@ export interface KademliaDeps {
   /** Subsystem `kademlia`. */
   readonly state: KeyValueStore;
   /**
-   * Whether a record was given to all from the start, its node included: no introduction is needed. Default: none.
+   * Whether our record of a node was given to us and to others from the start, that node included: they need not tell
+   * each other of it. Default: no record is.
    */
   readonly isCommon?: (overlayHex: string) => boolean;
 }
@@ -69,7 +71,7 @@ export interface KademliaDeps {
 export interface Kademlia extends Topology {
   /** A round trip to a peer took this long. */
   measured(overlayHex: string, latencyMs: number): void;
-  /** The radius changed, and so the wanted peers and neighbours. */
+  /** The storage radius has changed: other peers are wanted, others are neighbours. */
   radiusChanged(): void;
 }
 
@@ -91,7 +93,7 @@ class KademliaTable implements Kademlia {
   readonly #counters: PeerCounters;
   readonly #passes: BootnodePasses;
   readonly #dialler: Dialler;
-  /** For given peers: no others, no limit. */
+  /** For a node with given peers: no others are dialled, and no limit applies to them. */
   readonly #fixed: FixedLinks | undefined;
   readonly #prober: Prober;
   readonly #introductions: Introductions;
@@ -256,7 +258,7 @@ class KademliaTable implements Kademlia {
     return this.#excess(bin) >= 0;
   }
 
-  /** Reachable peers of a bin beyond the limit, mere bootnodes aside; at 0 or more no further ones are accepted. */
+  /** Reachable peers of a bin, mere bootnodes aside, beyond the limit; at 0 or more, no further ones are accepted. */
   #excess(bin: number): number {
     if (this.#fixed !== undefined) return Number.NEGATIVE_INFINITY;
     const reachable = this.#usableIn(bin).filter(({ overlayHex }) =>
@@ -274,7 +276,7 @@ class KademliaTable implements Kademlia {
       this.#drop(peer, 'oversaturated');
       return;
     }
-    // Chosen before it joins, and joined before any await: simultaneous peers hear of each other.
+    // Chosen before it joins, and joined before anything is awaited: peers that arrive together hear of each other.
     const audience = this.#audience(peer);
     if (peer.underlays.some((underlay) => this.#bootnodeIds.has(peerIdOf(underlay) ?? ''))) {
       this.#bootnodes.add(peer.overlayHex);
@@ -287,7 +289,7 @@ class KademliaTable implements Kademlia {
     }
     this.#arrange();
     this.#introductions.introduce(peer, audience);
-    // Bees do so only for inbound peers: early light nodes then know few for ever.
+    // Bees do so only for peers that dialled in: an early light node then knows few peers for ever.
     if (!this.#bootnodes.has(peer.overlayHex)) {
       for (const light of this.#light.values()) this.#introductions.tell(light, [peer]);
     }
@@ -295,7 +297,7 @@ class KademliaTable implements Kademlia {
     this.#changed();
   }
 
-  /** Two peers of a bin may be picked at once. A bootnode drops another instead. */
+  /** Two peers of one bin may have been picked at the same time. A bootnode drops another peer instead. */
   #hasRoomFor(peer: Peer): boolean {
     const bin = this.#bins.binOf(peer.overlay);
     if (!this.#isOverSaturated(bin)) return true;
@@ -342,7 +344,7 @@ class KademliaTable implements Kademlia {
     if (!this.#counters.probed(peer.overlayHex, reachability)) return;
     this.#arrange();
     if (reachability !== 'Public') return;
-    // Reachable peers saturate, and are announced.
+    // Reachable peers count towards saturation and are announced to others.
     if (!this.#bootnodes.has(peer.overlayHex)) this.#introductions.reached(peer, this.#placeOf(peer));
     this.#changed();
   }
@@ -382,7 +384,7 @@ class KademliaTable implements Kademlia {
       const settled = () => this.#wake.abort(NEWS);
       const lonely = this.#passes.isDue(this.#bins.all.length > 0) && this.#dialler.dialling === 0;
       if (lonely) this.#passes.dial(signal, settled);
-      // A bootnode only has to know the other bootnodes.
+      // Peers come to a bootnode by themselves; it only has to know the other bootnodes.
       if (!this.#options.bootnodeMode) this.#dialler.round(signal, settled);
       await this.#pause(this.#passes.pauseMs(this.#dialler.pauseMs(ROUND_MS)), this.#wake.signal);
     }
@@ -425,7 +427,10 @@ class KademliaTable implements Kademlia {
     }
   }
 
-  /** Forgets peers neither connected nor in the limited address book: overlays are free. */
+  /**
+   * Forgets peers that are neither connected nor in the address book, which is limited: an overlay costs nothing, and
+   * without a record it cannot be dialled.
+   */
   #forgetStrangers(): void {
     const { addressBook } = this.#deps;
     const isKept = (id: string) =>
@@ -437,7 +442,7 @@ class KademliaTable implements Kademlia {
     this.#metrics.known.set(this.#bins.knownCount);
   }
 
-  /** Bins below the radius drop surplus peers that share slots. */
+  /** Bins below the radius drop peers beyond the limit where several share a slot. */
   #prune(): void {
     const own = this.#deps.host.overlay;
     const below = (bound: number) => this.#deps.random.below(bound);
@@ -468,7 +473,10 @@ class KademliaTable implements Kademlia {
     return peers[this.#deps.random.below(peers.length)] as Peer;
   }
 
-  /** Nodes that start with the same addresses should not choose the same peers. */
+  /**
+   * Peers known first are dialled first: nodes that start with the same addresses should not all choose the same
+   * peers.
+   */
   #shuffled(ids: readonly string[]): string[] {
     const order = [...ids];
     for (let last = order.length - 1; last > 0; last--) {

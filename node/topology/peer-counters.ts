@@ -5,7 +5,7 @@ import type { KeyValueChange, KeyValueStore } from '../store/ports.ts';
 import type { PeerSnapshot, Reachability } from './topology.ts';
 
 const PREFIX = 'peer-';
-/** Of a new latency; the first counts in full. */
+/** Weight of a new latency; the first one counts in full. */
 const LATENCY_WEIGHT = 0.1;
 
 const Stored = {
@@ -23,14 +23,14 @@ interface Counters {
   since: number | undefined;
   direction: Peer['direction'] | '';
   latencyMs: number;
-  /** From this run's last probe and rating, of any session. */
+  /** From the last probe and rating of this run, in whichever session. */
   reachability: Reachability;
   healthy: boolean;
   /** Differs from what is stored. */
   changed: boolean;
 }
 
-/** What we remember of peers; total and last-seen time survive restarts. */
+/** What we remember of peers; total time and last-seen time survive restarts. */
 export class PeerCounters {
   readonly #clock: Clock;
   readonly #state: KeyValueStore;
@@ -133,7 +133,7 @@ export class PeerCounters {
     };
   }
 
-  /** Writes changes in one transaction; failures are due again. @throws what the store throws */
+  /** Writes what has changed in one transaction. What fails is due again. @throws what the store throws */
   async flush(): Promise<void> {
     // Removed first: a peer may have come back since.
     const forgotten = [...this.#forgotten];

@@ -1,7 +1,8 @@
 /**
- * Finds out whether others reach our peers: one that dialled us may be behind a firewall. Peers are probed after
- * connecting and later. `p2p-protocols.md` 6.6. A peer whose record all nodes were given counts as reached, and is
- * probed with later probes.
+ * Finds out whether others can reach our peers. A peer that dialled us may be behind a firewall, and is then of
+ * little use to the network. So every peer is probed right after it connects, and from time to time.
+ * `p2p-protocols.md` 6.6. A peer whose record was given to all nodes from the start is vouched for: it counts as
+ * reached, and is probed only when others are probed again.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -33,7 +34,7 @@ export interface ProberDeps {
   readonly random: Random;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** After every probe of a peer still connected. */
+  /** Called after every probe of a peer that is still connected. */
   readonly onResult: (peer: Peer, reachability: Exclude<Reachability, 'Unknown'>) => void;
 }
 
@@ -72,7 +73,7 @@ export class Prober {
     const subject: Subject = { peer, underlays, row: undefined, pause: undefined };
     this.#subjects.set(peer.overlayHex, subject);
     this.#metrics.peers.set(this.#subjects.size);
-    // We just reached it, or need not check.
+    // We have just reached it ourselves, or need not check.
     if (peer.direction === 'outbound' || this.#deps.isCommon(peer.overlayHex)) this.#noted(subject, true);
     else {
       this.#due.add(subject);

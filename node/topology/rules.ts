@@ -1,34 +1,40 @@
 /** Decisions of the Kademlia table. Pure. `p2p-protocols.md` 6. */
 import { proximityOrder } from '../../formats/chunk/address.ts';
 
-/** At this many reachable peers a bin accepts no more inbound ones; a bootnode drops another. */
+/** At this many reachable peers a bin accepts no further inbound one; a bootnode makes room by dropping another. */
 export const OVER_SATURATION = 18;
 export const BOOTNODE_OVER_SATURATION = 20;
 /**
- * With fewer peers, a bin's known ones are all dialled, and all announced to new ones: small networks would else stay
- * unconnected in parts. Neighbourhood bins too are full here: at radius 0 each node would connect to all.
+ * A bin with fewer connected peers is not full: all its known peers are dialled, and all its peers are announced to a
+ * new one. Otherwise, by chance, parts of a small network would stay unconnected. A neighbourhood bin is full at the
+ * same number: at radius 0, where all nodes are neighbours, each would otherwise connect to all others.
  */
 export const SATURATION = 8;
-/** At radius 0 with more than a few known nodes: all are neighbours, and more links cost without use. */
+/**
+ * The same while the storage radius is 0 and more than a few nodes are known. All of them are then neighbours, and
+ * closest to nothing in particular: further links would bring only cost, and making them is most of a node's cost at
+ * the start. A radius above 0 fills the bins.
+ */
 const SATURATION_AT_RADIUS_0 = 4;
-/** Up to this size all connect, with a margin for nodes that are gone. */
+/** Networks up to this size are fully connected, with a margin for nodes that are known but gone. */
 const FEW_KNOWN = 12;
 /** Peers of a full bin that hear of a new one. */
 export const BROADCAST_BIN_SIZE = 2;
-/** Bits that divide a bin into slots, to spread its peers. */
+/** Each bin is divided by this many bits into slots, so that its peers spread over it. */
 const SLOT_BITS = 4;
 export const SLOTS = 2 ** SLOT_BITS;
 
-/** For one peer: addresses, handshake and hooks. */
+/** Time limit for one peer: all its addresses, the handshake and the connect hooks. */
 export const DIAL_TIMEOUT_MS = 45_000;
 /** Longest time between two dial rounds. */
 export const ROUND_MS = 15_000;
 /** Pause after a failed dial or a disconnect. */
 export const RETRY_MS = 20_000;
 /**
- * A node known from the start may be starting or restarted. For this long its failed dials are not counted, and
- * repeated after a pause that grows with the known nodes: it bounds a cluster's wait for last links, and vain dials.
- * The other node dials too, unless it has enough peers.
+ * A node that is known from the start may still be starting itself, or have been restarted. For this long, failed
+ * dials of it are not counted, and repeated after a pause that grows with the number of known nodes: the pause bounds
+ * how long a starting cluster may wait for its last links, and how many vain dials each node makes per second. The
+ * other node, too, dials as soon as it has started, unless it has enough peers.
  */
 const EAGER_MS = 60_000;
 const EAGER_PAUSE_MIN_MS = 1_000;
@@ -39,27 +45,31 @@ export const REDIAL_MS = 10_000;
 const ATTEMPTS_MAX = 4;
 const NEIGHBOUR_ATTEMPTS_MAX = 6;
 
-/** If no bootnode answered; doubles to the longest: a local cluster's first node is up soon. */
+/**
+ * First pause when no bootnode answered; it doubles up to the longest, so that nodes that start together find each
+ * other at once: a local cluster's first node is up in a moment.
+ */
 const BOOTNODE_PAUSE_MIN_MS = 50;
 const BOOTNODE_PAUSE_MAX_MS = 20_000;
 
 /**
- * After a failed dial of a node known from the start.
- * @param waitedMs time already waited for it @param known nodes @returns undefined: like any other node from now on
+ * Pause after a failed dial of a node known from the start.
+ * @param waitedMs time already waited for it @param known nodes @returns undefined: from now on it is like any other
+ * node
  */
 export function eagerPauseMs(waitedMs: number, known: number): number | undefined {
   if (waitedMs >= EAGER_MS) return undefined;
   return Math.min(RETRY_MS, Math.max(EAGER_PAUSE_MIN_MS, known * EAGER_PAUSE_PER_NODE_MS));
 }
 
-/** Connected peers at which a bin's dialling stops. @param known nodes, connected or not */
+/** Connected peers at which a node stops dialling peers of a bin. @param known nodes, connected or not */
 export function saturation({ radius, known }: { radius: number; known: number }): number {
   return radius === 0 && known > FEW_KNOWN ? SATURATION_AT_RADIUS_0 : SATURATION;
 }
 
 /**
- * A peer's slot: the four bits after the first that differs from `own`.
- * @param bin proximity order of both @returns 0..15; undefined: the last bin's whole prefix is shared
+ * Slot of a peer in its bin: the four bits after the first bit in which it differs from `own`.
+ * @param bin proximity order of both @returns 0..15; undefined when they share the whole prefix of the last bin
  */
 export function slotOf(own: Uint8Array, overlay: Uint8Array, bin: number): number | undefined {
   if (bitAt(own, bin) === bitAt(overlay, bin)) return undefined;
@@ -81,13 +91,15 @@ export function isGivenUp(
   return attempts >= (neighbour ? NEIGHBOUR_ATTEMPTS_MAX : ATTEMPTS_MAX);
 }
 
-/** @param failedPasses passes in a row without a lasting peer, from 1 */
+/** @param failedPasses passes over the bootnodes in a row that led to no peer, or to none that stayed, from 1 */
 export function bootnodePauseMs(failedPasses: number): number {
   // Beyond 2^20 the longest pause has long been reached.
   return Math.min(BOOTNODE_PAUSE_MIN_MS * 2 ** Math.min(failedPasses - 1, 20), BOOTNODE_PAUSE_MAX_MS);
 }
 
-/** Empty slots of a bin, and the known peers for them, one each, oldest first. */
+/**
+ * The slots of a bin without a connected peer, and the known peers that could fill them, one per slot, oldest first.
+ */
 export function balancedCandidates<T extends { readonly overlay: Uint8Array }>(
   bin: { own: Uint8Array; index: number; connected: Iterable<{ readonly overlay: Uint8Array }> },
   candidates: Iterable<T>,
@@ -105,9 +117,12 @@ export function balancedCandidates<T extends { readonly overlay: Uint8Array }>(
 }
 
 const PROBE_UNIT_MS = 300_000;
-/** A first failure is doubted: busy machines time out, and an unreachable peer is not announced. */
+/**
+ * Pause after a first failure, milliseconds. It is doubted: on a busy machine probes time out, and an unreachable
+ * peer is not announced.
+ */
 const PROBE_DOUBT_MS = 15_000;
-/** Powers of two by which pauses grow, after good and bad results. */
+/** Powers of two by which the pause grows at most, after consecutive good and bad results. */
 const PROBE_GROWTH_MAX = { reachable: 2, unreachable: 4 } as const;
 /** Fraction by which pauses vary, so that peers that came together are not probed together for ever. */
 const PROBE_JITTER = 0.2;
@@ -128,7 +143,7 @@ function plainPauseMs({ reachable, count }: { reachable: boolean; count: number 
 }
 
 /**
- * Which of a slot's peers to drop: the first unhealthy, else the last unreachable, else any.
+ * The peer to drop of those that share a slot: the first unhealthy one, else the last unreachable one, else any.
  * @param peers at least one, in order of arrival @param below a random number under a bound
  */
 export function prunedOf<T extends { readonly overlayHex: string }>(

@@ -1,11 +1,11 @@
 /**
- * The peer closest to a chunk. Every chunk asks, so peers are kept by bin and tier, rebuilt on change.
- * `p2p-protocols.md` 4.8 and 6.7.
+ * Finds the peer closest to a chunk. Every chunk asks, so the peers are kept in the form that this needs: by bin,
+ * once for each tier, rebuilt when a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
  */
 import { closerTo, isResponsible, proximityOrder } from '../../formats/chunk/address.ts';
 import type { Peer } from '../p2p/host.ts';
 
-/** What is known of a connected peer. */
+/** What is known of a connected peer besides the connection. */
 export interface Standing {
   isPublic(id: string): boolean;
   isHealthy(id: string): boolean;
@@ -15,14 +15,14 @@ type ByBin = readonly (readonly Peer[])[];
 
 export class Tiers {
   readonly #own: Uint8Array;
-  /** Reachable and healthy, reachable, all. Equal tiers are left out. */
+  /** Tiers: reachable and healthy peers, reachable ones, all. A tier equal to the one before it is left out. */
   #tiers: readonly ByBin[] = [];
 
   constructor(own: Uint8Array) {
     this.#own = own;
   }
 
-  /** @param bins eligible connected peers, by proximity order */
+  /** @param bins connected peers that may be chosen, by proximity order to us */
   rebuild(bins: ByBin, standing: Standing): void {
     const reachable = narrowed(bins, ({ overlayHex }) => standing.isPublic(overlayHex));
     const healthy = narrowed(reachable, ({ overlayHex }) => standing.isHealthy(overlayHex));
@@ -32,10 +32,10 @@ export class Tiers {
   }
 
   /**
-   * The closest of the first tier with one in the address's neighbourhood, else of the first tier with any: a healthy
-   * peer further away would only pass the chunk on.
+   * Closest peer of the first tier that has one in the address's neighbourhood; otherwise of the first tier that has
+   * any: a healthy peer further away would only pass the chunk on to the same neighbours.
    * @param radius of the neighbourhood, bits
-   * @param closerThan an overlay to be closer than; tiers without such a peer are passed over
+   * @param closerThan an overlay that the peer must be closer than; a tier without such a peer is passed over
    */
   closest(
     address: Uint8Array,
@@ -56,7 +56,10 @@ export class Tiers {
   }
 }
 
-/** The address's own bin shares most bits; deeper ones as many as we; shallower ones fewer. */
+/**
+ * Peers of the address's own bin share more bits with it than any others; those of deeper bins as many as we do;
+ * those of shallower bins fewer the shallower they are.
+ */
 function closestOf(
   tier: ByBin,
   { address, bin, skip }: { address: Uint8Array; bin: number; skip: ReadonlySet<string> },

@@ -3,31 +3,31 @@ import type { Peer } from '../p2p/host.ts';
 /** Peer choice and depth, for chunk protocols and the API; see `kademlia.ts`. */
 export interface Topology {
   /**
-   * The connected full peer closest to `address`; 'self' with `includeSelf` if none is closer; undefined: no
-   * candidate. Peers in the address's neighbourhood come first. Among those, and among the rest, healthy
-   * reachable ones come first, then reachable ones, then any. A node that others cannot reach never counts
-   * itself.
+   * The connected full peer closest to `address` by XOR distance; 'self' when `includeSelf` and no peer is closer;
+   * undefined when no candidate is left. Peers in the address's neighbourhood come first. Among those, and among the
+   * rest, healthy reachable ones come first, then reachable ones, then any. A node that others cannot reach never
+   * counts itself.
    */
   closestPeer(
     address: Uint8Array,
     options: { skip: ReadonlySet<string>; includeSelf: boolean },
   ): Peer | 'self' | undefined;
-  /** No usable peer is connected, though some are known. */
+  /** Whether no usable peer is connected although some are known: just started, or behind a broken network. */
   isCutOff(): boolean;
-  /** Connected full peers for more than introductions, shallow to deep. */
+  /** Connected full peers usable for more than introductions, shallow to deep. */
   peers(): readonly Peer[];
   /** All connected full peers, bootnodes too. */
   connectedCount(): number;
-  /** Depth from which this node stores (`/topology` shows it). */
+  /** Depth from which this node stores chunks (what `/topology` shows as depth). */
   storageRadius(): number;
   /** Connected full peers with proximity order >= radius. */
   neighbours(): Peer[];
-  /** Salud's rating of a connected peer. @param rating.latencyMs of its answer, if any */
+  /** Reports salud's rating of a connected peer. @param rating.latencyMs of its answer, if there was one */
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void;
   snapshot(): TopologySnapshot;
-  /** From gossip or configuration; dialled as needed. */
+  /** Peers learnt by gossip or configuration; dialled in the background as the table needs them. */
   addKnown(overlaysHex: readonly string[]): void;
-  /** Resolves when no dial is running or due: for tests and `meshed`. */
+  /** Resolves when no dial is running or due now: for tests and the harness's `meshed` wait. */
   onChange(listener: () => void): () => void;
   start(): Promise<void>;
   stop(): Promise<void>;

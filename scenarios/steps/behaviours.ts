@@ -6,11 +6,11 @@ interface Acting {
   readonly what: string;
   /** What it has done so far. */
   readonly counts: () => Promise<Counts>;
-  /** Another occasion; may take longer than the wait. */
+  /** Gives it another occasion; may take longer than the wait. */
   readonly exchange: () => Promise<void>;
 }
 
-/** @returns what it did; undefined: nothing in time */
+/** @returns what it has done, once that is something; undefined when it has done nothing in time */
 export async function countsOnceActed(
   { what, counts, exchange }: Acting,
   limits: Limits,

@@ -1,4 +1,4 @@
-/** A cheque from provocation to tokens. */
+/** A cheque from its provocation to its tokens, as scenarios use it. */
 
 import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, type ScenarioContext, until } from 'svcnet/scenario';
@@ -8,11 +8,11 @@ import { batchOf } from './steps.ts';
 const SETTLED_TIMEOUT_MS = 30_000;
 /** A transaction and its block. */
 const CASHED_TIMEOUT_MS = 60_000;
-/** Costs far more than time forgives meanwhile. */
+/** Costs far more than time forgives while it is pushed, unless the machine is very slow. */
 const PROVOKING_SIZE = 2 ** 20;
 const PROVOKED_MAX = 20;
 
-/** The payer's cheques are all cashed by the payee. */
+/** Makes the payer owe more than time forgives; the payee gets its cheques, and cashes them all. */
 export function cashCheque<T extends ParameterTable>(
   context: ScenarioContext<T>,
   payer: ClusterNode,

@@ -1,4 +1,4 @@
-/** An earlier run's content, or new one. */
+/** Content that durability scenarios look for: left by an earlier run, or uploaded by the scenario. */
 
 import { readFileSync } from 'node:fs';
 import { type ClusterNode, HarnessError } from 'svcnet';
@@ -21,7 +21,7 @@ export interface KnownContent {
 }
 
 /**
- * @param path of `ledger.jsonl`, or of a list: root first, then a chunk per line
+ * @param path of a run's `ledger.jsonl`, or of a list: the root on its first line, a chunk on each other
  * @throws HarnessError `USAGE` naming the line
  */
 export function readContent(path: string): KnownContent[] {
@@ -71,7 +71,7 @@ function parsed(line: string): Partial<LedgerEntry> | undefined {
   }
 }
 
-/** Seeded bytes, in network and ledger. */
+/** Bytes from the seed, on the network and in the ledger. */
 export async function uploadContent<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -95,7 +95,7 @@ export async function uploadContent<T extends ParameterTable>(
   return { reference, chunks };
 }
 
-/** Nodes without the pin serve from the network. */
+/** The working nodes that have not pinned a root: what they serve comes from the network. */
 export async function withoutPin(
   nodes: readonly ClusterNode[],
   reference: string,

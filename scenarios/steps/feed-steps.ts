@@ -1,4 +1,4 @@
-/** A feed from manifest to updates. */
+/** A feed from its manifest to its updates, as scenarios use it. */
 import type { ClusterNode } from 'svcnet';
 import {
   createSigner,
@@ -20,7 +20,7 @@ export const versionsParameter = parameter(
   { oneOf: ['v1', 'v2'] },
 );
 
-/** A pointer (v1), or the root chunk (v2). */
+/** The two forms of a feed update: a pointer to the content (v1), or the content's root chunk itself (v2). */
 export type UpdateVersion = 'v1' | 'v2';
 
 export interface Feed {
@@ -31,7 +31,7 @@ export interface Feed {
   readonly root: string;
 }
 
-/** A new owner's feed, its manifest on the network. */
+/** A feed of a new owner, with its manifest on the network. */
 export function createFeed<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -50,10 +50,10 @@ export function createFeed<T extends ParameterTable>(
   });
 }
 
-/** Fixed seconds: a seed's bytes repeat. */
+/** Seconds since the epoch that an update bears: the bytes of each run of a seed are the same. */
 const UPDATED_AT_S = 1_700_000_000n;
 
-/** @param node has the content's root chunk */
+/** Span and payload of an update that leads to the content. @param node has the content's root chunk */
 export async function updatePayload(
   version: UpdateVersion,
   reference: string,

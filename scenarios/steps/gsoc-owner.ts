@@ -1,4 +1,4 @@
-/** Owners of chunks near a node, as clients find them. `data-formats.md` 8.2. */
+/** Owners of single-owner chunks near a node, as official clients find them. `data-formats.md` 8.2. */
 import { createSigner, proximityOrder, type Signer, socAddress } from 'svcnet/scenario';
 
 /** The first key tried, and how many are tried. */
@@ -10,9 +10,9 @@ const KEY_SIZE = 32;
 const owners: Uint8Array[] = [];
 
 /**
- * The first key whose chunk under `id` shares `proximity` leading bits with the overlay.
- * @param overlay,id 32 bytes each @throws RangeError when none does; one in 2^proximity should Vectors:
- * test/vectors/messaging.json
+ * The first of the keys whose chunk under `id` shares at least `proximity` leading bits with the overlay. Vectors:
+ * test/vectors/messaging.json.
+ * @param overlay,id 32 bytes each @throws RangeError when none does; one in 2^proximity is expected to
  */
 export function ownerNear(overlay: Uint8Array, id: Uint8Array, proximity: number): Signer {
   for (let index = 0; index < KEYS; index++) {

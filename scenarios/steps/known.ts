@@ -1,16 +1,16 @@
-/** For known bugs: implementations side by side, asked alike. */
+/** What scenarios about known bugs share: the implementations of a cluster side by side, asked the same. */
 
 import type { ClusterNode, FlavourName, HttpResponse } from 'svcnet';
 import { Agent, request } from 'undici';
 import { workingNodes } from './steps.ts';
 
-/** Running nodes of an implementation that upload and download. */
+/** The running nodes of one implementation that upload and download. */
 export interface Implementation {
   readonly flavour: FlavourName;
   readonly nodes: readonly [ClusterNode, ...ClusterNode[]];
 }
 
-/** In the order of nodes. */
+/** The implementations of the cluster, in the order of its nodes. */
 export function implementations(nodes: readonly ClusterNode[]): Implementation[] {
   const byFlavour = Map.groupBy(workingNodes(nodes), ({ flavour }) => flavour);
   return [...byFlavour].flatMap(([flavour, [first, ...others]]) =>
@@ -18,10 +18,10 @@ export function implementations(nodes: readonly ClusterNode[]): Implementation[]
   );
 }
 
-/** A node is a part of the cluster: no proxy. */
+/** Ignores the proxy that the environment may name: a node is a part of the cluster. */
 export const plainAgent = new Agent();
 
-/** As any HTTP client; an answer it rejects is an observation. */
+/** A request as any HTTP client sends it; an answer that it rejects is an observation, not an error. */
 export async function plainRequest(
   node: ClusterNode,
   path: string,

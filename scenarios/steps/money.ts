@@ -1,4 +1,4 @@
-/** Traffic that costs, and books that must be right. */
+/** What money scenarios share: traffic that costs something, and books that must be right afterwards. */
 
 import { type Cashout, ClientError, type ClusterNode, HarnessError, type NodeBooks } from 'svcnet';
 import {
@@ -16,13 +16,13 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime, type Limits } from './steps.ts';
 
-/** An account without owner, 40 hex digits. */
+/** An account without an owner, 40 hex digits: what scenarios send to it is not lost, but away. */
 export const AWAY = 'decaf0000000000000000000000000000decaf00';
 /** Without traffic the last settlements have long arrived. */
 const SETTLED_WITHIN_MS = 30_000;
-/** A block comes every second; load takes longer. */
+/** A block comes every second; a loaded machine gets more time. */
 const MINED_WITHIN_MS = 30_000;
-/** A chunk at proximity order 0, accounting units. */
+/** Accounting units: the price of a chunk at proximity order 0. */
 export const CHUNK_PRICE_MAX = 320_000n;
 /** A cheque under way may wait for its taker's questions to the chain. */
 const REST_MS = 2_000;
@@ -35,7 +35,7 @@ export interface Paid {
   readonly data: Uint8Array;
 }
 
-/** Until others stored them: the node owes for each chunk. */
+/** Uploads fresh bytes and waits until others have stored them, so that the node owes for every chunk. */
 export async function uploadPaid<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -48,7 +48,7 @@ export async function uploadPaid<T extends ParameterTable>(
   return { reference, data };
 }
 
-/** Both ends of links must agree. @returns the books */
+/** Waits until both ends of every link count the same, which is a condition. @returns the books of the nodes */
 export function settle<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { timeoutMs = SETTLED_WITHIN_MS } = {},
@@ -79,22 +79,23 @@ export function settle<T extends ParameterTable>(
 }
 
 export interface BooksOptions {
-  /** No cheque may promise less than here. */
+  /** Earlier books: no cheque may promise less than in them. */
   readonly before?: Books;
   readonly timeoutMs?: number;
-  /** Whether a fault explains a link's gap. */
+  /** Whether a gap between the ends of a link comes from what was done to one of them. */
   readonly isExplained?: (gap: LinkGap) => boolean;
 }
 
-/** Credit on the public network. */
+/** What peers lend each other on the public network: a link has no more than this under way. */
 const UNDER_WAY_UNITS = 13_500_000n;
-/** Token units per accounting unit, by our oracle. */
+/** Token units per accounting unit, as the price oracle of our own chain reports. */
 const EXCHANGE_RATE = 10_000n;
 /** In total, no more than a tenth of what passed over a link may differ, and twice that credit beside it. */
 const UNDER_WAY_PART = 10n;
 
 /**
- * Explains gaps by what was under way at deaths and cuts: at most the credit each, and never much of the traffic.
+ * Explains gaps by what was under way when an end of the link died or was cut off: at most what peers lend each other
+ * each time, and never much of what has passed over the link.
  * @param timesOf number of faults of a node
  */
 export function underWay(timesOf: (node: string) => number): (gap: LinkGap) => boolean {
@@ -105,7 +106,7 @@ export function underWay(timesOf: (node: string) => number): (gap: LinkGap) => b
   };
 }
 
-/** No token, debt or promise is lost or made (scenarios.md 3.8). @returns the books */
+/** Nothing is lost or made: no token, no unit of debt, no promise (scenarios.md 3.8). @returns the books */
 export function checkBooks<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { before, timeoutMs = SETTLED_WITHIN_MS, isExplained }: BooksOptions = {},
@@ -146,7 +147,8 @@ function unread(): HarnessError {
 }
 
 /**
- * Remembers gaps of earlier faults; faultless work must add none.
+ * Remembers what the ends of each link count differently since earlier faults; work without faults must add nothing
+ * to it.
  * @returns a condition, once that work is done
  */
 export async function countedFromNow<T extends ParameterTable>(
@@ -179,8 +181,8 @@ export async function countedFromNow<T extends ParameterTable>(
 }
 
 /**
- * Once no gap exceeds earlier ones, or time is over.
- * @throws HarnessError `NODE_STATE` when not read in time
+ * The books once no difference in them is larger than in earlier ones, or when the time is over.
+ * @throws HarnessError `NODE_STATE` when they were not read in time: nothing would be compared
  */
 export async function booksAfterWork(
   earlier: readonly NodeBooks[],
@@ -198,7 +200,9 @@ export async function booksAfterWork(
   return now;
 }
 
-/** Gaps larger than before; a next payment may end older ones. */
+/**
+ * Differences between the ends of links that are larger than in earlier books; the next payment may end an older one.
+ */
 export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]): string[] {
   const before = new Map(linkGaps(earlier).map(({ id, gap }) => [id, gap]));
   return linkGaps(now).flatMap(({ id, gap, text }) => {
@@ -207,7 +211,7 @@ export function grown(earlier: readonly NodeBooks[], now: readonly NodeBooks[]):
   });
 }
 
-/** Once no gap changes for a while; undefined: never. */
+/** The books once no difference in them has changed for a while; undefined when they go on changing. */
 async function booksAtRest<T extends ParameterTable>(
   context: ScenarioContext<T>,
 ): Promise<readonly NodeBooks[] | undefined> {
@@ -244,7 +248,7 @@ export interface Mined {
   readonly gasUsed: bigint;
 }
 
-/** @throws HarnessError when the transaction failed */
+/** Waits for the block with a transaction. @throws HarnessError when it failed there */
 export function minedOf<T extends ParameterTable>(context: ScenarioContext<T>, hash: string): Promise<Mined> {
   const { chain } = context.cluster;
   return until<Mined>(
@@ -286,7 +290,7 @@ export async function expectRefusal<T extends ParameterTable>(
   });
 }
 
-/** With more credit no node would pay. */
+/** With more credit than the upload costs, no node would ever pay. */
 export async function needCheques<T extends ParameterTable>(
   context: ScenarioContext<T>,
   issuer: ClusterNode,
@@ -306,7 +310,7 @@ export async function needCheques<T extends ParameterTable>(
   }
 }
 
-/** Waits for the deciding block. */
+/** Cashes the last cheque that a node has from another, and waits for the block that decides it. */
 export function cashAndWait<T extends ParameterTable>(
   context: ScenarioContext<T>,
   beneficiary: ClusterNode,

@@ -1,4 +1,7 @@
-/** Where chunks are and belong, by HEAD alone. */
+/**
+ * Where chunks are and belong: the closest node, its neighbourhood, and the nodes that have them on disk (HEAD, never
+ * GET).
+ */
 import { ClientError, type Cluster, type ClusterNode } from 'svcnet';
 import {
   CHUNK_PAYLOAD_SIZE,
@@ -25,7 +28,7 @@ export function freshChunk(random: { bytes(length: number): Uint8Array }): Fresh
   return { data, address: toHex(address) };
 }
 
-/** Running full nodes. */
+/** The full nodes that run: those that store for the network. */
 export function storers(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode === 'full');
 }
@@ -33,7 +36,7 @@ export function storers(nodes: readonly ClusterNode[]): ClusterNode[] {
 /** The nodes that should hold a chunk now. */
 export interface Neighbourhood {
   readonly closest: ClusterNode;
-  /** Whose radius includes it, closest first. */
+  /** Nodes whose storage radius includes it, including the closest, closest first. */
   readonly nodes: readonly ClusterNode[];
 }
 
@@ -69,10 +72,10 @@ export async function holdersOf(
   return nodes.filter((_, index) => has[index]);
 }
 
-/** Digits that rank nodes by distance. */
+/** Hex digits of addresses that rank nodes by their distance. */
 const RANKED_DIGITS = 8;
 
-/** In sequence: the closest nearly always has it. */
+/** Whether a node has it in its local store. One is asked after the other: the closest one has it nearly always. */
 async function isHeld(chunk: string, nodes: readonly ClusterNode[], signal: AbortSignal): Promise<boolean> {
   const prefixOf = (address: string) => Number.parseInt(address.slice(0, RANKED_DIGITS), 16);
   const prefix = prefixOf(chunk);
@@ -84,8 +87,9 @@ async function isHeld(chunk: string, nodes: readonly ClusterNode[], signal: Abor
 }
 
 /**
- * Missing chunks are looked for again: one may have moved to a node asked before.
- * @returns undefined: unknown, as a possible holder is away or unlisted
+ * The chunks that no honest node has. A chunk may move from a node not asked yet to one asked before, so those that
+ * seem to be missing are looked for a second time at once.
+ * @returns undefined when it cannot be told: a node that may have them was away meanwhile, or is not listed
  */
 export async function heldByNobody(
   chunks: readonly string[],
@@ -109,12 +113,12 @@ export async function heldByNobody(
   }
 }
 
-/** Equal texts: nothing happened to the nodes. */
+/** Equal texts: nothing was done to the nodes in between, such as a kill or a start. */
 export function changesOf(nodes: readonly ClusterNode[]): string {
   return nodes.map(({ changes }) => changes).join();
 }
 
-/** Seeded order. */
+/** As many nodes as asked for, in an order determined by the seed. */
 export function drawn<T extends ParameterTable, N>(
   context: Pick<ScenarioContext<T>, 'random'>,
   stream: string,

@@ -1,4 +1,4 @@
-/** A neighbourhood whose only node is silent, and uploads to it. */
+/** A neighbourhood whose only node does not answer, and what happens to uploads to it. */
 import { ClientError, type ClusterNode } from 'svcnet';
 import {
   type Chunk,
@@ -11,10 +11,10 @@ import {
 } from 'svcnet/scenario';
 import { batchOf, inTime, otherNodes, workingNodes } from './steps.ts';
 
-/** Others are too far to answer for it. */
+/** Bits of a neighbourhood. All others are too far from the silent one for their nodes to answer for it. */
 const RADIUS = 3;
 const NEIGHBOURHOODS = ['000', '001', '010', '111'];
-/** Six attempts of a Bee, half a minute each. */
+/** Six attempts of a Bee, each with the half minute that it gives its peers. */
 const UPLOAD_TIMEOUT_MS = 600_000;
 
 /** For scenarios that do this. */
@@ -42,7 +42,7 @@ export const SILENT_PARAMETERS = {
 };
 type SilentContext = ScenarioContext<typeof SILENT_PARAMETERS>;
 
-/** One neighbourhood of one node, far from others. */
+/** A cluster in which one neighbourhood has a single node, and the others are far from it. */
 export const SILENT_CLUSTER = {
   nodes: NEIGHBOURHOODS.length,
   neighbourhoods: NEIGHBOURHOODS,
@@ -50,8 +50,8 @@ export const SILENT_CLUSTER = {
 } as const;
 
 /**
- * What was acknowledged is looked for once the node answers.
- * @param mode deferred: acknowledged when the tag counts it as synced
+ * Uploads to a neighbourhood whose only node is paused, and looks for what was acknowledged once it answers again.
+ * @param mode deferred: a chunk is acknowledged when the tag counts it as synced
  */
 export async function uploadToSilent(context: SilentContext, mode: 'direct' | 'deferred'): Promise<void> {
   const nodes = workingNodes(context.cluster.nodes);
@@ -171,7 +171,7 @@ async function acceptsDirectly({ signal }: SilentContext, node: ClusterNode, chu
   }
 }
 
-/** Whether the tag counts it while the node is silent. */
+/** Whether its tag counts the chunk as synced while the node of its neighbourhood does not answer. */
 async function synchronises(
   { cluster, signal, parameters: { synced } }: SilentContext,
   node: ClusterNode,

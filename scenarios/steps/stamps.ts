@@ -1,13 +1,16 @@
-/** Batches' counts of stamps. */
+/** What batches count about the stamps that were made from them. */
 import type { StampBuckets } from 'svcnet';
 import { type ParameterTable, plural, type ScenarioContext } from 'svcnet/scenario';
 
-/** A batch lists all buckets. */
+/** A batch lists all of its buckets, which is long. */
 const LOOK_MS = 30_000;
-/** Of an address, for its bucket. */
+/** Bits of the hex digits of an address that decide its bucket. */
 const PREFIX_BITS = 32;
 
-/** Every acknowledged chunk has its own slot: of two with one, the network keeps the last. */
+/**
+ * Every acknowledged chunk has a slot of its batch to itself, which is a condition of the rest of the scenario: where
+ * a slot is given twice, the network keeps only the chunk that was stamped last.
+ */
 export function watchSlots<T extends ParameterTable>(
   context: Pick<ScenarioContext<T>, 'always' | 'cluster' | 'ledger' | 'unchecked'>,
 ): void {
@@ -20,9 +23,10 @@ export function watchSlots<T extends ParameterTable>(
 }
 
 /**
- * Counts fall only at a node's start, so right batches are read again then or with more chunks.
- * @param right what each batch was last right for
- * @returns a line per bucket with fewer slots than acknowledged chunks
+ * Counts only fall when their node starts again, so a batch that was right is looked at again only after that or when
+ * it has more chunks.
+ * @param right what each batch was last found right for
+ * @returns a line for each bucket of an own batch that has given fewer slots than it has acknowledged chunks
  */
 async function missingSlots<T extends ParameterTable>(
   context: Parameters<typeof watchSlots<T>>[0],
@@ -57,7 +61,7 @@ async function missingSlots<T extends ParameterTable>(
 
 /**
  * @param chunks distinct addresses, 64 hex digits, all stamped by the batch
- * @returns a line per bucket with fewer slots than chunks
+ * @returns a line for each bucket that has given fewer slots than it has chunks
  */
 export function shortBuckets(
   { bucketDepth, buckets }: StampBuckets,

@@ -28,13 +28,13 @@ export interface LedgeredUpload {
   readonly size: number;
   readonly mode: LedgerEntry['mode'];
   readonly upload: () => Promise<Uploaded>;
-  /** After the upload, which it would slow. */
+  /** Computed after the upload, so as not to slow it down. */
   readonly expected: () => Promise<ExpectedContent>;
-  /** With chunks in their neighbourhood. */
+  /** Called with the number of its chunks that have reached their neighbourhood. */
   readonly onSynced?: (synced: number, split: number) => void;
 }
 
-/** Checks the reference, waits for the network, writes the ledger. */
+/** Uploads, checks the reference, waits until the network has the chunks and writes them into the ledger. */
 export async function uploadLedgered<T extends ParameterTable>(
   context: ScenarioContext<T>,
   { operation, kind, node, batch, size, mode, upload, expected, onSynced }: LedgeredUpload,
@@ -70,7 +70,7 @@ export async function uploadLedgered<T extends ParameterTable>(
   return reference;
 }
 
-/** A direct acknowledgement, stamped by the node's batch. */
+/** Writes into the ledger what a node has just acknowledged as being on the network, stamped by its own batch. */
 export async function ledgerDirect<T extends ParameterTable>(
   context: ScenarioContext<T>,
   node: ClusterNode,
@@ -81,7 +81,7 @@ export async function ledgerDirect<T extends ParameterTable>(
   await context.ledger.add({ ...upload, ...how, node: node.name, batch: batchOf(node) });
 }
 
-/** Every acknowledged chunk is on a disk; ends every uploading scenario. */
+/** Every acknowledged chunk is on some node's disk; the last step of every scenario that uploads. */
 export async function verifyLedger<T extends ParameterTable>(context: ScenarioContext<T>): Promise<void> {
   const { cluster, ledger, signal } = context;
   const holders = cluster.nodes
@@ -111,7 +111,7 @@ export async function verifyLedger<T extends ParameterTable>(context: ScenarioCo
   });
 }
 
-/** Losses are reported even if a node stops answering. */
+/** Losses are reported even if a node stops answering while their causes are looked for. */
 async function causesOf<T extends ParameterTable>(
   { cluster, folder, signal }: ScenarioContext<T>,
   losses: readonly Loss[],
@@ -129,17 +129,20 @@ async function causesOf<T extends ParameterTable>(
   }
 }
 
-/** Not boot or dishonest nodes. */
+/**
+ * The running nodes that upload and download: all but boot nodes, which only introduce the others, and dishonest
+ * ones.
+ */
 export function workingNodes(nodes: readonly ClusterNode[]): ClusterNode[] {
   return nodes.filter((node) => node.running && node.mode !== 'boot' && isHonest(node));
 }
 
-/** While in the cluster and running. */
+/** The node of that name while it is in the cluster and runs. */
 export function runningNode({ nodes }: Pick<Cluster, 'nodes'>, name: string): ClusterNode | undefined {
   return nodes.find((node) => node.name === name && node.running);
 }
 
-/** The first, unless named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
+/** The first working node, unless one is named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
 export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>, name: string): ClusterNode {
   if (name !== '') return context.cluster.node(name);
   const [first] = workingNodes(context.cluster.nodes);
@@ -147,7 +150,7 @@ export function chosenNode<T extends ParameterTable>(context: ScenarioContext<T>
   return first;
 }
 
-/** From the cluster's start. @throws HarnessError `NODE_STATE` without one */
+/** The batch that the node got when its cluster started. @throws HarnessError `NODE_STATE` when it has none */
 export function batchOf(node: ClusterNode): string {
   if (node.batch === undefined)
     throw new HarnessError('NODE_STATE', `${node.name} has no batch; buy one with svcnet stamp`);
@@ -159,7 +162,10 @@ export function otherNodes(nodes: readonly ClusterNode[], uploader: ClusterNode)
   return workingNodes(nodes).filter((node) => node !== uploader);
 }
 
-/** The first but `than`, unless named. @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE` */
+/**
+ * The first working node other than `than`, unless one is named.
+ * @throws HarnessError `NODE_NOT_FOUND`, `NODE_STATE`
+ */
 export function otherNode<T extends ParameterTable>(
   { cluster }: ScenarioContext<T>,
   name: string,
@@ -170,7 +176,7 @@ export function otherNode<T extends ParameterTable>(
   throw new HarnessError('NODE_STATE', `there is no second node beside ${than.name}`);
 }
 
-/** In words; undefined: equal. */
+/** Where two byte strings differ, in words; undefined when they are equal. */
 export function difference(seen: Uint8Array, expected: Uint8Array): string | undefined {
   if (Buffer.compare(seen, expected) === 0) return undefined;
   const at = seen.findIndex((byte, i) => byte !== expected[i]);
@@ -178,14 +184,14 @@ export function difference(seen: Uint8Array, expected: Uint8Array): string | und
   return `${seen.length} bytes, ${where}`;
 }
 
-/** The context's limits, and a time. */
+/** How long a scenario waits: those of its context, and a time. */
 export interface Limits {
   readonly cluster: Pick<Cluster, 'clock'>;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
 
-/** @returns what stayed wrong, if anything */
+/** Waits until `look` finds nothing wrong. @returns what was still wrong at the end, if anything */
 export async function inTime(
   what: string,
   check: (signal: AbortSignal) => Promise<string | undefined>,
@@ -204,8 +210,8 @@ export async function inTime(
 }
 
 /**
- * For `inTime`: an error may pass.
- * @returns the error, or what `look` says
+ * For `inTime`: a node that answers with an error may answer better a moment later.
+ * @returns what is wrong: the error, or what `look` says
  */
 export async function errorAsText(
   signal: AbortSignal,
@@ -220,12 +226,12 @@ export async function errorAsText(
 }
 
 /**
- * The network keeps some things by second, such as grantee histories, one change each; and earlier events are older
- * than the next block.
+ * Until the clock shows the next second. What the network keeps by the second, such as the history of a grantee list,
+ * takes one change per second; and what happened before is older than the next block.
  */
 export async function nextSecond(clock: Clock, signal: AbortSignal): Promise<void> {
   const second = () => Math.floor(clock.now() / 1000);
   const before = second();
-  // Timers may fire in the second's last ms.
+  // A timer may fire within the last millisecond of the second.
   while (second() === before) await clock.sleep(1000 - (clock.now() % 1000), signal);
 }

@@ -1,15 +1,15 @@
-/** A transaction's cost. Pure: `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
+/** What a transaction may cost. Pure rules of `node-behaviour.md` 7.1 and `http-api-completion.md` 8.2. */
 import { ChainError } from '../../../formats/ethereum/chain-error.ts';
 
-/** Added to the suggested tip, for fees that just rose. */
+/** Percentage added to the suggested tip, so that a transaction is not held up by fees that just rose. */
 export const TIP_BOOST_PERCENT = 25;
 /** Gas of a plain transfer. */
 export const TRANSFER_GAS = 21_000n;
-/** Minimum gas per byte of data: zero, non-zero (EIP-7623). */
+/** Minimum gas per byte of data: zero, non-zero (EIP-7623, never below the older rule). */
 const DATA_GAS = { zero: 10n, other: 40n };
-/** A third of a public block: broken estimates must not spend the account. */
+/** Highest gas limit, a third of a block of the public chain: a broken estimate must not spend the account. */
 const GAS_LIMIT_MAX = 10_000_000n;
-/** State may change before the block: a third more. */
+/** Percentage of an estimate used as the limit: state may change before the block, so a third is added. */
 const ESTIMATE_PERCENT = 133n;
 /** Public nodes replace a transaction only by one whose tip and fee cap are higher by a tenth. */
 const REPLACEMENT_PERCENT = 110n;
@@ -64,9 +64,9 @@ function replacing(cap: bigint): bigint {
 
 /**
  * @param gasLimit of the request, 0 like absent
- * @param minimum lower bound without a limit; 0: none
- * @param estimate of the endpoint; undefined: none
- * @param fallback without an estimate
+ * @param minimum lower bound for this operation when no limit is given; 0: none
+ * @param estimate of the endpoint, undefined when it could not tell
+ * @param fallback for a call that cannot be estimated
  * @param data of the call, hex with `0x`
  */
 export function gasLimitFor(given: {
@@ -86,8 +86,8 @@ export function gasLimitFor(given: {
 }
 
 /**
- * Gas before a call runs. Below it nothing is mined: some endpoints drop such a transaction silently, and later ones
- * wait behind it.
+ * Gas of a call before it runs. With a lower limit it is never mined: some endpoints refuse it, others accept and
+ * silently drop it, and all later transactions of the account wait behind it.
  */
 function intrinsicGas(data: string): bigint {
   const bytes = Buffer.from(data.slice(2), 'hex');

@@ -1,6 +1,8 @@
 /**
- * Follows transactions until final. A round checks pending ones: mined, replaced, or lost and sent again; and when
- * the chain moved, recent ones, which a reorganisation may undo. Outages only delay it. `node-behaviour.md` 7.3.
+ * Follows the node's transactions until they are final. A round checks every pending one: mined, replaced, or lost by
+ * the endpoint and then resent from its stored bytes; and, when the chain has moved, those recently mined or
+ * replaced, because a reorganisation may undo that. Rounds run only while there is something to follow, and an
+ * endpoint that is down, slow or behind merely delays them. `node-behaviour.md` 7.3.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../formats/clock.ts';
@@ -14,9 +16,12 @@ import { type BlockHeader, type Receipt } from '../ports.ts';
 import { refusalOf } from './refusal.ts';
 import type { TransactionRecord, TransactionRecords } from './transaction-records.ts';
 
-/** Lost: its nonce was used this many blocks ago by an unknown transaction. Source: Bee v2.8.1 pkg/transaction. */
+/**
+ * A nonce used this many blocks ago by a transaction unknown to this node is lost. Source: Bee v2.8.1
+ * pkg/transaction.
+ */
 const CANCELLED_AFTER_BLOCKS = 12;
-/** Test chains keep 64 blocks' states, and no reorganisation goes deeper. */
+/** Outcomes this deep are final: test chains keep the states of 64 blocks, and no reorganisation goes deeper. */
 const FINAL_AFTER_BLOCKS = 64;
 
 interface MonitorOptions {
@@ -45,7 +50,7 @@ export class Monitor {
   /** Ends the pause between two rounds. */
   #nap = new AbortController();
   #running: Promise<void> | undefined;
-  /** Head at which all recent ones were checked. */
+  /** Hash of the head at which all recent transactions were checked. */
   #lastHead: string | undefined;
   readonly #held = new Set<string>();
 
@@ -54,14 +59,14 @@ export class Monitor {
     this.#deps = deps;
   }
 
-  /** Checks now, and while there is something to follow. */
+  /** Checks at once, and keeps checking while there is something to follow. */
   watch(): void {
     if (this.#stopping.signal.aborted) return;
     this.#nap.abort();
     this.#running ??= this.#run();
   }
 
-  /** Leaves it to its sender until disposed. */
+  /** Leaves a transaction alone until disposed: its sender decides what happens to it. */
   hold(hash: string): Disposable {
     this.#held.add(hash);
     return { [Symbol.dispose]: () => this.#held.delete(hash) };
@@ -78,7 +83,7 @@ export class Monitor {
     let waiter = this.#waiters.get(hash);
     if (waiter === undefined) {
       waiter = Promise.withResolvers<Receipt>();
-      // All waiters may have gone.
+      // All waiting callers may have gone by the time it settles.
       waiter.promise.catch((error: unknown) =>
         this.#deps.log.debug({ hash, err: error }, 'transaction that was waited for was not mined'),
       );
@@ -105,7 +110,7 @@ export class Monitor {
       if (stopping.aborted || (!left && !nap.signal.aborted)) break;
       await this.#pause(AbortSignal.any([stopping, nap.signal]));
     }
-    // Not later: a `watch` from here starts the next run.
+    // Not later: a `watch` from here on starts the next run.
     this.#running = undefined;
   }
 
@@ -134,7 +139,7 @@ export class Monitor {
     const { records, metrics } = this.#deps;
     if (isEmpty(records)) return false;
     const { number: head, hash } = await this.#head(signal);
-    // Another chain may be as long.
+    // Another chain may be as long as the one before.
     if (hash !== this.#lastHead) {
       const all = await this.#each(records.recentHashes(), (record) =>
         this.#checkRecent(record, head, signal),
@@ -142,7 +147,7 @@ export class Monitor {
       this.#lastHead = all ? hash : undefined;
     }
     await this.#each(records.pendingHashes(), (record) => this.#findReceipt(record, signal));
-    // Ascending by fee: a nonce's last one counts.
+    // Ascending by fee: the last one of a nonce counts.
     const newest = new Map(records.pending().map((record) => [record.nonce, record.hash]));
     await this.#each(records.pendingHashes(), (record) =>
       this.#checkPending(record, { head, replaced: newest.get(record.nonce) !== record.hash }, signal),
@@ -167,7 +172,7 @@ export class Monitor {
   ): Promise<boolean> {
     let all = true;
     for (const hash of hashes) {
-      // It may have been forgotten meanwhile.
+      // Read now: it may have been forgotten while earlier ones were checked.
       const record = this.#held.has(hash) ? undefined : this.#deps.records.find(hash);
       if (record === undefined) continue;
       try {
@@ -181,7 +186,7 @@ export class Monitor {
     return all;
   }
 
-  /** A mined one may be undone or moved; a replaced one mined after all. */
+  /** A mined transaction may no longer be mined, or be in another block; a replaced one may be mined after all. */
   async #checkRecent(record: TransactionRecord, head: number, signal: AbortSignal): Promise<void> {
     const { rpc, records, log, metrics } = this.#deps;
     const { hash, outcome } = record;
@@ -218,7 +223,7 @@ export class Monitor {
     const { rpc, records } = this.#deps;
     const { hash, nonce } = record;
     for (const { nonce: used, outcome } of records.recent()) {
-      // Both are final together: a head's number may be wrong.
+      // Both are final at the same time: the number of a head may be wrong.
       if (used === nonce && outcome?.kind === 'mined')
         return this.#cancelled(record, outcome.receipt.blockNumber);
     }
@@ -230,7 +235,10 @@ export class Monitor {
     }
   }
 
-  /** Nonce used, deep enough, no receipt: in this order, so that stale answers decide nothing. */
+  /**
+   * Its nonce is used, deep enough, and it has no receipt: checked in this order, so that a stale answer decides
+   * nothing.
+   */
   async #isLost({ hash, nonce }: TransactionRecord, head: number, signal: AbortSignal): Promise<boolean> {
     const { rpc } = this.#deps;
     if (head < CANCELLED_AFTER_BLOCKS) return false;
@@ -238,7 +246,7 @@ export class Monitor {
     return usedThen > nonce && (await rpc.receipt(hash, signal)) === undefined;
   }
 
-  /** Lost, or never there. Refused ones are tried again: funds and fees change. */
+  /** The endpoint has lost it, or never had it. After a refusal the next round tries again: funds and fees change. */
   async #sendAgain({ hash, raw, nonce }: TransactionRecord, signal: AbortSignal): Promise<void> {
     const { rpc, log, metrics } = this.#deps;
     try {

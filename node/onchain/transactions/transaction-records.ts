@@ -1,4 +1,7 @@
-/** Own transactions on disk by hash, with raw bytes, and marks of those to check. Both change in one write. */
+/**
+ * The node's own transactions on disk: each under its hash for ever, with its raw bytes; beside them the marks of
+ * those still to be checked. A transaction and its mark change in one write.
+ */
 
 import { encodeWord } from '../../../formats/ethereum/abi.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
@@ -7,7 +10,7 @@ import type { LogEntry, Receipt, SentTransaction } from '../ports.ts';
 /** Subsystem `transactions`. Marks hold the nonce, 32 bytes. */
 const STORED = 'stored/';
 const PENDING = 'pending/';
-/** Mined or cancelled, but a reorganisation could change it. */
+/** Mined or cancelled, but so recently that a reorganisation could change it. */
 const RECENT = 'recent/';
 
 export interface TransactionRecord extends SentTransaction {
@@ -22,15 +25,15 @@ export interface TransactionRecords {
   find(hash: string): TransactionRecord | undefined;
   /** Ascending by nonce, within one nonce the cheaper first. */
   pending(): TransactionRecord[];
-  /** In the same order; all have an outcome. */
+  /** In the same order; all of them have an outcome. */
   recent(): TransactionRecord[];
-  /** Pending ones in the same order; reads only those that share a nonce. */
+  /** Hashes of the pending ones, in the same order; reads those alone that share a nonce. */
   pendingHashes(): string[];
   /** The same of the recent ones. */
   recentHashes(): string[];
   /** A new one, pending. Durable when it resolves. */
   add(record: TransactionRecord): Promise<void>;
-  /** Removes one that never left this node. */
+  /** Removes all traces of a transaction that never left this node. */
   forget(hash: string): Promise<void>;
   /** Pending or recent → recent with this outcome. */
   settle(record: TransactionRecord, outcome: Outcome): Promise<void>;
@@ -45,7 +48,7 @@ export function createTransactionRecords(state: KeyValueStore): TransactionRecor
     const bytes = state.get(STORED + hash.toLowerCase());
     return bytes === undefined ? undefined : decodeRecord(bytes);
   };
-  // A copy: entries may go while the caller waits.
+  // A copy: entries may be removed while the caller waits.
   const hashes = (mark: string) =>
     Array.from(state.entries(mark), ([key, nonce]) => ({ hash: key.slice(mark.length), nonce }))
       .sort(

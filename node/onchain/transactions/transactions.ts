@@ -1,10 +1,13 @@
 /**
- * Sends transactions: one nonce sequence, one at a time up to the answer. `node-behaviour.md` 7.1.
- * Each is recorded with its bytes, then sent; after a crash, an outage or a reorganisation the monitor sends the same
- * bytes again. A transaction never sent cannot be told from one whose answer was lost, and resending is right for
- * both, as the nonce counts once. Voiding would reuse the nonce: if the first resurfaces, only one is mined and an
- * operation believed done is lost. So only `cancel` reuses a stored nonce. An operation that must not happen twice
- * notes its hash in `beforeSend`, and after a restart continues with `find` and `wait`.
+ * Sends the node's transactions: one nonce sequence, one at a time up to the endpoint's answer. `node-behaviour.md`
+ * 7.1.
+ * A transaction is recorded, raw bytes included, before it is sent, and what is recorded is sent: after a crash, when
+ * the endpoint drops it, and when a reorganisation undoes it, the monitor sends the same bytes again. After a crash a
+ * transaction that was never sent cannot be told from one whose answer was lost. Resending is right for both: the
+ * nonce lets it happen only once. Voiding it would use its nonce for another transaction, and if the first one
+ * resurfaces, only one of the two is mined and an operation believed done is lost. Therefore no nonce of a stored
+ * transaction is reused, except by `cancel`. An operation that must not happen twice notes its hash in `beforeSend`
+ * and continues with `find` and `wait` after a restart.
  */
 
 import type { Clock } from '../../../formats/clock.ts';
@@ -49,9 +52,9 @@ interface TransactionsDeps {
 }
 
 export interface TransactionService extends Transactions {
-  /** Continues with pending transactions. */
+  /** Continues with the transactions that were pending when the process ended. */
   start(): void;
-  /** Waiters get `MONITOR_CLOSED`; pending ones are followed after the next start. */
+  /** Waiting callers get `MONITOR_CLOSED`; pending transactions are followed again after the next start. */
   stop(): Promise<void>;
 }
 
@@ -115,7 +118,7 @@ async function send(request: TransactionRequest, context: Sending): Promise<stri
   return record.hash;
 }
 
-/** A node deploys only through the factory. */
+/** A node calls contracts and pays accounts; it deploys only through the factory. */
 type CallFields = TransactionFields & { readonly to: string };
 
 async function fieldsFor(request: TransactionRequest, context: Sending): Promise<CallFields> {
@@ -145,8 +148,8 @@ async function fieldsFor(request: TransactionRequest, context: Sending): Promise
 }
 
 /**
- * The first nonce used neither on the chain nor by our pending or recent ones. A gap is filled: nothing above it is
- * mined.
+ * The first nonce used neither on the chain nor by a transaction of ours that is pending, or mined so recently that
+ * the endpoint may not count it. A gap below a pending one is filled: nothing above a gap is ever mined.
  */
 async function nextNonce({ rpc, account, records, signal }: Sending): Promise<number> {
   const ours = new Set([...records.pending(), ...records.recent()].map(({ nonce }) => nonce));
@@ -167,7 +170,7 @@ async function suggestFees(
   return feesFor({ baseFee, suggestedTip, gasPrice, tipBoostPercent, minimumTip });
 }
 
-/** Undefined: unknown; reverting calls are sent too. */
+/** Undefined when the endpoint cannot tell; a call that would revert is sent all the same. */
 async function estimateGas(
   call: CallRequest,
   given: bigint | undefined,
@@ -204,7 +207,7 @@ function signedRecord(
   };
 }
 
-/** Records and sends once; without an answer the monitor goes on. */
+/** Records a transaction and sends it once; if the endpoint does not answer, the monitor keeps sending it. */
 async function submit(record: TransactionRecord, context: Sending): Promise<void> {
   const { rpc, records, monitor, signal, log, metrics } = context;
   const { hash, nonce, description } = record;
@@ -233,7 +236,7 @@ async function settleRefusal(hash: string, error: unknown, context: Sending): Pr
     log.warn({ hash, err: error }, 'no answer to a transaction, sending it again');
     return;
   }
-  // A failed answer is no refusal: the endpoint may have it.
+  // A broken answer is not a refusal: an endpoint that failed to answer may still have the transaction.
   if (refusal === 'known' || (await mayBeKnown(hash, context))) return;
   await records.forget(hash);
   metrics?.pending.set(records.pendingHashes().length);
@@ -264,7 +267,7 @@ async function resend(hash: string, { rpc, records, monitor, signal, log }: Cont
   monitor.watch();
 }
 
-/** Sends zero to ourselves. @returns its hash */
+/** Sends a transfer of zero to ourselves. @returns its hash */
 async function cancel(hash: string, gasPrice: bigint | undefined, context: Sending): Promise<string> {
   const { records, account, chainId } = context;
   const original = records.find(hash);
@@ -290,7 +293,7 @@ function unknown(hash: string): ChainError {
   return new ChainError('TRANSACTION_UNKNOWN', `unknown transaction ${hash}`);
 }
 
-/** Repeats the call unsent, without gas limit: receipts give no reason. */
+/** A receipt does not say why: the same call is repeated without sending it, and without its limit of gas. */
 async function revertError(
   { to, data, value = 0n, gasLimit: given = 0n, description }: TransactionRequest,
   { rpc, account, log, signal }: Context,

@@ -76,8 +76,9 @@ export function peerIdOfKey(protobuf: Uint8Array): string {
 }
 
 /**
+ * The identity key in a public key as sent. Vectors: `test/vectors/p2p.json`, `identities`.
  * @param protobuf as sent; its hash is the peer id, so it is not re-encoded
- * @throws IdentityError Vectors: `test/vectors/p2p.json`, `identities`.
+ * @throws IdentityError
  */
 export function identityKeyOf(protobuf: Uint8Array): IdentityKey {
   try {

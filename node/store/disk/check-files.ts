@@ -14,9 +14,9 @@ import { placeOf } from './slot-file.ts';
 const NAMES_MAX = 5;
 
 /**
- * Checks pages, slots and records; changes nothing.
+ * Checks every page, slot and record, and changes nothing.
  * @param path folder of the store
- * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE, STORE_FOREIGN, STORE_CORRUPT naming folder or file
+ * @throws StoreError DATA_DIR_UNUSABLE, DATA_DIR_IN_USE, STORE_FOREIGN, STORE_CORRUPT naming the folder or the file
  */
 export function checkFiles(path: string, onSlot: (checked: number) => void = () => undefined): Finding[] {
   expectStore(path);
@@ -40,7 +40,7 @@ function checkLocked(path: string, onSlot: (checked: number) => void): Finding[]
     const tables = new Map<string, Entry[]>();
     const pages = checkIndex(index, tables);
     const own = tables.get('meta')?.find(([key]) => Buffer.from(key).toString() === 'identity')?.[1];
-    // A damaged index may have nothing to compare with.
+    // If the index is damaged there may be nothing left of it to compare with.
     if (own !== undefined) checkIdentity(own, identity, index);
     const readSlot = (slot: number) => readSlotOf(file, slot);
     const overlay = overlayOf(identity);
@@ -68,7 +68,7 @@ function checkIndex(index: string, tables: Map<string, Entry[]>): Finding {
   return { kind: 'index', checked, wrong: faults.length, names };
 }
 
-/** Shorter at the file's end; undefined: unreadable. */
+/** Shorter at the end of the file; undefined if the medium cannot read it. */
 function readSlotOf(file: number, slot: number): Uint8Array | undefined {
   const bytes = new Uint8Array(SLOT_SIZE);
   try {

@@ -1,7 +1,7 @@
 /**
- * Checks a whole store: slots, records, and their agreement. Changes nothing.
- * A crash's traces are no damage: open sessions and pins are rolled back at the next start, and free slots may hold
- * anything.
+ * Checks a store as a whole: every slot, every record, and whether they agree. Nothing is changed or marked.
+ * What a crash cuts short is not damage: sessions and pins that are still open are rolled back at the next start, and
+ * a slot that is free may hold anything.
  */
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../../formats/chunk/chunk.ts';
@@ -37,7 +37,7 @@ export interface CheckedStore {
   readonly tables: ReadonlyMap<string, readonly Entry[]>;
   /** Number of slots that the file has room for. */
   readonly slots: number;
-  /** As much of a slot as exists; undefined: unreadable. */
+  /** A whole slot, or as much of it as exists; undefined when it cannot be read. */
   readonly readSlot: (slot: number) => Uint8Array | undefined;
   /** Overlay of the node that the store belongs to. */
   readonly overlay: Uint8Array;
@@ -87,7 +87,7 @@ type Records = ReadonlyMap<string, Uint8Array>;
 
 class Check {
   readonly #store: CheckedStore;
-  /** By address as Latin-1, the smallest form. */
+  /** By address as Latin-1 text, which takes the least memory. */
   readonly #chunks = new Map<string, RecordedChunk>();
   readonly #references = new Map<string, number>();
   readonly #keys = new Map<Table, Records>();
@@ -166,7 +166,7 @@ class Check {
     return tally.finding();
   }
 
-  /** After all that refers to chunks, before the tally is read. */
+  /** Called once everything that refers to chunks has been checked, and before the tally is read. */
   #counted(tally: Tally): Finding {
     for (const table of ['pushes', 'pinnedChunks', 'reserve', 'cache'] as const)
       for (const entry of this.#entries(table)) this.#refer(addressIn(table, entry));
@@ -321,7 +321,7 @@ class Check {
     return map;
   }
 
-  /** A number in `meta`; 0: never written. */
+  /** A number of a record in `meta`; 0 if it was never written. */
   #number(name: string, place = 0): number {
     const record = this.#byKey('meta').get(name);
     return record === undefined ? 0 : decodeNumber(record, place * NUMBER_SIZE);

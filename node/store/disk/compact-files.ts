@@ -1,8 +1,10 @@
 /**
- * Returns a store's unused space: last slots move into free ones, the file is cut, the index is copied without empty
- * pages.
- * Any interruption is safe, even a power cut: a chunk is synced in its new slot before the commit that names it;
- * slots leave the count before the cut; the index's copy is synced before it is renamed. The next run does the rest.
+ * Returns unused space of a store to the disk: the chunks of the last slots move into free ones, the slot file is
+ * truncated after them, and the index is copied without its empty pages.
+ * It may be interrupted at any moment, even by a power cut. A chunk is written into its new slot and synced before
+ * the transaction that names the slot commits, and until then the old slot has it; slots are taken off the count,
+ * from the last one, before the file is truncated; and the copy of the index is complete and synced before it gets
+ * the name of the old one. So all completed work is kept, and the next run does the rest.
  */
 import { statSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
@@ -80,7 +82,7 @@ async function compactSlots(backend: ShrinkingBackend, onMoved: (moved: number) 
   return moved;
 }
 
-/** @returns a bit per slot, set if used, and their number @throws StoreError STORE_CORRUPT */
+/** @returns one bit per slot, set if it has a chunk, and the number of such slots @throws StoreError STORE_CORRUPT */
 function usedSlots(backend: ShrinkingBackend): { used: Uint8Array; count: number } {
   const end = decodeNumber(backend.get('meta', SLOTS_USED) ?? encodeNumber(0));
   const used = new Uint8Array(Math.ceil(end / 8));
@@ -116,7 +118,8 @@ function moveChunk(
 ): void {
   const [slot, length] = [decodeNumber(record), decodeNumber(record, NUMBER_SIZE)];
   const content = contentRange(length);
-  // Copied as is; unreadable bytes become zeros, not earlier content.
+  // Copied as they are, damaged or not; unreadable bytes become zeros, so that they are not mistaken for earlier
+  // content.
   const bytes = backend.slots.read(slot, { offset: 0, length: content.offset + content.length });
   backend.slots.write(to, bytes ?? new Uint8Array(SLOT_SIZE));
   tx.put('chunks', address, join(encodeNumber(to), record.subarray(NUMBER_SIZE)));
@@ -124,7 +127,7 @@ function moveChunk(
   tx.put('freeSlots', encodeNumber(slot), encodeNumber(tx.id));
 }
 
-/** From the last down: every counted slot is free or in use at all times. */
+/** From the last one down, so that at every moment each counted slot is free or in use. */
 async function releaseSlots(backend: ShrinkingBackend, count: number): Promise<void> {
   const end = decodeNumber(backend.get('meta', SLOTS_USED) ?? encodeNumber(0));
   for (let last = end; last > count; last -= STEP) {

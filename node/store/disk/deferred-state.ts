@@ -1,22 +1,23 @@
 /**
- * Records of facts known from elsewhere, such as the chain, while the disk takes no writes: kept in memory and
- * written with the next accepted change. A node that stops learns them again.
+ * Records of facts known from elsewhere, such as the chain, for a node whose disk takes no writes: they stay in
+ * memory, reads see them, and they are written with the first change that the disk accepts. A node that stops before
+ * has lost nothing: it learns of them again.
  */
 import { isDiskFailure } from '../errors.ts';
 import type { KeyValueChange, KeyValueStore } from '../ports.ts';
 
 interface DeferredState {
-  /** Keeps writes in memory until the disk takes them. */
+  /** Its writes are kept in memory until the disk accepts them. */
   readonly deferred: KeyValueStore;
-  /** The same records; its writes fail with the disk, after waiting ones. */
+  /** Holds the same records; its writes fail when the disk does. Waiting writes go before them. */
   readonly strict: KeyValueStore;
   /** Whether writes wait that the disk has refused. */
   waits(): boolean;
 }
 
-/** @param onKept called with the reason when something is kept in memory */
+/** @param onKept called with the reason each time something is kept in memory only */
 export function deferredState(base: KeyValueStore, onKept: (error: unknown) => void): DeferredState {
-  /** At most one change per key. */
+  /** Bounded by the number of records: a key has at most one change. */
   const waiting = new Map<string, KeyValueChange>();
   let writing = 0;
 

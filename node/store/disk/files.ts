@@ -1,4 +1,7 @@
-/** Checks a store's files before use. Another node's are refused; a broken index is rebuilt (`rebuild.ts`). */
+/**
+ * Checks the files of a store before they are used. Files of another node are refused by name; a damaged or missing
+ * index is rebuilt (`rebuild.ts`).
+ */
 import { existsSync, fstatSync, readSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemRandom } from '../../../formats/random.ts';
@@ -17,7 +20,10 @@ import { SLOT_SIZE } from './slot.ts';
 
 export const SLOTS_FILE = 'chunks.slots';
 export const INDEX_FILE = 'index.mdb';
-/** 16 MiB of leaves, a tenth of a second; beyond, only branches are checked. */
+/**
+ * Pages of leaves checked at a start: sixteen megabytes, a tenth of a second. In a larger index only the branches are
+ * checked beyond.
+ */
 const LEAVES_AT_START_MAX = 4096;
 
 export interface BrokenIndex {
@@ -28,7 +34,7 @@ export interface BrokenIndex {
 
 export interface FoundFiles {
   readonly identity: Uint8Array;
-  /** Undefined: sound, or yet to be created. */
+  /** Undefined for a sound index, and for one yet to be created. */
   readonly broken: BrokenIndex | undefined;
 }
 
@@ -56,13 +62,13 @@ export function inspectFiles(path: string, slotFile: number, overlay: Uint8Array
   return { identity, broken: { faults, salvaged } };
 }
 
-/** Slots in the file; the last may be partial. */
+/** Slots that the file has room for, the last one perhaps in part. */
 export function slotCount(slotFile: number): number {
   return Math.max(0, Math.ceil((fstatSync(slotFile).size - SLOTS_HEAD_SIZE) / SLOT_SIZE));
 }
 
 function begin(slotFile: number, overlay: Uint8Array): FoundFiles {
-  // Real randomness even in a seeded node: stores must not be confused.
+  // The machine's randomness, also where the node's own is seeded: no two stores may be taken for one another.
   const identity = newIdentity(overlay, systemRandom().bytes(16));
   writeSync(slotFile, encodeSlotsHead(identity), 0, SLOTS_HEAD_SIZE, 0);
   return { identity, broken: undefined };
@@ -80,7 +86,7 @@ export function readIdentity(path: string, slotFile: number): Uint8Array {
   return identity;
 }
 
-/** Whether there is a store; an interrupted first start leaves the folder empty. */
+/** Whether the folder has a store. A start that was interrupted before it wrote the first file has left it empty. */
 export function hasStore(path: string): boolean {
   const slots = join(path, SLOTS_FILE);
   return existsSync(slots) && (statSync(slots).size > 0 || existsSync(join(path, INDEX_FILE)));
@@ -98,7 +104,7 @@ function noStore(path: string): StoreError {
   );
 }
 
-/** The error of lost sectors. */
+/** Whether this is the error of a medium that has lost sectors. */
 export function isUnreadable(error: unknown): boolean {
   return UNREADABLE.includes((error as NodeJS.ErrnoException).code ?? '');
 }
@@ -113,7 +119,7 @@ function identityOf(slotFile: number): Uint8Array | undefined {
 function notSlots({ slots, index }: { slots: string; index: string }): StoreError {
   if (existsSync(index)) {
     const records = salvage(index);
-    // Chunks without identity: the first format.
+    // No identity, but chunks: the first version of the format.
     if (
       valueOf(records, 'meta', 'slots') !== undefined &&
       valueOf(records, 'meta', 'identity') === undefined

@@ -1,6 +1,6 @@
 /**
- * Which node owns a store, and which files belong together: in the index, and twice before the first slot, against
- * damaged sectors.
+ * Which node owns a store, and which files belong together: written into the index, and twice before the first slot,
+ * so that a damaged sector does not make the file unidentifiable.
  */
 import { crc32 } from 'node:zlib';
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
@@ -10,16 +10,18 @@ import { StoreError } from '../errors.ts';
 import { join } from '../records.ts';
 import { SLOT_SIZE } from './slot.ts';
 
-/** Of slots and tables; others are refused. 1: no checks, no identity. */
+/**
+ * Format of slots and tables; a store of another one is refused. 1: slots without checks, stores without an identity.
+ */
 const FORMAT = 2;
 const MAGIC = Buffer.from('svcslots');
 const STORE_ID_SIZE = 16;
-/** Identity: format 1, overlay 32, id of the store 16. */
+/** Layout of an identity: format 1, overlay 32, id of the store 16. */
 const OVERLAY_OFFSET = 1;
 const STORE_ID_OFFSET = OVERLAY_OFFSET + ADDRESS_SIZE;
 const IDENTITY_SIZE = STORE_ID_OFFSET + STORE_ID_SIZE;
 const HEAD_SIZE = MAGIC.length + IDENTITY_SIZE + 4;
-/** The second copy is on another page. */
+/** Where the second copy lies: on another page of the disk. */
 const COPY_OFFSET = SLOT_SIZE - HEAD_SIZE;
 const KEY = Buffer.from('identity');
 const USED = Buffer.from('slots');
@@ -54,7 +56,7 @@ export function decodeSlotsHead(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 /**
- * Enters a new store's identity; an existing one must match.
+ * Enters the identity of a new store into its tables; an existing store must have the same one.
  * @throws StoreError STORE_FOREIGN naming the file and the next step
  */
 export function claimIndex(tx: Transaction, identity: Uint8Array, file: string): void {

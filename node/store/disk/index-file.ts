@@ -1,8 +1,9 @@
 /**
- * Reads an LMDB file without LMDB, which maps it and crashes on a wrong pointer. Here every page is checked first.
- * Format: LMDB data version 2, as lmdb-js writes it; little-endian.
- * Pages have no checksums: this detects truncated, swapped or overwritten files and broken pages, not a flipped bit
- * in a value.
+ * Reads the file of an LMDB environment without LMDB, which maps it into memory and trusts every page, so that a
+ * wrong pointer crashes the process. Here every page is checked before it is used. Format: LMDB data version 2, as
+ * lmdb-js writes it; little-endian.
+ * Pages have no checksums. This detects a file that was truncated, swapped or overwritten, and a page with a broken
+ * structure; a flipped bit within a value is left to code that knows what the value means.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import type { Entry } from '../backend.ts';
@@ -10,8 +11,8 @@ import type { Entry } from '../backend.ts';
 const MAGIC = 0xbeefc0de;
 const VERSION = 2;
 /**
- * Page header: number 8, transaction 8, pad 2, flags 2, lower 2, upper 2; overflow pages have a page count 4 instead
- * of the last two.
+ * Page header: number 8, transaction 8, pad 2, flags 2, lower 2, upper 2; an overflow page has its page count 4 in
+ * place of the last two.
  */
 const HEADER_SIZE = 24;
 const FLAGS_OFFSET = 18;
@@ -31,11 +32,11 @@ const PAGE_SIZES = [4096, 8192, 16_384, 32_768];
 const NO_ROOT = 2n ** 64n - 1n;
 const DEPTH_MAX = 32;
 
-/** Reusable pages; keys are numbers in machine byte order. */
+/** The table of reusable pages; its keys are numbers in the machine's byte order. */
 const FREE_PAGES = 'free pages';
 
 export interface IndexFault {
-  /** Page number; 0 or 1: the file. */
+  /** Number of the page; 0 or 1 for the file as a whole. */
   readonly page: number;
   /** Undefined for pages of no table, or of all. */
   readonly table: string | undefined;
@@ -43,7 +44,7 @@ export interface IndexFault {
 }
 
 export interface IndexWalk {
-  /** For each readable entry, by table, ascending. Absent: checks pages only. */
+  /** Called for every readable entry, table by table, ascending. Without it only pages are checked. */
   readonly onEntry?: (table: string, entry: Entry) => void;
   /** Leaves checked; beyond them branches only. Default: all. */
   readonly leavesMax?: number;
@@ -54,7 +55,7 @@ interface Tree {
   readonly root: bigint;
 }
 
-/** @returns what is broken @throws the system's error for the file */
+/** @returns what is broken; nothing for a sound file @throws the system's error for the file */
 export function walkIndex(path: string, walk: IndexWalk = {}): IndexFault[] {
   const file = openSync(path, 'r');
   try {
@@ -215,7 +216,7 @@ interface Node {
   readonly child: bigint;
 }
 
-/** Undefined: one lies outside the page. Offsets count from the header's end. */
+/** Undefined when one of them does not lie within the page. Offsets in a page count from the end of its header. */
 function nodesOf(page: Buffer, isBranch: boolean): Node[] | undefined {
   const body = page.subarray(HEADER_SIZE);
   const [lower, upper] = [page.readUInt16LE(LOWER_OFFSET), page.readUInt16LE(UPPER_OFFSET)];

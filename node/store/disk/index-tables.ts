@@ -3,7 +3,7 @@ import type { Database, RootDatabase } from 'lmdb';
 import { pooledCopy } from '../../../formats/crypto/pooled.ts';
 import { TABLES, type Table, type TableReader, type Transaction } from '../backend.ts';
 
-/** LMDB reads values into one buffer; `length` is the end. */
+/** Values as they are. LMDB reads each into one buffer of its own, whose `length` says where it ends. */
 const COPIED = {
   encode: (value: Uint8Array) => value,
   decode: ({ buffer, byteOffset, length }: Buffer) => pooledCopy(new Uint8Array(buffer, byteOffset, length)),
@@ -26,7 +26,7 @@ export function tableReader(tables: Tables): TableReader {
       return Array.from(range, ({ key, value }) => [plain(key), value] as const);
     },
     last(table, from, to) {
-      // Backwards, the range includes its start, not its end.
+      // Backwards, the start is part of the range and the end is not.
       const range = { start: to, end: from, reverse: true, limit: 2 };
       for (const key of tables.get(table)!.getKeys(range)) if (Buffer.compare(key, to) < 0) return plain(key);
       return tables.get(table)!.doesExist(from) ? from : undefined;
@@ -46,7 +46,9 @@ export interface IndexTransaction extends Transaction {
   finish(): void;
 }
 
-/** Tables that nearly every change rewrites: a record is written once per transaction. */
+/**
+ * Tables whose records nearly every change rewrites: a record is written once per transaction, with its last value.
+ */
 const REWRITTEN: ReadonlySet<Table> = new Set(['meta', 'tags']);
 
 export function transactionOn(tables: Tables, reader: TableReader, id: number): IndexTransaction {

@@ -1,6 +1,7 @@
 /**
- * Whether a folder can hold the index, which is mapped and shared with other processes. Some filesystems refuse (9p,
- * some FUSE, a VM host's folders), and the library then ends the process silently.
+ * Whether a folder can hold the index, whose library maps it into memory and shares it with other processes. Some
+ * filesystems refuse that (9p, some of FUSE, folders of a virtual machine's host); the library then ends the process
+ * without a word.
  */
 import { readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,15 +18,15 @@ const PROBE_ENDINGS = ['', '-wal', '-shm', '-journal'];
 const NOT_MAPPED = 5386;
 
 export interface MappingDeps {
-  /** The system's number of a folder's filesystem. */
+  /** Number of a folder's filesystem, as the system reports it. */
   readonly typeOf: (folder: string) => number;
   /** @returns whether a new file in the folder can be shared in memory */
   readonly maps: (folder: string) => boolean;
 }
 
 /**
- * Tries it out on unusual filesystems, some ms.
- * @param folder that no other process uses @throws StoreError DATA_DIR_UNUSABLE naming folder and filesystem
+ * Looks at the filesystem, and only where it is none of the usual ones tries it out: some milliseconds.
+ * @param folder that no other process uses @throws StoreError DATA_DIR_UNUSABLE naming the folder and its filesystem
  */
 export function expectMappable(folder: string, deps: Partial<MappingDeps> = {}): void {
   const { typeOf = (path) => statfsSync(path).type, maps = mapsFiles } = deps;
@@ -36,10 +37,10 @@ export function expectMappable(folder: string, deps: Partial<MappingDeps> = {}):
   );
 }
 
-/** SQLite shares memory alike, but says why it cannot. */
+/** SQLite shares a file in memory just as the library of the index does, but says why it cannot. */
 function mapsFiles(folder: string): boolean {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined;
-  // Some builds of Node.js lack it.
+  // Builds of Node.js may lack it: then nothing is known.
   if (sqlite === undefined) return true;
   const path = join(folder, PROBE_FILE);
   const remove = () => {
@@ -55,14 +56,14 @@ function mapsFiles(folder: string): boolean {
     }
     return true;
   } catch (error) {
-    // Other failures are the index's to report.
+    // Another failure is not about memory, and the index reports it in its own words.
     return (error as { errcode?: unknown }).errcode !== NOT_MAPPED;
   } finally {
     remove();
   }
 }
 
-/** @returns name in the system's mounts, such as `9p` or `fuse.sshfs`; `unknown`: none */
+/** @returns its name in the system's table of mounts, such as `9p` or `fuse.sshfs`; `unknown` where there is none */
 export function fileSystemOf(folder: string, mountsFile = '/proc/self/mountinfo'): string {
   try {
     const path = realpathSync(folder);
@@ -70,7 +71,7 @@ export function fileSystemOf(folder: string, mountsFile = '/proc/self/mountinfo'
       .split('\n')
       .map((line) => line.split(' '))
       .filter(([, , , , point = '']) => isWithin(path, unescaped(point)));
-    // The last mount on a place is seen; deeper ones follow their parents.
+    // Of several on the same place the last one is seen; deeper ones come after those that they lie in.
     const at = mounts.at(-1);
     return at?.[at.indexOf('-') + 1] ?? 'unknown';
   } catch {

@@ -1,9 +1,11 @@
 /**
- * Rebuilds an index from the readable old one and the slots.
- * Old records are taken as they are; counters, bins, used batch indexes and free slots are derived anew. A chunk
- * without record is found in its slot, under the newest stamp if in several. As a released chunk may still lie in a
- * slot, unreferenced chunks return only where such records were damaged: uploads are pushed again, the reserve's
- * return to it. The network hears of both anyway.
+ * Rebuilds an index from what could be read of the old one, and from what the slots say about themselves.
+ * Records of the old index are taken as they are. Records derived from them are derived again: counters, bins, which
+ * index of a batch is in use, which slots are free. A chunk whose record is lost is found in its slot; of several
+ * slots with it, the one with the newest stamp counts, the others are earlier copies. But a released chunk may still
+ * lie in a slot too, so a chunk that no record refers to comes back only where those records were damaged: an
+ * uploaded chunk is pushed again, a reserve chunk returns to the reserve. The network would be told of both anyway,
+ * and for a chunk that it already has, nothing changes.
  */
 import { BINS, proximityOrder } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
@@ -26,7 +28,7 @@ import {
 import { unusedBlock } from '../uploads/push-queue.ts';
 import { addressIn, decodeHeld, decodeSlot, HEAD_RANGE, HELD_RANGE, type Held, SLOT_SIZE } from './slot.ts';
 
-/** Entries or slots per transaction, between turns of other work. */
+/** Entries or slots between two turns of other work, one transaction. */
 const STEP = 256;
 const NONE = new Uint8Array();
 const KINDS: readonly Chunk['kind'][] = ['cac', 'soc'];
@@ -44,7 +46,7 @@ const DERIVED = new Set<Table>([
 /** Without its record the next start makes `addressStamps`. */
 const DERIVED_RECORDS = ['slots', 'uploadTotals', 'pinTotals', 'cacheSize', 'lastTag', 'addressStamps'];
 
-/** A slot holds the chunk that its record, salvaged or made anew, names. */
+/** What is known of a slot: it holds the chunk whose record, salvaged or made from the slot, names it. */
 const [NAMED, FOUND] = [1, 2];
 
 export interface Rebuilt {
@@ -132,7 +134,7 @@ class Rebuild {
     }
   }
 
-  /** Gives every chunk a record of its slot. */
+  /** Gives every chunk a record that names the slot with its bytes. */
   #reviewSlot(tx: Transaction, slot: number): void {
     const bytes = this.#deps.backend.slots.read(slot, { offset: 0, length: SLOT_SIZE });
     const content = bytes && decodeSlot(bytes);
@@ -226,7 +228,7 @@ class Rebuild {
     });
     await backend.change((tx) => {
       for (let bin = 0; bin < BINS; bin++) {
-        // An empty bin continues from its last id too.
+        // A bin without entries goes on from its last id, too.
         const lastId = lastIds.get(bin) ?? binCounter(tx, bin);
         if (lastId > 0) tx.put('meta', binName(bin), encodeNumbers([lastId, counts.get(bin) ?? 0]));
       }
@@ -301,7 +303,7 @@ class Rebuild {
     await this.#giveFree(used);
   }
 
-  /** Referenced but missing: waits for its bytes. */
+  /** Referenced but missing: it waits for its bytes in a slot of its own. */
   #enterLost(tx: Transaction, lost: { id: string; count: number; used: Set<number> }): void {
     const address = new Uint8Array(Buffer.from(lost.id, 'latin1'));
     const slot = this.#deps.slots + this.#free;

@@ -1,8 +1,9 @@
 /** Memory for what is read from slots. */
 
 /**
- * Bytes shared by successive chunks: 30 of the longest. The C library maps blocks of this size apart and returns
- * them; smaller ones would leave holes.
+ * Bytes of memory shared by chunks read one after another: 30 of the longest. From this size the C library maps
+ * memory separately and returns it to the system as soon as it is free; smaller blocks would leave holes in a heap
+ * that never shrinks.
  */
 const SLAB_SIZE = 131_072;
 

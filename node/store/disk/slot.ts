@@ -1,15 +1,15 @@
 /**
- * A slot: a chunk and what identifies it without the index.
- * The checksum covers address, kind, length and bytes: it fails for flipped bits, misplaced and earlier chunks, at a
- * twentieth of a hash's cost. The stamp is the chunk's last; the holder says what a rebuilt index does with the
- * chunk.
+ * The content of a slot: a chunk, and enough about it to identify it without the index.
+ * The checksum covers address, kind, length and bytes, so it fails for a flipped bit, for a misplaced chunk, and for
+ * an earlier one. It costs a twentieth of the hash that makes an address, a fiftieth of a signature. The stamp is the
+ * one under which the chunk was put last; its holder says what a rebuilt index does with the chunk.
  */
 import { crc32 } from 'node:zlib';
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, STAMP_SIZE, type Stamp } from '../../../formats/chunk/stamp.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 
-/** Who brought a chunk: uploads are to be pushed, the reserve's came from others. */
+/** Who brought a chunk with its stamp: an upload's chunk has to be pushed, the reserve's came from other nodes. */
 const HOLDERS = ['nobody', 'upload', 'reserve'] as const;
 
 export interface Held {
@@ -35,12 +35,12 @@ export const SLOT_SIZE = CONTENT_OFFSET + CONTENT_SIZE_MAX;
 
 const KINDS = ['cac', 'soc'] as const;
 
-/** Where `length` bytes of content lie. */
+/** Where the content of a slot lies, for `length` bytes of a chunk. */
 export function contentRange(length: number): { offset: number; length: number } {
   return { offset: CONTENT_OFFSET, length: DATA_OFFSET + length };
 }
 
-/** Reused: a slot write's source is not kept. */
+/** Reused buffer: the store does not keep the source of a slot write. */
 const scratch = Buffer.alloc(SLOT_SIZE);
 
 /** @returns a whole slot, valid until the next call */
@@ -73,12 +73,12 @@ export function dataIn(content: Uint8Array, address: Uint8Array): Uint8Array | u
   return isRight ? content.subarray(DATA_OFFSET) : undefined;
 }
 
-/** The bytes whatever the checksum; uncopied. */
+/** The bytes of the chunk, whatever the checksum says; not copied. */
 export function uncheckedData(content: Uint8Array): Uint8Array {
   return content.subarray(DATA_OFFSET);
 }
 
-/** What a slot says of itself; undefined: altered or never written. Does not prove the address. */
+/** What a whole slot says about itself; undefined when it was altered or never written. The address is not proven. */
 export function decodeSlot(
   slot: Uint8Array,
 ): { address: Uint8Array; data: Uint8Array; held: Held | undefined } | undefined {
@@ -94,22 +94,22 @@ export function decodeSlot(
 /** Where a slot says who brought its chunk. */
 export const HELD_RANGE = { offset: 0, length: CONTENT_OFFSET } as const;
 
-/** Who brought the chunk, and which it is. */
+/** Where a slot says who brought its chunk, and which one it is. */
 export const HEAD_RANGE = { offset: 0, length: CONTENT_OFFSET + KIND_OFFSET } as const;
 
-/** The address of a slot with whole content. */
+/** The address in the head of a slot whose content has been found to be whole. */
 export function addressIn(head: Uint8Array): Uint8Array {
   return head.subarray(CONTENT_OFFSET + ADDRESS_OFFSET, CONTENT_OFFSET + KIND_OFFSET);
 }
 
-/** @param slot at least up to its content @returns undefined also if altered */
+/** @param slot at least its start, up to its content @returns undefined also when that was altered */
 export function decodeHeld(slot: Uint8Array): Held | undefined {
   const by = HOLDERS[slot[HOLDER_OFFSET]!];
   if (by === undefined || by === 'nobody' || !isHeldWhole(slot)) return undefined;
   return { by, stamp: decodeStamp(slot.subarray(STAMP_OFFSET, CONTENT_OFFSET)) };
 }
 
-/** Whether the stamp is as written. A damaged start leaves the chunk. */
+/** Whether a slot's stamp is as it was written. A slot whose start is damaged still has its chunk. */
 export function isHeldWhole(slot: Uint8Array): boolean {
   const isKnown = HOLDERS[slot[HOLDER_OFFSET]!] !== undefined;
   return isKnown && numberAt(slot, 0) === crc32(slot.subarray(HOLDER_OFFSET, CONTENT_OFFSET));

@@ -1,6 +1,6 @@
 /**
- * Room on the disk. Without it the store serves, but keeps nothing new; a little stays free for records that must be
- * written: debts, payments, departures.
+ * Room on the disk. While there is none the store accepts nothing more to keep, but continues to serve what it has; a
+ * little is left free for records that a node must write all the same: what it owes, what it was paid, what has left.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
@@ -11,17 +11,19 @@ import { isDiskFailure, StoreError } from '../errors.ts';
 const KEPT_FREE = 8 * 2 ** 20;
 /** Must be free again before anything is accepted, so that one chunk does not decide it, bytes. */
 const ENOUGH = 2 * KEPT_FREE;
-/** Between queries while all is well, ms. */
+/** Between two queries of the file system while all is well, milliseconds. */
 const QUERY_MS = 1_000;
-/** Between queries while full, ms. */
+/** Between two such queries while the disk is full, milliseconds. */
 const RETRY_MS = 2_000;
-/** Between log lines of other failures, ms. */
+/**
+ * Between two log lines about writes that fail for another reason, milliseconds: otherwise each chunk would log one.
+ */
 const FAILURE_LOG_MS = 60_000;
-/** No space, no quota, file size limit; LMDB's full map. */
+/** No space, no quota, a file at its size limit; LMDB's error for a full map. */
 const NO_SPACE = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'MDB_MAP_FULL', 28, 122, 27, -30792]);
 
 export interface DiskSpaceDeps {
-  /** Bytes for this process; undefined: unknown. */
+  /** Bytes that the file system would give to this process; undefined where that is unknown. */
   readonly available: () => number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -53,7 +55,7 @@ export class DiskSpace {
     if (this.isFull()) throw storeFull();
   }
 
-  /** The backend, whose errors for lack of room get their code. */
+  /** The same backend, watched: errors for lack of room get their own code. */
   watching(backend: Backend): Backend {
     const failed = (error: unknown): never => {
       if (!meansNoSpace(error) && !(isCutShort(error) && (this.#full || this.#isShort()))) {
@@ -115,7 +117,7 @@ function storeFull(cause?: unknown): StoreError {
   return new StoreError('STORE_FULL', message, { cause });
 }
 
-/** LMDB reports partial writes as medium errors; the last before a full disk is partial. */
+/** LMDB reports a partial write as a medium error, and the last write before a full disk is partial. */
 function isCutShort(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === 5;
 }

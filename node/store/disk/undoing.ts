@@ -1,4 +1,4 @@
-/** Cleans up after failed requests once the disk takes writes. */
+/** Puts in order what failed requests have left in the store, when the disk takes writes again. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 import { isDiskFailure } from '../errors.ts';
@@ -18,8 +18,9 @@ export class Undoing {
   }
 
   /**
-   * Resolves when undone, or refused: then it is retried, at the latest at the next start.
-   * @param undo may run several times @throws what is no disk failure
+   * Resolves when it is undone, or when the disk has refused that: then it is tried again until it succeeds, at the
+   * latest at the next start.
+   * @param undo may run several times @throws what is no failure of the disk
    */
   async run(undo: () => Promise<void>): Promise<void> {
     try {

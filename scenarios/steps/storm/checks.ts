@@ -1,4 +1,7 @@
-/** After a storm: the network is whole, everything acknowledged there, nobody refused. */
+/**
+ * What must hold after a storm: the network is whole again, everything acknowledged is there and right, and no node
+ * is refused.
+ */
 
 import { ClientError, type ClusterNode } from 'svcnet';
 import { atMost, congestionOf, grouped, messageOf, PlacementWatch, plural } from 'svcnet/scenario';
@@ -8,22 +11,25 @@ import { missingLinks } from '../topology.ts';
 import type { Operations, Uploaded } from './operations.ts';
 import type { StormContext } from './parameters.ts';
 
-/** By then all are connected, and know it. */
+/** Time within which all nodes are connected again, and know it. */
 const WHOLE_WITHIN_MS = 90_000;
-/** Longer than any retry pause. */
+/** Uploads without progress for this long are stuck: it is longer than any retry pause of a node. */
 const STUCK_AFTER_MS = 90_000;
-/** Added per waiting chunk: a healthy network takes hundreds a second. */
+/**
+ * Additional time for each chunk that waits after the storm, milliseconds: ten a second, where a healthy network
+ * takes hundreds.
+ */
 const PER_CHUNK_MS = 100;
-/** After the last upload settled. */
+/** Time after the last upload is settled within which every node must deliver. */
 const DELIVERED_WITHIN_MS = 60_000;
-/** Then the rest is not read: failures take a minute. */
+/** After that time and so many failures the rest is not read: each failure may take a minute. */
 const FAILURES_ENOUGH = 10;
 const PLACED_WITHIN_MS = 120_000;
 const POLL_MS = 500;
 const READS_AT_ONCE = 4;
 const LINES_SHOWN = 50;
 
-/** Each line breaks the condition. @param given what else was observed */
+/** A condition broken in part by each line of `found`. @param given what else was observed */
 export function expectNone(
   context: StormContext,
   name: string,
@@ -38,7 +44,7 @@ export function expectNone(
   });
 }
 
-/** Heals, starts nodes, waits for links. */
+/** Heals active faults, starts nodes that are down, and waits for the links. */
 export function whole(context: StormContext): Promise<void> {
   return context.step('heal', async (progress) => {
     await context.cluster.faults.heal();
@@ -54,7 +60,7 @@ export function whole(context: StormContext): Promise<void> {
   });
 }
 
-/** Deferred uploads must be synced; there is room. */
+/** Deferred uploads are promised once they are synced; each must be, as there is room for all. */
 export function sync(context: StormContext, operations: Operations): Promise<void> {
   return context.step('sync', async (progress) => {
     const { cluster, signal } = context;
@@ -104,7 +110,7 @@ export function sync(context: StormContext, operations: Operations): Promise<voi
   });
 }
 
-/** From drawn nodes, unless hopeless. */
+/** Reads every upload from a node drawn for it, unless it is clear that the network does not deliver. */
 export function readBack(context: StormContext, operations: Operations): Promise<void> {
   return context.step('read', async (progress) => {
     const uploads = operations.promised;

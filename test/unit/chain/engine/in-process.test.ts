@@ -146,6 +146,34 @@ test.each([['evm_setAutomine', true], ['evm_setIntervalMining', 1000], ['eth_noS
   },
 );
 
+test('the newest block is the one of its number, whatever has changed the chain', async () => {
+  const chain = await start();
+  const { rpc, token, time } = chain;
+  const block = (which: unknown) =>
+    rpc.call('eth_getBlockByNumber', which, false) as Promise<{ number: string }>;
+  const steps = [
+    () => rpc.call('evm_mine'),
+    () => mint(chain, token),
+    () => rpc.call('evm_mine'),
+    () => rpc.call('anvil_setBalance', receiver, '0x1'),
+    () => rpc.call('anvil_mine', '0x3', '0x5'),
+    () => rpc.call('anvil_rollback', 2),
+    () => rpc.call('anvil_reorg', 1, []),
+    () => rpc.call('evm_setNextBlockTimestamp', time.ms / 1000 + 60),
+    () => rpc.call('evm_mine'),
+    () => rpc.call('anvil_reset'),
+  ];
+  const seen = new Set<string>();
+  for (const step of steps) {
+    await step();
+    const newest = await block('latest');
+    expect(newest.number).toBe(await rpc.call('eth_blockNumber'));
+    expect(newest).toEqual(await block(newest.number));
+    seen.add(JSON.stringify(newest));
+  }
+  expect(seen.size).toBe(7);
+});
+
 test('more blocks than there are cannot be taken back', async () => {
   const { rpc } = await start();
   await expect(rpc.call('anvil_rollback', 1_000)).rejects.toBeInstanceOf(RpcError);

@@ -8,13 +8,15 @@ import type { SharedResults } from '../../formats/shared-results.ts';
 
 /** Which node the running code belongs to. */
 const current = new AsyncLocalStorage<Power>();
+/** Runs what must see no context of the caller: a node would keep that of its builder for all its life. */
+const outside = AsyncLocalStorage.snapshot();
 
 export type PowerState = 'on' | 'frozen' | 'off';
 
 export class Power {
   readonly #crashed: (error: unknown) => void;
   /** Where its code runs: one for all, because making one costs more than most pieces of work. */
-  readonly #scope: AsyncResource = current.run(this, () => new AsyncResource('POWER'));
+  readonly #scope: AsyncResource = outside(() => current.run(this, () => new AsyncResource('POWER')));
   readonly #listeners = new Set<(state: PowerState) => Promise<void> | void>();
   #waiting: (() => void)[] = [];
   #state: PowerState = 'on';

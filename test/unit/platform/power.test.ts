@@ -57,10 +57,11 @@ test('a node that freezes while it is being thawed keeps the rest waiting', () =
 });
 
 test('what reaches a node runs in the context of the node, what it calls itself in that of the call', () => {
-  const [one, other] = [supplied().power, supplied().power];
   const caller = new AsyncLocalStorage<string>();
+  const [one, other] = caller.run('its builder', () => [supplied().power, supplied().power] as const);
   const seen: unknown[] = [];
   const look = () => seen.push([Power.current(), caller.getStore()]);
+  one.run(look);
   one.run(() =>
     caller.run('work of one', () => {
       one.run(look);
@@ -69,6 +70,7 @@ test('what reaches a node runs in the context of the node, what it calls itself 
     }),
   );
   expect(seen).toEqual([
+    [one, undefined],
     [one, 'work of one'],
     [other, undefined],
     [one, 'work of one'],

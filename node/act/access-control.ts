@@ -1,6 +1,6 @@
 /**
- * Who may read what, and since when. All is content; only the key is here. `node-behaviour.md` 8.4, `data-formats.md`
- * 7.3.
+ * Access-controlled references: who may read what, and since when. Everything is stored as content; only this node's
+ * key is kept here. `node-behaviour.md` 8.4, `data-formats.md` 7.3.
  */
 import { ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
@@ -18,16 +18,16 @@ import { KeyValues } from './key-values.ts';
 import { createSession, type Session } from './session.ts';
 
 const MS_PER_SECOND = 1000;
-/** Bytes: some 25,000 readers. */
+/** Longest access list that is read, bytes: some 25,000 readers. */
 const ACCESS_LIST_SIZE_MAX = 4 * 1024 * 1024;
 /**
  * Entries of a history are told apart by their second; if this many in a row are taken, the clock stands
  * still.
  */
 const SECONDS_TRIED_MAX = 5;
-/** Key agreements per turn: seven ms. */
+/** Key agreements per turn of the event loop: some seven milliseconds. */
 const GRANTED_AT_ONCE = 128;
-/** Where the publisher finds the grantees. */
+/** Metadata of an entry: where the publisher finds the list of grantees. */
 const GRANTEES_REFERENCE = 'encryptedglref';
 
 interface Protected {
@@ -58,14 +58,14 @@ interface Change {
 }
 
 interface Changed {
-  /** Encrypted for the publisher, 64 bytes. */
+  /** Reference of the list, encrypted for the publisher, 64 bytes. */
   readonly grantees: Uint8Array;
   readonly history: Uint8Array;
   /** Root of the list's content, 64 bytes. */
   readonly stored: Uint8Array;
 }
 
-/** All throw ActError; ChunkNotFoundError for missing parts; the putter's errors. */
+/** Errors of all: ActError; ChunkNotFoundError for a missing history or access list; those of the putter. */
 export interface AccessControl {
   /**
    * Encrypts for current readers: in a new, stored history only the publisher.
@@ -76,7 +76,7 @@ export interface AccessControl {
   reveal(request: Request, io: Reading): Promise<Uint8Array>;
   /** A revoked grantee cannot read with the new history; earlier content stays readable. */
   change(change: Change, io: Writing): Promise<Changed>;
-  /** Compressed keys. @throws ActError `GRANTEES_UNAVAILABLE` also for another publisher's list */
+  /** Public keys, compressed. @throws ActError `GRANTEES_UNAVAILABLE` also for another publisher's list */
   grantees(reference: Uint8Array, io: Reading): Promise<Uint8Array[]>;
 }
 
@@ -121,7 +121,7 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
     grantees: (reference, io) => loadGrantees(reference, self, io),
   };
 
-  /** In parts, for other requests' turns. */
+  /** Some at a time, so that other requests get their turn in between. */
   async function grantAll(
     list: KeyValues,
     grantees: readonly Uint8Array[],
@@ -139,7 +139,10 @@ export function createAccessControl(privateKey: Uint8Array, { clock, random }: D
     return history.save(io.putter, io);
   }
 
-  /** Waiting beats an entry in the future, which an upload after a revocation would miss. */
+  /**
+   * A second that no entry of the history has. Waiting for it is better than an entry in the future, which an upload
+   * right after a revocation would not yet use.
+   */
   async function freeSecond(history: History, signal: AbortSignal): Promise<number> {
     for (let tries = 0; tries < SECONDS_TRIED_MAX; tries++) {
       const seconds = now();
@@ -167,14 +170,14 @@ async function loadGrantees(encrypted: Uint8Array, self: Session, io: Reading): 
     const bytes = await load(reference, io, { sizeMax: GRANTEES_SIZE_MAX, code: 'GRANTEES_MALFORMED' });
     return decodeGrantees(bytes);
   } catch (error) {
-    // Another publisher's key gives nonsense.
+    // Another publisher's key yields a meaningless reference, or meaningless bytes.
     if (error instanceof ChunkNotFoundError || error instanceof JoinError)
       throw new ActError('GRANTEES_UNAVAILABLE', `no grantee list: ${error.message}`, { cause: error });
     throw error;
   }
 }
 
-/** Encrypts the publisher's grantee lists. */
+/** The key with which the publisher encrypts the references of its grantee lists. */
 function ownKey(self: Session): Uint8Array {
   return self.keys(self.publicKey).accessKeyDecryptionKey;
 }

@@ -1,10 +1,13 @@
-/** One access key, encrypted per reader. `data-formats.md` 7.2. Pure. Vectors: test/vectors/act.json. */
+/**
+ * Who may read: one access key, stored once per reader, encrypted so that only that reader finds and decrypts it.
+ * `data-formats.md` 7.2. Pure. Vectors: test/vectors/act.json.
+ */
 import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
 import { ActError } from './errors.ts';
 import { KeyValues } from './key-values.ts';
 import type { Session } from './session.ts';
 
-/** Readable by the publisher alone. @param accessKey 32 random bytes */
+/** A list with a new access key that only the publisher can read. @param accessKey 32 random bytes */
 export function newAccessList(publisher: Session, accessKey: Uint8Array): KeyValues {
   const list = new KeyValues();
   put(list, publisher, publisher.publicKey, accessKey);
@@ -21,9 +24,9 @@ export function grant(list: KeyValues, publisher: Session, grantees: readonly Ui
 }
 
 /**
- * The list's key, 32 bytes, for the session's reader.
- * @param publisher public key of the list's publisher; may be the reader's
- * @throws ActError `ENTRY_NOT_FOUND` without a key for this reader of this publisher; `ACT_MALFORMED`
+ * The list's access key, 32 bytes, as obtained by the session's reader.
+ * @param publisher public key of the list's publisher; the reader's own when it is the reader
+ * @throws ActError `ENTRY_NOT_FOUND` when the list has no key for this reader of this publisher; `ACT_MALFORMED`
  */
 export function accessKeyOf(list: KeyValues, reader: Session, publisher: Uint8Array): Uint8Array {
   const { lookupKey, accessKeyDecryptionKey } = reader.keys(publisher);

@@ -1,4 +1,4 @@
-/** The publisher's list of grantees: `data-formats.md` 7.2 and 7.3. Pure. */
+/** The list of grantees, readable only by the publisher: `data-formats.md` 7.2 and 7.3. Pure. */
 import secp256k1 from 'secp256k1';
 import { toHex } from '../../formats/crypto/hex.ts';
 import { ActError } from './errors.ts';
@@ -35,14 +35,14 @@ export function decodeGrantees(bytes: Uint8Array): Uint8Array[] {
   return keys.map((key) => secp256k1.publicKeyConvert(key, true));
 }
 
-/** Old keys, then new ones, once each. */
+/** The keys of `list`, then the new ones, each once. */
 export function withAdded(list: readonly Uint8Array[], added: readonly Uint8Array[]): Uint8Array[] {
   const known = new Map([...list, ...added].map((key) => [toHex(key), key]));
   return [...known.values()];
 }
 
 /**
- * The last key replaces a revoked one; unknown keys are ignored.
+ * The last key takes the place of a revoked one. Keys that are not in the list are ignored.
  * @param list without duplicates @throws ActError `GRANTEES_EMPTY` for an empty list
  */
 export function withoutRevoked(list: readonly Uint8Array[], revoked: readonly Uint8Array[]): Uint8Array[] {

@@ -11,11 +11,11 @@ import { Manifest } from '../manifest/manifest.ts';
 import type { Metadata } from '../manifest/metadata.ts';
 import { ActError } from './errors.ts';
 
-/** Paths are distances to the end of time, ascending from newest to oldest. */
+/** A path is the distance to the end of time, so that paths ascend from the newest entry to the oldest. */
 const END_OF_TIME = 2n ** 63n - 1n;
-/** Digits; deeper is a dead end or cycle. */
+/** Length of the longest path, digits. Anything deeper is a dead end or a cycle. */
 const PATH_LENGTH_MAX = 19;
-/** Per look-up: a change adds one or two nodes. */
+/** Nodes read for one look-up: every change of the grantees adds one or two, and no publisher makes that many. */
 const NODES_READ_MAX = 65_536;
 
 interface Options {
@@ -39,7 +39,7 @@ export class History {
   }
 
   /**
-   * The list in force: the newest not later, else the oldest.
+   * Reference of the access list in force at a time: the newest that is not later, otherwise the oldest of all.
    * @param seconds since the unix epoch
    * @throws ActError `TIMESTAMP_INVALID`, `ENTRY_NOT_FOUND` for an empty history, `HISTORY_MALFORMED`
    */

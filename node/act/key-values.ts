@@ -1,6 +1,6 @@
 /**
- * Key-value store of an access list: a simple JSON manifest, in hex. `data-formats.md` 5.6 and 7.2. Vectors:
- * test/vectors/act.json.
+ * The key-value store under an access list: a simple manifest, which is JSON. `data-formats.md` 5.6 and 7.2. Keys and
+ * values are bytes, written in hex. Vectors: test/vectors/act.json.
  */
 import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import { ActError } from './errors.ts';

@@ -6,7 +6,7 @@ const LOOKUP_NONCE = Uint8Array.of(0);
 const DECRYPTION_NONCE = Uint8Array.of(1);
 
 export interface SessionKeys {
-  /** Where the other side's access key is, 32 bytes. */
+  /** Key under which the other side's access key is stored, 32 bytes. */
   readonly lookupKey: Uint8Array;
   /** Key that encrypts the access key, 32 bytes. */
   readonly accessKeyDecryptionKey: Uint8Array;

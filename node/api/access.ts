@@ -1,4 +1,4 @@
-/** Counts, times and logs every request, also those whose client left. */
+/** Counts, times and logs every request, including those whose client did not wait for the answer. */
 import type { Exchange } from './exchange/exchange.ts';
 import type { ApiMetrics } from './metrics.ts';
 import type { Port } from './route/route.ts';

@@ -1,6 +1,7 @@
 /**
- * `http://{name}.svc.localhost/{path}` is the file `/svc/{name}/{path}`, so that a page's absolute links work:
- * `http-api-completion.md` 5.3, end. Unlike there, such a host has no operations: its pages would share their origin.
+ * Content by host name: `http://{name}.svc.localhost/{path}` is the same file as `/svc/{name}/{path}`, so that a
+ * page's absolute links work: `http-api-completion.md` 5.3, end. Contrary to that text, no operation of the node is
+ * available there: pages of that host would share its origin.
  */
 import { nameOf } from './admission/hosts.ts';
 import { HOST_SUFFIXES } from './dialect.ts';
@@ -9,7 +10,7 @@ import type { Port, Route } from './route/route.ts';
 import { HOST_FILE_ROUTE } from './routes/files.ts';
 import { createRouter, type Match, type PathRoutes, pathsOf } from './routing.ts';
 
-/** Finds the operation: by a host that names content, unless for probes. */
+/** Finds the operation of a request: by its host if that names content, unless it is one for probes. */
 export function createMatcher(
   routes: readonly Route[],
   port: Port,

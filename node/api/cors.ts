@@ -1,4 +1,7 @@
-/** Cross-origin headers, `http-api-completion.md` 3.5. Requests of refused origins still run. */
+/**
+ * Cross-origin headers of `http-api-completion.md` 3.5. A refused origin gets no such headers; its request still
+ * runs.
+ */
 import { acceptedHeaderNames, type Dialect } from './dialect.ts';
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS, POST, PUT, DELETE';
@@ -25,7 +28,7 @@ const COMMON_REQUEST_HEADERS = [
 export interface Cors {
   /** Whether pages of `origin` may use this API at `host`. */
   accepts(origin: string, host: string | undefined): boolean;
-  /** @returns undefined: origin absent or refused */
+  /** Headers for a request from `origin` to `host`; undefined when the origin is not accepted or absent. */
   headersFor(
     origin: string | undefined,
     host: string | undefined,

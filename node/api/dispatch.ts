@@ -37,7 +37,7 @@ export interface DispatchDeps {
   readonly bodyTurns: TurnAllowance;
   readonly manifestRoom: SharedRoom;
   readonly patience: Patience;
-  /** Without what the other listener serves. */
+  /** The table, without what is left to the other listener. */
   readonly routes: readonly Route[];
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
@@ -72,7 +72,7 @@ export async function dispatch(
   }
 }
 
-/** Binds fetching while sending to the request's span. */
+/** Binds content that is fetched while it is being sent to this request's span. */
 function bound(answer: Answer, tracing: Tracing | undefined): Answer {
   if (tracing === undefined || answer.stream === undefined) return answer;
   return { ...answer, stream: tracing.bind(answer.stream) };
@@ -153,7 +153,7 @@ function callOf(
 const NO_PARAMS: ParamTable = {};
 const NO_HEADERS: HeaderTable = {};
 
-/** For a wrong method, or OPTIONS: the methods. */
+/** Answer to a wrong method, or OPTIONS: the list of methods, for browsers in the header that they read. */
 function methodAnswer(routes: PathRoutes, { method, response }: Exchange): Answer {
   const methods = [...routes.byMethod.keys()].sort().join(', ');
   const crossOrigin = response.hasHeader('access-control-allow-origin');
@@ -185,7 +185,7 @@ export function errorAnswer(
   };
 }
 
-/** Aborts when the connection closes early or the server stops. */
+/** Aborts when the connection closes before the answer is complete, or when the server stops. */
 function requestSignal(
   response: ServerResponse,
   stopping: AbortSignal,
@@ -207,7 +207,7 @@ function requestSignal(
   };
 }
 
-/** Abort reason: the client disconnected. */
+/** Reason of a request's signal when its client has disconnected. */
 class ClientGoneError extends Error {
   readonly code = 'CLIENT_GONE';
 
@@ -217,7 +217,7 @@ class ClientGoneError extends Error {
   }
 }
 
-/** The parser joins lines of one name; the first counts. */
+/** Header lines of one name are joined by the HTTP parser; only the first one counts. */
 function firstValue(request: IncomingMessage, name: string): string | undefined {
   const joined = request.headers[name];
   if (typeof joined !== 'string') return joined?.[0];

@@ -1,6 +1,7 @@
 /**
- * Every error answer: code → status and message. Modules throw own codes; `MAPPED` says the answer. Handlers
- * (`orElse`) and routes (`errors`) may name others. No other file has error statuses.
+ * Every error answer of the API: code → status and message. Modules throw errors with their own codes; `MAPPED` says
+ * which answer each becomes. If an operation has its own text, the handler names it through `orElse`, or the route
+ * through its `errors` column. No status number of an error exists outside this file.
  */
 
 import type { ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
@@ -64,7 +65,7 @@ export const ERRORS = {
   TAG_NOT_FOUND: [404, 'tag not found'],
   BATCH_NOT_FOUND: [404, 'batch with id not found'],
   BATCH_NOT_USABLE: [422, 'batch not usable yet or does not exist'],
-  /** 404, as unknown, in a dialect without expired batches. */
+  /** 404 as an unknown batch in a dialect that does not know expired ones. */
   BATCH_EXPIRED: [422, 'batch not usable yet or does not exist'],
   BATCH_INVALID: [400, 'invalid batch id'],
   BATCH_OVERISSUED: [402, 'batch is overissued'],
@@ -255,7 +256,7 @@ type DomainCode =
   | JoinErrorCode
   | 'STORE_FULL';
 
-/** Answers that no route words differently; null: the operation's general failure. */
+/** Answer of a domain error that no route words differently; null: the operation's general failure answer. */
 const MAPPED: Readonly<Record<DomainCode, ApiErrorCode | null>> = {
   BATCH_NOT_FOUND: 'BATCH_NOT_FOUND',
   BATCH_NOT_USABLE: 'BATCH_NOT_USABLE',
@@ -364,7 +365,10 @@ export class ApiError extends Error {
 /** Domain code → the operation's own answer. */
 export type ErrorWording = { readonly [C in DomainCode]?: ApiErrorCode };
 
-/** An answer itself, else the operation's wording of the code, the general mapping, or `fallback`. */
+/**
+ * What an error becomes: itself if it is already an answer, the operation's wording of its code, the general mapping
+ * of its code, else `fallback`.
+ */
 export function answerOf(error: unknown, fallback: ApiErrorCode, wording: ErrorWording = {}): ApiError {
   if (error instanceof ApiError) return error;
   const code = (error as { code?: unknown } | null | undefined)?.code;
@@ -383,7 +387,7 @@ const BODY_MISTAKES: readonly unknown[] = [
   'INVALID_PART_NAME',
 ] satisfies CollectionErrorCode[];
 
-/** Why an operation failed, and what to do. */
+/** Why an operation did not complete, if its own text cannot tell, and what to do about it. */
 function reasonsOf(error: unknown): Reason[] {
   if (!(error instanceof Error)) return [];
   const { code, message, blocking } = error as Error & { code?: unknown; blocking?: unknown };
@@ -401,7 +405,7 @@ function reasonsOf(error: unknown): Reason[] {
   ];
 }
 
-/** A failed step gets the step's answer. */
+/** Runs one step of an operation; its failure gets the step's answer. */
 export async function orElse<T>(
   fallback: ApiErrorCode,
   step: () => T | Promise<T>,
@@ -426,14 +430,14 @@ export function statusOf(error: ApiError): number {
 
 /** Headers that answers to some refusals carry besides their body. */
 export const HEADERS_OF: { readonly [C in ApiErrorCode]?: Readonly<Record<string, string>> } = {
-  // Seconds until a stalled download has made room.
+  // Seconds. The client should return about when a stalled download has made room.
   DOWNLOADS_BUSY: { 'retry-after': '1' },
   LISTINGS_BUSY: { 'retry-after': '1' },
   // Anything that follows on this connection is the rest of the body.
   BODY_IDLE: { connection: 'close' },
 };
 
-/** A refusal's status, and what is wrong. */
+/** Status of a refusal, and what is wrong with the request. */
 export interface Refusal {
   readonly status: number;
   readonly reasons: readonly Reason[];

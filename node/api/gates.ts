@@ -1,4 +1,7 @@
-/** Checks between path and operation, in the order of `http-api-completion.md` 3.3, for every method. */
+/**
+ * The checks between a known path and its operation, in the order of `http-api-completion.md` 3.3. A path declares
+ * its gates; they run for every method, even one that the path does not know.
+ */
 import type { Dialect } from './dialect.ts';
 import { ApiError, type ApiErrorCode } from './errors.ts';
 import type { NodeServices } from './services.ts';
@@ -21,7 +24,7 @@ export const GATES = [
 ] as const;
 export type GateName = (typeof GATES)[number];
 
-/** Operations of which only a few run; others are refused. */
+/** Operations that run only a few at a time; a further one is refused, not queued. */
 const SLOTS = {
   postageSlot: 'ONCHAIN_BUSY',
   stakeSlot: 'ONCHAIN_BUSY',
@@ -30,7 +33,7 @@ const SLOTS = {
   listingSlot: 'LISTINGS_BUSY',
 } as const satisfies Record<string, ApiErrorCode>;
 export type SlotName = keyof typeof SLOTS;
-/** If more than one. A listing keeps up to 8 MiB of nodes, or 16 MiB of a page. */
+/** How many of them may run, if more than one. A listing keeps up to 8 MiB of nodes, or 16 MiB of a page. */
 const PLACES: { readonly [S in SlotName]?: number } = { listingSlot: 8 };
 
 /** What a closed gate answers. */
@@ -48,10 +51,10 @@ export const GATE_REFUSALS: Readonly<Record<GateName, readonly ApiErrorCode[]>> 
   gas: [REFUSED.header],
 };
 
-/** A node's gates; listeners share the slots. */
+/** Gates of one node: the slots are shared by both listeners. */
 export interface Gates {
   /**
-   * Passes the gates; dispose of the result to free the slots.
+   * Passes the named gates; the result must be disposed when the operation is over, because it frees the slots.
    * @throws ApiError of the first closed gate
    */
   readonly pass: (names: readonly GateName[], readHeader: (name: string) => string | undefined) => Passage;

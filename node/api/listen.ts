@@ -8,15 +8,15 @@ import { Pipeline } from './exchange/pipeline.ts';
 import { wantsWebSocket } from './exchange/websocket.ts';
 import { JSON_CONTENT_TYPE } from './values/json.ts';
 
-/** Until a request's headers are there. */
+/** Time in which the headers of a request must have arrived. */
 const HEADERS_TIMEOUT_MS = 3000;
 /** Idle time after which a kept connection is closed. */
 const KEEP_ALIVE_MS = 30_000;
-/** How often Node.js checks that; each check wakes an idle node. */
+/** How often Node.js looks for requests past the first limit. Each look wakes an idle node. */
 const CONNECTIONS_CHECK_MS = 5000;
 /** Uploads may take any time. */
 const NO_REQUEST_TIMEOUT = 0;
-/** Node.js's code for late headers. */
+/** What Node.js calls headers that are not here in time. */
 const TOO_LATE = 'ERR_HTTP_REQUEST_TIMEOUT';
 /** Time for requests to end after their signal was aborted; then their connections are cut. */
 const STOP_GRACE_MS = 2000;
@@ -36,7 +36,7 @@ export class ApiStartError extends Error {
 /** How a server handles its requests. */
 export interface Listener {
   readonly handle: RequestListener;
-  /** A released connection's WebSocket request. */
+  /** Handles a request for a WebSocket, whose connection the server has released. */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
@@ -48,7 +48,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** Does not listen yet. */
+/** A server of the API that does not listen yet. */
 export interface ApiServer {
   readonly server: Server;
   /** Waits for running requests, but not for long. */
@@ -123,7 +123,7 @@ class Connections {
     return this.#counts.get(socket) ?? 0;
   }
 
-  /** Whether other bytes would become part of an answer. */
+  /** Whether an answer is being sent, so that other bytes would become part of it. */
   hasBegun(socket: Duplex): boolean {
     return [...(this.#owed.get(socket) ?? [])].some(({ headersSent }) => headersSent);
   }
@@ -160,12 +160,12 @@ async function close(server: Server, connections: Connections, clock: Clock): Pr
   };
   grace.signal.addEventListener('abort', cut, { once: true });
   const closed = once(server, 'close');
-  // Also closes idle connections; on others the answer is the last.
+  // Closes idle connections too; on the others the answer tells the client that it is the last.
   server.close();
   await closed;
 }
 
-/** Bytes that are no HTTP request. */
+/** Answers bytes that are not an HTTP request; there is no request object to answer through. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -1,4 +1,4 @@
-/** HTTP metrics, named as in public dashboards. */
+/** Metrics of the HTTP API. Names are those that dashboards of the public network read. */
 import type { MetricsOf, MetricTable } from '../env/metrics.ts';
 
 export const API_METRICS = {

@@ -1,6 +1,7 @@
 /**
- * Clients' mistakes that Bees answer with 500. The document's dialect refuses them and says why; the other answers as
- * Bees do, unless it accepts them.
+ * Mistakes of clients that nodes of the public network report as failures of their own, with 500. The dialect that
+ * follows the document refuses such a request instead, and says what is wrong with it; the other one answers as they
+ * do, unless they accept the request.
  */
 import type { ChunkErrorCode } from '../../formats/chunk/errors.ts';
 import type { SignatureErrorCode } from '../../formats/crypto/signer.ts';
@@ -30,11 +31,11 @@ interface Mistake {
   readonly status: 400 | 404 | 413;
   /** What of the request is wrong. */
   readonly field: string | { readonly header: HeaderKey };
-  /** Bees do not answer 500: both dialects refuse it. */
+  /** Nodes of the public network do not answer 500: both dialects refuse it. */
   readonly everywhere?: true;
 }
 
-/** Code of an answer or its cause. */
+/** Code of an answer, or of the error below it. */
 const MISTAKES: { readonly [C in Code]?: Mistake } = {
   // Batches.
   DEPTH_INVALID: { status: 400, field: 'depth' },

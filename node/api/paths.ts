@@ -6,14 +6,17 @@ import { CANONICAL_SEGMENT, FILE_SEGMENTS } from './dialect.ts';
 import { percentDecode, percentEncode } from './values/percent.ts';
 
 export type Target =
-  /** Canonical path, encoded again; decoded path as sent; query without question mark. */
+  /**
+   * Canonical path for the router, percent-encoded again; decoded path as it was sent; query without its question
+   * mark.
+   */
   | { readonly kind: 'route'; readonly path: string; readonly sent: string; readonly query: string }
   /** Cleaning changed the path. */
   | { readonly kind: 'redirect'; readonly location: string }
   | { readonly kind: 'malformed' };
 
 const VERSION_PREFIX = '/v1';
-/** Decoding and cleaning change nothing. */
+/** Nothing encoded, no empty segment, none that starts with a dot: decoding and cleaning change nothing. */
 const PLAIN = /^(?:\/[A-Za-z0-9_~:@!$&'()*+,;=-][A-Za-z0-9._~:@!$&'()*+,;=-]*)+\/?$|^\/$/;
 
 export function targetOf(requestTarget: string): Target {
@@ -28,7 +31,7 @@ export function targetOf(requestTarget: string): Target {
   return { kind: 'route', path: encode(canonical(decoded)), sent: decoded, query: query.slice(1) };
 }
 
-/** Query with question mark; an absolute target's authority is dropped. */
+/** Path and query, the latter with its question mark; the authority of an absolute target is dropped. */
 function splitQuery(requestTarget: string): [path: string, query: string] {
   const relative = requestTarget.replace(/^https?:\/\/[^/?]*/i, '');
   const mark = relative.indexOf('?');
@@ -50,7 +53,7 @@ function encode(path: string): string {
   return path.split('/').map(percentEncode).join('/');
 }
 
-/** Both prefixes and both file segments. */
+/** Both prefixes and both segments of the file routes lead to the same routes. */
 function canonical(path: string): string {
   const unversioned = path.startsWith(`${VERSION_PREFIX}/`) ? path.slice(VERSION_PREFIX.length) : path;
   const first = unversioned.split('/', 2)[1] ?? '';

@@ -1,4 +1,4 @@
-/** Rows grouped into a listener's paths, and found by path. */
+/** Groups the rows of the route table into the paths of one listener, and finds the rows of a path. */
 import type { Port, Route } from './route/route.ts';
 import { percentDecode } from './values/percent.ts';
 
@@ -23,7 +23,7 @@ export function pathsOf(rows: readonly Route[], port: Port): PathRoutes[] {
 /** Variables that take the rest of the path. */
 const REST_VARIABLES: ReadonlySet<string> = new Set(['path', 'prefix', 'multiAddress']);
 
-/** Paths with equal first segments; variables' names may differ. */
+/** The paths that begin with the same segments; two of them may name a variable differently. */
 interface Branch {
   readonly exact: Map<string, Branch>;
   variable: Branch | undefined;
@@ -39,7 +39,7 @@ export interface Match {
 
 export type Router = (path: string) => Match | undefined;
 
-/** Literal before variable before rest. */
+/** Literal segments go before a variable, a variable before one that takes the rest. */
 export function createRouter(paths: readonly PathRoutes[]): Router {
   const root = emptyBranch();
   for (const routes of paths) grow(root, routes);
@@ -91,7 +91,7 @@ function find(branch: Branch, segments: readonly string[]): Found | undefined {
   const next = branch.exact.get(segment);
   const written = next && find(next, others);
   if (written !== undefined) return written;
-  // A variable takes at least one character.
+  // A variable takes at least one character; otherwise the path is unknown.
   const found = segment === '' || branch.variable === undefined ? undefined : find(branch.variable, others);
   if (found !== undefined) return { ...found, values: [segment, ...found.values] };
   const value = segments.join('/');

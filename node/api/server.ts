@@ -1,6 +1,6 @@
 /**
- * The HTTP server: two listeners from one route table. With `dispatch.ts` it implements all of
- * `http-api-completion.md` 3.
+ * The HTTP server of a node: two listeners built from one route table. Everything that the API specifies about paths,
+ * methods, headers and bodies is implemented here and in `dispatch.ts` (`http-api-completion.md` 3).
  */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
@@ -40,7 +40,7 @@ const UPLOADS_PER_TURN = 8;
 /** Bytes of all uploads: two packets of two ms, so that one upload never waits. */
 const BODY_BYTES_PER_TURN = 128 * 1024;
 
-/** Of the heap, for manifests made in memory. */
+/** Part of the heap for the manifests of all collections that are being uploaded, each of which is made in memory. */
 const MANIFESTS_SHARE = 1 / 4;
 
 interface ApiOptions extends AdmissionOptions {
@@ -48,7 +48,7 @@ interface ApiOptions extends AdmissionOptions {
   readonly address: string;
   /** Absent: no debug listener. */
   readonly debugAddress?: string;
-  /** Whether shared operations are only on the debug listener. */
+  /** Whether operations that both listeners could serve are left to the debug listener. */
   readonly dataOnly: boolean;
   readonly dialect: DialectName;
   readonly corsAllowedOrigins: readonly string[];
@@ -57,11 +57,11 @@ interface ApiOptions extends AdmissionOptions {
 }
 
 export interface Api {
-  /** Technical routes answer from now, others once ready. @throws ApiStartError */
+  /** Listens. The technical routes answer from here on, the others when the node is ready. @throws ApiStartError */
   start(): Promise<void>;
   /** Ends running requests and closes both listeners. */
   stop(): Promise<void>;
-  /** As `host:port`; known after `start`. */
+  /** Where the listeners are reachable, as `host:port`; known after `start`. */
   readonly addresses: { readonly main: string | undefined; readonly debug: string | undefined };
 }
 
@@ -96,7 +96,7 @@ export function createApi(options: ApiOptions, services: NodeServices, listen: L
   };
 }
 
-/** Not listening yet; the debug one if it has an address. Tests inject requests. */
+/** The listeners, not listening yet; the debug one when it has an address. Tests inject requests into them. */
 export function createListeners(
   options: Omit<ApiOptions, 'address'>,
   services: NodeServices,
@@ -220,7 +220,10 @@ function answerWithoutRoute(target: Target, failed: (error: unknown) => Answer):
   return failed(new ApiError(target.kind === 'malformed' ? 'MALFORMED_URL' : 'NOT_FOUND'));
 }
 
-/** For content under the API's host: its pages run with an opaque origin, which has no access to the API. */
+/**
+ * For content under the API's own host: a page of it runs, but with an opaque origin that is accepted nowhere, and so
+ * it has no access to the API. Images, scripts and downloads are unaffected.
+ */
 const SANDBOX = [
   'content-security-policy',
   'sandbox allow-downloads allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-scripts',

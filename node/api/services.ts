@@ -1,4 +1,7 @@
-/** All that routes need from a node: ports of lower layers, and readers of `compose/services.ts`. */
+/**
+ * What the API needs from a node: the ports of the layers below, and a few small readers that `compose/services.ts`
+ * fills in. A route takes everything it needs from here and nothing from elsewhere.
+ */
 
 import type { Clock } from '../../formats/clock.ts';
 import type { Random } from '../../formats/random.ts';
@@ -60,7 +63,7 @@ export interface NodeServices {
   readonly accounting: Pick<Accounting, 'balances' | 'balance'>;
   readonly pss: Pick<Pss, 'send' | 'subscribe'>;
   readonly gsoc: Pick<Gsoc, 'subscribe'>;
-  /** Undefined on a node without cheques. */
+  /** Cheques and their backing; undefined on a node that takes none. */
   readonly swap: Swap | undefined;
   readonly timeSettlements: Pick<Pseudosettle, 'settlements'>;
   readonly pingpong: Pingpong;
@@ -109,13 +112,13 @@ export interface Readiness {
   state(): 'starting' | 'ready' | 'failed';
 }
 
-/** The status protocol, and this node's report. */
+/** The status protocol, and what this node reports in it about itself. */
 interface StatusReader extends Pick<Status, 'request'> {
   local(): StatusSnapshot;
   isWarmingUp(): boolean;
 }
 
-/** Cheque totals, and the chequebook: undefined on a node that sends none. */
+/** Totals of a node's cheques, and its chequebook, which is undefined on a node that sends none. */
 interface Swap extends Pick<SwapServices, 'settlements' | 'settlement' | 'lastCheques' | 'lastChequesWith'> {
   readonly cashout: Pick<Cashout, 'cash' | 'status'>;
   readonly chequebook:

@@ -1,10 +1,14 @@
-/** Spans for requests with content, or with a context. Not for WebSockets. */
+/**
+ * Requests as spans: those whose body or answer is content, and all that come with a context. WebSockets get none.
+ */
 import { contextOfRequest, traceparentOf } from '../env/tracing/span-context.ts';
 import type { Tracing } from '../env/tracing/tracing.ts';
 import type { Dialect } from './dialect.ts';
 import type { KnownExchange } from './dispatch.ts';
 
-/** Ends the span when the answer is sent. Rejects only when `answer` does. */
+/**
+ * Runs `answer`, and ends the span when the connection is done with the answer. Never rejects when `answer` does not.
+ */
 export async function tracedRequest(
   exchange: KnownExchange,
   { tracing, dialect }: { readonly tracing: Tracing; readonly dialect: Dialect },

@@ -5,8 +5,8 @@ import type { HostOptions } from '../p2p/host-options.ts';
 import type { Foundation } from './foundation.ts';
 
 /**
- * Carriers of connections, with certificate.
- * @throws OptionError for an unreadable or wrong file, and another certificate's key
+ * What carries connections to peers, with the certificate of its listener.
+ * @throws OptionError for a file that cannot be read or holds something else, and for a key of another certificate
  */
 export async function givenCarriers(
   options: NodeOptions,

@@ -1,4 +1,4 @@
-/** How chunks travel, and messages in them. */
+/** How chunks travel between this node and the others, and the messages that travel in chunks. */
 import { isResponsible } from '../../formats/chunk/address.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
 import { createGsoc, type Gsoc } from '../gsoc/gsoc.ts';

@@ -1,4 +1,4 @@
-/** A node's clock, keys, identity, role and store. */
+/** The basis of every part of a node: its clock, its keys and the identity they give it, its role, its store. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -20,15 +20,15 @@ import { LOG_METRICS, NODE_METRICS, WORKER_METRICS } from './metrics.ts';
 
 /** Default overlay nonce: none is mined. */
 const OVERLAY_NONCE = new Uint8Array(32);
-/** In traces, without a name. */
+/** Service name in the traces of a node without a name. */
 const SERVICE_NAME = 'svc';
 const OTLP_PATH = '/v1/traces';
 
-/** A start's input, and what stops at its end. */
+/** Input of one start of a node, and the parts to be stopped at its end. */
 export interface Start {
   readonly platform: Platform;
   readonly log: RootLogger;
-  /** In order; disposing stops the last first. */
+  /** The started parts, in order; disposing it stops the last one first. */
   readonly parts: AsyncDisposableStack;
   readonly onFatal: (error: unknown) => void;
   readonly signal: AbortSignal;
@@ -150,7 +150,7 @@ async function openTracing(
   );
 }
 
-/** OTLP's default path. */
+/** A receiver given without a path accepts traces at OTLP's default path. */
 function tracesUrl(endpoint: string): URL {
   const url = new URL(endpoint);
   if (url.pathname === '/') url.pathname = OTLP_PATH;

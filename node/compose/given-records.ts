@@ -12,7 +12,7 @@ interface Place {
   readonly underlays: readonly string[];
 }
 
-/** Records to start with; unchanged, so nodes of a process share them. */
+/** Records of peers that a node starts with. They never change: nodes of one process share them. */
 export class GivenRecords {
   readonly records: readonly AddressRecord[];
   readonly #byOverlay: ReadonlyMap<string, AddressRecord>;
@@ -28,7 +28,7 @@ export class GivenRecords {
     return this.#byOverlay.get(overlayHex);
   }
 
-  /** Where this transport identity listens, without asking. */
+  /** Where the node with this transport identity listens: nodes known from the start need not be asked. */
   placeOf(remoteId: string): Place | undefined {
     // Read when first needed.
     this.#places ??= new Map(
@@ -42,7 +42,7 @@ export class GivenRecords {
   }
 }
 
-/** Perhaps none. @throws OptionError */
+/** Records that the node was started with, perhaps none. @throws OptionError */
 export async function givenRecords(
   { 'peer-records': path }: Pick<NodeOptions, 'peer-records'>,
   { platform, networkId }: Pick<Foundation, 'platform' | 'networkId'>,

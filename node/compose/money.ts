@@ -1,4 +1,4 @@
-/** The chain and what needs it: transactions, postage, chequebook. */
+/** The chain and what depends on it: transactions, postage, and the backing of cheques. */
 
 import type { Transactions } from '../onchain/ports.ts';
 import { createRpc, type Rpc } from '../onchain/rpc.ts';

@@ -1,4 +1,4 @@
-/** Work with neighbours over time, and the storage game. */
+/** A node's work with its neighbours over time, and the storage game that it plays with the result. */
 import { createPlayer, type Player } from '../incentives/game.ts';
 import { isFullySynced } from '../incentives/rules.ts';
 import { createSampler } from '../incentives/sampler.ts';
@@ -13,7 +13,7 @@ import type { NodeOptions } from '../options.ts';
 import { createStatus, type Status, type StatusSnapshot } from '../protocols/status/status.ts';
 import type { Delivery, DeliveryDeps } from './delivery.ts';
 
-/** Calls to it return nothing. */
+/** An address without a contract: calls to it return nothing. */
 const NO_CONTRACT = `0x${'00'.repeat(20)}`;
 
 export interface Neighbourhood {

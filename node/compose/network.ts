@@ -1,4 +1,4 @@
-/** Peers, debts and places in the address space. */
+/** Which peers this node is connected to, the debts on both sides, and the peers' places in the address space. */
 
 import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
 import { type AccountingService, createAccounting } from '../accounting/accounting.ts';
@@ -25,19 +25,19 @@ export interface Network {
   readonly pingpong: Pingpong;
   readonly topology: Kademlia;
   readonly warmUp: WarmUp;
-  /** Whether the node started with this record. */
+  /** Whether the node was started with a record of this overlay. */
   readonly isGiven: (overlayHex: string) => boolean;
-  /** Whether the address book has it. */
+  /** Whether the address book has a record of this overlay. */
   readonly isKnown: (overlayHex: string) => boolean;
 }
 
 export interface NetworkDeps extends Foundation {
-  /** Perhaps with this node's own. */
+  /** Records of peers to start with, possibly including one of this node. */
   readonly given: GivenRecords;
   /** What carries its connections. */
   readonly carriers: Pick<HostOptions, 'carriers' | 'secure' | 'authority'>;
   readonly money: Money;
-  /** That most peers report; undefined: none yet. */
+  /** The storage radius that most peers report; undefined while none has. */
   readonly networkRadius: () => number | undefined;
 }
 
@@ -67,7 +67,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
     {
       bootnodes: options.bootnode,
       onlyPeers: options['only-peers'],
-      // Without a reserve, the others' radius.
+      // A node without its own reserve uses the others' radius.
       storageRadius: () =>
         serving ? store.reserve.radius() : (deps.networkRadius() ?? options['minimum-storage-radius']),
       allowPrivateCidrs,
@@ -134,7 +134,10 @@ function openHost(
   );
 }
 
-/** Accounting and its three protocols need each other. */
+/**
+ * Accounting requests refreshes and cheques, and announces thresholds; the three protocols in turn are built on
+ * accounting.
+ */
 function openAccounts(
   options: NodeOptions,
   { money, clock, store, log, module, metrics, parts, signer }: NetworkDeps,
@@ -179,7 +182,7 @@ function openAccounts(
     },
   });
   parts.defer(() => accounting.stop());
-  // Order of connect hooks: account, then grant.
+  // The order of the connect hooks: an account first, then what we grant.
   const pseudosettle: Pseudosettle = createPseudosettle(terms, {
     host,
     accounting,

@@ -1,4 +1,4 @@
-/** The node as its API sees it. */
+/** The parts of a node as its API sees them. */
 
 import { createSigner } from '../../formats/crypto/signer.ts';
 import { VERSION } from '../../formats/version.ts';

@@ -1,4 +1,4 @@
-/** `node/main.ts db …`: commands for a stopped node's store. */
+/** `node/main.ts db …`: commands for the store of a node that is not running. */
 import { systemClock } from '../../formats/clock.ts';
 import { silentLogger } from '../env/logger.ts';
 import { OptionError } from '../options.ts';
@@ -25,7 +25,7 @@ type Name = keyof typeof COMMANDS;
 
 export interface DbRequest {
   readonly name: Name;
-  /** `-`: standard input or output. Empty: none. */
+  /** File of an archive; `-` is standard input or output. Empty for a command without one. */
   readonly file: string;
   /** The options that follow. */
   readonly rest: readonly string[];
@@ -35,7 +35,9 @@ export interface DbRequest {
 export interface DbWorld {
   /** Folder of the store. */
   readonly path: string;
-  /** Overlay of the keys beside the store, created if missing. Only for a new store. */
+  /**
+   * Overlay of the node whose keys lie beside the store; creates them if there are none. Called only for a new store.
+   */
   readonly newOwner: () => Promise<Uint8Array>;
   /** @throws at once the system's error for an unreadable file */
   readonly read: (file: string) => AsyncIterable<Uint8Array>;
@@ -129,7 +131,7 @@ async function importFrom(file: string, world: DbWorld): Promise<boolean> {
   // Opened before a store is created for it.
   const source = read(file);
   const store = await openLmdbStore(
-    // A smaller cache or reserve drops the rest later.
+    // Large enough for any archive: a smaller cache or reserve drops the rest when its node runs.
     { path, cacheCapacity: Number.MAX_SAFE_INTEGER, reserveCapacity: Number.MAX_SAFE_INTEGER, radius: 0 },
     { clock: systemClock(), log: silentLogger(), overlay: ownerOf(path) ?? (await newOwner()) },
   );

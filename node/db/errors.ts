@@ -1,4 +1,4 @@
-/** Names the entry that cannot be imported. */
+/** An archive that cannot be imported; the message names the entry. */
 export class ArchiveError extends Error {
   readonly code = 'ARCHIVE_INVALID';
 

@@ -1,6 +1,7 @@
 /**
- * Chunks as tar: `ADDRESS` has a chunk's bytes, then `ADDRESS.stamp` its stamps, 113 bytes each; at the end
- * `ADDRESS.pin` a pin's reference and addresses, a line each. No keys, money or tags.
+ * The chunks of a store as a tar archive: `ADDRESS` holds the bytes of a chunk, `ADDRESS.stamp` after it the stamps
+ * under which it is stored, 113 bytes each, and at the end `ADDRESS.pin` for every pin its reference and the
+ * addresses below it, one per line. It contains nothing else of a node: no keys, no money, no tags.
  */
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX } from '../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../formats/chunk/errors.ts';
@@ -19,7 +20,7 @@ export interface Exported {
   chunks: number;
   stamps: number;
   pins: number;
-  /** Damaged chunks, left out. Hex. */
+  /** Chunks whose bytes are damaged; they are not in the archive. Hex. */
   readonly damaged: string[];
 }
 
@@ -53,7 +54,7 @@ export async function* exportStore(
   yield TAR_END;
 }
 
-/** Of the reserve, and of chunks to be pushed. */
+/** Stamps by address: of the reserve, and of chunks waiting to be pushed. */
 function stampsOf(backend: Backend): Map<string, Uint8Array[]> {
   const stamps = new Map<string, Uint8Array[]>();
   const add = (address: Uint8Array, stamp: Uint8Array) => {

@@ -1,7 +1,9 @@
 /**
- * Imports an archive of `export.ts`, verifying addresses.
- * Stamped chunks go into the reserve, without asking the chain: at its start the node evicts those of gone batches,
- * and hands over others' chunks. Unstamped ones go into the cache, kept by pins. Stored chunks stay, unless damaged.
+ * Puts the chunks of an archive of `export.ts` into a store. Every chunk is verified by its address.
+ * A chunk with stamps goes into the reserve, as when an index is rebuilt: the chain is not asked here whether the
+ * batch is paid for. The node does so when it starts; then chunks of batches that no longer exist leave its reserve,
+ * and those that others have to store are handed over. A chunk without a stamp goes into the cache, and the archive's
+ * pins keep it there for good. A chunk that is already stored stays as it is, unless damaged.
  */
 import { ADDRESS_SIZE, CHUNK_STORED_SIZE_MAX, type Chunk } from '../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../formats/chunk/errors.ts';
@@ -17,7 +19,7 @@ import { ArchiveError } from './errors.ts';
 const OPEN_MAX = 128;
 /** Stamps of one chunk. */
 const STAMPS_MAX = 1024;
-/** An allowed file name. */
+/** One of the file names that an archive may have. */
 const NAME = /^([0-9a-f]{64})(|\.stamp|\.pin)$/;
 const LINE = /^([0-9a-f]{64}|[0-9a-f]{128})$/;
 
@@ -26,11 +28,11 @@ export interface Imported {
   chunks: number;
   /** Of these, already stored intact, with the same stamps. */
   known: number;
-  /** Left as stored: a newer stamp for the index, or another chunk of the owner. */
+  /** Of these, left as stored: the store has a newer stamp for the batch's index, or another chunk of the owner. */
   kept: number;
   /** New pins. */
   pins: number;
-  /** Pins that lack a chunk, not created, hex. */
+  /** References of pins that lack a chunk and were not created, hex. */
   readonly incomplete: string[];
 }
 
@@ -83,7 +85,7 @@ class Import {
     else await this.#takeChunk({ path, address, body });
   }
 
-  /** Ends the last, unstamped chunk; all is committed. */
+  /** Ends the last chunk, which has no stamps; everything is committed when it resolves. */
   async settle(): Promise<void> {
     if (this.#chunk !== undefined) await this.#put(this.#chunk, []);
     this.#chunk = undefined;
@@ -143,7 +145,7 @@ class Import {
     if (cached.length > 0) this.#store.disk.expect();
     for (const chunk of cached) this.#store.cache.put(chunk);
     await Promise.all(puts);
-    // Writes commit in order; this is last.
+    // Writes are committed in the order of the calls, and this one comes last.
     await this.#store.state('import').batch([]);
     const lost = cached.find(({ address }) => !this.#store.chunks.has(address));
     if (lost === undefined) return;

@@ -1,4 +1,7 @@
-/** Tar as `files/collection/tar.ts` reads it: ustar, nothing machine-specific. */
+/**
+ * Files of a tar archive, as `files/collection/tar.ts` reads them: ustar, with nothing machine-specific in the
+ * headers.
+ */
 
 const BLOCK_SIZE = 512;
 const NAME_SIZE_MAX = 100;
@@ -25,7 +28,7 @@ export function tarHeader(name: string, size: number): Uint8Array {
   return block;
 }
 
-/** After a body of `size` bytes. */
+/** Padding of the last block of a body of `size` bytes. */
 export function tarPadding(size: number): Uint8Array {
   return new Uint8Array((BLOCK_SIZE - (size % BLOCK_SIZE)) % BLOCK_SIZE);
 }

@@ -2,14 +2,16 @@ import type { Clock, Deadline } from '../../formats/clock.ts';
 
 const ONCE = { once: true } as const;
 
-/** Settles as `promise`, or rejects with the signal's reason first. No listener stays. */
+/**
+ * Settles as `promise` does, or rejects with the signal's reason when that aborts first. Leaves no listener behind.
+ */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason as Error);
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, ONCE);
-    // One reaction: every chunk comes here several times.
+    // One reaction instead of `finally` and `then`: every chunk comes through here several times.
     promise.then(
       (value) => {
         signal.removeEventListener('abort', onAbort);
@@ -23,7 +25,10 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
-/** Its timer starts with the first request of the signal; most streams need none. */
+/**
+ * A deadline whose timer starts when its signal is first requested. Most streams have everything they need in the
+ * first packet and then never start one.
+ */
 export class LazyDeadline implements Deadline {
   readonly #clock: Clock;
   readonly #ms: number;

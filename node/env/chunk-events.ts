@@ -1,11 +1,13 @@
 /**
- * A bounded ring of chunk events for tools. Without a ring, `events?.add(…)` costs one branch.
- * Events influence nothing; a repeated store change is reported twice.
+ * What happened to chunks on this node: a bounded ring, in which the newest event replaces the oldest, for tools that
+ * read it while the node runs. A node that keeps none has no ring, so a call is `events?.add(…)` and costs one
+ * branch.
+ * Events report what happened and influence nothing. A store change that has to run twice is reported twice.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { shortened } from './shortened.ts';
 
-/** Kinds, with their meaning on this node. */
+/** Every kind, with its meaning for the chunk on the reporting node. */
 export const CHUNK_EVENT_KINDS = {
   uploaded: 'taken from a client of the API and stamped',
   queued: 'waits in the local store to be pushed',
@@ -40,7 +42,7 @@ export const CHUNK_EVENT_KINDS = {
 /** Kinds of events: see `CHUNK_EVENT_KINDS`. */
 export type ChunkEventKind = keyof typeof CHUNK_EVENT_KINDS;
 
-/** The event that led to another; undefined: none, or no ring. */
+/** Sequence number of the event that led to another one; undefined when there is none, or no ring. */
 export type CauseEvent = number | undefined;
 
 /** Details of an event besides its kind. */
@@ -111,8 +113,8 @@ export class ChunkEvents {
   }
 
   /**
-   * @param address not 32 bytes, as from a peer: no chunk, no events
-   * @returns the event's sequence number
+   * @param address anything not 32 bytes long, as sent by a peer, is not a chunk and has no events
+   * @returns the event's sequence number, for events that it leads to
    */
   add(kind: ChunkEventKind, address: Uint8Array, account: Account = NOTHING): CauseEvent {
     if (address.length !== ADDRESS_SIZE) return undefined;
@@ -144,7 +146,9 @@ export class ChunkEvents {
     return { events, last: Math.min(seq - 1, this.#last), lost: Math.max(0, oldest - 1 - after) };
   }
 
-  /** The first byte rules out most, saving ms. */
+  /**
+   * The first byte rules out most: a comparison call for every kept event would hold up the node for milliseconds.
+   */
   #isOf(index: number, address: Uint8Array): boolean {
     const from = index * ADDRESS_SIZE;
     if (this.#addresses[from] !== address[0]) return false;

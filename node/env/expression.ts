@@ -1,8 +1,12 @@
-/** Clients' regular expressions: RE2's syntax, bounded, one after another with pauses. */
+/**
+ * Regular expressions from clients: in the syntax of RE2, which has nothing that could backtrack, of bounded length
+ * and size, and evaluated one after another with pauses, so that they never take more than a small part of the node's
+ * time.
+ */
 import type { Clock } from '../../formats/clock.ts';
 import { Lock } from './turns/lock.ts';
 
-/** No expression, or larger than logger names need. */
+/** A text that is not an expression, or is larger than needed for logger names. */
 export class ExpressionError extends Error {
   readonly code = 'EXPRESSION_INVALID';
 
@@ -14,13 +18,13 @@ export class ExpressionError extends Error {
 
 /** Characters: three times the longest name of a logger. */
 const LENGTH_MAX = 128;
-/** Of counts in braces, `{2,5}` is 5: each makes copies. */
+/** Sum of all counts in braces, `{2,5}` counts 5: each creates that many copies of what it repeats. */
 const COUNTS_MAX = 20;
 /** Steps of the compiled expression: about a millisecond for one name. */
 const PROGRAM_SIZE_MAX = 200;
 /** Between two expressions, milliseconds. */
 const PAUSE_MS = 1_000;
-/** Names in which characters stand for themselves. */
+/** Logger names and parts of them, in which every character stands for itself: these need no expression engine. */
 const PLAIN = /^[\w/-]+$/;
 
 type MatchingClock = Pick<Clock, 'monotonic' | 'sleep' | 'turn'>;
@@ -35,8 +39,8 @@ export class Expressions {
   }
 
   /**
-   * The texts that match anywhere.
-   * @throws ExpressionError when invalid or too large
+   * Which of the texts the expression matches anywhere in them.
+   * @throws ExpressionError when it is invalid or too large
    */
   matches(expression: string, texts: readonly string[], signal?: AbortSignal): Promise<boolean[]> {
     if (expression.length <= LENGTH_MAX && PLAIN.test(expression))
@@ -55,7 +59,7 @@ export class Expressions {
     }, signal);
   }
 
-  /** Loaded with the first expression. */
+  /** The library is loaded with the first expression: most nodes never see one. */
   async #matched(expression: string, texts: readonly string[], signal?: AbortSignal): Promise<boolean[]> {
     const { RE2JS, RE2JSException } = await import('re2js');
     const results: boolean[] = [];
@@ -64,7 +68,7 @@ export class Expressions {
       const size = compiled.programSize();
       if (size > PROGRAM_SIZE_MAX) throw tooLarge(`${size} steps, at most ${PROGRAM_SIZE_MAX}`);
       for (const text of texts) {
-        // The largest take a ms per name.
+        // The largest take a millisecond per name: other work runs in between.
         await this.#clock.turn();
         signal?.throwIfAborted();
         results.push(compiled.matcher(text).find());

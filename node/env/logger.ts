@@ -1,4 +1,7 @@
-/** A node's log: JSON lines by a pino logger per module, whose verbosity the API sets. */
+/**
+ * The log of a node: one JSON line per message, written by a pino logger per module. A module's logger has its own
+ * verbosity, which the API reads and sets while the node runs.
+ */
 import { type LogFn, type Logger as Pino, pino } from 'pino';
 import { type Clock, systemClock } from '../../formats/clock.ts';
 import type { Verbosity } from './verbosity.ts';
@@ -16,11 +19,13 @@ export interface Logger {
   info: LogMethod;
   debug: LogMethod;
   isLevelEnabled(level: 'error' | 'warn' | 'info' | 'debug'): boolean;
-  /** One logger per name, a folder's, such as `pushsync`. */
+  /**
+   * The logger of one module; the same name gives the same logger; `module` is the folder's name, such as `pushsync`.
+   */
   child(bindings: { module: string }): Logger;
 }
 
-/** The API's words, most silent first; `all` is `debug`. */
+/** Words of the API, most silent first. `all` and `debug` write the same: nothing is finer than `debug`. */
 export const LOGGER_VERBOSITIES = ['none', 'error', 'warning', 'info', 'debug', 'all'] as const;
 export type LoggerVerbosity = (typeof LOGGER_VERBOSITIES)[number];
 
@@ -62,7 +67,7 @@ const WORD_OF_LEVEL: Readonly<Record<string, LoggerVerbosity>> = {
 };
 
 const ROOT_NAME = 'node';
-/** Bees' names of the finest level and standard output. */
+/** The network nodes' names for the finest level, and for standard output, the only sink. */
 const FINEST = 0;
 const SINK = 1;
 /** Bytes kept while standard output takes none; also the longest line. */
@@ -72,7 +77,7 @@ export interface LogDestination {
   write(line: string): void;
 }
 
-/** With `clock`'s time (default: system) on `destination` (default: standard output). */
+/** JSON lines with the time of `clock` (default: the system's) on `destination` (default: standard output). */
 export function createLogger(
   options: { verbosity: Verbosity; name?: string },
   { clock = systemClock(), destination }: { clock?: Pick<Clock, 'now'>; destination?: LogDestination } = {},
@@ -100,7 +105,7 @@ export function createLogger(
     const known = modules.get(module);
     if (known !== undefined) return known;
     const made = childOf({ module });
-    // A child without its own would follow its parent.
+    // Set even if equal to the root's: a child without its own would follow its parent's from then on.
     made.level = options.verbosity;
     modules.set(module, made);
     registered.push(registration(`${ROOT_NAME}/${module}`, made));
@@ -116,8 +121,9 @@ export function createLogger(
 }
 
 /**
- * At once: a killed node's last lines matter. Lines refused by a disk are written later, up to the limit; without a
- * listener each would throw.
+ * Written at once: the last lines of a node that is killed say what it was doing, and readers see each in order.
+ * Lines that a full or failing disk does not take are written once it does, the first ones, up to the limit: without
+ * a listener, each line would throw the error.
  */
 function standardOutput(): LogDestination {
   return pino.destination({ dest: SINK, sync: true, maxLength: UNWRITTEN_MAX }).on('error', () => undefined);

@@ -1,11 +1,11 @@
-/** Live metrics in the exposition format 0.0.4. Compared with prom-client in tests. */
+/** Live metrics and their text, version 0.0.4 of the exposition format. Compared with prom-client in the tests. */
 
 export type Labels = Readonly<Record<string, string | number>>;
 
 export interface Counter {
   inc(value?: number): void;
   inc(labels: Labels, value?: number): void;
-  /** A series for hot paths: values can only be added. */
+  /** One of its series, for paths where a label look-up costs too much: values can only be added. */
   tally(labels: Labels): Tally;
 }
 
@@ -16,7 +16,7 @@ export interface Tally {
 export interface Gauge {
   set(value: number): void;
   set(labels: Labels, value: number): void;
-  /** By one: how many there are. */
+  /** Up and down by one: counts how many there are of something. */
   inc(labels?: Labels): void;
   dec(): void;
   /** Its value is read at each exposition. */
@@ -48,19 +48,21 @@ const SUMMARY_PARTS: readonly Part[] = [
   ['_count', ''],
 ];
 
-/** A record `T` per combination of labels. */
+/** What all kinds share: one record of type `T` per combination of labels used. */
 abstract class Series<T> {
   readonly #spec: SeriesSpec;
   readonly #names: readonly string[];
   readonly #records = new Map<string, T>();
-  /** Of a series without labels, like most. */
+  /** Record of a series without labels, like most series, which change with every chunk. */
   #only: T | undefined;
-  /** By a single label's value: label text costs most of an event. */
+  /**
+   * Records of a series with one label, by its value: building the label text costs more than the rest of an event.
+   */
   readonly #byValue = new Map<string | number, T>();
-  /** Lines up to their values: resting nodes are asked often. */
+  /** Lines of each record up to their values, by its labels: a node at rest is asked for them again and again. */
   readonly #heads = new Map<string, readonly string[]>();
   protected abstract readonly type: string;
-  /** Suffix and own labels of a record's lines. */
+  /** Suffix of the name and own labels of each line of a record. */
   protected abstract readonly parts: readonly Part[];
 
   constructor(spec: SeriesSpec) {
@@ -89,7 +91,7 @@ abstract class Series<T> {
     return record;
   }
 
-  /** If `labels` has only that label. */
+  /** The value for a series with one label, if `labels` has only that label. */
   #singleValue(labels: Labels): string | number | undefined {
     if (this.#names.length !== 1) return undefined;
     const name = this.#names[0]!;
@@ -147,7 +149,7 @@ abstract class ValueSeries extends Series<Tally> {
 export class CounterSeries extends ValueSeries implements Counter {
   protected readonly type = 'counter';
 
-  /** @throws RangeError for a negative or wrong step */
+  /** @throws RangeError for a step that is negative or not a number */
   inc(labelsOrValue: Labels | number = 1, value = 1): void {
     const isBare = typeof labelsOrValue === 'number';
     const step = isBare ? labelsOrValue : value;
@@ -191,7 +193,7 @@ export class GaugeSeries extends ValueSeries implements Gauge {
 const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 interface Distribution {
-  /** Up to each bound, above the previous; the last is above all. */
+  /** Number of values up to each bound and above the previous one; the last counts values above all bounds. */
   readonly counts: number[];
   sum: number;
   count: number;

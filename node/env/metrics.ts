@@ -10,8 +10,8 @@ import {
 } from './metric-series.ts';
 
 /**
- * Metrics are data beside their code (`metrics.ts`), registered once. `<prefix>_<module>_<what>_<unit>`; seconds and
- * bytes; closed label sets.
+ * Metrics are declared as data beside the code that updates them (`metrics.ts` of each module) and registered here
+ * once. Names: `<prefix>_<module>_<what>_<unit>`; seconds and bytes; labels from closed sets only.
  */
 export interface MetricSpec {
   readonly kind: 'counter' | 'gauge' | 'histogram' | 'summary';
@@ -23,7 +23,7 @@ export interface MetricSpec {
   readonly buckets?: readonly number[];
 }
 
-/** Key in code → specification. */
+/** A set of metrics of one module: key in code → specification. */
 export type MetricTable = Readonly<Record<string, MetricSpec>>;
 
 interface KindOf {
@@ -36,7 +36,7 @@ interface KindOf {
 export type MetricsOf<T extends MetricTable> = { readonly [K in keyof T]: KindOf[T[K]['kind']] };
 
 export interface Metrics {
-  /** Returns live metrics. A repeated name throws. */
+  /** Registers a module's table and returns its live metrics. Registering a name twice throws. */
   register<T extends MetricTable>(table: T): MetricsOf<T>;
   /** Text exposition format. */
   expose(): Promise<string>;

@@ -26,13 +26,13 @@ export class Power {
   /** Results that the node shares with others of its process. */
   readonly shared: SharedResults | undefined;
 
-  /** @param crashed called with an uncaught error, once off */
+  /** @param crashed called with an error that the node did not catch, once it is off */
   constructor(crashed: (error: unknown) => void, shared?: SharedResults) {
     this.#crashed = crashed;
     this.shared = shared;
   }
 
-  /** Of the running code, or of what made the promise or timer. */
+  /** Power of the node whose code is running, or created the failed promise or timer. */
   static current(): Power | undefined {
     return current.getStore();
   }
@@ -41,14 +41,17 @@ export class Power {
     return this.#state;
   }
 
-  /** Runs now, or when thawed, in order; never when off. */
+  /**
+   * Runs `work` as code of the node: now or, if frozen, when it is thawed, in the order of the calls; never when it
+   * is off.
+   */
   run(work: () => void): void {
     if (this.#state === 'off') return;
     if (this.#state === 'frozen' || this.#waiting.length > 0) this.#waiting.push(work);
     else this.#run(work);
   }
 
-  /** Settles while on, or never. */
+  /** As `run` for work that takes time: the promise settles while the power is on, or never. */
   hold<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const settled = (settle: () => void) => this.run(settle);
@@ -69,7 +72,7 @@ export class Power {
     if (this.#state !== 'frozen') return;
     void this.#become('on');
     while (this.state === 'on' && this.#waiting.length > 0) {
-      // After it ran: consequences come behind.
+      // Removed only after it has run: its consequences come after the other waiting work.
       this.#run(this.#waiting[0] as () => void);
       this.#waiting.shift();
     }
@@ -84,7 +87,7 @@ export class Power {
     await released;
   }
 
-  /** Cuts it after so many pieces of work. Resolves when off. */
+  /** Cuts it instead of running the piece of work after so many others. Resolves when it is off. */
   cutAfter(pieces: number): Promise<void> {
     this.#piecesLeft = pieces;
     return new Promise((resolve) => this.onChange((state) => (state === 'off' ? resolve() : undefined)));
@@ -97,7 +100,7 @@ export class Power {
     this.#crashed(error);
   }
 
-  /** `off` at once if already off. @returns ends that */
+  /** Reports every change; reports `off` at once if it is already off. @returns ends that */
   onChange(listener: (state: PowerState) => Promise<void> | void): () => void {
     if (this.#state === 'off') void listener('off');
     else this.#listeners.add(listener);
@@ -120,7 +123,7 @@ export class Power {
   }
 }
 
-/** A node's time: timers wait while frozen, and drop when off. */
+/** The time of `base` for one node: its timers wait while it is frozen, and are dropped when it is off. */
 export function poweredClock(base: Clock, power: Power): Clock {
   const running = new PoweredTimer(power);
   power.onChange((state) => {

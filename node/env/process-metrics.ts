@@ -1,4 +1,8 @@
-/** The process's metrics, by Node.js dashboards' names. Continuous ones start with the first exposition. */
+/**
+ * Metrics of the process itself: processor time, memory, event loop, garbage collection, under the names that
+ * dashboards for Node.js read. The two instruments that run continuously start with the first exposition: an
+ * unwatched process does not pay for them, and rates are only known from the second one on anyway.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import {
   constants,
@@ -10,7 +14,10 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { CounterSeries, GaugeSeries, HistogramSeries } from './metric-series.ts';
 
-/** Each sample wakes the process: 10 ms would cost twice an idle node's rest. */
+/**
+ * Each sample wakes the process: at 10 ms that costs twice as much as everything else that an idle node does in a
+ * small cluster.
+ */
 const LOOP_RESOLUTION_MS = 20;
 const GC_BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 const GC_KINDS: ReadonlyMap<unknown, string> = new Map([

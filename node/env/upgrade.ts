@@ -2,8 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /**
- * Response to an upgrade request: ends the released connection, unless `leave` hands it over.
- * @returns undefined: another answer is pending, as the server silently refuses some requests
+ * Response to a request for another protocol: the HTTP server has released its connection, which ends with the
+ * answer, unless `leave` hands it to that protocol first.
+ * @returns undefined when the connection still has another answer to send: the server itself refuses some requests,
+ * and says so to nobody
  */
 export function responseOn(
   request: IncomingMessage,
@@ -11,7 +13,7 @@ export function responseOn(
 ): { readonly response: ServerResponse; readonly leave: () => void } | undefined {
   const http = process.getBuiltinModule('node:http');
   const response = new http.ServerResponse(request);
-  // Sockets, typed as streams.
+  // The server passes sockets; its type only says that they are streams.
   const connection = socket as Parameters<ServerResponse['assignSocket']>[0];
   response.shouldKeepAlive = false;
   try {
@@ -20,7 +22,7 @@ export function responseOn(
     if ((error as NodeJS.ErrnoException).code !== 'ERR_HTTP_SOCKET_ASSIGNED') throw error;
     return undefined;
   }
-  // The client may keep its side open for ever.
+  // Its client may keep its own side open for ever. The response closes with the connection.
   const onFinish = () => connection.end(() => connection.destroy());
   response.once('finish', onFinish);
   return {

@@ -1,6 +1,6 @@
 /**
- * The latest update at a time. Only updates that point to a reference have times (`data-formats.md` 4.2), which
- * ascend.
+ * Finds the update of a feed that was the latest at a time. Updates are numbered, and only those that point to a
+ * reference say when they were made (`data-formats.md` 4.2); later ones have later times.
  */
 import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
 import { type Feed, updateAddress } from './feed.ts';

@@ -1,6 +1,6 @@
 /**
- * A fixed reference for changing content: a manifest that names a feed. Metadata keys are the same in every dialect.
- * `data-formats.md` 4.2. Vectors: test/vectors/feeds.json.
+ * A fixed reference for changing content: a manifest whose root names a feed instead of a file. The metadata keys are
+ * stored data, identical in every dialect. `data-formats.md` 4.2. Vectors: test/vectors/feeds.json.
  */
 import { ADDRESS_SIZE, type ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { OWNER_SIZE } from '../../formats/chunk/soc.ts';
@@ -11,7 +11,7 @@ import { Manifest } from '../manifest/manifest.ts';
 import type { Metadata } from '../manifest/metadata.ts';
 import type { Feed } from './feed.ts';
 
-/** The only kind of feed. */
+/** The only kind of feed that is written and looked up. */
 export const SEQUENCE = 'Sequence';
 
 const OWNER = 'swarm-feed-owner';
@@ -37,7 +37,9 @@ interface NamedFeed {
   readonly type: string;
 }
 
-/** The manifest's feed; undefined: none, or malformed. Reads nothing more. */
+/**
+ * The feed that a manifest names. Undefined when it names none; a malformed one counts as none. Reads nothing more.
+ */
 export async function feedOf(manifest: Manifest): Promise<NamedFeed | undefined> {
   const metadata: Metadata = (await manifest.metadata(ROOT_PATH)) ?? {};
   const owner = bytesOf(metadata[OWNER]);

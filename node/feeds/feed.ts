@@ -13,14 +13,14 @@ export interface Feed {
   readonly topic: Uint8Array;
 }
 
-/** @param index 0..2^64-1; wraps around @returns 8 bytes, big-endian */
+/** @param index 0..2^64-1; wraps around after the last @returns 8 bytes, big-endian */
 export function indexBytes(index: bigint): Uint8Array {
   const bytes = new Uint8Array(INDEX_SIZE);
   new DataView(bytes.buffer).setBigUint64(0, index);
   return bytes;
 }
 
-/** @returns id of the update of that index, 32 bytes */
+/** Id of the single-owner chunk that is the update of that index. @returns 32 bytes */
 export function updateId(topic: Uint8Array, index: bigint): Uint8Array {
   return keccak256(topic, indexBytes(index));
 }

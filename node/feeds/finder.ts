@@ -1,24 +1,37 @@
 /**
- * Finds a feed's latest update, by requests alone.
- * From a known update it looks ahead at 1, 2, 4, 8, then at four more powers of two, until one is missing; then it
- * divides the gap until adjacent. Reads and round trips are logarithmic, at most LOOK_AHEAD at once.
- * `data-formats.md` 4.3: without gaps the result is that of reading in order.
- * The end needs two missing updates in a row, so one lost update hides nothing. A late read counts as missing, as in
- * Bees, but the update after the latest is read again with more time: a wrong next index would overwrite one.
+ * Finds the latest update of a feed. There is no list of updates: only a request to the network tells whether one
+ * exists.
+ * From the first known update the search looks ahead at distances 1, 2, 4, 8, then at the next four powers of two,
+ * and so on until one is missing; it then divides the gap between the last found and the first missing evenly until
+ * they are adjacent. So both the number of reads and the number of round trips are logarithmic in the number of
+ * updates, and never more than LOOK_AHEAD reads are under way. `data-formats.md` 4.3: for a feed without gaps the
+ * result is that of reading 0, 1, 2, ... until one is missing.
+ * A missing update below a found one does not matter, and the end is accepted only when two in a row are missing: a
+ * single update lost by the network hides nothing. A read that does not end in time counts as missing, as it does for
+ * the network's nodes, but the update after the latest is then requested once more, with a longer timeout: a client
+ * with a wrong next index would overwrite an update.
  */
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
 import type { Clock } from '../../formats/clock.ts';
 import { type Feed, INDEX_MAX, updateAddress } from './feed.ts';
 
-/** More would save long feeds round trips, but cost short ones. */
+/**
+ * Reads under way at once. More would save round trips for long feeds, but cause more vain requests for short ones.
+ */
 const LOOKAHEAD = 4;
-/** Missing in a row at the end. */
+/** Missing updates in a row that count as the end. */
 const END = 2n;
-/** Of a search's read, ms, as on the public network. */
+/**
+ * Time limit of one read of the search, milliseconds: the network's value. Asking every peer of a cluster in vain
+ * takes only a few.
+ */
 const READ_TIMEOUT_MS = 1_000;
-/** Of a read that would end the search: silent peers pass, one asked each second. */
+/**
+ * Time limit of a read whose failure would end the search: several peers may be silent, and another is asked each
+ * second.
+ */
 const DECIDING_READ_TIMEOUT_MS = 5_000;
-/** Of the search, ms: less than clients wait. */
+/** Time limit of the whole search, milliseconds: less than clients wait for an answer. */
 const SEARCH_TIMEOUT_MS = 20_000;
 
 export interface Update {
@@ -27,7 +40,7 @@ export interface Update {
   readonly chunk: Chunk;
 }
 
-/** @throws ChunkNotFoundError when no node has it */
+/** Fetches the update of that index. @throws ChunkNotFoundError when no node has it */
 export type ReadUpdate = (index: bigint, signal: AbortSignal) => Promise<Chunk>;
 
 interface SearchDeps {
@@ -48,7 +61,7 @@ export function findLatest(
   return searchLatest((index, signal) => getter.get(updateAddress(feed, index), signal), after, deps);
 }
 
-/** For any source of updates. */
+/** The same for updates from any source that `read` uses. */
 export async function searchLatest(
   read: ReadUpdate,
   after: bigint,
@@ -58,13 +71,13 @@ export async function searchLatest(
   return await new Search(read, { clock, signal: deadline.signal }).run(after);
 }
 
-/** A chunk, nobody has it, or unknown. */
+/** What is known about an update: its chunk, that no node has it, or neither. */
 type Reading = Chunk | 'missing' | 'unknown';
 
 class Search {
   readonly #readUpdate: ReadUpdate;
   readonly #deps: SearchDeps;
-  /** At most as many as reads. */
+  /** Updates known to be missing; at most as many as reads. */
   readonly #missing = new Set<bigint>();
 
   constructor(read: ReadUpdate, deps: SearchDeps) {
@@ -127,7 +140,7 @@ class Search {
     return { latest: highest, bound: lowestMissing };
   }
 
-  /** After the latest, if some are not known to be missing. */
+  /** An update right after the latest, where none was found but some are not known to be missing. */
   async #beyond({ index: latest }: Update): Promise<Update | undefined> {
     const behind = [latest + END, latest + 1n].filter(
       (index) => index <= INDEX_MAX && !this.#missing.has(index),
@@ -158,7 +171,7 @@ class Search {
   }
 }
 
-/** Up to LOOK_AHEAD indexes that divide the range. */
+/** At most LOOK_AHEAD indexes that evenly divide the range between two others. */
 function between(low: bigint, high: bigint): bigint[] {
   const room = high - low - 1n;
   const parts = room < BigInt(LOOKAHEAD) ? Number(room) : LOOKAHEAD;

@@ -1,24 +1,24 @@
 /**
- * Encrypted chunks have own keys and equal sizes, which hides the content's length. Specification: `data-formats.md`
- * 2.3. Vectors: test/vectors/encryption.json
+ * Encrypted chunks: each has its own key, and all have the same size, so that the content's length is hidden without
+ * the key. Specification: `data-formats.md` 2.3. Vectors: test/vectors/encryption.json
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { KEY_SIZE, transcrypt } from '../../formats/crypto/counter-mode.ts';
 import type { Random } from '../../formats/random.ts';
 
-/** After the segments of the longest payload. */
+/** The span is encrypted after the segments of the longest payload. */
 const SPAN_COUNTER = CHUNK_PAYLOAD_SIZE / KEY_SIZE;
 /** Bytes of every encrypted chunk. */
 export const ENCRYPTED_CHUNK_SIZE = SPAN_SIZE + CHUNK_PAYLOAD_SIZE;
-/** Drawn at once: a system call costs more than the bytes. */
+/** Keys drawn at once: a call of the system's generator costs more than the bytes. */
 const KEYS_DRAWN = 64;
 
 /** The source of randomness for encrypted content. */
 export interface Encryption {
   /**
-   * @param plain span and payload
-   * @returns the key, 32 bytes, and `paddingSize` bytes after the encrypted payload
+   * @param plain span and payload of the chunk
+   * @returns its key, 32 bytes, and the `paddingSize` bytes that follow the encrypted payload
    */
   readonly secret: (
     plain: Uint8Array,

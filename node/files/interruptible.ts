@@ -1,7 +1,10 @@
-/** A source whose pending `next()` can be abandoned: a stuck body must not keep a failed upload alive. */
+/**
+ * A source whose pending `next()` can be abandoned from outside: a body that never sends its next part must not keep
+ * an upload alive whose chunks can no longer be stored.
+ */
 export interface Interruptible<T> {
   readonly parts: AsyncIterable<T>;
-  /** Every pending and later `next()` rejects with `reason`; the source ends when it answers. */
+  /** The pending and every later `next()` rejects with `reason`. The source is ended as soon as it answers. */
   readonly interrupt: (reason: unknown) => void;
 }
 
@@ -11,7 +14,7 @@ export function interruptible<T>(source: AsyncIterable<T>): Interruptible<T> {
   let giveUp: ((reason: unknown) => void) | undefined;
   const pull = async () => {
     const result = await iterator.next();
-    // Nobody reads this part or its errors.
+    // No reader is left for this part, nor for errors when the source ends.
     if (interrupted !== undefined) void Promise.allSettled([iterator.return?.()]);
     return result;
   };

@@ -1,7 +1,7 @@
 /**
- * Reads a tree of chunks as a byte stream. A read follows the wanted range, fetches a bounded number of bytes ahead
- * and forgets delivered leaves. Claimed lengths allocate nothing. Specification: `data-formats.md` 2.2, 2.3, 3.5 to
- * 3.7.
+ * Reads a tree of chunks as a byte stream, completely or in part. A read walks down only where the tree overlaps the
+ * wanted range, fetches a bounded number of bytes ahead of its consumer and forgets a leaf once it is delivered.
+ * Nothing is allocated based on a claimed length. Specification: `data-formats.md` 2.2, 2.3, 3.5 to 3.7.
  */
 import assert from 'node:assert/strict';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, ChunkNotFoundError } from '../../formats/chunk/chunk.ts';
@@ -22,19 +22,19 @@ import {
   TREE_HEIGHT_MAX,
 } from './tree.ts';
 
-/** Bytes ahead, below and above a size: the public network's values. */
+/** Bytes fetched ahead of the consumer, for content up to a size and above it: the public network's values. */
 const READ_AHEAD_SHORT = 262_144;
 const READ_AHEAD_LONG = 524_288;
 const SHORT_CONTENT_MAX = 10_000_000n;
-/** Upper limit: it costs memory and open retrievals. */
+/** A caller may ask for less or more, but not for more than this: it costs memory and open retrievals per request. */
 const READ_AHEAD_MAX = 4 * 1024 * 1024;
-/** Arrived leaves are delivered together up to this size, for larger writes. */
+/** Leaves that have already arrived are delivered together up to this size: fewer, larger writes to a socket. */
 const PIECE_SIZE_MAX = 65_536;
 
 interface ReadOptions {
   /** Bytes; 0 or less: one chunk at a time. */
   readonly readAhead?: number;
-  /** Pieces share memory, for a consumer done with one when it requests the next. */
+  /** For a consumer that is done with a piece when it requests the next one: all pieces then share memory. */
   readonly reuse?: true;
   readonly signal?: AbortSignal;
 }
@@ -51,10 +51,10 @@ export interface JoinedFile {
 }
 
 /**
- * Fetches the root. A single-owner chunk's content is the wrapped chunk's.
- * @param reference 32 bytes; 64 with a key
- * @throws ChunkNotFoundError when there is no root chunk or no peer to ask; JoinError `REFERENCE_INVALID`,
- * `MALFORMED_TREE` (a wrong key, or no root); what the getter throws
+ * Fetches the root chunk. For a single-owner chunk, the content is that of the wrapped chunk.
+ * @param reference 32 bytes; 64 with the key of encrypted content
+ * @throws ChunkNotFoundError when there is no root chunk (also: no peer to ask); JoinError `REFERENCE_INVALID`,
+ * `MALFORMED_TREE` (a wrong key, or a chunk that is no root); whatever else the getter throws
  */
 export async function openFile(
   reference: Uint8Array,
@@ -87,8 +87,8 @@ export async function openFile(
 }
 
 /**
- * A root, or its replica's content.
- * @throws ChunkNotFoundError also without a peer to ask; what the getter throws
+ * A root chunk, or the content of a replica of it.
+ * @throws ChunkNotFoundError also when there is no peer to ask; whatever else the getter throws
  */
 export async function getRoot(
   address: Uint8Array,
@@ -109,14 +109,16 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-/** Default bytes ahead for content of this length. */
+/** Bytes to fetch ahead in content of this length, unless its reader says otherwise. */
 export function defaultReadAhead(length: bigint): number {
   return length <= SHORT_CONTENT_MAX ? READ_AHEAD_SHORT : READ_AHEAD_LONG;
 }
 
-/** An overlapping subtree. Intermediate chunks stay before their children, empty. */
+/**
+ * A subtree that the range overlaps. An intermediate chunk stays in the list, before its children, as an empty one.
+ */
 interface Subtree extends Reference {
-  /** Start in the file, and bytes covered by its parent's account. */
+  /** Its start in the file, and how many bytes its parent says it covers. */
   readonly start: bigint;
   readonly span: bigint;
   /** Steps below the root. */
@@ -130,7 +132,7 @@ interface Subtree extends Reference {
   outcome: Outcome | undefined;
 }
 
-/** For a root, which is fetched first. */
+/** For a root, which is fetched before the read starts. */
 const NOWHERE = { address: new Uint8Array(0), key: undefined, siblings: undefined, place: 0 } as const;
 
 type Outcome =
@@ -148,8 +150,8 @@ interface Range {
 }
 
 /**
- * A read: undelivered subtrees in file order. Those starting in the window are fetched; an arriving intermediate
- * chunk inserts its children behind it.
+ * One read: a list, in file order, of the subtrees not yet delivered. Those that start within the window after the
+ * head are being fetched; an intermediate chunk that arrives inserts its children after itself.
  */
 class Walk {
   readonly #range: Range;
@@ -188,8 +190,8 @@ class Walk {
   }
 
   /**
-   * Waits for the first leaf's wanted siblings, and throws if unrecoverable: an error before the first byte, instead
-   * of a cut answer.
+   * Waits for all wanted siblings of the first leaf, and throws when they cannot be recovered: damage is reported
+   * before the first byte, as an error instead of a truncated answer.
    */
   async #settleGroup(first: Subtree): Promise<void> {
     if (first.siblings === undefined) return;
@@ -200,7 +202,7 @@ class Walk {
     for (const { outcome } of group) if (outcome?.kind === 'failure') throw outcome.reason;
   }
 
-  /** Arrived leaves from the head, up to a piece. Throws if the head failed. */
+  /** Removes arrived leaves from the head, up to the size of a piece. Throws if the head has failed. */
   #takeLeaves(): Uint8Array[] {
     const leaves: Uint8Array[] = [];
     let size = 0;
@@ -213,7 +215,7 @@ class Walk {
         size += wanted.length;
       }
       this.#head = head.next;
-      // Once old, it would keep its successors from young collections.
+      // Once in the old generation, it would keep all its successors from being collected with the young one.
       head.next = undefined;
     }
     return leaves;
@@ -226,7 +228,7 @@ class Walk {
     return payload.subarray(Number(from), Number(to));
   }
 
-  /** Fetches what starts within the window from the head. */
+  /** Starts fetching the head and everything that starts within the window after it. */
   #fetchAhead(): void {
     const head = this.#head;
     if (head === undefined) return;
@@ -284,7 +286,7 @@ class Walk {
     last.next = rest;
   }
 
-  /** Undefined: no parities, or recovery not wanted. */
+  /** Undefined when there are no parities to recover a lost child from, or recovery is not wanted. */
   #siblingsOf({ data, parities }: Children): Siblings | undefined {
     const { recovery } = this.#getter;
     if (parities.length === 0 || recovery === undefined || isOnDemand(recovery)) return undefined;

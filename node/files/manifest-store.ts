@@ -1,4 +1,4 @@
-/** Manifests read through the joiner and write through the splitter. */
+/** Manifest nodes are stored as files: lets a manifest read through the joiner and write through the splitter. */
 import type { ChunkPutter } from '../../formats/chunk/chunk.ts';
 import { NODE_SIZE_MAX } from '../manifest/codec.ts';
 import { ManifestError } from '../manifest/errors.ts';
@@ -11,12 +11,12 @@ interface Options {
   readonly signal?: AbortSignal;
 }
 
-/** Nodes on a path; further ones in other turns. */
+/** Nodes on the way to a path; further ones are read in separate turns of the event loop. */
 const NODES_AT_ONCE = 8;
 
 /**
- * Reads the root; others when a path leads there.
- * @throws ManifestError when the content is no manifest; ChunkNotFoundError; JoinError
+ * Reads the root node; the other nodes follow when a path leads to them.
+ * @throws ManifestError when the content is not a manifest; ChunkNotFoundError when there is none; JoinError
  */
 export function openManifest(
   reference: Uint8Array,

@@ -1,12 +1,13 @@
-/** Chunks from the local store, then the network. */
+/** Chunks from wherever they are: the local store first, then the network. */
 import type { Chunk, ChunkGetter } from '../../formats/chunk/chunk.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 
 export interface Netstore {
   /**
-   * @param options.cache keep fetched chunks. Without, a single-owner chunk only in the cache is asked of the
-   * network, which may have a later one; the copy is the answer if there is none
+   * @param options.cache keep chunks that the network delivered, for repeated reads. Without, a single-owner chunk of
+   * which the cache alone has a copy is asked of the network, where its owner may have put a later one; the copy is
+   * the answer when the network has none
    * @returns a getter that throws ChunkNotFoundError, RetrievalError, or the signal's reason
    */
   getter(options: { readonly cache: boolean }): ChunkGetter;

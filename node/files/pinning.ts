@@ -1,4 +1,4 @@
-/** Pins content of the network: `http-api-completion.md` 5.4, `data-formats.md` 10.2. */
+/** Pinning of content that is already on the network: `http-api-completion.md` 5.4, `data-formats.md` 10.2. */
 import type { Pins } from '../store/ports.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 import { traverse } from './traversal.ts';
@@ -7,7 +7,8 @@ import { traverse } from './traversal.ts';
 const CONCURRENCY = 100;
 
 /**
- * Fetches and keeps everything below a root. Resolves when pinned; keeps nothing when it rejects.
+ * Fetches everything below a root and keeps it. The root is pinned when it resolves, and nothing is kept when it
+ * rejects.
  * @throws what `traverse` throws; StoreError
  */
 export async function pinContent(

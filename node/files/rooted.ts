@@ -2,7 +2,10 @@ import type { Chunk } from '../../formats/chunk/chunk.ts';
 import { equalBytes } from '../../formats/crypto/hex.ts';
 import type { ContentGetter } from './redundancy/siblings.ts';
 
-/** A getter with one chunk at hand: a root inside another chunk, not stored separately. */
+/**
+ * A getter that already has one chunk: a root that came inside another chunk and is not stored separately. Chunks
+ * below it are fetched, and recovered, as before.
+ */
 export function withRoot(root: Chunk, getter: ContentGetter): ContentGetter {
   return {
     ...getter,

@@ -1,6 +1,7 @@
 /**
- * Cuts a stream into content-addressed chunks, in bounded memory: a buffer per level (with redundancy, a run), plus
- * hashed leaves and untaken chunks. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
+ * Cuts a byte stream into a tree of content-addressed chunks. Uses memory for one chunk buffer per level (with
+ * redundancy, the chunks of one run per level) plus the leaves that workers hash and the chunks that the putter has
+ * not yet taken, whatever the length of the stream. Specification: `data-formats.md` 2.1, 2.3, 3.3 to 3.6.
  */
 import { cacFromData, cacWithAddress } from '../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkPutter, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
@@ -25,8 +26,9 @@ import { makeReplicas } from './redundancy/replicas.ts';
  */
 const IN_FLIGHT_CHUNKS = 128;
 /**
- * Leaves hashed by workers, while as many are cut: half a megabyte more. Twice that costs a node 20 to 40 MiB. Only
- * for fast leaves, so that none waits long.
+ * Leaves hashed by workers at once, while as many are being cut: with the copies for the workers, less than half a
+ * megabyte more. Buffers of twice the size cost a node 20 to 40 MiB. Only while leaves come fast, so that none waits
+ * long for the others.
  */
 const HASHED_AT_ONCE = 32;
 
@@ -36,10 +38,13 @@ export interface SplitOptions {
   readonly encryption?: Encryption | undefined;
   /** Default 0: no parities, no replicas. */
   readonly level?: RedundancyLevel;
-  /** Awaited before each file and manifest node, for other work's turn. */
+  /** Awaited before each file of a collection and each node of a manifest, so that other work gets its turn. */
   readonly pace?: (() => Promise<void> | undefined) | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Hash plain leaves when `offer` says so. Absent: the caller's thread does. */
+  /**
+   * Hash the leaves of content that is not encrypted, when `offer` says so. Absent: the caller's thread hashes
+   * everything.
+   */
   readonly workers?:
     | {
         offer(operations: number): boolean;
@@ -50,7 +55,7 @@ export interface SplitOptions {
 
 /** Reference: 32 bytes, 64 if encrypted. `length`: bytes of content. */
 export interface SplitResult {
-  /** The root's address, 32 bytes; its key follows if encrypted. */
+  /** Address of the root chunk, 32 bytes; for encrypted content, followed by its key. */
   readonly reference: Uint8Array;
   readonly length: bigint;
   /** Every chunk given to the putter, duplicates included. */
@@ -58,9 +63,9 @@ export interface SplitResult {
 }
 
 /**
- * Stores the stream. A part's bytes are copied before the next. Rejects with the first error of source, putter or
- * signal, after open puts ended. Vectors: test/vectors/file-tree.json, test/vectors/encryption.json,
- * test/vectors/redundancy.json
+ * Stores the stream. The bytes of a yielded part are copied before the next part is requested. Rejects with the first
+ * error of the source, the putter or the signal, after every open put has ended. Vectors:
+ * test/vectors/file-tree.json, test/vectors/encryption.json, test/vectors/redundancy.json
  */
 export async function split(
   source: AsyncIterable<Uint8Array>,
@@ -77,7 +82,7 @@ export async function split(
     if (!inFlight.hasRoom) await inFlight.room();
     tree.add(leaf, address);
   };
-  // An encrypted leaf becomes another chunk.
+  // The tree makes another chunk of a leaf that is encrypted.
   const hashed =
     workers === undefined || encryption !== undefined ? undefined : new LeavesHashedAhead(workers, add);
   const onAbort = () => inFlight.fail(signal?.reason);
@@ -107,12 +112,12 @@ export async function split(
   }
 }
 
-/** Content in memory, for `split`. */
+/** Content that is already in memory, in the form that `split` reads. */
 export async function* inOnePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
   yield bytes;
 }
 
-/** Cuts leaves: span ‖ payload. */
+/** Cuts the stream into the data of leaves: span ‖ payload. */
 class Leaves {
   #leaf = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
   #filled = 0;
@@ -125,7 +130,7 @@ class Leaves {
     return this.#filled === CHUNK_PAYLOAD_SIZE;
   }
 
-  /** Takes bytes from `offset` to the leaf's end; returns how many. */
+  /** Takes bytes of `part` from `offset` up to the end of the current leaf; returns how many. */
   write(part: Uint8Array, offset: number): number {
     const taken = Math.min(part.length - offset, CHUNK_PAYLOAD_SIZE - this.#filled);
     this.#leaf.set(part.subarray(offset, offset + taken), SPAN_SIZE + this.#filled);
@@ -133,7 +138,7 @@ class Leaves {
     return taken;
   }
 
-  /** The current leaf, filled or not. */
+  /** The current leaf, filled or not; the next one begins. */
   take(): Uint8Array {
     const leaf = this.#leaf.subarray(0, SPAN_SIZE + this.#filled);
     leaf.set(encodeSpan(BigInt(this.#filled)));
@@ -150,7 +155,7 @@ interface Hashing {
 
 type AddLeaf = (leaf: Uint8Array, address: Uint8Array) => Promise<void>;
 
-/** Leaves in order: workers hash some while the next are cut. */
+/** Leaves on their way to the tree, in order: some are being hashed by workers while the next ones are cut. */
 class LeavesHashedAhead {
   readonly #workers: NonNullable<SplitOptions['workers']>;
   readonly #add: AddLeaf;
@@ -204,12 +209,12 @@ class LeavesHashedAhead {
 
 /** A run of references being filled. */
 interface Level {
-  /** Span (written when wrapped) and references: the future chunk. */
+  /** Span (written when the run is wrapped) and references, the buffer of the future chunk. */
   data: Uint8Array;
   count: number;
   /** Sum of the children's spans. */
   span: bigint;
-  /** The newest child, which moves up unwrapped if single. */
+  /** The newest child, which moves up unwrapped if it stays the only one. */
   last: Child | undefined;
   /** The children's bytes as stored; filled only with redundancy. */
   shards: Uint8Array[];
@@ -222,7 +227,10 @@ interface Child {
   readonly stored: Chunk;
 }
 
-/** The open tree: a run per level above the leaves, at most eight, as spans are below 2^64. */
+/**
+ * The tree under construction: one open run per level above the leaves. A span is below 2^64, so there are never more
+ * than the eight levels that a tree may have.
+ */
 class Tree {
   chunks = 0;
   readonly #emit: (chunk: Chunk) => void;
@@ -244,7 +252,7 @@ class Tree {
     return this.#levels.length === 0;
   }
 
-  /** @param leaf span and payload; kept unless encrypted @param address if known */
+  /** @param leaf span and payload; kept unless it is encrypted @param address of the leaf, if it is known */
   add(leaf: Uint8Array, address?: Uint8Array): void {
     const span = BigInt(leaf.length - SPAN_SIZE);
     this.#add(
@@ -253,14 +261,14 @@ class Tree {
     );
   }
 
-  /** @returns the root, whose replicas are emitted */
+  /** Closes the tree. @returns the root, whose replicas have also been emitted */
   finish(): Child {
     const root = this.#wrapUp();
     for (const replica of makeReplicas(root.stored, this.#shape.level)) this.#take(replica);
     return root;
   }
 
-  /** Wraps open runs by level; a single reference moves up. */
+  /** Wraps the open runs, level by level. A run of a single reference is not wrapped: it moves up as it is. */
   #wrapUp(): Child {
     for (let height = 0; ; height++) {
       const level = this.#levels[height] as Level;
@@ -282,7 +290,7 @@ class Tree {
     if (level.count === this.#shardsMax) this.#wrap(height);
   }
 
-  /** Makes a level's run with parities a chunk for the level above. */
+  /** Turns the open run of a level, with its parities, into a chunk and hands that to the level above. */
   #wrap(height: number): void {
     const { data, count, span, shards } = this.#levels[height] as Level;
     let length = SPAN_SIZE + count * this.#referenceSize;

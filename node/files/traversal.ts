@@ -1,6 +1,7 @@
 /**
- * Visits every chunk below a reference: data and parities; a manifest's nodes and files; a single-owner chunk alone.
- * `node-behaviour.md` 4.4, `data-formats.md` 10.2. Not replicas of roots.
+ * Visits every chunk below a reference: for bytes, data and parities; for a manifest, its nodes and the files that it
+ * names; for a single-owner chunk, only itself. `node-behaviour.md` 4.4, `data-formats.md` 10.2. Replicas of roots
+ * are not included.
  */
 import { CHUNK_PAYLOAD_SIZE, type Chunk } from '../../formats/chunk/chunk.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -25,16 +26,20 @@ interface TraverseOptions {
   /** Chunks fetched and visited at once. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
-  /** Called in any order, perhaps repeatedly. The first failure ends the traversal. */
+  /**
+   * Called with every chunk, in no particular order; repeated chunks may come repeatedly. The first failure ends the
+   * traversal.
+   */
   readonly visit: (chunk: Chunk) => Promise<void>;
-  /** Passes over missing chunks and what is below them. The getter knows which. */
+  /** Continues past chunks that no node has, and so leaves out everything below them. The getter knows which ones. */
   readonly skipMissing?: boolean;
 }
 
 /**
- * Recovers lost chunks if possible.
- * @param reference 32 bytes; 64 with a key
- * @throws what the getter and `visit` throw, see `isMissing`; JoinError; ManifestError for broken nodes
+ * A lost chunk is recovered if the getter and its parities allow that.
+ * @param reference 32 bytes; 64 with the key of encrypted content
+ * @throws what the getter and `visit` throw, see `isMissing`; JoinError; ManifestError for a manifest with broken
+ * nodes
  */
 export async function traverse(
   reference: Uint8Array,
@@ -66,7 +71,7 @@ export async function traverse(
   await walk.done();
 }
 
-/** Whether the network lacks a chunk, or no peer can be asked. */
+/** Whether an error says that the network does not have a chunk, or that there is no peer to ask. */
 export function isMissing(error: unknown): boolean {
   if (!(error instanceof Error) || !('code' in error)) return false;
   if (error.code === 'CHUNK_UNAVAILABLE') return isMissing(error.cause);
@@ -92,7 +97,7 @@ async function walkManifest(manifest: Manifest, walk: TreeWalk, maySkip: WalkDep
   }
 }
 
-/** Two manifest nodes of the largest size. */
+/** Two nodes of a manifest, as large as they can be. */
 const KEPT_CHUNKS_MAX = 1024;
 
 /** What kind a content is costs no second fetch: one getter keeps chunks for the other. */
@@ -105,7 +110,7 @@ function remembering(getter: ContentGetter): { recording: ContentGetter; replayi
         const key = toHex(address);
         const chunk = kept.get(key) ?? (await getter.get(address, signal));
         kept.set(key, chunk);
-        // Otherwise chunks of trees walked already would stay.
+        // Chunks of a tree that is then not walked, because it already was, would stay.
         if (kept.size > KEPT_CHUNKS_MAX) for (const oldest of kept.keys().take(1)) kept.delete(oldest);
         return chunk;
       },
@@ -124,7 +129,7 @@ function remembering(getter: ContentGetter): { recording: ContentGetter; replayi
 
 /** A chunk to be visited. */
 interface Place extends Reference {
-  /** By its parent; undefined for roots, and parities, which are not read. */
+  /** As stated by its parent; undefined for a root and for parities, whose content is not read. */
   readonly span: bigint | undefined;
   /** Of the whole tree; undefined for a root. */
   readonly shape: TreeShape | undefined;
@@ -147,13 +152,13 @@ interface WalkDeps {
   readonly onFailure: (reason: unknown) => void;
 }
 
-/** Walks with bounded concurrency, newest first, so that few places wait. */
+/** Walks trees with a bounded number of concurrent steps, newest place first, so that few places wait. */
 class TreeWalk {
   readonly #deps: WalkDeps;
   readonly #waiting: Place[] = [];
   /** Intermediate chunks seen, so that a few that refer to each other do not make an endless tree. */
   readonly #seen = new Set<string>();
-  /** Whole trees: a manifest may repeat a file. */
+  /** References of whole trees: a manifest may name one file as often as it likes. */
   readonly #begun = new Set<string>();
   #running = 0;
   #failure: { readonly reason: unknown } | undefined;
@@ -163,7 +168,7 @@ class TreeWalk {
     this.#deps = deps;
   }
 
-  /** Starts a tree, unless started; waits for places. One caller at a time. */
+  /** Starts a tree, unless already started; waits while places of other trees wait. For one caller at a time. */
   async add(reference: Uint8Array): Promise<void> {
     const key = toHex(reference);
     if (this.#begun.has(key)) return;
@@ -288,7 +293,7 @@ class TreeWalk {
   }
 }
 
-/** @throws JoinError `MALFORMED_TREE` for a chunk unfit for its place */
+/** @throws JoinError `MALFORMED_TREE` for a chunk that does not fit its place in the parent */
 function checkPlace({ span, depth }: Place, content: Content): void {
   if (span !== undefined && content.span !== span)
     throw malformed(`span ${content.span} where the parent leaves ${span}`);

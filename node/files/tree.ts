@@ -1,6 +1,6 @@
 /**
- * Decodes a chunk of a file's tree: span, level, and an intermediate chunk's children with their bytes.
- * Specification: `data-formats.md` 2.2, 2.3, 3.3 and 3.4.
+ * Decodes one chunk of a file's tree: its span, its redundancy level and, for an intermediate chunk, where its
+ * children are and how many bytes each covers. Specification: `data-formats.md` 2.2, 2.3, 3.3 and 3.4.
  */
 
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
@@ -19,19 +19,20 @@ import {
 } from './redundancy/redundancy.ts';
 
 /**
- * `REFERENCE_INVALID`: neither 32 nor 64 bytes. `MALFORMED_TREE`: spans, references and payloads do not fit, as with
- * a wrong key. `CHUNK_UNAVAILABLE`: a chunk below the root could not be fetched (see the cause).
+ * `REFERENCE_INVALID`: the reference has neither 32 nor 64 bytes. `MALFORMED_TREE`: spans, references and payloads do
+ * not fit together, as is always the case with a wrong key. `CHUNK_UNAVAILABLE`: a chunk below the root could not be
+ * fetched (the cause says why).
  */
 export type JoinErrorCode = 'REFERENCE_INVALID' | 'MALFORMED_TREE' | 'CHUNK_UNAVAILABLE';
 
 export class JoinError extends CodedError<JoinErrorCode> {}
 
-/** Levels of intermediate chunks above the leaves. */
+/** Levels of intermediate chunks that a tree may have above its leaves. */
 export const TREE_HEIGHT_MAX = 8;
 
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
 
-/** A chunk's address, and its key if encrypted. */
+/** Where a chunk is, and the key that opens it when it is encrypted. */
 export interface Reference {
   /** 32 bytes. */
   readonly address: Uint8Array;
@@ -79,7 +80,7 @@ export function contentOf(chunk: Chunk, key?: Uint8Array): Content {
   return { span, level, payload: plain.subarray(SPAN_SIZE, SPAN_SIZE + size) };
 }
 
-/** A leaf may exceed its span: recovered chunks are padded. */
+/** A leaf may be longer than its span: recovered chunks come padded with zeros. */
 export function isLeaf(content: Content): boolean {
   return content.span <= content.payload.length;
 }
@@ -93,7 +94,7 @@ export interface Children {
 }
 
 /**
- * Data children cover equally many bytes, except the last.
+ * Children of an intermediate chunk. Every data child but the last covers the same number of bytes.
  * @param shape of the whole tree
  * @throws JoinError `MALFORMED_TREE`
  */
@@ -131,7 +132,7 @@ function slices(
   return Array.from({ length: count }, (_, i) => bytes.subarray(from + i * width, from + (i + 1) * width));
 }
 
-/** Chunks are there, but are no file. */
+/** Whether an error says that chunks are there, but are no file. */
 export function isMalformed(error: unknown): boolean {
   return error instanceof JoinError && error.code === 'MALFORMED_TREE';
 }
@@ -146,13 +147,13 @@ function spanOf(data: Uint8Array): Pick<Content, 'span' | 'level'> {
   return { span: decodeSpan(span), level: level as RedundancyLevel };
 }
 
-/** Size of an intermediate chunk's references. */
+/** Size of the references of an intermediate chunk over a subtree. */
 function payloadSize(span: bigint, shape: TreeShape): number {
   const { data, parities } = referenceCounts(span, shape);
   return data * referenceSize(shape) + parities * ADDRESS_SIZE;
 }
 
-/** References without a copy's zero padding. */
+/** Bytes of references before the zero padding that copies of a chunk may have. */
 function effectiveSize(payload: Uint8Array): number {
   if (payload.length % ADDRESS_SIZE !== 0) throw malformed(`intermediate payload of ${payload.length} bytes`);
   let end = payload.length;

@@ -1,6 +1,7 @@
 /**
- * One upload: chunks are stamped in order, then stored until the upload is done (deferred) or pushed at once
- * (direct). Specification: `http-api-completion.md` 5, `node-behaviour.md` 2.2.
+ * One upload: chunks are stamped in the order in which they come, and each then either waits in the local store until
+ * the upload is done (deferred) or is pushed at once (direct). Specification: `http-api-completion.md` 5,
+ * `node-behaviour.md` 2.2.
  */
 import assert from 'node:assert/strict';
 import type { Chunk, ChunkPutter } from '../../formats/chunk/chunk.ts';
@@ -12,13 +13,13 @@ import { type Postage, PostageError, type Stampable, type UploadStamper } from '
 import type { Pusher } from '../protocols/pushsync/pusher.ts';
 import type { LocalStore, PinSession, UploadSession } from '../store/ports.ts';
 
-/** Of one direct upload at the pusher, which pushes as many over all uploads. */
+/** Chunks of one direct upload handed to the pusher, which itself pushes as many across all uploads of the node. */
 const DIRECT_IN_FLIGHT = 128;
 
 const DEFERRED = { detail: 'deferred' };
 const DIRECT = { detail: 'direct' };
 
-/** `TAG_NOT_FOUND`: the node lacks the tag. */
+/** `TAG_NOT_FOUND`: the upload names a tag that this node does not have. */
 export class UploadError extends Error {
   readonly code = 'TAG_NOT_FOUND';
   readonly tagUid: number;
@@ -32,9 +33,9 @@ export class UploadError extends Error {
 
 interface BeginOptions {
   readonly batchId: Uint8Array;
-  /** A stamp of that batch for the upload's one chunk. */
+  /** A ready stamp of that batch, for an upload of the one chunk that it was made for. */
   readonly stamp?: Stamp;
-  /** 0 or absent: a new tag. Direct uploads ignore it. */
+  /** 0 or absent: a new tag. Direct uploads have no tag and ignore it. */
   readonly tagUid?: number;
   readonly deferred: boolean;
   /** Keeps the content under its root. Pinned content is stored, so it is not pushed before the end. */
@@ -43,14 +44,14 @@ interface BeginOptions {
   readonly signal: AbortSignal;
 }
 
-/** After a failed `put` or `done`, or unusable content, only `cleanup` may follow. */
+/** After a failed `put` or `done`, and when the content itself turns out unusable, only `cleanup` may be called. */
 export interface Upload extends ChunkPutter {
   /** Undefined for a direct upload. */
   readonly tagUid: number | undefined;
   /**
-   * Deferred: all is durable and with the pusher. Direct: every chunk has a receipt. Stamps are on disk. Rejects with
-   * the obstacle.
-   * @param reference the root, 32 or 64 bytes, for the tag; needed for pinned content
+   * Deferred: everything is durable and handed to the pusher. Direct: every chunk has its receipt. Either way, the
+   * stamps are on disk. Rejects with what kept one from it.
+   * @param reference root of the content, 32 or 64 bytes, shown by the tag; needed for content that is pinned
    */
   done(reference?: Uint8Array): Promise<void>;
   /** Undoes what is stored, stops running pushes. */
@@ -59,7 +60,7 @@ export interface Upload extends ChunkPutter {
 
 export interface Uploader {
   /**
-   * Checks tag, then batch, before any body.
+   * Checks the tag, then the batch; both before any body is read.
    * @throws UploadError `TAG_NOT_FOUND`; PostageError `BATCH_NOT_FOUND`, `BATCH_NOT_USABLE`, `BATCH_EXPIRED`
    */
   begin(options: BeginOptions): Promise<Upload>;
@@ -70,7 +71,7 @@ export interface UploaderDeps {
   readonly store: Pick<LocalStore, 'tags' | 'uploads' | 'pins' | 'disk'>;
   readonly pusher: Pick<Pusher, 'direct'>;
   readonly events?: ChunkEvents | undefined;
-  /** Called with the tag of an upload pushed when done. */
+  /** Called with the tag of an upload that is pushed when it is done. */
   readonly onWaiting?: (tagUid: number) => void;
 }
 
@@ -83,7 +84,7 @@ export function createUploader({ postage, store, pusher, events, onWaiting }: Up
       const stamper = stamp === undefined ? postage.stamper(batchId) : readyStamper(stamp, postage);
       const saved = async () => {
         await postage.saved(batchId);
-        // An expired batch's chunks leave the queue unpushed: their upload must not be acknowledged.
+        // Chunks of an expired batch leave the queue unpushed: what they were part of must not be acknowledged.
         if (postage.batches.get(batchId) !== undefined || postage.awaited(batchId)) return;
         throw new PostageError('BATCH_EXPIRED', 'the batch has expired during the upload');
       };
@@ -98,8 +99,8 @@ export function createUploader({ postage, store, pusher, events, onWaiting }: Up
 }
 
 /**
- * Not acknowledged: a batch that is gone, or stamps only in memory, whose slots a crash would give to other chunks;
- * storers would then drop the first.
+ * Nothing is acknowledged whose batch is gone, or whose stamps are in memory alone: after a crash their slots would
+ * be given to other chunks, and storers would drop the first ones for them.
  */
 function acknowledged(upload: Upload, saved: () => Promise<void>): Upload {
   return {
@@ -139,7 +140,7 @@ function deferredUpload(
   };
 }
 
-/** The root is pinned last, so pinned content is always uploaded. */
+/** The root is pinned last, so that pinned content is always uploaded, whatever happens in between. */
 function pinned(upload: Upload, session: PinSession): Upload {
   return {
     tagUid: upload.tagUid,
@@ -159,7 +160,7 @@ function pinned(upload: Upload, session: PinSession): Upload {
   };
 }
 
-/** `put` resolves once a push runs; the first failure ends the others. */
+/** `put` resolves as soon as the chunk is being pushed; the first failed push ends the others. */
 function directUpload(
   options: { stamper: UploadStamper; signal: AbortSignal },
   { pusher, events }: Pick<UploaderDeps, 'pusher' | 'events'>,

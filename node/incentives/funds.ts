@@ -6,10 +6,10 @@ import { toAddress } from '../onchain/contracts.ts';
 import type { Receipt } from '../onchain/ports.ts';
 import { feesFor } from '../onchain/transactions/fees.ts';
 
-/** Payable at average gas before an account takes part. */
+/** Transactions that an account must be able to pay before it takes part, at the average gas of one. */
 const TRANSACTIONS_COVERED = 15n;
 const GAS_PER_TRANSACTION = 250_000n;
-/** Added to the tip, percent: late transactions lose the round. */
+/** Added to the suggested tip, percent: a transaction that comes too late loses the round. */
 export const TIP_BOOST_PERCENT = 50;
 
 const TRANSFER = topicOf('Transfer(address,address,uint256)');
@@ -36,7 +36,7 @@ export async function fundsToPlay(
   return { minimum, sufficient: balance > minimum };
 }
 
-/** Tokens received in a transaction, base units. @param account 20 bytes */
+/** Tokens that an account received in a transaction, base units. @param account 20 bytes */
 export function received(receipt: Receipt, token: string, account: Uint8Array): bigint {
   const transfers = receipt.logs.filter(
     ({ address, topics }) =>

@@ -1,4 +1,7 @@
-/** A round's transactions: commit, reveal, claim. Recorded first: a kill neither repeats nor loses one. */
+/**
+ * The transactions of a round: commit, reveal, claim. Each is recorded before it is sent, so that a node that is
+ * killed neither sends one twice nor forgets one.
+ */
 
 import type { Signer } from '../../formats/crypto/signer.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
@@ -12,7 +15,7 @@ import type { GameStore, Step, StepRecord } from './game-store.ts';
 import type { GAME_METRICS } from './metrics.ts';
 import { comesInTime } from './rules.ts';
 
-/** Others' actions in the block change the cost. */
+/** Minimum gas of a transaction of the game: others' actions in the same block change its cost. */
 const GAS_LIMIT_MIN = 500_000n;
 const STEPS: readonly Step[] = ['commit', 'reveal', 'claim'];
 
@@ -43,7 +46,8 @@ export class GameSteps {
   }
 
   /**
-   * Sends a step once and waits, also after a crash. @returns undefined: too late
+   * Sends the transaction of a step, once, and waits for it. One started before a crash is waited for, or sent if it
+   * was not. @returns undefined when it would come too late
    * @throws ChainError REVERTED when the contract refuses
    */
   async play(
@@ -81,7 +85,7 @@ export class GameSteps {
     return receipt;
   }
 
-  /** A step's hash; undefined: none sent, or void. */
+  /** Hash of a step's transaction; undefined when none was sent, or it can no longer count. */
   sent(step: Step, round: number): string | undefined {
     const hash = this.#deps.store.round(round)[step]?.hash;
     const begun = hash === undefined ? undefined : this.#deps.transactions.find(hash);
@@ -89,8 +93,8 @@ export class GameSteps {
   }
 
   /**
-   * Whether the next step has a base; without, the contract refuses each poll. It may come later, as heights may be
-   * wrong and reorganisations mine anew.
+   * Whether the next step has something to build on; without it, the contract would refuse that at every poll. It may
+   * still come: a height that is wrong once names a phase too early, and a reorganisation mines a step anew.
    */
   mayCount(step: StepRecord | undefined): boolean {
     const sent = step && this.#deps.transactions.find(step.hash);
@@ -98,7 +102,7 @@ export class GameSteps {
     return sent !== undefined && sent.outcome === undefined;
   }
 
-  /** Transactions outlive their phases: fees, rewards and outcomes count. */
+  /** Transactions outlive the phases that wait for them: fees, rewards and outcomes are still counted. */
   async reconcile(): Promise<void> {
     for (const round of Object.keys(this.#deps.store.game.rounds).map(Number)) {
       for (const step of STEPS) await this.#reconcileStep(step, round);

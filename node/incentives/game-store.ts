@@ -1,5 +1,6 @@
 /**
- * A player's rounds. Keys are stored before commits, hashes before transactions, so that a crash continues with them.
+ * A player's records: its rounds so far and the current one. A key is stored before its commit is sent, and the hash
+ * of a transaction before the transaction is, so that after a crash in between it continues with the same ones.
  */
 
 import { decodeStamp, encodeStamp } from '../../formats/chunk/stamp.ts';
@@ -10,7 +11,7 @@ import type { SampleItem } from './sample.ts';
 
 const GAME = 'game';
 const SAMPLE = 'sample/';
-/** Never forgotten; others are after as many rounds. */
+/** Latest rounds that are never forgotten; also the age, in rounds, from which others are. */
 const ROUNDS_KEPT = 10;
 
 export type Step = 'commit' | 'reveal' | 'claim';
@@ -44,7 +45,7 @@ export interface GameRecord {
   readonly rounds: Readonly<Record<string, RoundRecord>>;
 }
 
-/** To commit in the round after. */
+/** A sample to commit to in the round after the one in which it was made. */
 export interface RoundSample {
   readonly anchor: Uint8Array;
   readonly depth: number;
@@ -83,7 +84,7 @@ export class GameStore {
     return this.#game.rounds[round] ?? {};
   }
 
-  /** At once; durable when it resolves. */
+  /** Takes effect at once and is durable when it resolves. */
   async change(fields: Partial<GameRecord>): Promise<void> {
     await this.#write({ ...this.#game, ...fields }, []);
   }
@@ -112,7 +113,10 @@ export class GameStore {
     ]);
   }
 
-  /** Not the latest: one wrong number far ahead must not cost a key. */
+  /**
+   * Forgets rounds long before the current one, but never the latest ones: a number that is wrong once, far ahead,
+   * must not cost the key of a commit.
+   */
   async forgetOld(current: number): Promise<void> {
     const { rounds } = this.#game;
     const samples = Array.from(this.#state.entries(SAMPLE), ([key]) => Number(key.slice(SAMPLE.length)));
@@ -149,7 +153,7 @@ function encodeSample({ anchor, depth, hash, items }: RoundSample): Uint8Array {
     anchor: toHex(anchor),
     depth,
     hash: toHex(hash),
-    // With chunks, which may leave the reserve.
+    // Includes the chunks: they may leave the reserve before the claim.
     items: items.map(({ chunk, stamp, transformed }) => ({
       address: toHex(chunk.address),
       data: toHex(chunk.data),

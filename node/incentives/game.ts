@@ -40,18 +40,18 @@ import { SAMPLE_SIZE } from './sample.ts';
 import type { Sampler } from './sampler.ts';
 
 const KEY_SIZE = 32;
-/** Older heights are useless without a stake, which only watches. */
+/** Polls after which a height is too old for a node without a stake: it only shows which phase the others are in. */
 const IDLE_PAUSES = 10;
-/** Then such a node waits no longer for others' polls. */
+/** Polls after which such a node no longer waits for another part to poll. */
 const WAIT_PAUSES = 2 * IDLE_PAUSES;
-/** A slower poll is outdated. */
+/** Time limit of a poll: a slower one would be outdated. */
 const POLL_TIMEOUT_MS = 60_000;
 const PHASE_NUMBER: Readonly<Record<Phase, number>> = { commit: 1, reveal: 2, claim: 3 };
 
 export interface GameOptions extends StepOptions {
   /** 32 bytes. */
   readonly overlay: Uint8Array;
-  /** With a stake: ms between polls. */
+  /** With a stake: milliseconds between two polls of the head. */
   readonly pollMs: number;
 }
 
@@ -75,7 +75,7 @@ export interface GameDeps extends Pick<StepDeps, 'transactions' | 'signer' | 'lo
 
 export interface Player extends Redistribution {
   start(): void;
-  /** Resumes at the next start. */
+  /** Aborts the current phase; it resumes at the next start. */
   stop(): Promise<void>;
 }
 
@@ -102,7 +102,7 @@ class ContractPlayer implements Player {
   readonly #onDemand: Sampler;
   readonly #stopped = new AbortController();
   readonly #running = new Map<Work, Running>();
-  /** Last finished round per kind of work. */
+  /** Last round with nothing more to do, per kind of work. */
   readonly #over = new Map<Work, number>();
   #place: Place | undefined;
   #block = 0;
@@ -188,7 +188,10 @@ class ContractPlayer implements Player {
     }
   }
 
-  /** Without a stake, until others poll: no second waking per block. Not after a failure. */
+  /**
+   * Without a stake, until another part polls the head, so that the node is not woken twice for each block. Not after
+   * a failure: another part may poll often.
+   */
   #pause(failed: boolean, signal: AbortSignal): Promise<void> {
     const { clock, head } = this.#deps;
     const { pollMs } = this.#options;
@@ -214,7 +217,7 @@ class ContractPlayer implements Player {
     if (!this.#frozenKnown) await this.#checkStake(block, place.round, deadline.signal);
     await this.#steps.reconcile();
     const { key, reveal } = this.#store.round(place.round);
-    // Most nodes play no round, and come here for every block.
+    // A step without the one before it is not even begun: most nodes play no round, and are here for every block.
     if (place.phase === 'claim') {
       if (reveal !== undefined)
         this.#begin('claim', place.round, (ending) => this.#claim(place.round, ending));
@@ -252,7 +255,7 @@ class ContractPlayer implements Player {
     await this.#store.change({ isFrozen, ...(isFrozen ? { lastFrozenRound: round } : {}) });
   }
 
-  /** Unless running or done. */
+  /** Starts a piece of work, unless it is running or done for the round. */
   #begin(work: Work, round: number, task: (signal: AbortSignal) => Promise<Progress>): void {
     if (this.#running.has(work) || this.#over.get(work) === round) return;
     const controller = new AbortController();
@@ -279,7 +282,7 @@ class ContractPlayer implements Player {
       }
       if (work !== 'sample') this.#metrics[`${work}Errors`].inc();
       const refused = isFinalRefusal(err);
-      // Refusals stand for the round; other errors may pass.
+      // The contract's refusal stands for this round; any other error may pass.
       if (refused) this.#over.set(work, round);
       log.warn(
         { work, round, err },
@@ -294,7 +297,7 @@ class ContractPlayer implements Player {
       log.info({ round }, 'sample of the round was taken before');
       return 'over';
     }
-    // Known in this phase, after the poll.
+    // Known in this phase: the poll of the head comes first.
     if (this.#store.game.isFrozen) return this.#skip('stake is frozen', 'over');
     const depth = this.#deps.committedDepth();
     if (!(await this.#participates(depth, signal))) return this.#skip('not selected', 'over');
@@ -327,7 +330,7 @@ class ContractPlayer implements Player {
     } catch (err) {
       this.#metrics.playingErrors.inc();
       if (!isFinalRefusal(err)) throw err;
-      // No stake, or a recent one.
+      // No stake, or one that is too recent, as on most nodes.
       log.debug({ reason: err.revert?.reason }, 'not eligible for the next round');
       return false;
     }
@@ -350,7 +353,7 @@ class ContractPlayer implements Player {
     return (await this.#steps.play('commit', round, call, signal)) === undefined ? 'again' : 'over';
   }
 
-  /** Another anchor's reveal freezes; absence loses the round. */
+  /** Who reveals the sample of another anchor is frozen; who stays away loses only the round. */
   async #isCurrent({ anchor }: RoundSample, signal: AbortSignal): Promise<boolean> {
     const current = await currentRoundAnchor(this.#deps.chain, this.#options.game, signal);
     return toHex(current) === toHex(anchor);
@@ -409,7 +412,7 @@ class ContractPlayer implements Player {
     return this.#steps.play('claim', round, call, signal);
   }
 
-  /** Recorded before anything is sent. */
+  /** The key of a round's commit, recorded before anything is sent. */
   async #keyOf(round: number): Promise<Uint8Array> {
     const { key } = this.#store.round(round);
     if (key !== undefined) return Buffer.from(key, 'hex');

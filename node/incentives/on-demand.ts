@@ -1,14 +1,20 @@
-/** Samples on request, one after another, few waiting; the game does not wait. */
+/**
+ * Samples on request, besides those of the game. Each walks the whole reserve, so they are made one after another,
+ * and only a limited number may wait. The game waits for none of them.
+ */
 import { Lock } from '../env/turns/lock.ts';
 import { SingleFlight } from '../env/turns/single-flight.ts';
 import { IncentivesError } from './ports.ts';
 import { keyOf, type MadeSample, type Sampler } from './sampler.ts';
 
-/** One is made, others wait: two walks take twice as long. */
+/**
+ * Different samples under way: one is being made, the others wait. Two concurrent walks would each take twice as
+ * long.
+ */
 export const SAMPLES_ON_DEMAND_MAX = 8;
 
 /**
- * Equal requests share a sample; an abandoned one gives way.
+ * Equal concurrent requests share one sample. An abandoned request gives its place to the next one.
  * @returns a sampler @throws (from it) IncentivesError SAMPLING_BUSY, at once; ChainError
  */
 export function samplesOnDemand(sampler: Sampler): Sampler {

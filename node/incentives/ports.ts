@@ -1,4 +1,4 @@
-/** Staking and the storage game for upper layers. `node-behaviour.md` 9. */
+/** Staking and the storage game as the layers above see them. `node-behaviour.md` 9. */
 import { CodedError } from '../../formats/coded-error.ts';
 import type { InclusionProofs } from '../onchain/incentive-contracts.ts';
 
@@ -19,7 +19,7 @@ export interface GasWish {
   readonly gasLimit?: bigint | undefined;
 }
 
-/** Amounts in token base units; all throw ChainError too. */
+/** The stake of this node's account. Amounts in base units of the token; everything throws ChainError as well. */
 export interface Staking {
   staked(signal: AbortSignal): Promise<bigint>;
   /** Surplus of the stake over what it needs at the current price. */
@@ -31,7 +31,7 @@ export interface Staking {
   deposit(amount: bigint, gas: GasWish, signal: AbortSignal): Promise<string>;
   /** Withdraws the surplus. @throws IncentivesError NOTHING_TO_WITHDRAW */
   withdraw(gas: GasWish, signal: AbortSignal): Promise<string>;
-  /** Withdraws all from a paused contract. @throws IncentivesError NOT_PAUSED */
+  /** Withdraws everything, which works while the contract is paused. @throws IncentivesError NOT_PAUSED */
   migrate(gas: GasWish, signal: AbortSignal): Promise<string>;
   /** Whether the stake is frozen in a block, so that it does not count. */
   isFrozen(block: number, signal: AbortSignal): Promise<boolean>;
@@ -39,7 +39,7 @@ export interface Staking {
 
 export type Phase = 'commit' | 'reveal' | 'claim';
 
-/** Rounds are 0 where there was none. */
+/** The game as this node plays it. Rounds are 0 where there was none. */
 export interface GameState {
   readonly phase: Phase | 'unknown';
   readonly round: number;
@@ -53,7 +53,7 @@ export interface GameState {
   readonly lastFrozenRound: number;
   readonly lastSelectedRound: number;
   readonly lastSampleMs: number;
-  /** Won in total, base units. */
+  /** Sum of what was won, base units of the token. */
   readonly reward: bigint;
   /** Upper bound of its transactions' cost, native base units. */
   readonly fees: bigint;
@@ -71,7 +71,7 @@ export interface Redistribution {
   state(): GameState;
   /** Native coin that the account needs to play, and whether it has it. */
   funds(signal: AbortSignal): Promise<{ readonly minimum: bigint; readonly sufficient: boolean }>;
-  /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY; ChainError */
+  /** @throws IncentivesError SAMPLE_TOO_SMALL, SAMPLING_BUSY when too many others are under way; ChainError */
   prove(
     request: { readonly depth: number; readonly anchor1: Uint8Array; readonly anchor2: Uint8Array },
     signal: AbortSignal,

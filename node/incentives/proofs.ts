@@ -1,6 +1,6 @@
 /**
- * Proves three drawn elements of a winner's sample. `data-formats.md` 1.5, 1.8, `contracts.md` 7.7. Vectors:
- * test/vectors/reserve-sample.json.
+ * A winner's proof: that three elements of its sample, drawn by a later anchor, are what it committed to and are
+ * chunks that it has. `data-formats.md` 1.5, 1.8, `contracts.md` 7.7. Vectors: test/vectors/reserve-sample.json.
  */
 import { cacAddress } from '../../formats/chunk/cac.ts';
 import { SPAN_SIZE } from '../../formats/chunk/chunk.ts';

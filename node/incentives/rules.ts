@@ -1,15 +1,18 @@
-/** Rounds, phases, samples and commits. Pure. `node-behaviour.md` 9.2, `contracts.md` 7. */
+/** Rounds and phases, and the contents of a sample and a commit. Pure. `node-behaviour.md` 9.2, `contracts.md` 7. */
 import { keccak256 } from '../../formats/crypto/keccak.ts';
 import { ChainError } from '../../formats/ethereum/chain-error.ts';
 import type { ChainState } from '../postage/ports.ts';
 import type { Phase } from './ports.ts';
 
-/** Two phases take this fraction each, the claim the rest. */
+/** Two phases each take this fraction of a round; the rest is the claim phase. */
 const PHASES_PER_ROUND = 4;
 /** Fraction of the capacity from which a reserve is worth sampling. */
 const FILLED_MIN = 0.5;
 const NS_PER_SECOND = 1_000_000_000n;
-/** Refusals of a too early block: the call may meet a server a block behind, or a reorganisation. */
+/**
+ * Refusals of a block before the player's phase, its commit or its reveal. Calls may reach another server of the
+ * endpoint than the height came from, one that is a block behind, and a reorganisation takes blocks back.
+ */
 const TOO_EARLY: ReadonlySet<string> = new Set([
   'CommitRoundNotStarted()',
   'NotCommitPhase()',
@@ -49,7 +52,7 @@ export function comesInTime(head: number, roundLength: number): boolean {
   return next.phase !== 'commit' || placeOf(head + 2, roundLength).phase === 'commit';
 }
 
-/** Whether a refusal stands for the round. */
+/** Whether the contract's answer to a call stands for the round. */
 export function isFinalRefusal(error: unknown): error is ChainError {
   return (
     error instanceof ChainError && error.code === 'REVERTED' && !TOO_EARLY.has(error.revert?.reason ?? '')
@@ -74,11 +77,11 @@ export function minimumValue(
   return totalAmount + currentPrice * BigInt((round + 2) * roundLength - block);
 }
 
-/** At least half full, nothing arriving, warm-up over. */
+/** Whether the reserve is complete: at least half full, nothing arriving, and the node has found its place. */
 export function isFullySynced(reserve: {
   readonly size: number;
   readonly capacity: number;
-  /** Historical chunks per second from peers. */
+  /** Historical chunks per second that come from the peers now. */
   readonly pullRate: number;
   readonly isWarmingUp: boolean;
 }): boolean {
@@ -87,7 +90,7 @@ export function isFullySynced(reserve: {
 }
 
 /**
- * A hidden commit. @param commitment.overlay,hash,key 32 bytes each
+ * What a player commits to without revealing it yet. @param commitment.overlay,hash,key 32 bytes each
  * @returns 32 bytes
  */
 export function obfuscated(commitment: {

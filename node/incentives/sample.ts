@@ -1,7 +1,7 @@
 /**
- * The sixteen chunks of a neighbourhood with the smallest addresses under the anchor. Equal chunks give equal
- * samples, unknown without them. `data-formats.md` 1.4, 1.8, `node-behaviour.md` 2.5. Vectors:
- * test/vectors/reserve-sample.json.
+ * The reserve sample: of all chunks of a neighbourhood, the sixteen with the smallest addresses after transformation
+ * by the round's anchor. Nodes with the same chunks find the same sample, and no node can know it without having
+ * them. `data-formats.md` 1.4, 1.8, `node-behaviour.md` 2.5. Vectors: test/vectors/reserve-sample.json.
  */
 import { BINS, proximityOrder } from '../../formats/chunk/address.ts';
 import { makeCac } from '../../formats/chunk/cac.ts';
@@ -30,7 +30,7 @@ export interface SampleItem {
 
 /** What a sample depends on besides the chunks. */
 export interface SampleTerms {
-  /** The transformation's key, and the neighbourhood's middle. */
+  /** Key of the transformation, and the middle of the neighbourhood. */
   readonly anchor: Uint8Array;
   /** Bits that chunks share with the anchor. */
   readonly depth: number;
@@ -46,7 +46,7 @@ export interface SampleDeps {
   readonly clock: Pick<Clock, 'sleep'>;
 }
 
-/** @returns at most sixteen, by transformed address; departing chunks may be missing */
+/** @returns at most sixteen, by transformed address; chunks that leave the reserve meanwhile may be missing */
 export async function sampleReserve(
   terms: SampleTerms,
   { reserve, postage, clock }: SampleDeps,
@@ -77,7 +77,7 @@ export async function sampleReserve(
   return sample.items;
 }
 
-/** Keeps the smallest, without duplicates. */
+/** Keeps the items with the smallest transformed addresses, without duplicates. */
 export class Smallest {
   readonly items: SampleItem[] = [];
 
@@ -111,14 +111,14 @@ export function transformedAddress(
   return keccak256(address, hasher.address(wrapped.subarray(0, SPAN_SIZE), wrapped.subarray(SPAN_SIZE)));
 }
 
-/** The sample's chunk: address and transformed address of each item. */
+/** Content of the chunk that stands for a sample: address and transformed address of each item. */
 export function commitmentContent(items: readonly SampleItem[]): Uint8Array {
   return new Uint8Array(
     Buffer.concat(items.flatMap(({ chunk, transformed }) => [chunk.address, transformed])),
   );
 }
 
-/** That chunk's address, 32 bytes. */
+/** What a player commits to: the address of that chunk, 32 bytes. */
 export function commitmentHash(items: readonly SampleItem[]): Uint8Array {
   const content = commitmentContent(items);
   return makeCac(BigInt(content.length), content).address;
@@ -136,7 +136,7 @@ function timestampOf({ timestamp }: Stamp): bigint {
   return Buffer.from(timestamp.buffer, timestamp.byteOffset, timestamp.length).readBigUInt64BE();
 }
 
-/** Batches change after stamps were checked. */
+/** Stamps were valid when the chunks came, but batches change. */
 function isValid({ chunk, stamp }: SampleItem, postage: Pick<Postage, 'validate'>): boolean {
   try {
     postage.validate(chunk, stamp);

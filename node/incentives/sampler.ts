@@ -1,4 +1,4 @@
-/** Samples under a round's shared terms. `node-behaviour.md` 9.2. */
+/** Samples of this node's reserve under the terms that all players of a round share. `node-behaviour.md` 9.2. */
 
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';

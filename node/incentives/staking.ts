@@ -1,4 +1,7 @@
-/** Deposit, withdrawal, migration; updates the contract at the start. `node-behaviour.md` 9.1, `contracts.md` 6. */
+/**
+ * The stake with which a node plays: deposit, withdrawal, migration; at the start, brings the contract's data about
+ * the node up to date. `node-behaviour.md` 9.1, `contracts.md` 6.
+ */
 
 import type { Clock } from '../../formats/clock.ts';
 import { equalBytes } from '../../formats/crypto/hex.ts';
@@ -19,19 +22,19 @@ import type { Chain, TransactionRequest, Transactions } from '../onchain/ports.t
 import { settleEarlier } from '../onchain/transactions/patience.ts';
 import { type GasWish, IncentivesError, type Staking } from './ports.ts';
 
-/** Ten tokens; double for each doubling of the reserve. */
+/** Ten tokens, for a reserve of the usual size; twice as much for each doubling. */
 const STAKE_MIN = 10n ** 17n;
 
 export interface StakingOptions {
   /** StakeRegistry and the token, `0x` and 40 lower-case hex. */
   readonly registry: string;
   readonly token: string;
-  /** Overlay and its nonce, 32 bytes each. */
+  /** Overlay of this node and the nonce that it is derived from, 32 bytes each. */
   readonly overlay: Uint8Array;
   readonly nonce: Uint8Array;
   /** How many times the reserve is doubled. */
   readonly height: number;
-  /** Ms between attempts. */
+  /** Milliseconds between two attempts to bring the stake up to date. */
   readonly retryMs: number;
 }
 
@@ -44,7 +47,7 @@ export interface StakingDeps {
 }
 
 export interface OwnStake extends Staking {
-  /** Reports a changed overlay or height, if staked. */
+  /** Tells the contract of a changed overlay or height, if there is a stake. */
   start(): void;
   stop(): Promise<void>;
 }
@@ -110,7 +113,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
     },
   };
 
-  /** Until done: the chain may be away, the stake frozen. */
+  /** Continues until it is done or not needed: the chain may be unreachable, or the stake frozen. */
   async function bringUpToDate(signal: AbortSignal): Promise<void> {
     let told = '';
     while (!signal.aborted) {
@@ -123,7 +126,7 @@ export function createStaking(options: StakingOptions, deps: StakingDeps): OwnSt
         return;
       } catch (err) {
         if (signal.aborted) return;
-        // Once per reason: freezes are long.
+        // Logged once per reason: a stake may be frozen for many thousand blocks.
         const reason = err instanceof Error ? err.message : String(err);
         log[reason === told ? 'debug' : 'warn']({ err }, 'stake could not be brought up to date');
         told = reason;
@@ -149,8 +152,8 @@ function checkAmount(amount: bigint, { before, minimum }: { before: bigint; mini
 }
 
 /**
- * Asking costs nothing; an empty change meets only freeze and pause (`contracts.md` 6).
- * @throws IncentivesError STAKE_FROZEN; ChainError REVERTED for another reason
+ * Asked beforehand, a refusal costs nothing. An empty change meets only the freeze and the pause (`contracts.md` 6).
+ * @throws IncentivesError STAKE_FROZEN; ChainError REVERTED when the contract refuses for another reason
  */
 async function checkChangeable(
   { lastUpdatedBlock }: Stake,
@@ -162,15 +165,15 @@ async function checkChangeable(
   if (lastUpdatedBlock > head) {
     throw new IncentivesError('STAKE_FROZEN', `stake is frozen until block ${lastUpdatedBlock}`);
   }
-  // Refused only in the last change's block; ours comes later.
+  // It would be refused only in the block of the last change, and the deposit is mined later.
   if (lastUpdatedBlock === head) return;
   const data = encodeManageStake(nonce, 0n, height);
   await chain.call({ to: registry, data, from: toAddress(signer.address) }, signal);
 }
 
 /**
- * Undefined: up to date.
- * @throws ChainError REVERTED when it would refuse
+ * The change to tell the contract, undefined when it is up to date.
+ * @throws ChainError REVERTED when it would refuse: asked beforehand, this costs nothing
  */
 async function neededChange(
   { registry, overlay, nonce, height }: StakingOptions,

@@ -1,5 +1,6 @@
 /**
- * A node of `mantaray:0.1` and `mantaray:0.2`: `data-formats.md` 5.1. All after the obfuscation key is XORed with it.
+ * Bytes of one manifest node, `mantaray:0.1` and `mantaray:0.2`: `data-formats.md` 5.1. Everything after the
+ * obfuscation key is XORed with it; a key of zeros leaves the bytes as they are.
  */
 import { equalBytes, fromHex } from '../../formats/crypto/hex.ts';
 import { ManifestError } from './errors.ts';
@@ -28,8 +29,8 @@ const METADATA_SIZE_FIELD = 2;
 const REFERENCE_SIZES = [0, 32, 64];
 
 /**
- * Bytes with all forks and eight kilobytes of metadata each; eight times as much would block a reader for a tenth of
- * a second.
+ * Bytes of a node: with all its forks, and eight kilobytes of metadata for each. The format has room for eight times
+ * as much, which no upload produces, and which would block a reader for a tenth of a second.
  */
 export const NODE_SIZE_MAX = 2 * 1024 * 1024;
 
@@ -44,7 +45,7 @@ interface StoredFork {
 export interface StoredNode {
   /** 32 bytes. */
   readonly obfuscationKey: Uint8Array;
-  /** Of entry and forks: 0, 32 or 64. */
+  /** Size of the entry and of every fork's reference: 0, 32 or 64. */
   readonly referenceSize: number;
   /** Of that size, or empty when there is none. */
   readonly entry: Uint8Array;
@@ -95,7 +96,7 @@ export function isNode(bytes: Uint8Array): boolean {
 }
 
 /**
- * Ignores bytes after the last fork.
+ * Either version. Bytes after the last fork are ignored.
  * @throws ManifestError `NODE_TOO_SHORT`, `VERSION_UNKNOWN`, `NODE_MALFORMED`
  */
 export function decodeNode(bytes: Uint8Array): StoredNode {
@@ -112,7 +113,7 @@ export function decodeNode(bytes: Uint8Array): StoredNode {
   const cursor = new Cursor(body, VERSION_02.length + 1);
   const entry = cursor.copy(referenceSize);
   const bitmap = cursor.take(BITMAP_SIZE);
-  // Older nodes wrote 0 without a reference, although forks may follow.
+  // A node that never had a reference was written with size 0 by older nodes, although forks may follow.
   const skipsForks = referenceSize === 0 && !isFirst;
   const firstBytes = skipsForks ? [] : bitsOf(bitmap);
   return {
@@ -156,7 +157,7 @@ class Cursor {
     return taken;
   }
 
-  /** A view would keep the whole node in memory. */
+  /** For what is kept: a part would keep all bytes of the node in memory. */
   copy(length: number): Uint8Array {
     return this.take(length).slice();
   }

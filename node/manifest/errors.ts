@@ -1,7 +1,8 @@
 import { CodedError } from '../../formats/coded-error.ts';
 
 /**
- * The first three: no manifest node. `MANIFEST_TOO_LARGE`: more nodes than are read. Others: the format has no room.
+ * The first three: bytes that are not a manifest node. `MANIFEST_TOO_LARGE`: more nodes than a node of the network
+ * reads. The others: a change that the format has no room for.
  */
 export type ManifestErrorCode =
   | 'NODE_TOO_SHORT'

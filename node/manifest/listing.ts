@@ -1,4 +1,4 @@
-/** A page of a manifest's files by path bytes: `http-api-completion.md` 5.3. */
+/** A page of the files of a manifest, in the order of their paths' bytes: `http-api-completion.md` 5.3. */
 import { bytesOf, textOf } from './byte-text.ts';
 import { ManifestError } from './errors.ts';
 import type { Manifest } from './manifest.ts';
@@ -6,13 +6,13 @@ import type { Metadata } from './metadata.ts';
 
 /** Characters of one page as JSON, about. */
 const PAGE_SIZE_MAX = 8 * 1024 * 1024;
-/** A file's field names and signs. */
+/** Of one file: names of the fields, signs between them. */
 const FILE_SIZE = 64;
 
 export interface ListingRequest {
   /** Of every path. */
   readonly prefix: string;
-  /** Paths with it behind the prefix share a common prefix. Empty: none. */
+  /** Paths that have it behind the prefix are one common prefix, up to and with the delimiter. Empty: none are. */
   readonly delimiter: string;
   /** Only files and common prefixes after this. Empty: all. */
   readonly after: string;
@@ -42,7 +42,7 @@ export async function list(manifest: Manifest, request: ListingRequest): Promise
   const [prefix, delimiter, after] = [bytes(request.prefix), bytes(request.delimiter), bytes(request.after)];
   const entries: ListedFile[] = [];
   const commonPrefixes: string[] = [];
-  /** The latest common prefix: nothing below is read. */
+  /** Bytes of the latest common prefix: nothing more is to be read below it. */
   let done: string | undefined;
   let last = '';
   let size = 0;
@@ -76,7 +76,7 @@ export async function list(manifest: Manifest, request: ListingRequest): Promise
   return { entries, commonPrefixes, nextMarker: undefined };
 }
 
-/** A character per byte, to compare as bytes. */
+/** As one character per byte, so that texts compare as their bytes do. */
 function bytes(text: string): string {
   return bytesOf(text).toString('latin1');
 }

@@ -23,44 +23,44 @@ import type { Metadata } from './metadata.ts';
  */
 export const PATH_SIZE_MAX = 16_384;
 
-/** Visited one by one; a collection has two per file. */
+/** Nodes of one manifest that are visited one by one. A collection has about two for each of its files. */
 const NODES_MAX = 1_000_000;
-/** Read per page: ten per file. */
+/** Nodes that are read for one page of a listing: ten for each of its files when there are most of them. */
 const LISTED_NODES_MAX = 100_000;
 /** Bytes of nodes kept during look-ups or visits: 500 with all their forks, or four of the largest size. */
 const KEPT_MAX = 8 * 1024 * 1024;
 
 /** Content of the node stored at a reference. */
 type ReadNode = (reference: Uint8Array) => Promise<Uint8Array>;
-/** Stores a node; the reference is as long as entries. */
+/** Stores a node as a file and returns its reference, which is as long as every entry of the manifest. */
 type WriteNode = (bytes: Uint8Array) => Promise<Uint8Array>;
 
-/** For a node without one, 32 bytes. */
+/** Obfuscation key for a node that has none yet, 32 bytes. */
 type DrawKey = () => Uint8Array;
 
 export interface Entry {
-  /** As long as references; empty or zeros: metadata only. */
+  /** As long as the manifest's references; empty or zeros for a path that carries only metadata. */
   readonly reference: Uint8Array;
   readonly metadata: Metadata;
 }
 
 interface WalkedNode {
   readonly path: string;
-  /** Unless changed since. */
+  /** Where the node itself is stored, unless it has changed since. */
   readonly storedAt: Uint8Array | undefined;
   /** Set for a node that ends an added path. */
   readonly value: Entry | undefined;
 }
 
 interface TrieNode {
-  /** Stored, with prefix and metadata, in the parent's fork. */
+  /** Flags, prefix and metadata are stored in the parent's fork. */
   flags: number;
   metadata: Metadata | undefined;
-  /** Empty until written; passed on to nodes below. */
+  /** Empty until the node is written for the first time; a node that has one passes it on to those made below it. */
   obfuscationKey: Uint8Array;
   referenceSize: number;
   entry: Uint8Array;
-  /** By first prefix byte; undefined: not read. */
+  /** By first prefix byte; undefined until the node is read. */
   forks: ReadonlyMap<number, Fork> | undefined;
   /** Undefined once something changed here or below. */
   storedAt: Uint8Array | undefined;
@@ -86,9 +86,9 @@ const NO_ENTRY = new Uint8Array(0);
 /** Of nodes without any, most of all. Never changed. */
 const NO_FORKS: ReadonlyMap<number, Fork> = new Map();
 
-/** With fork and references, measured with a hundred thousand files. */
+/** Memory that a node takes with its fork and its references, bytes: measured with a hundred thousand files. */
 const NODE_MEMORY = 600;
-/** For nodes that all have keys. */
+/** For a manifest in which every node already has its key: read, or zero. */
 const noKey: DrawKey = () => ZERO_KEY;
 
 export class Manifest {
@@ -105,7 +105,10 @@ export class Manifest {
     this.#drawKey = drawKey;
   }
 
-  /** @param drawKey for an encrypted manifest; without it nodes are not obfuscated */
+  /**
+   * A manifest without paths.
+   * @param drawKey for an encrypted manifest; without it the nodes are not obfuscated
+   */
   static create(drawKey?: DrawKey): Manifest {
     const root = newNode({ obfuscationKey: drawKey === undefined ? ZERO_KEY : NO_KEY, referenceSize: 0 });
     const read = () => {
@@ -140,13 +143,13 @@ export class Manifest {
     return this.#memory;
   }
 
-  /** The empty path finds the root's entry, added or not. */
+  /** The empty path finds the root's entry whether one was added or not. */
   async lookup(path: string): Promise<Entry | undefined> {
     const node = await this.#find(path);
     return node === undefined ? undefined : entryOf(await this.#load(node));
   }
 
-  /** One read fewer than `lookup`: it is in the parent. */
+  /** Only the metadata, which is in the parent node: one read fewer than `lookup`. */
   async metadata(path: string): Promise<Metadata | undefined> {
     const node = await this.#find(path);
     return node === undefined ? undefined : (node.metadata ?? {});
@@ -178,8 +181,8 @@ export class Manifest {
   }
 
   /**
-   * Every stored node once, twice if only some paths end there.
-   * @param maySkip whether to leave out an unreadable node and what is below
+   * Every stored node once, however many paths lead to it, and twice when some of them end there and others do not.
+   * @param maySkip whether to leave out a node that could not be read for this reason, and everything below it
    * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
    */
   nodes(maySkip: (error: unknown) => boolean): AsyncGenerator<WalkedNode, void, void> {
@@ -195,8 +198,8 @@ export class Manifest {
   }
 
   /**
-   * @param enters called per fork; refused ones are left out
-   * @param reads called with each remaining path, in turn
+   * @param enters called once for each fork; refused ones are left out
+   * @param reads called with the path of each that is left, when its turn has come
    */
   async *#visit(
     enters: (node: TrieNode) => boolean,
@@ -240,8 +243,8 @@ export class Manifest {
   }
 
   /**
-   * Paths with a value, by bytes; nodes are not kept.
-   * @param enters asked of every path before its node is read
+   * The paths with a value, in the order of their bytes. Walked nodes are not kept.
+   * @param enters asked of every path, as bytes of one character each, right before the node there is read
    * @throws ManifestError `MANIFEST_TOO_LARGE`, `PATH_TOO_LONG`; what `read` throws
    */
   async *values(enters: (bytes: string) => boolean): AsyncGenerator<{ path: string; value: Entry }> {
@@ -259,7 +262,11 @@ export class Manifest {
     for await (const { path, value } of nodes) if (value !== undefined) yield { path, value };
   }
 
-  /** Writes changes, children first. @returns the root's reference @throws ManifestError `METADATA_TOO_LARGE` */
+  /**
+   * Writes what changed, children first.
+   * @returns reference of the root node
+   * @throws ManifestError `METADATA_TOO_LARGE`
+   */
   save(write: WriteNode): Promise<Uint8Array> {
     return store(this.#root, write, this.#drawKey);
   }
@@ -289,7 +296,7 @@ export class Manifest {
     return this.#read(storedAt as Uint8Array);
   }
 
-  /** A loop: paths have more nodes than the stack holds. */
+  /** A loop, because the stack does not hold as many calls as a path has nodes. */
   async #insert(root: TrieNode, path: string, value: Entry): Promise<void> {
     const taken: [LoadedNode, Fork][] = [];
     let target = root;
@@ -317,7 +324,7 @@ export class Manifest {
   }
 }
 
-/** A new child, the existing one, or one where the path leaves its prefix. */
+/** The next node on the path: a new child, the existing one, or one inserted where the path leaves its prefix. */
 function forkFor(parent: LoadedNode, path: string, present: Fork | undefined): Fork {
   if (present === undefined) {
     const prefix = path.slice(0, PREFIX_SIZE_MAX);
@@ -345,7 +352,7 @@ function setFork(node: LoadedNode, fork: Fork): void {
   (node.forks as Map<number, Fork>).set(fork.prefix.charCodeAt(0), fork);
 }
 
-/** Only the first separator, not at the start. */
+/** Only the first separator counts, and only if not at the very start. */
 function markSeparator(node: TrieNode, text: string): void {
   if (text.indexOf('/') > 0) node.flags |= FLAG_SEPARATOR;
   else node.flags &= ~FLAG_SEPARATOR;
@@ -386,7 +393,7 @@ function isLoaded(node: TrieNode): node is LoadedNode {
   return node.forks !== undefined;
 }
 
-/** Flags and metadata are in the leading fork. */
+/** A node with its stored content; its flags and metadata are in the fork that led to it. */
 function readNode({ flags, metadata, storedAt }: TrieNode, bytes: Uint8Array): LoadedNode {
   const { obfuscationKey, referenceSize, entry, forks } = decodeNode(bytes);
   const children = forks.map((fork): [number, Fork] => [

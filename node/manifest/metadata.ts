@@ -1,4 +1,7 @@
-/** A path's metadata: stored, so independent of dialects. `data-formats.md` 5.2 and 5.5. */
+/**
+ * Metadata of a path: stored data, so its keys and its bytes never depend on a dialect. `data-formats.md` 5.2 and
+ * 5.5.
+ */
 import { ManifestError } from './errors.ts';
 
 export type Metadata = Readonly<Record<string, string>>;
@@ -10,7 +13,7 @@ export const ERROR_DOCUMENT = 'website-error-document';
 export const CONTENT_TYPE = 'Content-Type';
 export const FILENAME = 'Filename';
 
-/** It ends, with its size field, at a multiple. */
+/** Metadata is padded so that it ends, together with its size field, at a multiple of this. */
 const ALIGNMENT = 32;
 const SIZE_FIELD = 2;
 const METADATA_SIZE_MAX = 0xffff;
@@ -57,7 +60,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A non-text byte becomes the escape of U+FFFD. Compat: as Bee v2.8.1. */
+/** A byte of a name that is no text becomes the escape of U+FFFD. Compat: Bee v2.8.1 writes names in the same way. */
 function quoted(text: string): string {
   const pieces = text.split(/\p{Surrogate}/u).map((piece) =>
     JSON.stringify(piece)

@@ -1,14 +1,17 @@
-/** A path's answer: `data-formats.md` 5.5, `http-api-completion.md` 5.3. */
+/** The answer to a path of a manifest: `data-formats.md` 5.5, `http-api-completion.md` 5.3. */
 import { posix } from 'node:path';
 import type { Entry, Manifest } from './manifest.ts';
 import { ERROR_DOCUMENT, INDEX_DOCUMENT } from './metadata.ts';
 
 export type Resolution =
-  /** Status 200, even for the error document. */
+  /** Status 200 in any case, even for the error document. */
   | { readonly outcome: 'serve'; readonly entry: Entry }
   /** To the path with a separator, status 308. */
   | { readonly outcome: 'redirect' }
-  /** `NO_INDEX`: the empty path without document. `NO_PATH`: nothing matches. `NO_CONTENT`: metadata only. */
+  /**
+   * `NO_INDEX`: the empty path, without a document for it. `NO_PATH`: nothing matches. `NO_CONTENT`: a path with only
+   * metadata.
+   */
   | { readonly outcome: 'not-found'; readonly reason: 'NO_INDEX' | 'NO_PATH' | 'NO_CONTENT' };
 
 /** Path whose metadata names the documents of a website. */

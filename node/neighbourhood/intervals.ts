@@ -1,6 +1,6 @@
 /**
- * Pulled bin ids of a peer's bin: ascending disjoint ranges, ends included. As text: `start;from,to;from,to…` in base
- * 36. `p2p-protocols.md` 7.3.
+ * Which bin ids of one bin of a peer have been pulled: ranges, both ends included, ascending and disjoint. Persisted
+ * as text, `start;from,to;from,to…` in base 36. `p2p-protocols.md` 7.3.
  */
 
 interface Range {
@@ -55,7 +55,7 @@ export class Intervals {
     this.#ranges = [...before, merged, ...after];
   }
 
-  /** The highest pulled id, 0: none. */
+  /** The highest id that has been pulled, 0 for none. */
   last(): bigint {
     return this.#ranges.at(-1)?.to ?? 0n;
   }

@@ -1,4 +1,4 @@
-/** A node's own status (`p2p-protocols.md` 4.5) and `GET /status`. */
+/** What a node reports about itself in the status protocol and at `GET /status` (`p2p-protocols.md` 4.5). */
 import type { Postage } from '../postage/ports.ts';
 import type { StatusSnapshot } from '../protocols/status/status.ts';
 import type { LocalStore } from '../store/ports.ts';
@@ -54,7 +54,7 @@ function reserveStatus({ store, topology, puller, capacityDoubling }: OwnStatusS
   };
 }
 
-/** Radius zero: every peer is a neighbour. */
+/** A radius of zero, within which every peer is a neighbour. */
 function withoutReserve(topology: Topology): ReserveStatus {
   return {
     reserveSize: 0n,

@@ -1,6 +1,6 @@
 /**
- * Restores damaged chunks from the network, where the store writes them again. What only this node had stays damaged
- * until uploaded.
+ * Restores stored chunks whose bytes are damaged: each is requested from the network once it is found, and the store
+ * writes it again. Content that no other node has stays damaged until it is uploaded again.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -9,11 +9,11 @@ import type { Logger } from '../env/logger.ts';
 import type { Retrieval } from '../protocols/retrieval/retrieval.ts';
 import type { LocalStore } from '../store/ports.ts';
 
-/** Before the first round, ms: readers fetch the chunk themselves. */
+/** Pause before the first round, milliseconds: a reader that came across the damage fetches the chunk itself. */
 const FIRST_PAUSE_MS = 1_000;
-/** Before missing chunks are tried again, ms. */
+/** Pause before chunks that no node had are tried again, milliseconds. */
 const PAUSE_MS = 300_000;
-/** One at a time, so a broken disk floods nobody. */
+/** Chunks per round; they are requested one at a time, so that a broken disk does not cause a flood of requests. */
 const ROUND_MAX = 1_024;
 
 export interface RepairDeps {
@@ -64,7 +64,7 @@ class DamageRepair implements Repair {
     this.#next?.timer[Symbol.dispose]();
     const timer = clock.timer(pauseMs, () => {
       this.#next = undefined;
-      // Damage found meanwhile is for the next round.
+      // Damage found during a round is left to the next one.
       if (this.#round !== undefined) this.#roundIn(FIRST_PAUSE_MS);
       else this.#round = this.#all().finally(() => (this.#round = undefined));
     });

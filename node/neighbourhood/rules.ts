@@ -2,9 +2,12 @@
 
 import { addressPrefix, MAX_PO, proximityOrder } from '../../formats/chunk/address.ts';
 
-/** Of the capacity; below it the radius is too large. */
+/** Fraction of the capacity below which a reserve is too empty for its radius. */
 const FILLED_MIN = 0.5;
-/** Of the capacity, so that the smaller radius does not grow again. */
+/**
+ * Fraction of the capacity that the chunks within the smaller radius may take, so that it does not grow again at
+ * once.
+ */
 const WITHIN_SMALLER_MAX = 0.8;
 
 /** What decides whether the radius shrinks. Chunks, per stamp. */
@@ -17,7 +20,10 @@ export interface Filling {
   readonly pullRate: number;
 }
 
-/** Room for twice the neighbourhood? Not while more may come from peers, or what was left out would refill it. */
+/**
+ * Whether there is room for the chunks of twice the neighbourhood. Not while more may still come from current peers,
+ * nor while the chunks left out since the radius grew would fill it again.
+ */
 export function isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate }: Filling): boolean {
   return (
     withinRadius < capacity * FILLED_MIN && withinSmaller < capacity * WITHIN_SMALLER_MAX && pullRate === 0
@@ -25,7 +31,8 @@ export function isTooEmpty({ withinRadius, withinSmaller, capacity, pullRate }: 
 }
 
 /**
- * Depth to which siblings have nodes: bins from 0 on with a peer. Beyond, left-out chunks would have no node.
+ * Depth up to which every sibling neighbourhood has a node: the bins from 0 on that have a peer. Chunks left out by a
+ * radius beyond it would have no node.
  * @param peers full nodes
  */
 export function coveredDepth(
@@ -38,15 +45,15 @@ export function coveredDepth(
   return depth;
 }
 
-/** Our prefix with its last bit flipped. */
+/** Prefix of the sibling of our neighbourhood at a depth: its last bit is flipped. */
 export function siblingPrefix(overlay: Uint8Array, depth: number): string {
   const own = addressPrefix(overlay, depth + 1);
   return own.slice(0, depth) + (own.endsWith('0') ? '1' : '0');
 }
 
 /**
- * A node's own radius, unless meaningless for its network. Bits.
- * @param radius.network most frequent among peers, which may claim anything
+ * Radius with which a node starts: its own, unless that says nothing about the network it has joined. All in bits.
+ * @param radius.network most frequent one among the peers, which may claim anything
  */
 export function startRadius(radius: {
   readonly local: number;
@@ -68,8 +75,8 @@ export interface Neighbourhood {
 }
 
 /**
- * Our neighbourhood, with its sibling if doubled.
- * @param reserve.capacityDoubling 0 or 1 @returns in order of addresses
+ * The node's own neighbourhood, and, where the reserve is doubled, also its sibling.
+ * @param reserve.capacityDoubling 0 or 1 @returns in the order of their addresses
  */
 export function neighbourhoods(
   overlay: Uint8Array,

@@ -203,7 +203,7 @@ class PeerHealth implements Salud {
     if (answer !== undefined) this.#rate(answer, this.#norms);
   }
 
-  /** @returns undefined: no answer, or not rated */
+  /** @returns undefined when it did not answer, or is not rated */
   async #ask(peer: Peer): Promise<Answer | undefined> {
     const { clock, log, status, topology } = this.#deps;
     // A peer that leaves ends the stream as well.

@@ -1,6 +1,8 @@
 /**
- * Warm-up: peers arrive by the dozen, so judgements would be chance. `p2p-protocols.md` 7.1, `node-behaviour.md` 1.5.
- * From the first peer until arrivals are rare, checked at arrivals, or a time limit; without peers it never ends.
+ * Whether the node has found its place: in the first minutes peers arrive by the dozen, and any judgement would rest
+ * on those that happen to be there. `p2p-protocols.md` 7.1, `node-behaviour.md` 1.5.
+ * It starts with the first peer and ends when new peers have become rare, or after a time limit. Rarity is checked
+ * only when another peer arrives; a node that never has a peer warms up for ever.
  */
 import type { Clock } from '../../formats/clock.ts';
 import type { Metrics } from '../env/metrics.ts';
@@ -10,7 +12,7 @@ import { WARMUP_METRICS } from './metrics.ts';
 const PERIOD_MS = 2000;
 /** Periods that are compared. */
 const COMPARED_PERIODS = 5;
-/** The first periods say nothing. */
+/** Periods that must pass before any are compared: the first ones say nothing. */
 const PERIODS_MIN = 7;
 /** Arrivals count as steady below this sample standard deviation per period. */
 const DEVIATION_MAX = 3;

@@ -50,7 +50,7 @@ const selector = {
   paused: selectorOf(FUNCTIONS.paused),
 };
 
-/** First topics for a listener, in the order of `EVENTS`. */
+/** First topics of the events that a listener asks for, in the order of `EVENTS`. */
 export const POSTAGE_TOPICS: readonly string[] = Object.values(EVENTS).map((event) => topicOf(event));
 
 type Reader = Pick<Chain, 'call'>;

@@ -68,7 +68,7 @@ export interface TransactionRequest {
 /** The outcome of a transaction. */
 type TransactionOutcome =
   | { readonly kind: 'mined'; readonly receipt: Receipt }
-  /** Another transaction took its nonce, in `blockNumber` or, if unknown, observed then. */
+  /** Another transaction took its nonce. `blockNumber`: in this block, or, if it is unknown, observed at this one. */
   | { readonly kind: 'cancelled'; readonly blockNumber: number };
 
 /** A transaction that this node has sent; kept for ever. */

@@ -25,7 +25,7 @@ export interface NodeKeys {
   readonly swarm: Uint8Array;
   /** Ed25519 seed of the libp2p identity. */
   readonly libp2p: Uint8Array;
-  /** secp256k1 scalar that messages are sealed for. */
+  /** secp256k1 scalar of the key that messages are sealed for. */
   readonly pss: Uint8Array;
 }
 
@@ -38,7 +38,7 @@ export interface LogSettings {
 export interface Platform {
   readonly clock: Clock;
   readonly random: Random;
-  /** The process's metrics; absent where nodes share it. */
+  /** Lines of the exposition that describe the process; absent where several nodes share a process. */
   readonly processMetrics?: (() => Promise<string[]>) | undefined;
   /** Absent where the node's own thread does everything. */
   readonly workers?:
@@ -50,9 +50,9 @@ export interface Platform {
   readonly logger: (settings: LogSettings, deps: { readonly clock: Clock }) => RootLogger;
   /** The same keys at every start. @throws KeystoreError, StoreError */
   readonly keys: (deps: { readonly random: Random }) => Promise<NodeKeys>;
-  /** All that earlier starts acknowledged. @throws StoreError */
+  /** Contains everything that an earlier start of this node had acknowledged. @throws StoreError */
   readonly store: (options: LocalStoreOptions, deps: LocalStoreDeps) => Promise<LocalStore>;
-  /** An option's file. @throws Error of the system */
+  /** Text of a file that an option names. @throws Error of the system */
   readonly readText: (path: string) => Promise<string>;
   readonly host: (options: HostOptions, deps: HostDeps) => Host;
   /** @param url that accepts traces, with its path */

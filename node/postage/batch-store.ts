@@ -41,7 +41,7 @@ export interface Anchor {
 
 /** A batch with the amount paid for it. */
 export interface MirroredBatch extends Batch {
-  /** Per chunk: creation and top-ups, unchanged by dilution. */
+  /** Per chunk: creation and top-ups. A dilution does not change it. */
   readonly amount: bigint;
 }
 
@@ -50,7 +50,7 @@ interface BatchMirrorOptions {
   readonly startBlock: number;
   /** Chunks; the radius is relative to it. */
   readonly reserveCapacity: number;
-  /** Newest blocks not read yet. */
+  /** Newest blocks of the chain that are not read yet. */
   readonly tailBlocks: number;
 }
 
@@ -193,7 +193,7 @@ export class BatchMirror implements BatchStore {
     this.#chainChanged = true;
   }
 
-  /** Changes since the last call, and certainly expired batches (hex). */
+  /** Changes since the last call, to be written as one batch, and the batches that expired beyond doubt (hex). */
   takeChanges(): { changes: KeyValueChange[]; expired: string[] } {
     const changes = [...this.#changed.values()];
     if (this.#chainChanged) {

@@ -43,7 +43,7 @@ export interface ListenerOptions {
   /** The token that the contract takes, as above. */
   readonly token: string;
   readonly startBlock: number;
-  /** Newest blocks not read, against reorganisations. */
+  /** Number of newest blocks not yet read, as protection against reorganisations. */
   readonly tailBlocks: number;
   /** The upper end of a page is rounded down to a multiple of this. */
   readonly batchFactor: number;
@@ -67,7 +67,7 @@ export interface ListenerDeps {
   readonly lastBlock: () => number;
   /** End of the current state: the first of `anchors`. */
   readonly applied: () => Anchor | undefined;
-  /** Ends of the current and restorable states, newest first; undefined: before the first page. */
+  /** Ends of the current state and of those that can be restored, newest first; undefined: before the first page. */
   readonly anchors: () => readonly (Anchor | undefined)[];
   /** Applies the events up to and including the end, durably; `full`: more pages are waiting. An error is fatal. */
   readonly apply: (events: readonly PlacedEvent[], end: Anchor & { readonly full: boolean }) => Promise<void>;

@@ -47,7 +47,7 @@ export class Pace {
     this.#misses++;
   }
 
-  /** Something is about to happen: polls closely. */
+  /** Something is about to happen: from now on polls follow each other closely. */
   hurry(): void {
     this.#closePolls = Math.max(this.#closePolls, CLOSE_POLLS);
     this.#pauseEnd.abort();

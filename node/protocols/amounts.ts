@@ -1,4 +1,4 @@
-/** Minimal big-endian bytes, none for zero. `p2p-protocols.md`, notation. */
+/** Amounts on the wire: minimal big-endian bytes without sign, nothing for zero. `p2p-protocols.md`, notation. */
 import { fromBigEndian, toBigEndian } from '../../formats/crypto/big-endian.ts';
 
 /** No amount that this node handles is longer, bytes. */

@@ -1,7 +1,8 @@
 /**
- * Asks peers, several at a time, until one delivers; for retrieval and pushsync. `p2p-protocols.md` 4.8 and 4.9,
- * retry loops.
- * Attempts are never cancelled: a peer may deliver and must be paid.
+ * Asking one peer after another for the same thing, several at a time, until one delivers: the loop that retrieval
+ * and pushsync share. `p2p-protocols.md` 4.8 and 4.9, retry loops.
+ * Attempts are never cancelled: a peer that was asked may deliver and must then be paid, so a late attempt continues
+ * until its own deadline.
  */
 
 import type { Clock } from '../../formats/clock.ts';
@@ -10,14 +11,17 @@ import type { Peer } from '../p2p/host.ts';
 
 /** Tolerated errors added once when the chunk's neighbourhood is reached. */
 const NEIGHBOURHOOD_ERRORS = 2;
-/** Skip of a peer refused by accounting, ms, unless paid; then a refresh may help. */
+/**
+ * How long a peer refused by accounting is skipped, milliseconds, unless it is paid before; by then a refresh may
+ * have been granted.
+ */
 const OVERDRAFT_SKIP_MS = 600;
 
-/** `T`: delivered; `R`: made of it. */
+/** `T` is what a peer delivers, `R` what the caller makes of it. */
 export interface AttemptsPlan<T, R> {
   /** Failures after which the call gives up, before multiplexing. */
   readonly errorsMax: number;
-  /** Between attempts without result; absent: never. */
+  /** Another attempt starts each time this long passes without a result; absent: never. */
   readonly preemptiveMs?: number;
   /** Peers not to ask; every peer asked is added. */
   readonly skip: Set<string>;
@@ -25,7 +29,7 @@ export interface AttemptsPlan<T, R> {
   choose(skip: ReadonlySet<string>): Peer | undefined;
   /** Attempts added once per call when the chunk's neighbourhood is reached. */
   readonly multiplex: number;
-  /** After a peer of it was asked without result; absent: at once. */
+  /** They start only if there is no result for this long after a peer of it was asked; absent: at once. */
   readonly multiplexAfterMs?: number | undefined;
   /** Whether the peer lies in the neighbourhood of the chunk. */
   isNeighbour(peer: Peer): boolean;
@@ -35,9 +39,12 @@ export interface AttemptsPlan<T, R> {
   awaitCredit(peer: Peer, wake: () => void): Disposable;
   /** Settles the credit itself. */
   attempt(peer: Peer, credit: Credit): Promise<T>;
-  /** A throw makes the delivery a failure. */
+  /** Turns the delivery that ends the call into its result; a throw makes it a failure of that peer. */
   accept(delivered: T, peer: Peer): R;
-  /** Also after the call. @returns whether further peers are useful */
+  /**
+   * A connected peer failed; also called after the end of the call.
+   * @returns whether asking further peers is useful
+   */
   failed(peer: Peer, error: unknown): boolean;
 }
 
@@ -110,7 +117,7 @@ class Attempts<T, R> {
     this.#endCreditPause();
   }
 
-  /** A throwing plan ends the call. */
+  /** An error thrown by one of the plan's functions ends the call. */
   #guarded(step: () => void): void {
     try {
       step();
@@ -128,7 +135,7 @@ class Attempts<T, R> {
     });
   }
 
-  /** With the plan's further ones at first contact with the neighbourhood. */
+  /** Starts attempts, and the plan's further ones when the neighbourhood is reached for the first time. */
   #next(wanted = 1): void {
     while (wanted > 0 && !this.#over) {
       const peer = this.#choose();
@@ -203,7 +210,7 @@ class Attempts<T, R> {
 
   #failed(peer: Peer, error: unknown): void {
     this.#inFlight--;
-    // A departed peer says nothing, and may be asked again.
+    // A peer that left says nothing about the chunk: it costs no tolerance, and may be asked again when it is back.
     if (!peer.closed.aborted) {
       this.#errorsLeft = this.#plan.failed(peer, error) ? this.#errorsLeft - 1 : 0;
     }
@@ -223,7 +230,7 @@ class Attempts<T, R> {
       this.#guarded(() => this.#next());
     };
     this.#creditPause = this.#clock.timer(OVERDRAFT_SKIP_MS, () => {
-      // All: timers may fire early.
+      // All of them: a timer may fire a little before the moment that was noted.
       this.#readmit(Number.POSITIVE_INFINITY);
       goOn();
     });

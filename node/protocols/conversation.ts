@@ -1,4 +1,6 @@
-/** Open, talk, close, or reset. `p2p-protocols.md` 2.3. */
+/**
+ * The asking side of a stream: open, talk, close when it went well, reset when it did not. `p2p-protocols.md` 2.3.
+ */
 import { type Clock, TimeoutError } from '../../formats/clock.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Headers, Host, MessageStream, Peer } from '../p2p/host.ts';
@@ -16,7 +18,7 @@ interface ConversationDeps {
 }
 
 /**
- * Does not wait for the other side's close.
+ * Runs `talk` on a new stream and returns its result without waiting for the other side to close.
  * @throws what `open` and `talk` throw
  */
 export async function converse<T>(
@@ -37,7 +39,8 @@ export async function converse<T>(
 }
 
 /**
- * With a time limit that resets the stream: cheaper than signals per chunk.
+ * The same with a time limit for `talk` instead of a signal: when it expires the stream is reset, which ends any
+ * pending read. For per-chunk work, where a signal and its listeners cost more than a timer.
  * @throws also TimeoutError
  */
 export async function converseWithin<T>(

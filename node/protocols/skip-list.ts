@@ -1,13 +1,13 @@
-/** Peers not asked again for a chunk for a while. `p2p-protocols.md` 4.8, 4.9. */
+/** Peers that failed for a chunk and are not asked for it again for a while. `p2p-protocols.md` 4.8, 4.9. */
 import type { Clock } from '../../formats/clock.ts';
 
-/** Oldest go first. About 2 MB. */
+/** Chunks remembered; the oldest are forgotten first. About 2 MB when full. */
 const CHUNKS_MAX = 10_000;
 
 export class SkipList {
   readonly #clock: Clock;
   readonly #durationMs: number;
-  /** Chunk → peer → end, monotonic; by addition. */
+  /** Chunk → peer → end of its skip, monotonic. Chunks in the order in which they were added. */
   readonly #peersOf = new Map<string, Map<string, number>>();
 
   constructor(options: { durationMs: number }, deps: { clock: Clock }) {

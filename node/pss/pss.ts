@@ -33,7 +33,7 @@ export interface Message {
   readonly payload: Uint8Array;
   /** Public key, SEC1; absent: anyone who knows the topic. */
   readonly recipient: Uint8Array | undefined;
-  /** Prefixes of the recipient's overlay, 1..3 bytes of one length; any will do. */
+  /** Prefixes of the recipient's overlay, 1..3 bytes, all of the same length: any one of them will do. */
   readonly targets: readonly Uint8Array[];
   readonly stamper: Stamper;
 }

@@ -68,23 +68,26 @@ export interface Transaction extends TableReader {
   remove(table: Table, key: Uint8Array): void;
 }
 
-/** Chunk bytes by number; meaningful only while a table refers to the slot. */
+/** Chunk bytes by slot number. The content of a slot is meaningful only while a table refers to it. */
 export interface Slots {
   /** From the beginning of the slot on. */
   write(slot: number, bytes: Uint8Array): void;
-  /** Copy the result to keep it for long: chunks may share memory. Undefined: missing or unreadable. */
+  /**
+   * The caller may keep the result, but should copy it to keep it for long, because other chunks may share the
+   * memory. Undefined when the disk does not have the bytes, or cannot read them.
+   */
   read(slot: number, range: { readonly offset: number; readonly length: number }): Uint8Array | undefined;
 }
 
 export interface Backend extends TableReader {
   readonly slots: Slots;
   /**
-   * Runs `change` in a transaction; resolves with its result when committed, in the order of calls. Reads go through
-   * the transaction. A change may run twice, so it must leave nothing in memory, and throw before it writes, if at
-   * all.
+   * Runs `change` in a transaction and resolves with its result when that is committed. Changes run in the order of
+   * the calls. A change reads through its transaction. It may run a second time when its first transaction could not
+   * be committed, so it must leave nothing in memory; it must throw, if at all, before it writes.
    */
   change<T>(change: (tx: Transaction) => T): Promise<T>;
-  /** Bytes left; undefined: unknown. */
+  /** Bytes that there is still room for; undefined where that is unknown. */
   available(): number | undefined;
   close(): Promise<void>;
 }

@@ -8,18 +8,20 @@ import { isDiskFailure } from './errors.ts';
 import type { Cache, Disk } from './ports.ts';
 import { decodeNumber, END, encodeNumber, START } from './records.ts';
 
-/** A megabyte of chunks; beyond it the disk is too slow for caching. */
+/** One megabyte of chunks; beyond it the disk is too slow for a cache to help, and chunks are not cached. */
 const OPEN_WRITES_MAX = 256;
 /** Chunks evicted per step of an oversized cache, a few ms: it shrinks beside other work. */
 const EVICTED_PER_STEP = 64;
-/** Evicted per arrival: one more than needed, so that it shrinks. */
+/**
+ * Chunks evicted by one that arrives: hundreds of them may share a turn. One more than it needs, so that it shrinks.
+ */
 const EVICTED_PER_PUT = 2;
 /** Reads noted before their order is written; a crash loses these. */
 const TOUCHED_MAX = 256;
 const SIZE = Buffer.from('cacheSize');
 
 export interface ReadCache extends Cache {
-  /** A chunk was read: if cached, it stays longer. */
+  /** A chunk has been read; if it is in the cache, it stays longer. */
   touch(address: Uint8Array): void;
 }
 
@@ -84,7 +86,7 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
     return addresses;
   };
 
-  // On failure, later puts or the next start go on.
+  // Where the disk fails or the store closes, later puts or the next start go on.
   shrink().catch((error: unknown) => log.debug({ err: error }, 'cache is still larger than its capacity'));
 
   return {
@@ -109,7 +111,7 @@ export function createCache(capacity: number, deps: CacheDeps): ReadCache {
           setSize(tx, left + 1);
         })
         .catch((error: unknown) => {
-          // Disk failures are logged once, see `disk/space.ts`.
+          // Disk failures are logged once for all chunks, see `disk/space.ts`.
           if (!isDiskFailure(error))
             log.warn({ err: error, chunk: toHex(chunk.address) }, 'chunk could not be cached');
         })

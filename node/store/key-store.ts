@@ -1,4 +1,7 @@
-/** A node's key files, created when missing (`data-formats.md` 9.3). Format: `crypto/keystore.ts`. */
+/**
+ * Key files of a node in one folder, each created when missing (`data-formats.md` 9.3). `crypto/keystore.ts` defines
+ * their format.
+ */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -69,7 +72,7 @@ function draw(kind: KeyOptions['kind'], random: Random): Uint8Array {
   }
 }
 
-/** For `address`, hex: chain address or Ed25519 public key; undefined: another kind. */
+/** Hex for the `address` field: chain address, or Ed25519 public key; undefined when it is not a key of that kind. */
 function publicName(kind: KeyOptions['kind'], secret: Uint8Array): string | undefined {
   if (secret.length !== SECRET_SIZE) return undefined;
   if (kind === 'ed25519') return ed25519PublicKey(secret);
@@ -91,7 +94,7 @@ function ed25519PublicKey(seed: Uint8Array): string {
   return toHex(der.subarray(-SECRET_SIZE));
 }
 
-/** Renamed when complete. */
+/** Under another name first: a key file is complete or absent. */
 async function write(file: string, text: string): Promise<void> {
   const unfinished = `${file}.new`;
   try {

@@ -1,9 +1,10 @@
 /**
- * The store on disk: LMDB tables, and chunk bytes in a file of slots.
- * A resolved write survives `kill -9`: the operating system has it, in order. It need not survive a power cut, so no
- * write waits for the disk; with `durability: 'disk'` it does: slots are synced before their transaction, LMDB's
- * pages before the one that makes them count. Changes of one turn share a transaction, run on this thread, which is
- * cheaper than another.
+ * The local store on disk: tables in one LMDB environment, chunk bytes in a file of slots beside it.
+ * A write whose promise has resolved survives `kill -9`: it has been handed to the operating system, in the order of
+ * the calls. It need not survive a power failure, so no write waits for the disk, as in other nodes of the network.
+ * With `durability: 'disk'` it does survive one: the slots are synced before a transaction that refers to them
+ * commits, and LMDB syncs its pages before the one that makes them count. Changes of one turn of the event loop share
+ * a transaction; transactions run synchronously on this thread, which costs less than handing them to another one.
  */
 import {
   chmodSync,
@@ -61,7 +62,7 @@ import { type LocalStoreDeps, type LocalStoreOptions, openLocalStore } from './l
 import { lockFolder } from './lock-store.ts';
 import type { LocalStore } from './ports.ts';
 
-/** Other users need not read what a node stores, pays or bought. */
+/** No other user of the machine need read what a node stores for others, whom it pays, and what its batches are. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
@@ -87,8 +88,9 @@ export async function openLmdbStore(
 }
 
 /**
- * An unused store as it is, of any node.
- * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE also without a store
+ * The tables and slots, as they are, of a store that no node uses, whichever node owns it.
+ * @param path folder of the store @throws StoreError as above, DATA_DIR_UNUSABLE also when there is no store in the
+ * folder
  */
 export async function openOffline(path: string): Promise<Backend> {
   expectStore(path);
@@ -115,7 +117,7 @@ export async function openShrinking(
   return openBackend(path, { durable: true, syncFile });
 }
 
-/** @returns overlay of the store's node; undefined: no store */
+/** The node that a store belongs to. @returns its overlay; undefined for a folder without a store */
 export function ownerOf(path: string): Uint8Array | undefined {
   if (!hasStore(path)) return undefined;
   const file = openSync(join(path, SLOTS_FILE), 'r');
@@ -127,15 +129,15 @@ export function ownerOf(path: string): Uint8Array | undefined {
 }
 
 interface BackendDeps {
-  /** Of a node frozen or cut from outside. */
+  /** Of a node that can be frozen and cut from outside. */
   readonly power?: Power | undefined;
-  /** The node's; absent: any node's store. */
+  /** Of the node; without it the store may be any node's. */
   readonly overlay?: Uint8Array;
   /** Every commit waits for the disk. */
   readonly durable?: boolean;
   /** How to wait for a file. Default: the system's way. */
   readonly syncFile?: ((descriptor: number) => void) | undefined;
-  /** Without it a damaged index stays. */
+  /** Without it a damaged index is left as it is. */
   readonly log?: Logger;
 }
 
@@ -144,7 +146,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
   let slots: number | undefined;
   try {
     mkdirSync(path, { recursive: true, mode: FOLDER_MODE });
-    // Older versions left it open to others.
+    // A folder made by an older version was open to others.
     chmodSync(path, FOLDER_MODE);
     unlock = lockFolder(path);
     expectMappable(path);
@@ -172,7 +174,7 @@ async function openBackend(path: string, deps: BackendDeps): Promise<LmdbBackend
   }
 }
 
-/** The old index stays for inspection. */
+/** The old index stays beside the new one, for experts to inspect. */
 async function makeAnew(
   { faults, salvaged }: BrokenIndex,
   {
@@ -205,7 +207,7 @@ async function makeAnew(
   const rebuilt = await rebuildIndex({ backend, salvaged, damaged, slots: count, overlay });
   await backend.leave();
   syncPath(unfinished);
-  // Without an index the next start would have only slots.
+  // There is an index at every moment: without one, the next start would have only the slots to go by.
   if (existsSync(index)) copyFileSync(index, `${index}.damaged`, constants.COPYFILE_FICLONE);
   renameSync(unfinished, index);
   rmSync(`${unfinished}-lock`, { force: true });
@@ -213,7 +215,7 @@ async function makeAnew(
   log.warn({ ...rebuilt, lostRecords }, 'index rebuilt; other records of the named tables may be lost');
 }
 
-/** Derived from slots and other tables. */
+/** Tables that are derived from the slots and from other tables. */
 const MADE_AGAIN = [
   'free pages',
   'chunks',
@@ -255,7 +257,7 @@ function environmentOptions(path: string, durable: boolean): RootDatabaseOptions
   return options;
 }
 
-/** Tells a change's caller the outcome. */
+/** Tells the caller of a change the outcome, once its transaction is committed. */
 type Settle = () => void;
 
 interface Change {
@@ -342,7 +344,7 @@ class LmdbBackend implements ShrinkingBackend {
     await this.#release();
   }
 
-  /** Nothing more is written. Running code may read until it awaits. */
+  /** Nothing more is written. Code that is currently running may read until it awaits something. */
   async #abandon(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -357,7 +359,7 @@ class LmdbBackend implements ShrinkingBackend {
     this.#unlock();
   }
 
-  /** Closes the index; the slots stay open. */
+  /** Closes the index; the slots stay open to their opener. */
   async leave(): Promise<void> {
     if (this.#left) return;
     this.#left = true;

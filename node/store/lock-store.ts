@@ -1,6 +1,6 @@
 /**
- * One process per data folder. A file names its process; it outlives `kill -9`, so it counts only while that process
- * lives.
+ * One process per data folder: two would overwrite each other's chunks. A file names the process that holds the
+ * folder; the file outlives a `kill -9`, so it counts only while that very process lives.
  */
 import { randomUUID } from 'node:crypto';
 import { constants, copyFileSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -56,7 +56,7 @@ function remove(file: string, read: string, draft: string): void {
   }
 }
 
-/** Gives a file its name unless taken. @returns whether it was free */
+/** Gives a file its name unless there is one with that name. @returns whether there was none */
 function place(draft: string, file: string): boolean {
   try {
     linkSync(draft, file);
@@ -65,7 +65,7 @@ function place(draft: string, file: string): boolean {
     if (codeOf(error) === 'EEXIST') return false;
   }
   try {
-    // Without hard links the file is empty for a moment.
+    // File systems without hard links refuse them in many ways. There the file is empty for a moment.
     copyFileSync(draft, file, constants.COPYFILE_EXCL);
     return true;
   } catch (error) {
@@ -88,7 +88,7 @@ function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
 
-/** Process ids are reused; start times tell them apart. */
+/** Process ids are reused; the start time distinguishes a process from a later one. */
 function isAlive(holder: string): boolean {
   const [pid = '', started = ''] = holder.split(' ');
   if (!/^\d+$/.test(pid)) return false;
@@ -97,10 +97,14 @@ function isAlive(holder: string): boolean {
   return started === '' && answersSignals(Number(pid));
 }
 
-/** Ticks since boot; undefined: ended, even if uncollected, or no `/proc`. */
+/**
+ * Clock ticks since the start of the machine; undefined for a process that has ended, even if its parent has not yet
+ * collected its exit code, and where there is no `/proc`.
+ */
 function startTime(pid: number): string | undefined {
   try {
-    // The name may hold anything: fields count from its end: state first, threads 18th, start time 20th.
+    // The name in parentheses may hold anything, so fields are counted from its end: state first, number of threads
+    // 18th, start time 20th.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     const [state] = fields;
     // A process's first thread ends before others, which still write.

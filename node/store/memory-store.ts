@@ -22,10 +22,10 @@ import { stateKey } from './state.ts';
 /** Changes between two turns of other work. */
 const GROUP_MAX = 256;
 
-/** An array per chunk would cost the collector more than the chunk. */
+/** Slots of one array: a separate array per chunk would cost the collector more than the chunk itself. */
 const SLAB_SLOTS = 64;
 
-/** What a store in memory leaves for the next; the node's starter owns it. */
+/** What a store in memory leaves behind for the next one. It belongs to the caller that starts the node. */
 export class MemoryDisk {
   /** By name. */
   readonly tables: Readonly<Record<Table, SortedTable>>;
@@ -40,7 +40,7 @@ export class MemoryDisk {
   /** Free bytes, as set by the owner; undefined: unlimited. */
   availableBytes: number | undefined;
   readonly #slabs: Uint8Array[];
-  /** Uncopied slots, for looking. */
+  /** The same slots without a copy, for those who only look. */
   readonly #seen: Slots;
   #inUse = false;
 
@@ -76,7 +76,7 @@ export class MemoryDisk {
   }
 
   /**
-   * All except one subsystem's records, to start another disk.
+   * An image of everything except the records of one subsystem, to start another disk from.
    * @throws StoreError `DATA_DIR_IN_USE`
    */
   image(without: string): Uint8Array {
@@ -152,7 +152,7 @@ function memorySlots(slabs: Uint8Array[]): Slots {
   };
 }
 
-/** Uncopied bytes; undefined: its slab was never written. */
+/** Its bytes, not copied; undefined when none of its slab was ever written. */
 function slotIn(slabs: readonly Uint8Array[], slot: number): Uint8Array | undefined {
   const at = (slot % SLAB_SLOTS) * SLOT_SIZE;
   return slabs[Math.floor(slot / SLAB_SLOTS)]?.subarray(at, at + SLOT_SIZE);
@@ -161,7 +161,7 @@ function slotIn(slabs: readonly Uint8Array[], slot: number): Uint8Array | undefi
 interface MemoryStoreDeps extends LocalStoreDeps {
   /** Default: an empty one. */
   readonly disk?: MemoryDisk;
-  /** Of a node frozen or cut from outside. */
+  /** Of a node that can be frozen and cut from outside. */
   readonly power?: Power;
   /** Defers changes; without it they run at once. */
   readonly defer?: (flush: () => void) => void;
@@ -180,7 +180,7 @@ export async function createMemoryStore(
   return openLocalStore(options, { ...others, backend: new MemoryBackend(disk, { power, defer }) });
 }
 
-/** Changes run in order, and are on disk once run. */
+/** Changes run in the order of the calls, and are on the disk once they have run. */
 class MemoryBackend implements Backend {
   readonly slots: Slots;
   readonly #disk: MemoryDisk;

@@ -1,7 +1,9 @@
 /**
- * Pinned content (`node-behaviour.md` 2.3): per root the set of chunks below it, each with a reference to the bytes.
- * Collections are numbered. While one is filled or given up, a marker is in `openPins`; at the start a marked one is
- * removed. Root and marker change in one transaction, so content is pinned wholly or not at all.
+ * Pinned content (`node-behaviour.md` 2.3): for every root reference the set of chunks below it, each of which holds
+ * one reference to the chunk's bytes, so that no other store can remove them.
+ * Collections are numbered. While a collection is being filled, and from the moment it is given up, a marker lies in
+ * `openPins`; a marker found at the start belongs to work that a crash cut short, and the collection is removed. A
+ * root is entered and removed in one transaction with the marker, so content is pinned completely or not at all.
  */
 import assert from 'node:assert/strict';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
@@ -25,11 +27,11 @@ import {
 import { WriteBehind } from './write-behind.ts';
 
 const FIRST_COLLECTION = 1;
-/** Chunks released per transaction, some ms. */
+/** Chunks released per transaction, so that a long list blocks the node only for milliseconds at a time. */
 const DISSOLVE_STEP = 256;
-/** Chunks read and hashed between turns, some ms. */
+/** Chunks read and hashed between two turns of other work: a few milliseconds. */
 const CHECK_STEP = 64;
-/** Longer references are never pinned. */
+/** Bytes of the longest reference; a longer one is never pinned. */
 const REFERENCE_SIZE_MAX = 64;
 const TOTALS = Buffer.from('pinTotals');
 const NONE = new Uint8Array();
@@ -95,7 +97,7 @@ class StoredPins implements Pins {
     return totalsOf(this.#deps.backend);
   }
 
-  /** @returns false: already pinned, nothing changes */
+  /** @returns false when the root is already pinned; then nothing changes */
   enter(reference: Uint8Array, pinned: Pinned): Promise<boolean> {
     return this.#deps.backend.change((tx) => {
       if (tx.has('pins', reference)) return false;
@@ -180,7 +182,7 @@ class StoredPins implements Pins {
   }
 }
 
-/** See `PinSession` for the contract. */
+/** The pinning of one root; see `PinSession` for the contract. */
 class StoredPinSession implements PinSession {
   readonly #collection: number;
   readonly #deps: PinsDeps & { readonly pins: StoredPins };

@@ -1,9 +1,9 @@
 /** Fixed-width records of the tables. */
 
-/** Unsigned up to 2^48, big-endian, to sort as keys. */
+/** Unsigned integers up to 2^48 in big-endian bytes, so that they sort as keys. */
 export const NUMBER_SIZE = 6;
 
-/** Pushes per block: 16 MiB; a terabyte has sixty thousand blocks. */
+/** Numbers in a block of pushes: 16 MiB of chunks, so that even a terabyte has only some sixty thousand blocks. */
 export const BLOCK_SIZE = 4096;
 
 /** The block that a push lies in. */
@@ -11,7 +11,7 @@ export function blockOf(sequence: number): number {
   return Math.floor(sequence / BLOCK_SIZE);
 }
 
-/** After every key that starts below 255. */
+/** Sorts after every key that starts with a byte below 255. */
 export const END = new Uint8Array(65).fill(0xff);
 export const START = new Uint8Array(1);
 

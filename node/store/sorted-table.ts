@@ -1,6 +1,7 @@
 /**
- * A sorted map in memory. Keys and values are Latin-1 text, which compares as bytes do and takes a byte each; a small
- * array takes two hundred. Short runs make insertions cheap.
+ * A map with sorted keys, in memory. Keys and values are kept as Latin-1 text: it compares as the bytes do, and takes
+ * one byte per byte, where a small array takes two hundred. The entries lie in short runs, so that an insertion moves
+ * few others.
  */
 import type { Entry } from './backend.ts';
 
@@ -13,7 +14,7 @@ interface Run {
 }
 
 export class SortedTable {
-  /** Ascending; none is empty unless alone. */
+  /** Ascending; none is empty unless it is the only one. */
   readonly #runs: Run[] = [{ keys: [], values: [] }];
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -89,7 +90,7 @@ export class SortedTable {
     return { run, index: low, at, found: run.keys[at] === text };
   }
 
-  /** In halves; ascending insertions leave full runs. */
+  /** Splits in two halves; keys inserted in ascending order, as most are, leave full runs behind. */
   #divide(index: number, added: number): void {
     const { keys, values } = this.#runs[index] as Run;
     const isLast = index === this.#runs.length - 1 && added === keys.length - 1;
@@ -110,7 +111,7 @@ function position(keys: readonly string[], text: string): number {
   return low;
 }
 
-/** Works on any bytes: a buffer per key would cost as much as the text. */
+/** What a buffer does, for any array of bytes: a buffer for each key would cost as much as the text. */
 const { latin1Slice } = Buffer.prototype as unknown as {
   readonly latin1Slice: (this: Uint8Array, start: number, end: number) => string;
 };

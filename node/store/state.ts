@@ -6,7 +6,7 @@ import { behind, join } from './records.ts';
 const PAGE = 256;
 const TERMINATOR = new Uint8Array(1);
 
-/** A subsystem's name and a zero byte: no name is a prefix of another. */
+/** Prefix of a subsystem's keys: its name and a zero byte, so that no name is a prefix of another. */
 export function stateKey(subsystem: string): Uint8Array {
   return join(Buffer.from(subsystem), TERMINATOR);
 }

@@ -4,13 +4,13 @@
  */
 import type { Backend, Transaction } from './backend.ts';
 
-/** Half a megabyte between commits: more saves nothing. */
+/** Half a megabyte of chunks between two commits: more does not make them cheaper. */
 const OPEN_WRITES_MAX = 128;
 
 export class WriteBehind {
   readonly #backend: Backend;
   #open = 0;
-  /** Writes commit in order, so the newest settles last. */
+  /** Settles with the newest write; writes are committed in order, so it is the last to settle. */
   #newest: Promise<void> = Promise.resolve();
   /** First write that failed. */
   #failure: { readonly error: unknown } | undefined;
@@ -38,7 +38,7 @@ export class WriteBehind {
     this.#throwFailure();
   }
 
-  /** Waits for all, failed or not. */
+  /** Waits for all of them, whether they fail or not. */
   async ended(): Promise<void> {
     await this.#newest;
   }

@@ -1,6 +1,6 @@
 import type { Peer } from '../p2p/host.ts';
 
-/** Peer choice and depth, for chunk protocols and the API; see `kademlia.ts`. */
+/** Peer choice and depth, for the chunk protocols and the API; the table behind it is `kademlia.ts`. */
 export interface Topology {
   /**
    * The connected full peer closest to `address` by XOR distance; 'self' when `includeSelf` and no peer is closer;

@@ -22,7 +22,7 @@ export interface Refusal {
 }
 
 export interface Admission {
-  /** Whether requests to that host, and preflights, are answered. */
+  /** Whether a request to that host is answered at all; if not, browsers' preflight requests are not either. */
   isHostAllowed(host: string | undefined): boolean;
   /** @param row the operation; undefined: unknown path or method @returns undefined: the request may proceed */
   refusal(request: IncomingMessage, row: Route | undefined): Refusal | undefined;
@@ -37,14 +37,14 @@ export function createAdmission(
   return {
     isHostAllowed,
     refusal(request, row) {
-      // Not 421: clients would repeat the request on another connection.
+      // 403 and not 421, on which clients would open another connection and get the same answer.
       if (!isHostAllowed(request.headers.host)) return refused('HOST_REFUSED');
       return tokenRefusal(request, row) ?? originRefusal(request, row);
     },
   };
 
   function tokenRefusal({ method, headers }: IncomingMessage, row: Route | undefined): Refusal | undefined {
-    // Browsers ask by OPTIONS, without a token; no operation has that method.
+    // Browsers ask by OPTIONS, without a token, whether they may send one; no operation has that method.
     if (!check.required || row?.forProbes === true || method === 'OPTIONS') return undefined;
     const scope = check.scopeOf(headers.authorization);
     if (scope === undefined) {
@@ -70,8 +70,9 @@ function refused(code: ApiError['code'], headers: Refusal['headers'] = {}): Refu
 }
 
 /**
- * Whether a page that may not use this API asks. Browsers name its origin except in plain reads; without one, newer
- * browsers send how its site relates to ours.
+ * Whether the request comes from a page that may not use this API. Browsers name the page's origin in every request
+ * that is not a plain read; for those without an origin, such as for a picture, newer browsers send how the page's
+ * site relates to ours.
  */
 function isForeign({ headers }: IncomingMessage, cors: Pick<Cors, 'accepts'>): boolean {
   const { origin, host } = headers;

@@ -4,7 +4,7 @@
  * `Host`. No page can own an address or a name below `localhost`.
  */
 
-/** No name ends in a number or has brackets. */
+/** Matches nothing that could be a name: no name ends in a number or has brackets. */
 const ADDRESS = /^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3})$/;
 
 /** Whether a request with that `Host` is answered. */

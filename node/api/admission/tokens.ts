@@ -5,7 +5,7 @@ import type { Port } from '../route/route.ts';
 /** Full: every operation. Read: those without an effect. */
 export type Scope = 'full' | 'read';
 
-/** Empty or absent: no such token. */
+/** Token texts; empty or absent: there is no such token. */
 export interface Tokens {
   /** Full on both ports. */
   readonly api?: string;
@@ -18,7 +18,7 @@ export interface Tokens {
 export interface TokenCheck {
   /** Whether the port requires a token at all. */
   readonly required: boolean;
-  /** @param authorization the header @returns undefined: no token of this port */
+  /** @param authorization header of the request @returns undefined: it holds no token of this port */
   scopeOf(authorization: string | undefined): Scope | undefined;
 }
 
@@ -37,7 +37,7 @@ export function createTokenCheck({ api, apiRead, debug }: Tokens, port: Port): T
       const token = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
       if (token === undefined) return undefined;
       const digest = digestOf(token);
-      // Compares all, so that time reveals nothing about a token.
+      // Always compares all of them: the time reveals neither how much of a token is right nor which one it is.
       const scopes = known.filter((one) => timingSafeEqual(one.digest, digest)).map(({ scope }) => scope);
       return scopes.includes('full') ? 'full' : scopes[0];
     },

@@ -1,4 +1,4 @@
-/** Access control: `http-api-completion.md` 4.3, 4.4, and 5, groups ACTUP and ACTDOWN. */
+/** Access control of uploads and downloads: `http-api-completion.md` 4.3, 4.4, and 5, groups ACTUP and ACTDOWN. */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Upload } from '../../files/upload.ts';
 import type { Dialect } from '../dialect.ts';
@@ -24,7 +24,7 @@ export const ACT_UPLOAD_REFUSALS = [...ACT_REFUSALS, 'ACT_UPLOAD_FAILED'] as con
 /** What `reveal` answers. */
 export const ACT_DOWNLOAD_REFUSALS = [...ACT_REFUSALS, 'ACT_DOWNLOAD_FAILED'] as const;
 
-/** A missing history or access list. */
+/** A history, or an access list, that no node has. */
 const NOT_THERE = { CHUNK_NOT_FOUND: 'ACT_NOT_FOUND' } as const;
 
 interface UploadCall {
@@ -40,7 +40,10 @@ export interface Answered {
   readonly history?: Uint8Array;
 }
 
-/** The reference, encrypted if asked. Chunks stored for that belong to the upload. @throws ApiError of ACTUP */
+/**
+ * The reference as it is, or encrypted if the request asks for it. Chunks stored for that belong to the upload.
+ * @throws ApiError of ACTUP
+ */
 export async function protect(
   reference: Uint8Array,
   session: Upload,
@@ -63,7 +66,10 @@ interface DownloadCall {
   readonly signal: AbortSignal;
 }
 
-/** The request's reference, decrypted if it names publisher and history. @throws ApiError of ACTDOWN */
+/**
+ * The reference of a request as it is; decrypted if the request names publisher and history.
+ * @throws ApiError of ACTDOWN
+ */
 export async function reveal(
   reference: Uint8Array,
   { headers, services, signal }: DownloadCall,

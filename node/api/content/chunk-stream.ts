@@ -24,8 +24,8 @@ interface Intake {
   /** Answer to a message without room for them; undefined: none. */
   readonly tooShort: string | undefined;
   /**
-   * @param prefix the bytes before the chunk
-   * @returns stores it; resolves when it may be acknowledged
+   * Starts handling one chunk. @param prefix the bytes in front of it
+   * @returns stores the chunk; resolves when it may be acknowledged
    */
   accept(prefix: Uint8Array): Promise<(chunk: Chunk) => Promise<void>>;
   /** Ends the upload with the connection. */
@@ -44,7 +44,10 @@ export function uploadIntake(upload: Upload): Intake {
   };
 }
 
-/** Chunks bring their stamps: each is an upload, pushed, or stored under the tag, when acknowledged. */
+/**
+ * Every chunk brings its own stamp, so each is a separate upload: pushed, or stored under the tag, when it is
+ * acknowledged.
+ */
 export function stampedIntake(
   uploader: Uploader,
   begin: Omit<Parameters<Uploader['begin']>[0], 'batchId' | 'stamp'>,

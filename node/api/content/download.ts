@@ -27,7 +27,7 @@ const CONDITION_HEADERS = {
   ifUnmodifiedSince: optional(text, undefined),
 } as const;
 
-/** Strategy and fallback are for redundant content. */
+/** How the content is fetched. Strategy and fallback are for content with redundancy; plain content has one way. */
 const PLAIN_FETCH_HEADERS = {
   cache: optional(bool, true),
   redundancyStrategy: optional(uint(8), DATA, { checks: [max(RACE)] }),
@@ -40,7 +40,7 @@ const PLAIN_FETCH_HEADERS = {
 /** How long one chunk of redundant content may take when the request does not say, ms. */
 const CHUNK_TIMEOUT_MS = 30_000;
 
-/** For single-owner chunks and feeds. */
+/** For content that is not access-controlled: single-owner chunks and feeds. */
 export const PLAIN_DOWNLOAD_HEADERS = { ...PLAIN_FETCH_HEADERS, ...CONDITION_HEADERS } as const;
 
 /** Headers of requests for facts about content, not for the content itself. */
@@ -80,18 +80,18 @@ export interface Content {
   readonly reference: Uint8Array;
   readonly contentType: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Headers that browsers may read, besides the usual one. */
+  /** Names of the headers that browsers may read, besides the one that all downloads have. */
   readonly expose?: readonly string[];
   /** False for content that changes while its URL stays. */
   readonly etag?: false;
   /** Label of the speed metric. */
   readonly endpoint: string;
-  /** For a root chunk that cannot be read; default: `JOIN_FAILED`. */
+  /** The answer when its root chunk is there, but cannot be read; default: `JOIN_FAILED`. */
   readonly unreadable?: ApiErrorCode | undefined;
 }
 
 /**
- * A request's getter: caching, time per chunk, recovery.
+ * Getter of a request: its caching, its time limit per chunk, and its handling of lost chunks.
  * @throws ApiError `DOWNLOAD_HEADERS`
  */
 export function requestGetter({ headers, services }: PlainFetchCall): ContentGetter {
@@ -131,12 +131,14 @@ export function defaultGetter(
   };
 }
 
-/** Caches recovered chunks, so that readers need not recover them again. */
+/**
+ * Caches recovered chunks, whatever the request says, so that the next reader does not have to recover them again.
+ */
 function keeper({ store }: NodeServices): (chunk: Chunk) => void {
   return (chunk) => store.cache.put(chunk);
 }
 
-/** @throws ApiError `ROOT_NOT_FOUND`, `unreadable` */
+/** Opens the file behind a reference. @throws ApiError `ROOT_NOT_FOUND`, `unreadable` */
 export function openContent(
   reference: Uint8Array,
   getter: ContentGetter,
@@ -149,7 +151,10 @@ export function openContent(
   });
 }
 
-/** Answers GET: all, a part, or by the conditions. HEAD reads no body. */
+/**
+ * The answer to GET: complete, partial, or as the conditions require. HEAD gets the same without its body, and
+ * nothing of that is read.
+ */
 export async function download(call: DownloadCall, content: Content, getter: ContentGetter): Promise<Answer> {
   const { services, headers: wishes, signal } = call;
   const file = await openContent(content.reference, getter, signal, content.unreadable);
@@ -183,7 +188,10 @@ export function exposed(names: readonly string[] = []): Headers {
 }
 
 type Headers = NonNullable<Answer['headers']>;
-/** Resolves at the first bytes, so that failures can still be error answers. */
+/**
+ * Starts reading a part; resolves when its first bytes have arrived, so that a failure can still become an error
+ * answer.
+ */
 type Reader = (range: ByteRange) => Promise<AsyncIterable<Uint8Array>>;
 
 function bodylessAnswer(plan: DownloadPlan, headers: Headers, size: bigint): Answer | undefined {

@@ -1,4 +1,4 @@
-/** A feed's latest update for downloads: content and headers. */
+/** The latest update of a feed for downloads: its content, and the headers that identify it. */
 import type { ChunkGetter } from '../../../formats/chunk/chunk.ts';
 import { socParts } from '../../../formats/chunk/soc.ts';
 import type { Clock } from '../../../formats/clock.ts';
@@ -28,7 +28,7 @@ interface Wanted {
   readonly feed: Feed;
   /** Index to start from. */
   readonly after: bigint;
-  /** The latest update then, unix seconds; absent: now. */
+  /** The latest update of that time, unix seconds; absent: of now. */
   readonly at?: number;
 }
 

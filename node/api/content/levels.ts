@@ -1,4 +1,4 @@
-/** Redundancy levels and defaults: `http-api-completion.md` 4.3, 4.4. */
+/** Redundancy levels in requests, and their defaults: `http-api-completion.md` 4.3, 4.4. */
 import { LEVEL_MAX, type RedundancyLevel } from '../../files/redundancy/redundancy.ts';
 import { type Kind, uint } from '../values/kinds.ts';
 import { optional, readIf, redundancyLevelInRange, varying } from '../values/params.ts';
@@ -8,7 +8,7 @@ const level = (absent: RedundancyLevel) =>
 
 /** Level of uploads. */
 export const UPLOAD_LEVEL = varying(({ uploadLevel }) => level(uploadLevel));
-/** Level of the search for a root's replicas. */
+/** Level up to which replicas of a root are searched for. */
 export const DOWNLOAD_LEVEL = level(LEVEL_MAX);
 
 /** Read only by some dialects: feeds, changes of grantees. */

@@ -1,4 +1,7 @@
-/** Which part of a content a request gets: conditions, then ranges. Pure. Source: `http-api-completion.md` 3.7. */
+/**
+ * Decides which part of a content a request gets: conditions first, then ranges. A pure decision on the request's
+ * headers. Source: `http-api-completion.md` 3.7, the table of conditions and ranges.
+ */
 import { parseHttpDate } from '../values/http-date.ts';
 
 export interface DownloadRequest {
@@ -15,7 +18,7 @@ interface ContentFacts {
   readonly size: bigint;
   /** With quotes; absent for changing content, such as a feed's. */
   readonly etag: string | undefined;
-  /** Unix seconds; the content counts as changed now. */
+  /** The content counts as changed at the moment of the answer. Unix seconds. */
   readonly nowSeconds: number;
 }
 
@@ -33,7 +36,7 @@ export type DownloadPlan =
   /** `overlap`: the ranges were valid, but contain nothing. */
   | { readonly kind: 'unsatisfiable'; readonly overlap: boolean };
 
-/** Further ranges are ignored: each costs a read. */
+/** Ranges of one request; further ones are ignored: each costs a separate read. */
 const RANGES_MAX = 256;
 /** Digits of 2^63 - 1. */
 const OFFSET_DIGITS_MAX = 19;

@@ -1,6 +1,7 @@
 /**
- * Limits downloads: how many run, bytes read ahead, and reading per turn. A stalled client loses its place and its
- * bytes; both return when it continues.
+ * Reading content for all downloads of a node: limits how many run at once, how many bytes are read ahead of clients,
+ * and how much is read in one turn of the event loop. A client that does not take what it was sent loses its place to
+ * others, and the bytes read ahead for it are dropped; when it continues, so does its read.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { Slots } from '../../env/turns/slots.ts';
@@ -9,7 +10,7 @@ import type { JoinedFile } from '../../files/joiner.ts';
 import { ApiError } from '../errors.ts';
 import type { ApiMetrics } from '../metrics.ts';
 
-/** Concurrent downloads; with redundancy each keeps two runs of chunks, a megabyte. */
+/** Downloads that read at the same time; with redundancy each of them keeps up to two runs of chunks, a megabyte. */
 const READING_MAX = 128;
 /** Downloads that wait for one of those to end. */
 const WAITING_MAX = 1024;
@@ -24,7 +25,10 @@ const AHEAD_PART = 8;
 const SMALL = 64 * 1024;
 /** A client that takes no piece for this long has stalled, ms. */
 const STALL_MS = 500;
-/** Bytes per turn: two ms of reading, between requests of others. */
+/**
+ * Bytes of one turn of the event loop: some two milliseconds of reading. Another client's request takes several
+ * turns, and a turn costs some microseconds.
+ */
 const TURN_BYTES = 512 * 1024;
 /**
  * Up to this many concurrent downloads get all of a turn and read ahead from the start. More get only a part
@@ -42,10 +46,10 @@ interface RangeOptions {
   /** Bytes. */
   readonly start: bigint;
   readonly end: bigint;
-  /** Bytes to read ahead; 0 or less: one chunk at a time. */
+  /** Bytes to read ahead, from the request or the joiner; 0 or less: one chunk at a time. */
   readonly readAhead: number;
   readonly signal: AbortSignal;
-  /** A started answer waits for room. */
+  /** Whether the answer has started: then it waits, however many others do. */
   readonly isUnderWay: boolean;
 }
 
@@ -97,7 +101,7 @@ export class Reads {
         const stall = this.#clock.timer(STALL_MS, () => {
           this.#metrics.downloadsStalled.inc();
           place[Symbol.dispose]();
-          // The generator is paused at a piece: nothing can fail.
+          // The generator is paused at a piece, so that nothing is left that could fail.
           void pieces.return();
         });
         try {
@@ -147,7 +151,7 @@ export class Reads {
 /** Small content takes none of the limited places. */
 type PlaceKind = 'none' | 'one of all';
 
-/** A download's place: taken, left when stalled, taken again. */
+/** Place of one download: taken, left when its client stalls, and taken again. */
 class Place implements Disposable {
   /** Bytes that may be read ahead. */
   ahead = 0;

@@ -1,4 +1,6 @@
-/** Downloads below a root at hand, from a single-owner chunk or feed. */
+/**
+ * Downloads of content whose root chunk is already at hand: wrapped by single-owner chunks, or pointed to by feeds.
+ */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { ContentGetter } from '../../files/redundancy/siblings.ts';
 import { withRoot } from '../../files/rooted.ts';
@@ -20,16 +22,19 @@ type RootDownloadCall = Call<ParamTable, ParamTable, typeof ROOT_DOWNLOAD_HEADER
 interface RootContent {
   /** Content-addressed. */
   readonly root: Chunk;
-  /** The content's reference, if not the root's address. */
+  /** Reference of the content, when it is not the root's address. */
   readonly reference?: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers that browsers may read; absent: all. */
+  /** Names of the headers that browsers may read; absent: all of them. */
   readonly expose?: readonly string[];
   /** Label of the speed metric. */
   readonly endpoint: string;
 }
 
-/** The content, or with `only-root-chunk` the root's span and payload, without ETag and ranges. */
+/**
+ * The content below the root, or, with `only-root-chunk`, span and payload of the root itself, without ETag and
+ * ranges.
+ */
 export async function downloadRoot(
   call: RootDownloadCall,
   content: RootContent,

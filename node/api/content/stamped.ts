@@ -1,4 +1,7 @@
-/** Uploads of one chunk, paid by a batch or a client's stamp. */
+/**
+ * Uploads of one chunk, paid from a batch of this node or by a stamp made by the client: chunks and single-owner
+ * chunks.
+ */
 import { decodeStamp } from '../../../formats/chunk/stamp.ts';
 import type { Upload } from '../../files/upload.ts';
 import { ApiError, type ApiErrorCode, orElse } from '../errors.ts';
@@ -6,7 +9,7 @@ import type { NodeServices } from '../services.ts';
 import { hex } from '../values/kinds.ts';
 import { ONE_HASH, optional, type ValuesOf } from '../values/params.ts';
 
-/** One must be sent; a stamp wins over a batch. */
+/** One of the two must be sent; a ready stamp wins over a batch. */
 export const PAYMENT_HEADERS = {
   postageBatchId: optional(hex, undefined, ONE_HASH),
   postageStamp: optional(hex, undefined),

@@ -1,4 +1,4 @@
-/** Shared by upload routes: headers, order of checks, undoing failed uploads. */
+/** What the upload routes share: headers, the order of checks, and undoing what a failed upload left behind. */
 
 import type { TurnAllowance } from '../../env/turns/turn-allowance.ts';
 import { randomEncryption } from '../../files/encryption.ts';
@@ -30,7 +30,7 @@ export const UPLOAD_ANSWER_HEADERS = [
   'access-control-expose-headers',
 ] as const satisfies readonly AnswerHeader[];
 
-/** A session's answers. */
+/** What a session answers: it begins, takes chunks and ends. */
 export const SESSION_REFUSALS = [
   'TAG_NOT_FOUND',
   'BATCH_NOT_FOUND',

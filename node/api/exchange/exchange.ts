@@ -24,7 +24,7 @@ export function send(exchange: Exchange, answer: Answer, failed: (error: unknown
   const { response } = exchange;
   const cut = () => void response.destroy();
   const refuse = (error: unknown) => {
-    // A started answer is cut short of its length, which clients notice.
+    // A started answer can only be cut off: it falls short of its length, so the client notices.
     if (response.headersSent || response.destroyed) return cut();
     for (const name of Object.keys(answer.headers ?? {})) response.removeHeader(name);
     attempt(() => write(exchange, failed(error), cut), cut);
@@ -53,7 +53,7 @@ function write(exchange: Exchange, answer: Answer, refuse: (error: unknown) => v
   else sendNothing(exchange, answer);
 }
 
-/** Length last: once known, Node.js decodes `content-disposition` and garbles UTF-8. */
+/** The length goes last: once Node.js knows it, it decodes a following `content-disposition`, which garbles UTF-8. */
 function setHeaders(response: ServerResponse, headers: NonNullable<Answer['headers']>): void {
   const { 'content-length': length, ...others } = headers;
   for (const [name, value] of Object.entries(others)) response.setHeader(name, value);
@@ -63,14 +63,14 @@ function setHeaders(response: ServerResponse, headers: NonNullable<Answer['heade
 function sendBytes(exchange: Exchange, bytes: Uint8Array, contentType: string): void {
   const { response, method } = exchange;
   if (!response.hasHeader('content-type')) response.setHeader('content-type', contentType);
-  // HEAD may state the omitted body's length.
+  // An answer to HEAD may already state the length of the omitted body.
   if (method !== 'HEAD' || !response.hasHeader('content-length')) {
     response.setHeader('content-length', bytes.length);
   }
-  // Before `end`, which would put the length first.
+  // Called before `end`, which would send the length, taken from the bytes, before all other headers.
   response.writeHead(response.statusCode);
   if (bytes.length <= PIECE_SIZE || method === 'HEAD') response.end(bytes);
-  // More than a connection takes at once.
+  // More than a connection takes at once: the client may take nothing.
   else void sendStream(exchange, piecesOf(bytes), () => void response.destroy());
 }
 
@@ -103,7 +103,10 @@ async function sendStream(
   }
 }
 
-/** Resolves when the system has the bytes or nobody wants them. */
+/**
+ * Resolves when the system has the bytes, or no one wants them any more, for example when the client takes nothing
+ * for too long.
+ */
 async function taken(
   response: ServerResponse,
   piece: Uint8Array,

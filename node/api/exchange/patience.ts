@@ -1,8 +1,8 @@
 import type { Clock } from '../../../formats/clock.ts';
 
-/** How long a connection may stand still. */
+/** How long a connection may stand still while its client sends a body or takes an answer. */
 export interface Patience {
-  /** Ms without a byte of the body, or a piece of the answer taken. */
+  /** Milliseconds without a byte of the body, or without a piece of the answer being taken. */
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'timer'>;
   /** Called for each standstill that was too long. */

@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../formats/clock.ts';
 
-/** Waiting requests of a connection still read; one read may bring more. */
+/** Requests that wait on one connection while it is still read. One read of the system may bring many more. */
 const WAITING_MAX = 16;
 
 interface Line {

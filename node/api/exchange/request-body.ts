@@ -8,7 +8,10 @@ import type { Patience } from './patience.ts';
 export interface RequestBody {
   /** False when the request says that it has none. */
   readonly present: boolean;
-  /** Once per request; may be left early. An idle client ends it with ApiError `BODY_IDLE`. */
+  /**
+   * Streams the body; ending the iteration early does not cut the connection. Once per request. An idle client ends
+   * it with ApiError `BODY_IDLE`.
+   */
   stream(): AsyncIterable<Uint8Array>;
   /** The whole body. @throws ApiError `BODY_TOO_LARGE` above `bodyLimit`, `BODY_IDLE` */
   read(): Promise<Uint8Array>;
@@ -59,7 +62,7 @@ export function refuseEncoded({ headers }: IncomingMessage): void {
   throw new ApiError('INVALID_HEADER_PARAMS', { reasons: [{ field: 'content-encoding', error }] });
 }
 
-/** Reads a body's rest up to a bound, then cuts. */
+/** Reads the rest of a body up to a bound; beyond it, or when the client stops sending, the connection is cut. */
 export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): void {
   if (!announcesBody(raw) || raw.readableEnded || raw.destroyed) return;
   let left = DRAIN_BYTES_MAX;
@@ -76,14 +79,14 @@ export function drain(raw: IncomingMessage, { idleMs, clock, over }: Patience): 
     else limit = limited();
   });
   for (const end of ['end', 'close']) raw.once(end, () => limit[Symbol.dispose]());
-  // Nobody may be interested any more.
+  // The connection may break when no one is interested any more.
   raw.on('error', () => undefined);
   raw.resume();
 }
 
-/** The timeout runs only while a reader waits for the client. */
+/** The timeout runs while a reader waits for the client, not while received data is processed. */
 function octets(raw: IncomingMessage, { idleMs, clock, over }: Patience): AsyncIterable<Uint8Array> {
-  // The stream's own iterator destroys the socket.
+  // The stream's own iterator would destroy the socket when it is left early.
   const source = raw.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
   const { parts, interrupt } = interruptible(source);
   const iterator = parts[Symbol.asyncIterator]();

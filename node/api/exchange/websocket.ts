@@ -1,6 +1,6 @@
 /**
- * WebSockets, `http-api-completion.md` 6. The request is processed as others; an answer with `socket` starts the
- * handshake.
+ * WebSockets, `http-api-completion.md` 6. A request for one is processed like any other, up to an answer whose
+ * `socket` says what to do on the connection; only then is the handshake checked.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
@@ -12,13 +12,13 @@ import { ApiError } from '../errors.ts';
 import type { Socket, SocketHandler } from './answer.ts';
 import type { Exchange } from './exchange.ts';
 
-/** For a client's connection to take a message, ms. */
+/** Time for a message to be taken by the client's connection, milliseconds. */
 const WRITE_MS = 4000;
 /** Messages of one connection that may wait for that. */
 const WAITING_MAX = 256;
-/** For the client's close frame, ms; the most that a stop waits. */
+/** Time for the client to answer a close frame, milliseconds: the API does not wait longer when it stops. */
 const CLOSE_MS = 1000;
-/** Bytes: more than a chunk with its stamp. */
+/** Longest message read, bytes: more than a chunk with its stamp. */
 const MESSAGE_SIZE_MAX = 8192;
 /**
  * Bytes that a client may send without completing a wanted message: control frames, and all that comes over a
@@ -32,7 +32,7 @@ const UNWANTED_MS = 60_000;
 const VERSION = '13';
 /** 16 bytes in base64. */
 const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
-/** Close codes: RFC 6455, 7.4.1; 1005: none was sent. */
+/** Codes of a close frame: RFC 6455, 7.4.1; 1005 is what the other side sees for one without a code. */
 export const CLOSE = {
   goingAway: 1001,
   unsupportedData: 1003,
@@ -46,13 +46,16 @@ export const HANDSHAKE_HEADERS = { 'sec-websocket-version': VERSION } as const;
 /** WebSockets of both listeners. */
 export interface Upgrades {
   /**
-   * Makes the connection a WebSocket for the handler.
-   * @throws ApiError `UPGRADE_FAILED` for an invalid handshake
+   * Makes the request's connection a WebSocket and leaves it to the handler.
+   * @throws ApiError `UPGRADE_FAILED` when the handshake is invalid
    */
   upgrade(exchange: Exchange, handler: SocketHandler): void;
-  /** @returns the response until the upgrade; undefined: the connection is ended */
+  /**
+   * Remembers the connection of a request for a WebSocket.
+   * @returns the response that answers it until then; undefined when the connection is ended instead
+   */
   released(request: IncomingMessage, socket: Duplex, head: Buffer): ServerResponse | undefined;
-  /** At a stop: resolves when handlers finished, or had their time. */
+  /** When the server stops: resolves when every handler has finished, or had its time to. */
   finished(): Promise<void>;
 }
 
@@ -70,8 +73,8 @@ interface Released {
 }
 
 /**
- * Whether the server may release the connection. Never for other protocols or methods, whose bodies it would release
- * too.
+ * Whether the HTTP server may release the connection. Never for other protocols, nor for other methods, whose bodies
+ * it would release too: such requests are answered normally.
  */
 export function wantsWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
@@ -102,7 +105,7 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
       connection.leave();
       websockets ??= createWebSocketServer();
       websockets.handleUpgrade(request, connection.socket, connection.head, (websocket) => {
-        // Counters take it as answered now.
+        // Request counters and timers count this request as answered now.
         response.statusCode = 101;
         response.emit('finish');
         const session = new Session(websocket, { ...deps, ending: ending.signal });
@@ -122,14 +125,14 @@ export function acceptUpgrades(deps: UpgradeDeps): Upgrades {
   };
 }
 
-/** Loaded with the first WebSocket: most nodes have none. */
+/** The library is loaded with the first WebSocket: most nodes never have one. */
 function createWebSocketServer(): WebSocketServer {
   const library = createRequire(import.meta.url)('ws') as typeof import('ws');
   return new library.WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    // The library would queue answers without bound.
+    // The library would keep any number of answers for a client that does not take them.
     autoPong: false,
     maxPayload: MESSAGE_SIZE_MAX,
     handleProtocols: () => false,
@@ -149,7 +152,7 @@ class Session implements Socket {
   readonly ending: AbortSignal;
   #waiting = 0;
   #atStop: { readonly code?: number; readonly reason?: string } = {};
-  /** Unread messages of one packet, which bounds them. */
+  /** Unread messages: those of one packet arrive together, and the packet bounds them. */
   #arrived: (Uint8Array | string)[] | undefined;
   #wake: (() => void) | undefined;
   #unwanted = 0;
@@ -171,7 +174,7 @@ class Session implements Socket {
     if (stopping.aborted) onStop();
   }
 
-  /** Bytes before they are frames. */
+  /** Bytes that have arrived, before they are read as frames. */
   received(bytes: number): void {
     const nowMs = this.#clock.monotonic();
     if (nowMs - this.#unwantedSinceMs > UNWANTED_MS) {
@@ -246,7 +249,10 @@ class Session implements Socket {
     this.#closing.abort(new SocketClosedError());
   }
 
-  /** @param over called when written, or never will be. Behind untaken messages a close frame is useless. */
+  /**
+   * @param over called when it is written, or never will be. A close frame behind messages that the client does not
+   * take would be useless.
+   */
   #write(write: (done: (error?: Error | null) => void) => void, over: () => void = () => undefined): void {
     if (this.signal.aborted) return over();
     if (this.#waiting === WAITING_MAX) {
@@ -258,7 +264,7 @@ class Session implements Socket {
     write((error) => {
       this.#waiting--;
       limit[Symbol.dispose]();
-      // Messages sent before the client left count.
+      // Messages that the client sent before it left still count.
       if (error instanceof Error) this.#websocket.terminate();
       over();
     });

@@ -1,4 +1,4 @@
-/** A listener's OpenAPI document, from the route table. */
+/** The OpenAPI document of one listener, written from the route table. */
 import type { Dialect } from '../dialect.ts';
 import { CANONICAL_SEGMENT } from '../dialect.ts';
 import { ApiError, errorBody, inDialect, statusOf } from '../errors.ts';

@@ -1,11 +1,14 @@
-/** Errors of an operation, from its row: admission, gates, parameters, body, named ones. */
+/**
+ * Which errors an operation can answer, read from its row: what admits requests, its gates, its parameters, its body,
+ * and the errors that the row itself names.
+ */
 import type { Dialect } from '../dialect.ts';
 import type { ApiErrorCode } from '../errors.ts';
 import { GATE_REFUSALS } from '../gates.ts';
 import { type AnyParam, paramsIn, REFUSED, type Source } from '../values/params.ts';
 import { effectOf, type Route } from './route.ts';
 
-/** Once each, in the order of tests. */
+/** Each once, in the order in which they are tested. */
 export function refusalsOf(row: Route, dialect: Dialect): readonly ApiErrorCode[] {
   return [
     ...new Set([
@@ -35,7 +38,7 @@ function paramRefusals({ params, query, headers }: Route, dialect: Dialect): rea
     const read = paramsIn(tables[source] ?? {}, dialect).map(([, param]) => param);
     return [
       ...(read.some((param) => canBeWrong(param, source)) ? [REFUSED[source]] : []),
-      // Names need a service that this node lacks.
+      // Names would be looked up by a service that this node lacks.
       ...(read.some(({ kind }) => kind.byName === true) ? (['SERVICE_UNAVAILABLE'] as const) : []),
     ];
   });

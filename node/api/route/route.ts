@@ -1,6 +1,6 @@
 /**
- * A row from which come routing, parameters and their types, gates, the OpenAPI document and checks against the
- * carried-over route list.
+ * What a route declares. From this one row come routing, reading and validating of parameters, the types its handler
+ * sees, the gates in front of it, the OpenAPI document and the checks against the carried-over route list.
  */
 
 import type { Expressions } from '../../env/expression.ts';
@@ -20,7 +20,7 @@ import type { SchemaName } from './schemas.ts';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Port = 'main' | 'debug';
-/** Changes something, costs money, or subscribes to news. */
+/** What an operation does besides answering: it changes something, pays others for work, or subscribes to news. */
 type Effect = 'changes' | 'costs' | 'subscribes';
 
 /** The request line and its headers, as sent. */
@@ -28,11 +28,11 @@ export interface RequestView {
   readonly method: string;
   /** Undecoded path and query. */
   readonly target: string;
-  /** A header's first value; undefined: not sent. */
+  /** First value of a header by its key; undefined when it was not sent. */
   header(key: HeaderKey): string | undefined;
 }
 
-/** Known before any parameter is read. */
+/** What is known of a call before any parameter is read. */
 export interface EarlyCall {
   readonly dialect: Dialect;
   readonly request: RequestView;
@@ -49,7 +49,7 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly headers: ValuesOf<H>;
   /** On routes behind the gate `gas`. */
   readonly gas: Gas;
-  /** For a slot that is no gate. @throws ApiError when none is free */
+  /** Takes a slot of an operation whose slot is not a gate. @throws ApiError when none is free */
   readonly takeSlot: Gates['takeSlot'];
   readonly body: RequestBody;
   readonly request: RequestView;
@@ -63,15 +63,15 @@ export interface Call<P extends ParamTable, Q extends ParamTable, H extends Head
   readonly reads: Reads;
   /** For expressions that the client gives. */
   readonly expressions: Expressions;
-  /** Files and manifest nodes that uploads store per turn. */
+  /** Limits how many files and manifest nodes uploads store in one turn of the event loop. */
   readonly uploadTurns: TurnAllowance;
-  /** Bytes of bodies that uploads store per turn. */
+  /** Limits how many bytes of bodies uploads store in one turn of the event loop. */
   readonly bodyTurns: TurnAllowance;
-  /** Bytes for manifests of collections under way. */
+  /** Memory for manifests of collections that are being uploaded, bytes. */
   readonly manifestRoom: SharedRoom;
 }
 
-/** Named by the dialect, or HTTP's. */
+/** A header of an answer: one that the dialect names, or one of HTTP. */
 export type AnswerHeader =
   | HeaderKey
   | 'accept-ranges'
@@ -86,7 +86,7 @@ export type AnswerHeader =
   | 'location'
   | 'vary';
 
-/** Status → text and body; absent: none. */
+/** Status → what it says, and its body; absent: none. */
 export type OtherAnswers = Readonly<
   Record<number, { readonly says: string; readonly response?: SchemaName | 'text' }>
 >;
@@ -99,11 +99,11 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly summary: string;
   /** Effect of a GET; every other method changes something. */
   readonly effect?: Effect;
-  /** For monitoring: any host name, no token. */
+  /** For monitoring: answered under every host name, and without a token. */
   readonly forProbes?: true;
-  /** An origin without operations: needs no sandbox. */
+  /** Its content has its own origin, shared with no operation: it needs no sandbox. */
   readonly ownOrigin?: true;
-  /** The same for all rows of a path. */
+  /** Gates of the path; every row of one path has the same. */
   readonly gates: readonly GateName[];
   readonly params?: P;
   readonly query?: Q;
@@ -116,7 +116,7 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
     /** A request without one is refused. */
     readonly required?: true;
   };
-  /** Bytes, checked against `Content-Length` and while reading. */
+  /** Longest body in bytes, compared with `Content-Length` before the handler and with what is read. */
   readonly bodyLimit?: number;
   /** Statuses of success. */
   readonly success: readonly number[];
@@ -126,24 +126,24 @@ interface RouteSpec<P extends ParamTable, Q extends ParamTable, H extends Header
   readonly response?: SchemaName | 'octets' | 'text';
   /** Media type of its octets; default: application/octet-stream. */
   readonly mediaType?: string | ((dialect: Dialect) => string);
-  /** Headers of a success, besides the common ones. */
+  /** Headers that a success may have, besides those of every answer. */
   readonly answerHeaders?: readonly AnswerHeader[];
-  /** For a failure without a code. */
+  /** Answer to a failure without a code of its own. */
   readonly failure?: ApiErrorCode;
-  /** 500 or more, from a request alone, on a healthy node. */
+  /** Answers of 500 or more that a request alone can cause, on a healthy node. */
   readonly serverErrors?: readonly ApiErrorCode[];
   /** The handler's errors, besides those of gates, parameters and body. */
   readonly refusals?: readonly ApiErrorCode[];
-  /** Neither success nor error: status → text and shape. */
+  /** Answers that are neither a success nor an error of the table: status → what it says, and its shape. */
   readonly others?: OtherAnswers;
   /** This operation's words for domain errors. */
   readonly errors?: ErrorWording;
-  /** Before parameters are read; may refuse with an ApiError. */
+  /** An answer given before any parameter is read; it may also refuse with an ApiError. */
   early?(call: EarlyCall): Answer | undefined;
   handle(call: Call<P, Q, H>): Answer | Promise<Answer>;
 }
 
-/** Only the handler knows the parameter types. */
+/** A row whose parameter types are known only to its handler. */
 export type Route = RouteSpec<ParamTable, ParamTable, HeaderTable>;
 
 /** A route without parameters of a kind. */
@@ -158,7 +158,7 @@ export function route<
   return row;
 }
 
-/** The same answer without a body. */
+/** The row of its path that answers the same without a body. */
 export function headOf({ mediaType: _mediaType, ...get }: Route, summary: string): Route {
   return { ...get, method: 'HEAD', summary };
 }

@@ -1,4 +1,7 @@
-/** Bodies' shapes for the OpenAPI document and tests. Referred to by name, so that most nodes never load this. */
+/**
+ * Shapes of the bodies that routes name, for the OpenAPI document and for the tests that check answers against them.
+ * Routes refer to them by name, so that a node that never serves the document never loads this file.
+ */
 import type { Dialect } from '../dialect.ts';
 import { chainShapes } from './shapes/chain.ts';
 import { contentShapes } from './shapes/content.ts';

@@ -83,7 +83,7 @@ export const BYTES_ROUTES = [
     others: DOWNLOAD_OTHERS,
     response: 'octets',
     answerHeaders: DOWNLOAD_ANSWER_HEADERS,
-    // For a size, all reasons of an unreadable root are one.
+    // To a client that asks for a size, all reasons for an unreadable root chunk are the same.
     handle: (call) => serve(call, 'ROOT_NOT_FOUND'),
   }),
 ];

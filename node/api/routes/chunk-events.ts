@@ -1,4 +1,4 @@
-/** The ring of `env/chunk-events.ts`, for tools. */
+/** What happened to chunks on this node, for tools: the ring of `env/chunk-events.ts`. */
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 import { route } from '../route/route.ts';
 import { hex, uint } from '../values/kinds.ts';

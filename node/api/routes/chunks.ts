@@ -60,7 +60,7 @@ const STREAM_QUERY = {
 const READ_HEADERS = {
   ...ACT_DOWNLOAD_HEADERS,
   cache: optional(bool, true),
-  // Only validated: chunks and their access lists have no replicas.
+  // Only validated: a chunk has no replicas, and neither do the access lists on the way to it.
   redundancyLevel: OTHER_DOWNLOAD_LEVEL,
 } as const;
 const PATH = { address: required(reference, ONE_HASH) } as const;
@@ -211,7 +211,10 @@ async function streamTag({
   return orElse('STREAM_TAG_INVALID', () => TAG.parse(query.tag, dialect) ?? 0);
 }
 
-/** Longer data is tried as a single-owner chunk. @throws ChunkError, SignatureError */
+/**
+ * Data too long for a content-addressed chunk is tried as a complete single-owner chunk.
+ * @throws ChunkError, SignatureError
+ */
 function chunkOf(data: Uint8Array): Chunk {
   if (data.length <= CAC_SIZE_MAX) return cacFromData(data);
   const { id, signature, wrapped } = socParts(data);

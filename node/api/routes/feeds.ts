@@ -49,7 +49,7 @@ export const FEED_ROUTES = [
       const { params, query } = call;
       requireOwner(params.owner);
       requireSequence(query.type, call.dialect);
-      // Its own tag is not reported.
+      // The upload has its own tag, which is not reported.
       const headers = { ...call.headers, tag: 0, encrypt: false };
       const answered = await upload({ ...call, headers }, 'feeds', (session, _body, options) =>
         orElse('FEED_STORE_FAILED', () => storeFeedManifest(params, session, options)),

@@ -55,7 +55,7 @@ import {
 } from '../values/params.ts';
 
 const FILE_UPLOAD_HEADERS = {
-  /** Empty: not sent; derived from content. */
+  /** Empty: not sent, and the type of a file is derived from its content. */
   contentType: varying(({ strictRequests }) => optional(strictRequests ? mediaType : storedText, '')),
   ...UPLOAD_HEADERS,
   collection: optional(bool, false),
@@ -68,7 +68,7 @@ const ROOT = {
 const PATH = { ...ROOT, path: optional(byteText, '') } as const;
 const ROOT_HEADERS = { accept: optional(text, undefined) } as const;
 
-/** A Bee answers 500. */
+/** Mistakes of the client, for which a Bee answers 500. */
 const BROKEN_BODIES: ErrorWording = { INVALID_TAR: 'TAR_INVALID', INVALID_MULTIPART: 'MULTIPART_INVALID' };
 
 const FILE_REFUSALS = [
@@ -225,7 +225,7 @@ export const FILE_ROUTES = [
   headOf(FILE, 'headers of a file of a collection'),
 ];
 
-/** By host name, see `../by-host.ts`. */
+/** The same by host name, `{subdomain}.svc.localhost/{path}`: `../by-host.ts` says which requests come here. */
 export const HOST_FILE_ROUTE = route({
   method: 'GET',
   path: '/{path}',
@@ -253,7 +253,7 @@ type ListingCall = Call<typeof LISTED, typeof LISTING_QUERY, typeof FETCH_HEADER
 type FetchCall = Call<typeof ROOT, ParamTable, typeof FETCH_HEADERS>;
 type DownloadCall = Call<typeof ROOT, ParamTable, typeof DOWNLOAD_HEADERS>;
 
-/** An unparsable type alone makes no collection. */
+/** An unparsable type does not by itself make a collection. */
 function isMultipart(contentType: string): boolean {
   return checkMediaType(contentType) === undefined && essence(contentType) === 'multipart/form-data';
 }
@@ -275,13 +275,13 @@ function collectionEntries(
   }
 }
 
-/** Before parameters: it concerns the URL alone. */
+/** Before any parameter is read, as the slash concerns only the form of the URL. */
 function rootRedirect({ dialect, request }: EarlyCall): Answer | undefined {
   if (!dialect.redirectsRoot(request.header('accept') ?? '')) return undefined;
   return toSlash(request.target, dialect.rootVary);
 }
 
-/** 308 to the path with a slash, query kept. */
+/** 308 to the same path with a slash at its end, query kept. */
 function toSlash(target: string, extra: Readonly<Record<string, string>> = {}): Answer {
   const mark = target.indexOf('?');
   const [path, query] = mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark)];
@@ -317,14 +317,16 @@ async function serve(
 interface Resolved {
   readonly entry: Entry;
   readonly getter: ContentGetter;
-  /** Of an update reached through a feed, whose content may change. */
+  /**
+   * Headers of the update, when the manifest was reached through a feed: the same URL may have another content later.
+   */
   readonly feed?: { readonly headers: Readonly<Record<string, string>>; readonly expose: readonly string[] };
 }
 
 /** A path's entry, or a redirect. @throws ApiError when there is neither */
 async function resolve(call: DownloadCall, path: string): Promise<Resolved | Answer> {
   const { request } = call;
-  // Bees do not tell missing content from content that is no manifest.
+  // The public network's nodes do not distinguish content that is not a manifest from content that no node has.
   const missing = path === '' ? 'ADDRESS_NOT_FOUND' : 'PATH_FAILED';
   const content = await openRequested(call, missing);
   const found = await orElse('PATH_FAILED', () => resolvePath(content.manifest, path), {
@@ -362,7 +364,10 @@ async function page(call: ListingCall) {
   };
 }
 
-/** A request's manifest, or its feed's. @throws ApiError, `missing` when there is none */
+/**
+ * The manifest that a request names, or the one that a feed leads to.
+ * @throws ApiError, `missing` when there is none
+ */
 async function openRequested(call: FetchCall, missing: ApiErrorCode) {
   const reference = await reveal(call.params.reference, call);
   const getter = requestGetter(call);
@@ -379,7 +384,10 @@ function openNamed(
   return orElse(missing, () => openManifest(reference, getter, { signal }), { CHUNK_NOT_FOUND: missing });
 }
 
-/** A feed's latest manifest; undefined: no feed. One step only. */
+/**
+ * The manifest of a feed's latest update; undefined for a manifest that names no feed. One step only: the update's
+ * content is not followed further.
+ */
 async function throughFeed(
   call: FetchCall,
   manifest: Manifest,
@@ -423,7 +431,7 @@ function disposition(filename: string | undefined): Readonly<Record<string, stri
   return { 'content-disposition': `inline; filename="${name}"` };
 }
 
-/** As a header: UTF-8 as is, spaces for forbidden characters. */
+/** Stored text as a header value: UTF-8 bytes as they are, a space for characters that no header may hold. */
 function headerText(value: string): string {
   return Buffer.from(value, 'utf8')
     .toString('latin1')

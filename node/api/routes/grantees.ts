@@ -1,4 +1,4 @@
-/** Grantee lists: `http-api-completion.md` 5.7. */
+/** Lists of those who may read access-controlled content: `http-api-completion.md` 5.7. */
 
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { GRANTEES_MAX } from '../../act/grantees.ts';
@@ -21,12 +21,12 @@ import {
 } from '../values/params.ts';
 import { shaped } from '../values/shaped.ts';
 
-/** Bytes: more keys than a list may hold. */
+/** Longest body, bytes: more keys than a list may hold. */
 const BODY_MAX = 2 * 1024 * 1024;
 
 const { postageBatchId, tag, pin, deferredUpload, actHistoryAddress } = UPLOAD_HEADERS;
 const STORING = { postageBatchId, tag, pin, deferredUpload } as const;
-/** Of past versions' replicas; ours have none. */
+/** Level for replicas of past versions: versions stored here have none. */
 const LEVEL = { redundancyLevel: OTHER_UPLOAD_LEVEL } as const;
 const CHANGE_HEADERS = { ...STORING, ...LEVEL } as const;
 const CREATE_HEADERS = { ...STORING, actHistoryAddress, ...LEVEL } as const;
@@ -118,8 +118,8 @@ function requireBody({ hasBody }: EarlyCall): undefined {
 }
 
 /**
- * Checks the tag first.
- * @param names of the members @returns lists of texts; empty if missing @throws ApiError
+ * The tag is checked before the body is read.
+ * @param names of the members @returns each as a list of texts; empty for a missing member @throws ApiError
  */
 async function readLists(
   { headers, services, body, dialect }: ChangeCall,
@@ -146,7 +146,10 @@ function textsOf(list: unknown, name: string): readonly string[] {
   throw new TypeError(`want a list of texts as ${name}`);
 }
 
-/** @returns compressed @throws ApiError `code` for a text that is no public key, and for too many */
+/**
+ * @returns compressed
+ * @throws ApiError `code` for a text that is not a public key, and for more keys than a list may hold
+ */
 function publicKeys(
   texts: readonly string[] | undefined,
   code: ApiErrorCode,

@@ -44,7 +44,7 @@ export const LOGGER_ROUTES = [
     response: 'Acknowledgement',
     async handle({ params, services: { loggers }, expressions, signal }) {
       const known = loggers.registered();
-      // A whole name means itself, though also an expression.
+      // A complete subsystem name means only itself, though it is also an expression.
       const exact = known.filter(({ subsystem }) => subsystem === params.exp);
       const meant = exact.length > 0 ? exact : await matching(params.exp, known, { expressions, signal });
       for (const logger of meant) logger.setVerbosity(params.verbosity as LoggerVerbosity);

@@ -1,4 +1,6 @@
-/** The node's state: `http-api-completion.md` 5.10. Technical routes answer during the start. */
+/**
+ * The node itself and its state: `http-api-completion.md` 5.10. Technical routes answer while the node still starts.
+ */
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { emit, emitRead } from '../dialect.ts';
 import { ApiError, orElse } from '../errors.ts';

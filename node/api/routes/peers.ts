@@ -10,7 +10,7 @@ import { type Check, ONE_HASH, required, strictly } from '../values/params.ts';
 
 const PATH = { address: required(hex, ONE_HASH) } as const;
 
-/** Otherwise any node listening there would be connected. */
+/** Without it, any node that listens there would be connected to. */
 const namesPeer: Check<string> = (address) =>
   /\/p2p\/[^/]+$/.test(address) ? undefined : 'want a peer: /p2p/ID at the end';
 

@@ -200,8 +200,8 @@ export const POSTAGE_ROUTES = [
 ];
 
 /**
- * @throws ApiError for another owner's batch, a recent or unread one, and one that is gone in a dialect that does not
- * report those
+ * @throws ApiError for another owner's batch, for one that is too recent or not yet read from the chain, and for one
+ * that is gone in a dialect that does not report those
  */
 function ownBatch(batchId: Uint8Array, { postage }: NodeServices, dialect: Dialect): Issuer {
   const issuer = postage.issuer(batchId);

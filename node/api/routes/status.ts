@@ -154,7 +154,7 @@ async function ask(
   }
 }
 
-/** Whose record, and what only the asking node knows. */
+/** Of whom a record is, and what only the node that asked for it knows. */
 interface RecordOwner {
   readonly overlay: string;
   readonly proximity: number;

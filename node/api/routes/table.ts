@@ -1,4 +1,4 @@
-/** Every route. Literal segments win over variables, whatever the order. */
+/** Every route of the API. Order does not matter: literal segments win over variables. */
 import type { Route } from '../route/route.ts';
 import { ACCOUNTING_ROUTES } from './accounting.ts';
 import { BYTES_ROUTES } from './bytes.ts';

@@ -55,7 +55,7 @@ export const TAG_ROUTES = [
     port: 'main',
     summary: 'start an upload session',
     gates: ['started'],
-    // Any body or none: there is nothing to set.
+    // Any body is taken, and none: a session has nothing that its creator could set.
     body: { content: 'json', schema: 'TagCreation' },
     bodyLimit: TAG_BODY_MAX,
     success: [201],

@@ -1,4 +1,4 @@
-/** For machines: metrics, OpenAPI document, crawlers. */
+/** Routes for machines around the node: metrics, the OpenAPI document, crawlers. */
 import { route } from '../route/route.ts';
 
 export const TECHNICAL_ROUTES = [
@@ -85,7 +85,7 @@ export const TECHNICAL_ROUTES = [
       success: [200],
       response: 'OpenApi',
       async handle({ dialect, routes }) {
-        // Loads the schema library, which no other request needs.
+        // Loaded on demand: it pulls in the schema library, which no other request needs.
         const { openApiDocument } = await import('../route/openapi.ts');
         return { status: 200, json: openApiDocument(routes, dialect, port) };
       },

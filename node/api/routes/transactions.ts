@@ -88,7 +88,7 @@ export const TRANSACTION_ROUTES = [
   }),
 ];
 
-/** @returns the stored form; other text is kept, and not found */
+/** @returns the form in which hashes are stored; anything else is returned as it is, and will not be found */
 function hashOf(given: string): string {
   return `0x${given.replace(/^0x/i, '').toLowerCase()}`;
 }

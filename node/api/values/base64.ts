@@ -6,8 +6,8 @@ const DIGIT = /[A-Za-z0-9+/_-]/;
 const LINE_END = /[\r\n]/g;
 
 /**
- * @param text either alphabet, padded to groups of four
- * @returns bytes, or the index of the wrong character
+ * @param text of the URL's alphabet or the plain one, padded to whole groups of four
+ * @returns the bytes, or the index of the character at which the text is wrong
  */
 export function decodeBase64(text: string): Uint8Array | number {
   const wrong = firstWrong(text);
@@ -27,7 +27,7 @@ function firstWrong(text: string): number | undefined {
   return inGroup === 0 ? undefined : text.length - inGroup;
 }
 
-/** After the first pad only due pads and line ends. */
+/** From the first pad on, only the due pads and line ends are allowed. */
 function wrongPadding(text: string, start: number, due: number): number | undefined {
   let left = due;
   for (let i = start; i < text.length; i++) {

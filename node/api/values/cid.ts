@@ -5,7 +5,7 @@
 const CODECS: ReadonlySet<number> = new Set([0xe4, 0xfa, 0xfb]);
 const KECCAK_256 = 0x1b;
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
-/** Prefix, four varints of two bytes, a 32-byte digest: hex is the longest base. */
+/** Multibase prefix, four varints of at most two bytes, a 32-byte digest: in hex, the longest of the bases. */
 const CID_TEXT_MAX = 1 + 2 * (8 + 32);
 
 /** @returns the 32-byte digest, or why it is no such CID */
@@ -47,7 +47,7 @@ function decodeBase32(digits: string): Uint8Array | undefined {
   return Uint8Array.from(bytes);
 }
 
-/** Unsigned LEB128, at most two bytes; -1: none. */
+/** Unsigned LEB128 of at most two bytes; -1 when there is none. */
 function varint(reader: { bytes: Uint8Array; offset: number }): number {
   const low = reader.bytes[reader.offset++];
   if (low === undefined) return -1;

@@ -3,10 +3,10 @@ import { parseDurationMs } from '../../../formats/units.ts';
 
 const UNIT_MS = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1e3, m: 6e4, h: 3.6e6 } as const;
 const MINUTE_NS = 6e10;
-/** A Bee's longest duration: 2^63 ns. */
+/** Longest duration that the public network's nodes can hold: 2^63 nanoseconds. */
 const MAX_MS = 2 ** 63 / 1e6;
 
-/** Ms of `1m30s`, `500ms`, `0`, or a bare number of ms; undefined: none of these. */
+/** Milliseconds of `1m30s`, `500ms`, `0`, or a bare number of milliseconds; undefined when it is none of these. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   const ms = parseDurationMs(text, UNIT_MS);

@@ -11,7 +11,7 @@ export const GAS_HEADERS = {
   gasLimit: optional(uint64, undefined),
 } as const;
 
-/** For a `TransactionRequest`; absent: not sent. */
+/** Members of a `TransactionRequest`; absent when the header was not sent. */
 export interface Gas {
   /** Base units per gas. */
   readonly gasPrice?: bigint;

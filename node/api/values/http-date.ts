@@ -6,7 +6,7 @@ export function httpDate(ms: number): string {
   return new Date(ms).toUTCString();
 }
 
-/** Unix seconds of the forms of RFC 9110 5.6.7; undefined: none. */
+/** Unix seconds of a date in one of the three forms of RFC 9110 5.6.7; undefined when it is none. */
 export function parseHttpDate(text: string): number | undefined {
   const asctime = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/.test(text);
   if (!asctime && !/^[A-Z][a-z]+, .* GMT$/.test(text)) return undefined;

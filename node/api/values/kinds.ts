@@ -1,5 +1,6 @@
 /**
- * Text of a parameter to value, with the error texts of `http-api-completion.md` 3.2. Pure; `params.ts` applies it.
+ * How the text of one path, query or header parameter becomes a value, with the exact error texts of
+ * `http-api-completion.md` 3.2. A kind is pure; `params.ts` applies it.
  */
 import secp256k1 from 'secp256k1';
 import { textOf } from '../../manifest/byte-text.ts';
@@ -9,7 +10,7 @@ import { decodeBase64 } from './base64.ts';
 import { referenceFromCid } from './cid.ts';
 import { checkMediaType } from './media-type.ts';
 
-/** JSON Schema for the OpenAPI document. */
+/** A fragment of JSON Schema for the served OpenAPI document. */
 interface ParamSchema {
   readonly type: 'string' | 'integer' | 'boolean';
   readonly [keyword: string]: unknown;
@@ -31,7 +32,7 @@ export interface Kind<T> {
   readonly schema: ParamSchema;
   /** Any text is a value of this kind. */
   readonly never?: 'refused';
-  /** It may be a name, for a service missing here. */
+  /** A text may be a name, which a service that is missing here would know. */
   readonly byName?: true;
   /** @throws ParseFailure; undefined means: as if not sent */
   readonly parse: (text: string, dialect: Dialect) => T | undefined;
@@ -54,7 +55,7 @@ export const bool: Kind<boolean> = {
   },
 };
 
-/** Any text but one that says false. */
+/** A parameter that only has to be there: any text but one that says false. */
 export const presence: Kind<boolean> = {
   schema: { type: 'string' },
   never: 'refused',
@@ -67,17 +68,17 @@ export const text: Kind<string> = {
   parse: (value) => value.toWellFormed(),
 };
 
-/** Any bytes: text of `byte-text.ts`. */
+/** A name that may be any bytes: text of `byte-text.ts`. */
 export const byteText: Kind<string> = {
   schema: { type: 'string' },
   never: 'refused',
   parse: (value) => value,
 };
 
-/** A stored header, whose bytes come as characters: text of `byte-text.ts`. */
+/** Text of a stored header, whose bytes arrive as one character each: text of `byte-text.ts`. */
 export const storedText: Kind<string> = { schema: { type: 'string' }, never: 'refused', parse: headerText };
 
-/** As in JSON, or as a Bee reads it. */
+/** Accepted notations of a number: as in JSON, or as the public network's node reads it. */
 interface NumberShape {
   readonly strict: RegExp;
   readonly lenient: RegExp;
@@ -90,7 +91,7 @@ function shapeIn({ strictRequests }: Dialect, { strict, lenient }: NumberShape):
   return strictRequests ? strict : lenient;
 }
 
-/** Unsigned integer of `bits` bits, capped at `INTEGER_MAX`. */
+/** Unsigned integer of `bits` bits. Larger values are capped at `INTEGER_MAX`. */
 export function uint(bits: 8 | 64): Kind<number> {
   const max = 2n ** BigInt(bits) - 1n;
   return {
@@ -112,7 +113,7 @@ export const uint64: Kind<bigint> = {
   parse: (value, dialect) => bounded(value, shapeIn(dialect, UNSIGNED), { min: 0n, max: 2n ** 64n - 1n }),
 };
 
-/** 2^256 has 78 digits; BigInt takes quadratic time. */
+/** Digits accepted by the big integer kind: 2^256 has 78, and BigInt takes quadratic time. */
 const BIGINT_DIGITS_MAX = 256;
 
 export const bigInteger: Kind<bigint> = {
@@ -159,7 +160,7 @@ export function hexList(lengthMax: number): Kind<readonly Uint8Array[]> {
   };
 }
 
-/** Hex, a CIDv1, or a name (no service here). */
+/** Reference in hex, or a CIDv1 that holds one, or a name (for which this node has no service). */
 export const reference: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' },
   byName: true,
@@ -177,9 +178,9 @@ export const reference: Kind<Uint8Array> = {
 const CHAIN_ADDRESS_SIZE = 20;
 
 /**
- * With or without `0x`; all zero counts as absent. A strict dialect takes only hex, of a length that the operation
- * checks. The other cuts longer addresses, pads shorter ones with zeros on the left, and drops everything from the
- * first other character.
+ * A chain address, with or without `0x`. All zero counts as absent. A strict dialect takes hex digits alone, and the
+ * operation says what another length is; the other reads as real nodes do: a longer address is cut, a shorter one
+ * zero-padded on the left, and everything from the first character that is no hex digit is dropped.
  */
 export const chainAddress: Kind<Uint8Array> = {
   schema: { type: 'string', pattern: '^(0x)?[A-Fa-f0-9]{40}$' },
@@ -214,7 +215,7 @@ export const publicKey: Kind<Uint8Array> = {
   },
 };
 
-/** Without its leading slash, as a path's rest. */
+/** Multi-address without its leading slash, as the rest of a path. */
 export const multiAddress: Kind<string> = {
   schema: { type: 'string' },
   parse(value) {
@@ -243,7 +244,7 @@ function headerText(bytes: string): string {
 
 function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max: bigint }): bigint {
   if (!shape.test(value)) throw new ParseFailure(SYNTAX);
-  // Beyond 64 bits even without zeros.
+  // Longer than any 64-bit number even without its zeros: out of range without converting it.
   const digits = value.replace(/^[+-]?0*/, '');
   if (digits.length > 20) throw new ParseFailure(RANGE);
   const number = toBigInt(value);
@@ -251,7 +252,7 @@ function bounded(value: string, shape: RegExp, { min, max }: { min: bigint; max:
   return number;
 }
 
-/** Exact in a double, and the largest number in a store's key. */
+/** Exact in a double, and the largest number that a key of the store holds; no count gets that far. */
 const INTEGER_MAX = 2 ** 48 - 1;
 
 function cut(value: bigint): number {
@@ -269,7 +270,7 @@ function hexBytes(value: string): Uint8Array {
   return new Uint8Array(Buffer.from(value, 'hex'));
 }
 
-/** `U+0047 'G'`; only printing characters are shown. */
+/** `U+0047 'G'`; characters that do not print are left out. */
 function codePoint(character: string): string {
   const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
   return /[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(character) ? `${code} '${character}'` : code;

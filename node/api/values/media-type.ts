@@ -1,7 +1,7 @@
 /** Media types, RFC 9110 8.3, with the error texts of `http-api-completion.md` 3.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+/;
 
-/** @returns undefined: a media type; else what is wrong */
+/** @returns undefined for a media type, else what is wrong with the text */
 export function checkMediaType(text: string): string | undefined {
   const [type = '', ...parameters] = splitParameters(text);
   const problem = checkType(type.trim());

@@ -1,6 +1,6 @@
 /**
- * A route's parameters, read in the two passes of `http-api-completion.md` 3.2: all members of one source are parsed,
- * failures reported together; then all are validated.
+ * Parameters of a request as a route declares them, read in the two passes of `http-api-completion.md` 3.2: every
+ * member of one source is parsed and all parse failures are reported together; only then everything is validated.
  */
 import type { Dialect, HeaderKey, Reason } from '../dialect.ts';
 import { ApiError, type ApiErrorCode } from '../errors.ts';
@@ -8,10 +8,10 @@ import { type Kind, ParseFailure } from './kinds.ts';
 
 export type Source = 'path' | 'query' | 'header';
 
-/** @returns what is wrong, or undefined. */
+/** Returns the validation text, or undefined when the value is right. */
 export interface Check<T> {
   (value: T, dialect: Dialect): string | undefined;
-  /** The rule as JSON Schema keywords. */
+  /** The same rule as keywords of JSON Schema, for the served document. */
   readonly keywords?: (dialect: Dialect) => Readonly<Record<string, unknown>>;
 }
 
@@ -23,7 +23,7 @@ export interface Param<T> {
   readonly checks: readonly Check<NonNullable<T>>[];
   /** Name in `reasons`, if not the wire name. */
   readonly field?: string;
-  /** For a query parameter named like a header. */
+  /** Set for a query parameter that is named like a header. */
   readonly named?: HeaderKey;
   /** Not read: it always has the value `absent`. */
   readonly unread?: true;
@@ -44,7 +44,10 @@ interface AnyVaryingParam {
   readonly in: (dialect: Dialect) => AnyParam;
 }
 
-/** Name in code → parameter. Path and query tables use wire names unless `named`; header tables `HeaderKey`s. */
+/**
+ * Name in code → parameter. Keys of path tables are wire names, and so are those of query tables unless the parameter
+ * is `named`; those of header tables are `HeaderKey`s.
+ */
 export type ParamTable = Readonly<Record<string, AnyParam | AnyVaryingParam>>;
 export type HeaderTable = { readonly [K in HeaderKey]?: AnyParam | AnyVaryingParam };
 type ParamIn<P> = P extends { readonly in: (dialect: Dialect) => infer Q } ? Q : P;
@@ -58,7 +61,7 @@ interface Extras<T> {
   readonly named?: HeaderKey;
 }
 
-/** May be omitted: then it is `absent`. */
+/** A parameter that may be omitted; then it has the value `absent`. */
 export function optional<T, A extends T | undefined>(
   kind: Kind<T>,
   absent: A,
@@ -68,12 +71,12 @@ export function optional<T, A extends T | undefined>(
   return param as unknown as Param<A extends undefined ? T | undefined : T>;
 }
 
-/** Must be there, and not zero or empty. */
+/** A parameter that must be there and must not be zero or empty. */
 export function required<T>(kind: Kind<T>, extras: Extras<T> = {}): Param<T> {
   return { checks: [], ...extras, kind, absent: undefined, required: true } as unknown as Param<T>;
 }
 
-/** Required if the condition holds. */
+/** A parameter that must be there when the condition holds, and may be omitted otherwise. */
 export function requiredIf<T>(
   isRequired: boolean,
   kind: Kind<T>,
@@ -92,7 +95,7 @@ export function readIf<T>(isRead: boolean, param: Param<T>): Param<T> {
   return isRead ? param : { ...param, required: false, unread: true };
 }
 
-/** The parameters of a dialect, as it reads them. */
+/** The parameters of a table that are read in a dialect, as it reads them; key in the table → parameter. */
 export function paramsIn(table: ParamTable | HeaderTable, dialect: Dialect): [string, AnyParam][] {
   return allIn(table, dialect).filter(([, param]) => param.unread !== true);
 }
@@ -110,7 +113,7 @@ export function wireName(source: Source, key: string, { named }: AnyParam, diale
   return header === undefined ? key : dialect.headers[header].active;
 }
 
-/** A check with its words in the document. */
+/** A check together with what it says in the served document. */
 export function described<T>(
   check: (value: T, dialect: Dialect) => string | undefined,
   keywords: NonNullable<Check<T>['keywords']>,
@@ -147,7 +150,7 @@ export const referenceLength: Check<Uint8Array> = described(
   (value) => (value.length === 32 || value.length === 64 ? undefined : 'want len:32 or 64'),
   () => ({ pattern: '^([A-Fa-f0-9]{64}|[A-Fa-f0-9]{128})$' }),
 );
-/** For the dialect whose document has the rule. */
+/** The check, in the dialect whose document states the rule. */
 export const strictly = <T>(check: Check<T>): Check<T> =>
   described(
     (value, dialect) => (dialect.strictRequests ? check(value, dialect) : undefined),
@@ -178,8 +181,8 @@ export const REFUSED: Readonly<Record<Source, ApiErrorCode>> = {
 };
 
 /**
- * @param read raw text of a wire name, undefined: not sent
- * @throws ApiError with all reasons of the first failed pass
+ * @param read raw text of a wire name of this source, undefined when it was not sent
+ * @throws ApiError with all reasons of the first pass that failed
  */
 export function readParams<S extends ParamTable | HeaderTable>(
   source: Source,
@@ -240,7 +243,7 @@ function problemOf(param: AnyParam, value: unknown, sent: boolean, dialect: Dial
   return undefined;
 }
 
-/** Required zeros and empty values count as missing. */
+/** A required zero counts as missing, as do an empty text and empty bytes. */
 function isZero(value: unknown): boolean {
   return value === 0 || value === '' || (value instanceof Uint8Array && value.length === 0);
 }

@@ -1,4 +1,7 @@
-/** RFC 3986 over bytes: decoded text is that of `byte-text.ts`. */
+/**
+ * Percent-encoding of URLs, RFC 3986. What is encoded is bytes, which need not be UTF-8: decoded text is that of
+ * `byte-text.ts`.
+ */
 import { textOf } from '../../manifest/byte-text.ts';
 
 /** Nothing encoded, and no byte that should be. */
@@ -8,7 +11,7 @@ const PLAIN = /^[^%\P{ASCII}]*$/u;
 export function percentDecode(text: string): string | undefined {
   if (PLAIN.test(text)) return text;
   if (/%(?![0-9A-Fa-f]{2})/.test(text)) return undefined;
-  // Bytes beyond ASCII come as a character each.
+  // Bytes beyond ASCII that are not encoded come as one character each.
   const bytes = text.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return textOf(Buffer.from(bytes, 'latin1'));
 }
@@ -20,12 +23,12 @@ export function percentEncode(text: string): string {
   ).join('');
 }
 
-/** A lone surrogate's last two digits. */
+/** The last two digits of a lone surrogate are the byte. */
 function escapedByte(character: string): string {
   return character.charCodeAt(0).toString(16).slice(-2).toUpperCase();
 }
 
-/** First value of each name; wrong encoding stays. */
+/** The first value of each name of a query; what is wrongly encoded stays as it is. */
 export function queryValues(query: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const pair of query.split('&')) {

@@ -1,6 +1,7 @@
 /**
- * Traces by the OpenTelemetry SDK, loaded only if used: half a start.
- * Spans queue for sending; a full queue drops them. Failures are logged once a minute.
+ * Traces with the OpenTelemetry SDK. Loaded only by nodes that trace: loading it takes as long as half a start.
+ * A span ends into a queue, from which it is sent in the background. The queue is bounded: spans that find it full
+ * are dropped. An unreachable receiver and dropped spans are logged, at most once a minute.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
@@ -35,10 +36,13 @@ const BATCH = 512;
 /** Time from the end of a span to its sending, milliseconds. */
 const DELAY_MS = 1000;
 const EXPORT_TIMEOUT_MS = 10_000;
-/** For last spans, ms; stoppers wait 1.5 s. */
+/**
+ * How long a node that stops waits for its last spans to be sent, milliseconds; callers that stop nodes wait for 1.5
+ * s.
+ */
 const STOP_MS = 500;
 const LOG_PAUSE_MS = 60_000;
-/** Characters: peers choose their words. */
+/** Longest failure message, characters: peers choose their words, and so how much would wait in the queue. */
 const MESSAGE_MAX = 500;
 const STACK_MAX = 4000;
 /** Uploads whose chunks may still have to be pushed. */
@@ -49,7 +53,7 @@ export interface TracingOptions {
   readonly version: string;
   /** Overlay, 64 hex digits. */
   readonly instance: string;
-  /** Of traces started here, 0 to 1; contexts decide for others. */
+  /** Fraction of the traces started here that are kept, 0 to 1. For work with a context, the context decides. */
   readonly ratio: number;
   /** Shown in the log. */
   readonly endpoint: string;
@@ -73,10 +77,10 @@ class OpenTelemetry implements Tracing {
   readonly #queue: BoundedQueue;
   readonly #provider: TracerProvider;
   readonly #tracer: ReturnType<TracerProvider['getTracer']>;
-  /** Per node: another node's code here is not its work. */
+  /** One per node: code of another node in the same process, called by this one, is not work of this one. */
   readonly #running = new AsyncLocalStorage<RunningSpan>();
   readonly #kept = new Map<string, SpanContext>();
-  /** Of the monotonic zero, ms: spans need fractions. */
+  /** Wall time of the monotonic clock's zero, milliseconds: spans need fractions of milliseconds. */
   readonly #origin: number;
 
   constructor({ serviceName, version, instance, ratio, endpoint }: TracingOptions, deps: TracingDeps) {
@@ -194,7 +198,7 @@ class RunningSpan implements Span {
     const failure: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
     const message = shortened(failure.message, MESSAGE_MAX);
     const stack = shortened(failure.stack ?? '', STACK_MAX);
-    // A number is the legacy code of an aborted wait.
+    // A number is the legacy code of an aborted wait, whose name says more.
     const name = typeof failure.code === 'string' ? failure.code : failure.name;
     this.#span.recordException({ name, message, stack }, this.#time());
     this.#span.setStatus({ code: SpanStatusCode.ERROR, message });

@@ -1,13 +1,13 @@
 /**
- * A span's context in stream and HTTP headers; unreadable counts as none. Sources: p2p-protocols.md 2.2; Bee v2.8.1
- * pkg/tracing, v2.8.2 pkg/tracing for the second stream header; W3C Trace Context. Vectors:
- * test/vectors/span-context.json
+ * The context of a span as exchanged with others: in the headers of a stream and of an HTTP request. An unreadable
+ * one counts as no context, never as an error. Sources: p2p-protocols.md 2.2; Bee v2.8.1 pkg/tracing, v2.8.2
+ * pkg/tracing for the second stream header; W3C Trace Context. Vectors: test/vectors/span-context.json
  */
 import type { SpanContext } from './tracing.ts';
 
 /**
- * Bees' up to v2.8.1, 37 bytes and baggage: trace id, span id, parent's id, flags, count of items, network order.
- * They reset a stream with a shorter one.
+ * Header of the public network's nodes up to v2.8.1, 37 bytes and baggage: trace id, span id, id of the parent span,
+ * flags, count of baggage items, numbers in network order. Their tracer resets a stream whose value is shorter.
  */
 const HEADER = 'tracing-span-context';
 const LENGTH = 16 + 8 + 8 + 1 + 4;
@@ -57,7 +57,7 @@ export function traceparentOf({ traceId, spanId, sampled }: SpanContext): string
   return `00-${traceId}-${spanId}-0${sampled ? SAMPLED : 0}`;
 }
 
-/** @param own Bees' header for it: `trace:span:parent:flags` in hex */
+/** @param own value of the header that the public network's nodes use for it: `trace:span:parent:flags` in hex */
 export function contextOfRequest({
   traceparent,
   own,

@@ -1,6 +1,7 @@
 /**
- * Spans, nested by call, and across nodes by contexts. Without tracing there is no `Tracing`; with it,
- * `open-telemetry.ts`.
+ * Traces as the node sees them: spans of work, nested by call, and across nodes by a context that travels with a
+ * stream or a request. A node that does not trace has no `Tracing` at all, so the only cost is checking for it. A
+ * node that does uses `open-telemetry.ts`.
  */
 
 /** What identifies a span on other nodes. */
@@ -9,7 +10,7 @@ export interface SpanContext {
   readonly traceId: string;
   /** 16 lower-case hex digits, not all zero. */
   readonly spanId: string;
-  /** Decided at the first node. */
+  /** Whether its spans are kept. Decided at the first node, for all others. */
   readonly sampled: boolean;
 }
 
@@ -17,14 +18,14 @@ export interface SpanContext {
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface SpanOptions {
-  /** Client: asks a node. Server: answers. Default: within this node. */
+  /** Client: asks another node. Server: answers one, or an application. Default: work within this node. */
   readonly kind?: 'client' | 'server';
-  /** Default: the calling span. `none`: a new trace. */
+  /** Default: the span of the calling work. `none` starts a new trace. */
   readonly parent?: SpanContext | 'none' | undefined;
   readonly attributes?: Attributes;
 }
 
-/** An open span. Without one, calls do nothing. */
+/** A span that has not ended. When no span runs, calls on the running code's span do nothing. */
 export interface Span {
   readonly context: SpanContext;
   annotate(attributes: Attributes): void;
@@ -35,13 +36,15 @@ export interface Span {
 }
 
 export interface Tracing {
-  /** Ends with `work`; a rejection fails it. */
+  /** Runs `work` as a span, which ends with it; a rejection makes it a failed one. */
   span<T>(name: string, options: SpanOptions, work: (span: Span) => Promise<T>): Promise<T>;
-  /** Undefined: the code is part of none. */
+  /** The span of the calling code; undefined when it is part of none. */
   current(): Span | undefined;
-  /** Continues as the caller's work, whoever reads. */
+  /** The same stream, which continues as work of the calling code, no matter who reads it. */
   bind<T>(stream: AsyncIterable<T>): AsyncIterable<T>;
-  /** For later work elsewhere; oldest ones are forgotten. */
+  /**
+   * Keeps the context of the calling code for work that is done later and elsewhere. The oldest ones are forgotten.
+   */
   keep(key: string): void;
   kept(key: string): SpanContext | undefined;
   /** Sends ended spans, but does not wait for long. */

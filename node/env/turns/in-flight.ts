@@ -1,4 +1,7 @@
-/** A bounded set of promises; the adder waits only when full. The first failure ends all waiting. */
+/**
+ * A bounded set of running promises. The caller that adds waits for `room()` only when the set is full, so a fast
+ * receiver costs no turn of the event loop per item. The first failure is kept and ends all waiting for room.
+ */
 export class InFlight {
   readonly #limit: number;
   readonly #onFailure: (reason: unknown) => void;
@@ -12,7 +15,7 @@ export class InFlight {
     this.#onFailure = onFailure;
   }
 
-  /** False after a failure, which `room()` then reports. */
+  /** Also false after a failure, so that the next `room()` reports it. */
   get hasRoom(): boolean {
     return this.#running < this.#limit && this.#failure === undefined;
   }
@@ -36,7 +39,7 @@ export class InFlight {
     this.#notify();
   }
 
-  /** Room for one more, or the first failure. One caller at a time. */
+  /** Resolves when one more may be added; rejects with the first failure. For one caller at a time, as all below. */
   async room(): Promise<void> {
     while (!this.hasRoom) {
       this.#check();

@@ -11,7 +11,9 @@ export class Lock {
     return this.#isFree;
   }
 
-  /** After all earlier work; callers that left are skipped. */
+  /**
+   * Runs `work` when all earlier work is over, whatever its outcome; a caller that leaves before its turn is skipped.
+   */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
     if (!this.#isFree) await this.#turn(signal);

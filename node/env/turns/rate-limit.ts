@@ -1,6 +1,6 @@
 import type { Clock } from '../../../formats/clock.ts';
 
-/** A token bucket; takers wait for missing tokens. */
+/** A token bucket. A caller that takes more tokens than there are waits until they have been refilled. */
 export class RateLimit {
   readonly #perMs: number;
   readonly #burst: number;
@@ -49,7 +49,7 @@ export class RateLimit {
     this.#tokens = Math.min(this.#burst, this.#tokens + count);
   }
 
-  /** In order. @throws the signal's reason; tokens return */
+  /** Resolves in the order of the calls. @throws the signal's reason; the tokens are then returned */
   async take(count: number, signal: AbortSignal): Promise<void> {
     this.#refill();
     this.#tokens -= count;
@@ -79,8 +79,9 @@ export class RateLimit {
 const NAMES_MAX = 10_000;
 
 /**
- * Per name, such as an overlay or address, forgotten only when full again: leaving does not refill. Beyond `namesMax`
- * the least recently used goes.
+ * One limit per name, such as a peer's overlay or its address. A name is forgotten only once its limit is full again,
+ * so that no peer refills it sooner by leaving and returning. Beyond `namesMax` the least recently used one is
+ * dropped.
  */
 export class RateLimits {
   readonly #limit: { readonly perSecond: number; readonly burst: number };

@@ -1,4 +1,4 @@
-/** An amount shared by users, who are told when there is no more. */
+/** An amount that several users share: each says how much of it it holds, and is told when there is not as much. */
 export class SharedRoom {
   readonly limit: number;
   #held = 0;
@@ -12,7 +12,7 @@ export class SharedRoom {
     return this.#held;
   }
 
-  /** At first nothing; disposing returns it. */
+  /** A user's part, at first nothing; given back when it is disposed of. */
   open(): RoomShare {
     let own = 0;
     const resize = (amount: number) => {
@@ -26,6 +26,6 @@ export class SharedRoom {
 }
 
 export interface RoomShare extends Disposable {
-  /** @returns false: does not fit, unchanged */
+  /** @returns false when the amount does not fit: then the part stays as it was */
   readonly resize: (amount: number) => boolean;
 }

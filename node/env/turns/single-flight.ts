@@ -1,4 +1,4 @@
-/** Callers that want the same share the work. */
+/** Several callers that want the same thing at the same time share one piece of work. */
 import { abortable } from '../abortable.ts';
 
 /** Abort reason of abandoned work. */
@@ -15,8 +15,8 @@ export class SingleFlight<T> {
   readonly #flights = new Map<string, Flight<T>>();
 
   /**
-   * The work aborts when its last caller left.
-   * @throws the signal's reason, else what the work throws
+   * Joins the running work for `key` or starts it. The work's signal aborts when its last caller has left.
+   * @throws the signal's reason when it aborts, else what the work throws
    */
   async join(
     key: string,

@@ -1,4 +1,4 @@
-/** Slots, in order of requests. */
+/** A fixed number of slots, assigned in the order in which they were requested. */
 export class Slots {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -12,7 +12,7 @@ export class Slots {
     return this.#waiting.size;
   }
 
-  /** A slot to release; rejects without one on abort. */
+  /** Resolves with a slot to be released later; rejects, without one, when the signal aborts first. */
   async acquire(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {

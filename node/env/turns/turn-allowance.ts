@@ -1,4 +1,7 @@
-/** Work per turn of the event loop: work that never waits would starve the rest. */
+/**
+ * How much work of a kind one turn of the event loop may hold. Work that never waits for anything outside would
+ * starve everything else in the process: it spends its allowance, and continues in a later turn when that is used up.
+ */
 import type { Clock } from '../../../formats/clock.ts';
 
 export class TurnAllowance {
@@ -16,8 +19,9 @@ export class TurnAllowance {
   }
 
   /**
-   * Before or after the work; waiting callers continue in order.
-   * @returns undefined: it fits into this turn
+   * Called before the work, or after it. Waiting callers continue in order, as many in one turn as the allowance
+   * covers.
+   * @returns undefined when the work fits into this turn, so that it costs no wait
    */
   spend(amount: number): Promise<void> | undefined {
     if (!this.#isRunning) void this.#run();

@@ -1,4 +1,4 @@
-/** Pulls amounts of bytes from a stream, for archive readers. */
+/** Pulls chosen amounts of bytes from a stream: the basis of the readers of archive formats. */
 
 const NOTHING = new Uint8Array(0);
 const LINE_FEED = 0x0a;
@@ -7,7 +7,7 @@ export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
   /** Pulled but not yet taken. */
   #rest: Uint8Array = NOTHING;
-  /** Asked of the source, not given yet. */
+  /** What the source has been asked for and has not given yet. */
   #pending: Promise<IteratorResult<Uint8Array>> | undefined;
   #total = 0;
 
@@ -20,7 +20,7 @@ export class ByteReader {
     return this.#total;
   }
 
-  /** 1 to `limit` available bytes; undefined at the end. */
+  /** At least one byte and at most `limit`, whatever is available; undefined at the end. */
   async some(limit: number): Promise<Uint8Array | undefined> {
     while (this.#rest.length === 0) {
       this.#pending = this.#source.next();
@@ -49,7 +49,7 @@ export class ByteReader {
     return taken.subarray(0, filled);
   }
 
-  /** All to the end; leaving early ends the source. */
+  /** Everything up to the end, as it comes; leaving early ends the source. */
   async *all(): AsyncGenerator<Uint8Array, void, void> {
     try {
       for (let part = await this.some(Number.POSITIVE_INFINITY); part !== undefined; ) {
@@ -74,7 +74,7 @@ export class ByteReader {
     }
   }
 
-  /** A line with LF, at most `limit` bytes; fewer at the stream's end. */
+  /** Up to the end of a line, LF included, and at most `limit` bytes; fewer when the stream ends early. */
   async line(limit: number): Promise<Buffer> {
     const pieces: Uint8Array[] = [];
     for (let left = limit; left > 0; ) {
@@ -95,10 +95,10 @@ export class ByteReader {
     if (bytes.length > 0) this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([bytes, this.#rest]);
   }
 
-  /** The source ends once it has given what was asked. */
+  /** Nothing more is wanted from the source. It ends as soon as it has given what it was asked for. */
   async end(): Promise<void> {
     if (this.#pending === undefined) await this.#source.return?.();
-    // Nobody reads that part or its errors.
+    // No reader is left for that part, nor for errors.
     else void Promise.allSettled([this.#pending.then(() => this.#source.return?.())]);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Files with a manifest, in the order that gives the network's references: `data-formats.md` 5.5,
- * `http-api-completion.md` 5.3. Files are streamed into the splitter.
+ * Files and directories with a manifest over them, built exactly in the order that gives the network's references:
+ * `data-formats.md` 5.5, `http-api-completion.md` 5.3. Every file is streamed into the splitter as it comes.
  */
 
 import type { ChunkPutter } from '../../../formats/chunk/chunk.ts';
@@ -18,9 +18,10 @@ import { SNIFF_SIZE, sniffContentType } from './content-type.ts';
 
 /**
  * `NO_FILES`: nothing to store. `INVALID_TAR_FILENAME`: a broken header, or a name that leads out of the collection.
- * `INVALID_TAR`, `INVALID_MULTIPART`: a truncated body, or another kind. `COLLECTION_TOO_LARGE`: too many holes, or
- * files for the node's memory. `INVALID_LINK`: a hard link to no earlier file. `INVALID_PART_NAME`: no usable name.
- * `INVALID_INDEX_DOCUMENT`: contains a separator. `INVALID_NAME`: a single file's name begins with a separator.
+ * `INVALID_TAR`, `INVALID_MULTIPART`: a body that is truncated or of another kind. `COLLECTION_TOO_LARGE`: sparse
+ * files with too many holes, or more files than the node has memory for. `INVALID_LINK`: a hard link to what is no
+ * file of the archive before it. `INVALID_PART_NAME`: a part without a usable name. `INVALID_INDEX_DOCUMENT`: it
+ * contains a separator. `INVALID_NAME`: name of a single file that begins with a separator.
  */
 export type CollectionErrorCode =
   | 'NO_FILES'
@@ -35,11 +36,11 @@ export type CollectionErrorCode =
 
 export class CollectionError extends CodedError<CollectionErrorCode> {}
 
-/** A file. Unread parts are skipped at the next entry. */
+/** One file of a collection. Unread parts of the body are skipped when the next entry is requested. */
 export interface CollectionEntry {
-  /** Relative; text of `byte-text.ts`, as all names here. */
+  /** Relative, without a leading separator; text of `byte-text.ts`, as all names here. */
   readonly path: string;
-  /** As sent, or derived from the name; empty: unknown. */
+  /** As sent with the file or derived from its name; empty when neither is known. */
   readonly contentType: string;
   /** Last part of the path. */
   readonly filename: string;
@@ -57,7 +58,7 @@ export interface CollectionOptions extends SplitOptions {
 interface StoringOptions extends CollectionOptions {
   /** Longest path, bytes. Default: what a manifest holds. */
   readonly pathMax?: number;
-  /** Bytes for manifests of all concurrent collections. Default: unlimited. */
+  /** Memory for the manifests of all collections that are stored at the same time, bytes. Default: without limit. */
   readonly room?: SharedRoom;
 }
 
@@ -125,15 +126,15 @@ async function fileAt(manifest: Manifest, target: string, link: string): Promise
 }
 
 export interface FileOptions extends SplitOptions, Pick<StoringOptions, 'pathMax'> {
-  /** Default: the hex of the file's reference. */
+  /** Default when absent or empty: the hex of the file's reference. */
   readonly name?: string;
-  /** The header's text; absent or empty: sniffed. */
+  /** Full text of the header; when absent or empty, sniffed from the first bytes. */
   readonly contentType?: string;
 }
 
 /**
- * One file, its manifest's index document.
- * @returns reference of the manifest, 32 bytes; 64 if encrypted
+ * One file, with a manifest that has it as its index document.
+ * @returns reference of the manifest, 32 bytes; 64 when it is encrypted
  * @throws CollectionError `INVALID_NAME`; what the putter throws
  */
 export async function storeFile(

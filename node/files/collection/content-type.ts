@@ -1,14 +1,15 @@
 /**
- * Content types by name or first bytes. `http-api-completion.md` 3.7 and 5.3; signatures of the WHATWG MIME Sniffing
- * standard, section 7.
+ * Content types of files: by their name when a directory is uploaded, by their first bytes when nothing else is
+ * known. `http-api-completion.md` 3.7 and 5.3; the signatures are those of the WHATWG MIME Sniffing standard, section
+ * 7.
  */
 
 /** Bytes that sniffing looks at. */
 export const SNIFF_SIZE = 512;
 
 /**
- * Type → extensions. Go 1.26's list, which Bee's official image uses: types are stored in manifests, so another list
- * changes references.
+ * Content type → extensions of names. The list of Go 1.26, which a Bee uses on a system without lists of its own, as
+ * its official image is: types are stored in manifests, so another list would give a website another reference.
  */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   'application/gzip': 'gz',
@@ -64,7 +65,7 @@ const BY_EXTENSION: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Empty: no extension, or an unknown one. */
+/** Empty for a name without an extension, or with an unknown one. */
 export function contentTypeOfName(path: string): string {
   const name = path.slice(path.lastIndexOf('/') + 1);
   const dot = name.lastIndexOf('.');
@@ -77,7 +78,7 @@ interface Signature {
   readonly at?: number;
   /** One character per byte. */
   readonly bytes: string;
-  /** Minimum content, if the pattern is longer than what it compares. */
+  /** Minimum bytes of content, if the pattern is longer than the part it compares. */
   readonly least?: number;
   /** A second pattern after the first. */
   readonly and?: { readonly at: number; readonly bytes: string };
@@ -118,14 +119,14 @@ const SIGNATURES: readonly Signature[] = [
   { type: 'application/wasm', bytes: '\0asm' },
 ];
 
-/** After optional white space, in any case, before a space or bracket. */
+/** After optional white space, in upper or lower case, and followed by a space or a bracket. */
 const HTML =
   /^[\t\n\f\r ]*<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P|!--)[ >]/i;
 const XML = /^[\t\n\f\r ]*<\?xml/;
-/** Controls in text: tab, line feed, form feed, carriage return, escape. */
+/** Control characters that a text may have: tab, line feed, form feed, carriage return, escape. */
 const TEXT_CONTROLS = [0x09, 0x0a, 0x0c, 0x0d, 0x1b];
 
-/** @param start the content's first bytes, at most `SNIFF_SIZE` are used */
+/** @param start the first bytes of the content, at most `SNIFF_SIZE` are looked at */
 export function sniffContentType(start: Uint8Array): string {
   const bytes = start.subarray(0, SNIFF_SIZE);
   const text = Buffer.from(bytes).toString('latin1');
@@ -143,7 +144,7 @@ function matches(text: string, { at = 0, bytes, least = 0, and }: Signature): bo
   return text.startsWith(bytes, at) && (and === undefined || text.startsWith(and.bytes, and.at));
 }
 
-/** A box `ftyp` with a brand that starts with `mp4`. */
+/** A box of type `ftyp` whose major or compatible brands start with `mp4`. */
 function isMp4(text: string): boolean {
   if (text.length < 12 || !text.startsWith('ftyp', 4)) return false;
   const size = Buffer.from(text.slice(0, 4), 'latin1').readUInt32BE();

@@ -1,4 +1,7 @@
-/** A media type or disposition, RFC 2045 and 2231, as Go's `mime.ParseMediaType` reads it. Texts are byte strings. */
+/**
+ * A media type or disposition with its parameters, RFC 2045 and 2231, read as Go's `mime.ParseMediaType` reads it.
+ * All texts are byte strings, one character per byte.
+ */
 
 interface Parsed {
   /** Lower case; empty when it is none. */
@@ -44,7 +47,7 @@ function valueAt(text: string): { value: string; length: number } | undefined {
   return { value: (quoted[1] as string).replace(ESCAPED, '$1'), length: quoted[0].length };
 }
 
-/** A starred name's value replaces the plain one. */
+/** A plain value; or, for a name with a star, the value that it is a part of, which replaces the plain one. */
 function joined(values: ReadonlyMap<string, string>, name: string): [string, string][] {
   const star = name.indexOf('*');
   if (star === -1) return [[name, values.get(name) as string]];

@@ -1,6 +1,7 @@
 /**
- * A `multipart/form-data` body's files as they stream, read as Go's `mime/multipart` and so Bee does. A part's
- * content type is kept whole for the manifest. `http-api-completion.md` 5.3, RFC 2046, RFC 7578.
+ * Files of a `multipart/form-data` body, one after another as they stream by, as Go's `mime/multipart` reads them,
+ * because a Bee does. The content type of a part is kept as sent, parameters included, because it goes into the
+ * manifest. `http-api-completion.md` 5.3, RFC 2046, RFC 7578.
  */
 import { posix } from 'node:path';
 import { bytesOf, shown, textOf } from '../../manifest/byte-text.ts';
@@ -9,18 +10,18 @@ import { type CollectionEntry, CollectionError } from './collection.ts';
 import { parseMediaType } from './media-parameters.ts';
 import { decodeQuotedPrintable } from './quoted-printable.ts';
 
-/** Of one part, with a manifest's longest path. */
+/** Header block of one part, with the longest path of a manifest. */
 const PART_HEADER_SIZE_MAX = 20 * 1024;
 /** A line outside of headers and contents, which holds a boundary; RFC 2046 allows boundaries of 70 bytes. */
 const LINE_MAX = 4096;
 
-/** A space after a name makes another name. */
+/** A name may be followed by a space, and then it is another name. */
 const HEADER = /^([!#$%&'*+\-.^_`|~0-9A-Za-z ]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/;
 
 export interface MultipartOptions {
   /**
-   * Refuses what a Bee takes: a missing last boundary; a nameless part, which becomes the unreachable empty path.
-   * Default true.
+   * Refuses what a Bee takes: a body without its last boundary, of which it stores what came; a part without a name,
+   * which becomes the file of the empty path, where no request finds it. Default true.
    */
   readonly strict?: boolean;
 }
@@ -66,7 +67,7 @@ function boundaryOf(contentType: string): string {
   return boundary;
 }
 
-/** Lines around parts; LF alone if the first boundary ends so. */
+/** What lines around parts look like, which may end with LF alone if the first boundary does. */
 class BoundaryLines {
   readonly dash: string;
   end = '\r\n';
@@ -117,7 +118,7 @@ async function toNextPart(reader: ByteReader, lines: BoundaryLines): Promise<'pa
   }
 }
 
-/** By lower-case name, the first of each. */
+/** Headers of a part by lower-case name, the first of each name. */
 async function readHead(reader: ByteReader): Promise<ReadonlyMap<string, string> | 'cut'> {
   const lines: string[] = [];
   let isCut = false;
@@ -145,13 +146,13 @@ async function readHead(reader: ByteReader): Promise<ReadonlyMap<string, string>
   return isCut ? 'cut' : head;
 }
 
-/** The boundary behind the content stays in the reader. */
+/** The content of a part; the boundary behind it is left in the reader. */
 async function* contentUpTo(
   lines: BoundaryLines,
   reader: ByteReader,
 ): AsyncGenerator<Uint8Array, void, void> {
   const { delimiter } = lines;
-  // Empty content may lack the line end before the boundary.
+  // Empty content may come without the line end in front of the boundary.
   let wanted: Buffer = Buffer.from(lines.dash, 'latin1');
   for (let held: Uint8Array = new Uint8Array(0), isEnd = false; ; ) {
     const bytes = Buffer.from(held.buffer, held.byteOffset, held.length);
@@ -171,8 +172,9 @@ async function* contentUpTo(
 }
 
 /**
- * Certain content bytes, and whether a boundary follows. Neither: more bytes are needed.
- * @param dash a boundary that counts at the start, besides the delimiter
+ * How many bytes are content for certain, and whether a boundary follows them. Nothing and no boundary: more bytes
+ * must tell.
+ * @param dash a boundary that counts at the very start, besides the delimiter
  */
 function scan(
   held: Buffer,
@@ -189,7 +191,9 @@ function scan(
   return verdict === undefined ? { size: at } : { size: at, isDone: true };
 }
 
-/** Whether a boundary ends here; undefined: more bytes are needed. */
+/**
+ * Whether a boundary ends before these bytes, or is a part of the content that goes on; undefined: more must tell.
+ */
 function endsBoundary(after: Buffer, isEnd: boolean): boolean | undefined {
   const [first, second] = after.toString('latin1', 0, 2);
   if (first === undefined) return isEnd || undefined;
@@ -198,7 +202,7 @@ function endsBoundary(after: Buffer, isEnd: boolean): boolean | undefined {
   return second === undefined ? (isEnd ? false : undefined) : second === '-';
 }
 
-/** Last bytes that may begin the delimiter, whose first byte occurs once in it. */
+/** How many of the last bytes may be the beginning of the delimiter, which has its first byte only once. */
 function beginning(held: Buffer, delimiter: Buffer): number {
   const at = held.lastIndexOf(delimiter[0] as number);
   if (at === -1) return 0;
@@ -206,7 +210,7 @@ function beginning(held: Buffer, delimiter: Buffer): number {
   return tail.length < delimiter.length && delimiter.subarray(0, tail.length).equals(tail) ? tail.length : 0;
 }
 
-/** The file name's base, or the whole form name, which has directories. */
+/** The base name of the file name, or the whole form name, which is how directories are sent. */
 function describe(head: ReadonlyMap<string, string>): Omit<CollectionEntry, 'body'> {
   const { type, parameters } = parseMediaType(head.get('content-disposition') ?? '');
   const filename = parameters.get('filename') ?? '';
@@ -222,7 +226,7 @@ function baseName(path: string): string {
   return posix.basename(path) || '/';
 }
 
-/** @throws CollectionError for a path that no cleaned request reaches */
+/** @throws CollectionError for a path that no request reaches, because paths of requests are cleaned */
 function checkPath(path: string): void {
   if (path === '') return;
   const segments = path.split('/');

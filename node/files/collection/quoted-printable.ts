@@ -1,4 +1,4 @@
-/** Quoted-printable, RFC 2045 6.7, as Go's `mime/quotedprintable` reads it. */
+/** Content in the encoding quoted-printable, RFC 2045 6.7, read as Go's `mime/quotedprintable` reads it. */
 import { ByteReader } from './byte-reader.ts';
 
 /** Bytes of a line; the standard has 76. */
@@ -10,7 +10,7 @@ const NOT_TEXT = /[^\t\n\r\x20-\x7e\x80-\xff]/;
 const HALF_BYTE = /=(?:[\r\n]|$)/;
 const BYTE = /=([0-9A-Fa-f]{2})/g;
 
-/** @param broken the error for other content */
+/** @param broken the error for what is not in this encoding */
 export async function* decodeQuotedPrintable(
   pieces: AsyncIterable<Uint8Array>,
   broken: (detail: string) => Error,

@@ -1,6 +1,7 @@
 /**
- * Entries about the next file: pax records, GNU long names. As in Go's `archive/tar`: a second list replaces the
- * first, a GNU name wins over a pax path, empty values do not count.
+ * Entries that describe the file after them: records of pax, long names of GNU. As Go's `archive/tar` reads them: a
+ * second list of records replaces the first one, a long name of GNU goes before a path of pax, empty values do not
+ * count.
  */
 import { type ByteReader, skip } from './byte-reader.ts';
 import type { CollectionError } from './collection.ts';
@@ -20,13 +21,13 @@ const ATTRIBUTES_SIZE_MAX = 1024 * 1024;
 
 /** Keys whose values must not have a NUL; of all other keys the key itself must not. */
 const TEXT_KEYS: readonly string[] = ['path', 'linkpath', 'uname', 'gname'];
-/** Unused, but must be well formed. */
+/** Records that are not used, and must be well formed all the same. */
 const SHAPES: ReadonlyMap<string, RegExp> = new Map([
   ...['uid', 'gid'].map((key) => [key, /^[+-]?\d{1,19}$/] as const),
   ...['atime', 'mtime', 'ctime'].map((key) => [key, /^[+-]?\d{1,19}(\.\d*)?$/] as const),
 ]);
 
-/** A sparse file's offsets and sizes, in one record or, in the oldest form, one each. */
+/** Where a sparse file has data: offsets and sizes, in one record, or in the oldest form in one record each. */
 export const SPARSE_MAP = 'GNU.sparse.map';
 const SPARSE_PAIR: readonly [string, string] = ['GNU.sparse.offset', 'GNU.sparse.numbytes'];
 
@@ -78,13 +79,13 @@ function recordAt(text: string, at: number): { key: string; value: string; end: 
   return { key, value, end };
 }
 
-/** A record's number; undefined: none. @throws CollectionError `INVALID_TAR_FILENAME` */
+/** A number of a record; undefined when there is none. @throws CollectionError `INVALID_TAR_FILENAME` */
 export function decimalIn(records: ReadonlyMap<string, string>, key: string): number | undefined {
   const value = records.get(key) ?? '';
   return value === '' ? undefined : decimal(value, key);
 }
 
-/** @throws CollectionError `INVALID_TAR_FILENAME` unless an exact number */
+/** @throws CollectionError `INVALID_TAR_FILENAME` for anything but a number that is counted exactly */
 export function decimal(digits: string, what: string): number {
   const value = /^\+?\d{1,19}$/.test(digits) ? Number(digits) : Number.NaN;
   if (!Number.isSafeInteger(value)) throw badHeader(`a value of ${what} that is no size`);

@@ -1,6 +1,6 @@
 /**
- * Headers of tar archives (V7, ustar, STAR, GNU) as Go's `archive/tar` and so Bee reads them:
- * `http-api-completion.md` 5.3. Names are byte strings.
+ * Header blocks of tar archives: V7, ustar, STAR and GNU. Names are byte strings, one character per byte. Read as
+ * Go's `archive/tar` reads them, because a Bee does: `http-api-completion.md` 5.3.
  */
 import type { ByteReader } from './byte-reader.ts';
 import { CollectionError } from './collection.ts';
@@ -21,7 +21,7 @@ const PREFIX: Field = [345, 155];
 /** STAR has times behind a shorter prefix. */
 const STAR_PREFIX: Field = [345, 131];
 const STAR_TRAILER: Field = [508, 4];
-/** Unused, but must be numbers: owner, group, time. */
+/** Owner, group and time, which are not used, and must be numbers all the same. */
 const V7_NUMBERS: readonly Field[] = [
   [108, 8],
   [116, 8],
@@ -55,7 +55,7 @@ export interface Header {
   readonly block: Uint8Array;
 }
 
-/** First bytes of compressed formats. */
+/** Formats in which archives are packed; how their first bytes begin, one character per byte. */
 const PACKED: readonly (readonly [start: string, name: string])[] = [
   ['\x1f\x8b', 'gzip'],
   ['BZh', 'bzip2'],
@@ -67,7 +67,8 @@ const PACKED: readonly (readonly [start: string, name: string])[] = [
 ];
 
 /**
- * Undefined at the stream's end and after two zero blocks, or one if nothing follows.
+ * Undefined at the end of the stream and at the end mark, two blocks of zeros. One block of zeros is an end as well
+ * if nothing follows.
  * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`
  */
 export async function readHeader(reader: ByteReader): Promise<Header | undefined> {
@@ -83,7 +84,7 @@ export async function readHeader(reader: ByteReader): Promise<Header | undefined
   return undefined;
 }
 
-/** A name may begin alike: then the checksum is right. */
+/** A name may begin with the same characters: then the checksum is right. */
 function refusePacked(block: Uint8Array): void {
   const start = latin1(block.subarray(0, 8));
   const found = PACKED.find(([magic]) => start.startsWith(magic));
@@ -139,7 +140,7 @@ function isUnusedOrNumber(block: Uint8Array, field: Field): boolean {
   }
 }
 
-/** Sum of bytes, its field as spaces; some writers used signed bytes. */
+/** Sum of all bytes, its own field counted as spaces; some writers took the bytes for signed ones. */
 function hasChecksum(block: Uint8Array): boolean {
   const [at, length] = CHECKSUM;
   let unsigned = 0;
@@ -153,7 +154,7 @@ function hasChecksum(block: Uint8Array): boolean {
   return written === unsigned || written === signed;
 }
 
-/** Octal, or with the highest bit set big-endian two's complement. */
+/** Octal digits, or, with the highest bit set, a big-endian number in two's complement. */
 export function numberIn(block: Uint8Array, field: Field): number {
   const bytes = fieldIn(block, field);
   const value = (bytes[0] as number) < 0x80 ? octal(latin1(bytes)) : binary(bytes);
@@ -167,7 +168,7 @@ function octal(written: string): number | undefined {
   return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
 }
 
-/** A double suffices for any archive. */
+/** As a double: what is beyond its precision is beyond every archive. */
 function binary(bytes: Uint8Array): number | undefined {
   const bits = 8 * bytes.length - 1;
   const value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`) - 2n ** BigInt(bits);

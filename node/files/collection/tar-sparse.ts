@@ -1,6 +1,6 @@
 /**
- * Files archived without holes: GNU's format and three pax forms, from `tar -S` and bsdtar, read as Go's
- * `archive/tar` does. Holes become zeros. `http-api-completion.md` 5.3.
+ * Files that are archived without their holes: the format of GNU tar, and its three forms in pax, which `tar -S` and
+ * bsdtar write. Read as Go's `archive/tar` reads them; the holes come back as zeros. `http-api-completion.md` 5.3.
  */
 import type { ByteReader } from './byte-reader.ts';
 import { CollectionError } from './collection.ts';
@@ -19,7 +19,7 @@ export interface Sparse {
   readonly extents: readonly Extent[];
   /** Empty when the header's name is the file's. */
   readonly name: string;
-  /** Bytes read for the map. */
+  /** Bytes of the entry that were read for the map and are not data. */
   readonly taken: number;
 }
 
@@ -29,7 +29,9 @@ const MAP_SIZE_MAX = 1024 * 1024;
 export const HOLES_MAX = 16 * 2 ** 30;
 
 const REAL_SIZE = [483, 12] as const;
-/** Where extents stand in header and continuing blocks, how many, and the mark for more. */
+/**
+ * Of the header, and of the blocks that continue it: where extents stand, how many, and the mark that more follow.
+ */
 const HEADER_MAP = { at: 386, count: 4, more: 482 };
 const BLOCK_MAP = { at: 0, count: 21, more: 504 };
 const NUMBER_SIZE = 12;
@@ -37,7 +39,7 @@ const NUMBER_SIZE = 12;
 const ZEROS: Uint8Array = new Uint8Array(64 * 1024);
 
 /**
- * GNU: extents in the header and further blocks.
+ * The format of GNU: extents in the header, and in as many blocks after it as they need.
  * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`
  */
 export async function gnuSparse(reader: ByteReader, { format, block }: Header): Promise<Sparse> {
@@ -59,8 +61,8 @@ export async function gnuSparse(reader: ByteReader, { format, block }: Header): 
 }
 
 /**
- * pax: 0.0 and 0.1 have the map in records, 1.0 before the data.
- * @returns undefined: not sparse, or an unknown form, taken as is
+ * The forms of pax: 0.0 and 0.1 have the map among the records, 1.0 has it in front of the data.
+ * @returns undefined for a file that is not sparse, or in a form that is not known, and is taken as it is
  * @throws CollectionError `INVALID_TAR_FILENAME`, `INVALID_TAR`
  */
 export async function paxSparse(
@@ -90,7 +92,7 @@ function formOf(records: ReadonlyMap<string, string>): '0.x' | '1.0' | undefined
   return major === '1' && minor === '0' ? '1.0' : undefined;
 }
 
-/** Lines: count, then offset and size of each, to the end of the block. */
+/** Lines: how many extents, then offset and size of each; up to the end of the block in which the last one ends. */
 async function mapBeforeData(reader: ByteReader, stored: number): Promise<Pick<Sparse, 'extents' | 'taken'>> {
   let lines: string[] = [''];
   let taken = 0;
@@ -126,10 +128,10 @@ async function wholeBlock(reader: ByteReader): Promise<Uint8Array> {
 }
 
 /**
- * Bytes of holes.
- * @param stored bytes of data that the archive has
- * @throws CollectionError `INVALID_TAR_FILENAME` for extents that overlap or leave the file, `INVALID_TAR` for
- * another size of data
+ * Bytes of holes of a file.
+ * @param stored bytes of data that the archive has for it
+ * @throws CollectionError `INVALID_TAR_FILENAME` for extents that overlap or leave the file, `INVALID_TAR` for data
+ * of another size than theirs
  */
 export function holesOf({ size, extents }: Sparse, stored: number): number {
   let end = 0;
@@ -149,7 +151,7 @@ export function holesOf({ size, extents }: Sparse, stored: number): number {
   return size - data;
 }
 
-/** @param data as long as all extents */
+/** The file with its holes. @param data as many bytes as the extents have together */
 export async function* withHoles(
   data: AsyncIterable<Uint8Array>,
   { size, extents }: Sparse,

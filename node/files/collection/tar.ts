@@ -1,6 +1,7 @@
 /**
- * A tar archive's files as they stream: those that a Bee stores, by Go's `archive/tar`. Dropped content is refused by
- * name. `http-api-completion.md` 5.3.
+ * Files of a tar archive, one after another as they stream by, exactly those that a Bee stores, because Go's
+ * `archive/tar` reads them so. What a Bee would drop although it has content is refused by name.
+ * `http-api-completion.md` 5.3.
  */
 import { posix } from 'node:path';
 import { shown, textOf } from '../../manifest/byte-text.ts';
@@ -18,28 +19,31 @@ import {
 import { badHeader, cutOff, type Header, paddingOf, readHeader } from './tar-header.ts';
 import { gnuSparse, HOLES_MAX, holesOf, paxSparse, type Sparse, withHoles } from './tar-sparse.ts';
 
-/** Attributes of all following files; a Bee stores an empty file of this name. */
+/** Attributes of all files that follow; only the name is used: a Bee stores an empty file under it. */
 const GLOBAL_ATTRIBUTES = 'g';
 const HARD_LINK = '1';
 const SPARSE = 'S';
-/** Before types: a directory by its name, else a file. */
+/** Of archives older than types: a directory if its name says so, else a file. */
 const UNTYPED = '\0';
 const FILE = '0';
 const DIRECTORY = '5';
-/** Without content, whatever their size. */
+/** Links, devices, directories and pipes have no content, whatever their size says. */
 const WITHOUT_CONTENT: readonly string[] = [HARD_LINK, '2', '3', '4', DIRECTORY, '6'];
-/** Not stored. Unknown types are files. */
+/** Not stored. Every type that is neither here nor known is a file. */
 const NOT_FILES: readonly string[] = WITHOUT_CONTENT.filter((type) => type !== HARD_LINK);
-/** Kinds that the mode may name, by bits above the permissions. */
+/** Kinds of files that the mode may name as well as the type, by its bits above the permissions. */
 const NOT_FILE_MODES: readonly number[] = [0o010000, 0o020000, 0o040000, 0o060000, 0o120000, 0o140000];
 const PERMISSIONS = 0o7777;
 
 export interface TarOptions {
-  /** A hard link: `file` has its target's content; `empty` none, as in a Bee. */
+  /**
+   * What a hard link becomes: `file`, one with the content of its target; `empty`, a file without content, as in a
+   * Bee.
+   */
   readonly hardLinks?: 'file' | 'empty';
 }
 
-/** With what other entries say about it. */
+/** An entry with everything that other entries say about it. */
 interface Described {
   readonly type: string;
   readonly mode: number;
@@ -74,7 +78,7 @@ export async function* tarEntries(
         const name = records.get('path') || header.name;
         // What was said about the next file is lost too.
         attributes = NO_ATTRIBUTES;
-        // GNU tar makes it absolute, which leads nowhere.
+        // GNU tar gives it an absolute path, which has to lead nowhere.
         if (cleaned(name) !== '.') yield entryOf(name, asText(cleaned(name)), nothing());
         continue;
       }
@@ -82,7 +86,7 @@ export async function* tarEntries(
       attributes = NO_ATTRIBUTES;
       const { stored, sparse } = entry;
       const data = reader.next(stored, () =>
-        // More bytes than exist: no header of this archive.
+        // A header that claims more bytes than exist is not a header of this archive.
         stored > reader.total ? badHeader(`a size of ${stored} bytes, more than the archive has`) : cutOff(),
       );
       if (isFile(entry)) {
@@ -129,7 +133,7 @@ async function describedEntry(
   };
 }
 
-/** @throws CollectionError for an entry with content that is no file */
+/** @throws CollectionError for content that would be lost with an entry that is no file */
 function isFile({ type, mode, name, stored }: Described): boolean {
   if (NOT_FILES.includes(type)) return false;
   // The archive's root directory.

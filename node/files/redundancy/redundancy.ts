@@ -1,6 +1,7 @@
 /**
- * Parities per intermediate chunk by level, and what follows from a subtree's span. Specification: `data-formats.md`
- * 3.1 to 3.4. Vectors: test/vectors/redundancy.json
+ * How many parity chunks go with how many data chunks in one intermediate chunk, by redundancy level, and what
+ * follows for a subtree with only its span known. Specification: `data-formats.md` 3.1 to 3.4. Vectors:
+ * test/vectors/redundancy.json
  */
 import { ADDRESS_SIZE, CHUNK_PAYLOAD_SIZE, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
 
@@ -21,14 +22,14 @@ export interface ReferenceCounts {
   readonly parities: number;
 }
 
-/** Single-address references in an intermediate chunk. */
+/** Number of single-address references that an intermediate chunk has room for. */
 const BRANCHING = CHUNK_PAYLOAD_SIZE / ADDRESS_SIZE;
 const LEAF_SPAN = BigInt(CHUNK_PAYLOAD_SIZE);
 
-/** From `shards` data references on, this many parities. */
+/** One column of a table: from `shards` data references on there are this many parities. */
 type Column = readonly [shards: number, parities: number];
 
-/** From many shards to few; the first column reached applies. */
+/** Columns from many shards to few; the first one that a count reaches applies. */
 const PLAIN: readonly (readonly Column[])[] = [
   [],
   descendingByOne(9, [95, 69, 47, 29, 15, 6, 2, 1]),
@@ -46,7 +47,7 @@ const ENCRYPTED: readonly (readonly Column[])[] = [
   [],
   descendingByOne(9, [47, 34, 23, 14, 7, 3, 1]),
   descendingByOne(21, [52, 48, 43, 39, 35, 31, 27, 23, 20, 16, 13, 10, 8, 5, 3, 2, 1]),
-  // A single shard has two parities fewer than two shards.
+  // One step is missing: a single shard has two parities fewer than two shards.
   [
     ...descendingByOne(
       31,
@@ -65,7 +66,7 @@ function forEachCount(parities: readonly number[]): Column[] {
   return parities.map((count, i) => [parities.length - i, count]);
 }
 
-/** Above it, byte 7 of a span carries a level. */
+/** Byte 7 of a span above this value carries a redundancy level in its lower bits. */
 const LEVEL_MARK = 0x80;
 const LEVEL_BYTE = 7;
 
@@ -83,12 +84,12 @@ export function readLevel(data: Uint8Array): { readonly level: number; readonly 
   return { level: mark - LEVEL_MARK, span };
 }
 
-/** Bytes of a data reference: address and key, if any. */
+/** Bytes of a reference to a data chunk: the address, and the key where there is one. */
 export function referenceSize({ encrypted }: TreeShape): number {
   return encrypted ? 2 * ADDRESS_SIZE : ADDRESS_SIZE;
 }
 
-/** Parities for `shards` data chunks. @param shards 1 or more */
+/** Number of parity chunks for `shards` data chunks. @param shards 1 or more */
 export function parityCount(shards: number, { level, encrypted }: TreeShape): number {
   const column = (encrypted ? ENCRYPTED : PLAIN)[level]?.find(([from]) => from <= shards);
   return column === undefined ? 0 : column[1];
@@ -100,7 +101,10 @@ export function shardsMax(shape: TreeShape): number {
   return Math.floor((BRANCHING - parityCount(BRANCHING / width, shape)) / width);
 }
 
-/** Reference counts over a subtree. @param span its bytes, more than a leaf's */
+/**
+ * Reference counts of the intermediate chunk over a subtree.
+ * @param span bytes of the file under it, more than a leaf holds
+ */
 export function referenceCounts(span: bigint, shape: TreeShape): ReferenceCounts {
   const branching = BigInt(shardsMax(shape));
   let covered = LEAF_SPAN;

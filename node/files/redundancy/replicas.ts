@@ -1,6 +1,7 @@
 /**
- * Dispersed replicas: a redundant root stored again as single-owner chunks all over, in case its neighbourhood loses
- * it. Specification: `data-formats.md` 3.6. Vectors: test/vectors/redundancy.json
+ * Dispersed replicas: the root chunk of redundant content, stored again as single-owner chunks all over the address
+ * space, so that it can be found even if its own neighbourhood has lost it. Specification: `data-formats.md` 3.6.
+ * Vectors: test/vectors/redundancy.json
  */
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import { CHUNK_PAYLOAD_SIZE, type Chunk, type ChunkGetter, SPAN_SIZE } from '../../../formats/chunk/chunk.ts';
@@ -10,7 +11,7 @@ import { equalBytes } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import type { RedundancyLevel } from './redundancy.ts';
 
-/** Public: a replica's id names the chunk it wraps. */
+/** Shared by everyone: a replica is valid because its id names the chunk that it wraps. */
 const OWNER = createSigner(new Uint8Array(32).fill(1, 0, 1));
 /** Ids differ in one byte. */
 const IDS_MAX = 255;
@@ -28,13 +29,14 @@ function replicaCount(level: RedundancyLevel): number {
 }
 
 /**
- * Ids and addresses in order. The first 2, 4, 8 and 16 spread evenly over the leading bits.
+ * Ids and addresses in the order in which they are stored and requested. The addresses of the first 2, 4, 8 and 16
+ * are spread evenly over the leading bits: half of them differ in the first bit, and so on.
  * @param address of the root chunk, 32 bytes
  */
 export function replicasOf(address: Uint8Array, level: RedundancyLevel): Replica[] {
   const count = replicaCount(level);
   const slots: Replica[] = [];
-  /** Prefixes seen by length and value, and the next slot per length. */
+  /** Prefixes seen, as the number of their bits and their value, and the next slot for each number of bits. */
   const seen = new Set<string>();
   const nextSlot = [0, 0, 2, 4, 8];
   for (let first = 0, found = 0; first < IDS_MAX && found < count; first++) {
@@ -44,12 +46,12 @@ export function replicasOf(address: Uint8Array, level: RedundancyLevel): Replica
     slots[(nextSlot[shortest] as number)++] = replica;
     found += 1;
   }
-  // An unfilled slot, once in a million, ends the list.
+  // A slot that no id has filled, once in a million addresses, ends the list.
   const gap = slots.findIndex((replica) => replica === undefined);
   return gap === -1 ? slots : slots.slice(0, gap);
 }
 
-/** The stored replicas, wrapping the chunk padded to full size. */
+/** The replicas of a chunk as they are stored, each wrapping the chunk padded to its full size. */
 export function* makeReplicas(root: Chunk, level: RedundancyLevel): Generator<Chunk, void, void> {
   const data = new Uint8Array(SPAN_SIZE + CHUNK_PAYLOAD_SIZE);
   data.set(root.data);
@@ -64,9 +66,10 @@ interface ReplicatedDeps {
 }
 
 /**
- * A root from wherever it is found first. Others ask for two replicas at once; here they wait until the chunk fails
- * or for 300 ms, because most content has none and searching in vain is costly. Then 2, 2, 4 and 8 follow, each after
- * that pause or when all earlier failed.
+ * A root chunk from wherever it is first found. The network's other nodes ask for two replicas together with the
+ * chunk itself; here they wait until it fails or 300 ms have passed, because most content has none, and looking for
+ * chunks that no node has costs more than finding one. Then 2, 2, 4 and 8 follow, each batch after that pause or when
+ * all before it have failed.
  * @throws the error of the search for the chunk itself; the signal's reason
  */
 export async function getReplicated(
@@ -98,7 +101,7 @@ export async function getReplicated(
 
 type Attempt = () => Promise<Chunk>;
 
-/** @throws the first attempt's error, when all failed */
+/** @throws the error of the first attempt, when all have failed */
 function firstOf(
   original: Attempt,
   others: Iterator<Attempt>,
@@ -123,7 +126,7 @@ function firstOf(
   };
   const nextBatch = () => {
     pause?.[Symbol.dispose]();
-    // Each batch doubles the requests; the first has two.
+    // Each batch doubles the number requested so far; the first one has two.
     const target = asked + Math.max(2, asked);
     let isLast = signal.aborted;
     while (asked < target && !isLast) {
@@ -142,7 +145,7 @@ function firstOf(
   return promise;
 }
 
-/** @throws Error for another wrapped chunk whose id ends alike */
+/** @throws Error when another chunk is wrapped, whose id ends like that of the wanted one */
 function unwrapped(replica: Chunk, address: Uint8Array): Chunk {
   const chunk = cacFromData(socParts(replica.data).wrapped);
   if (!equalBytes(chunk.address, address)) throw new Error('the replica of another chunk');
@@ -155,7 +158,9 @@ function replicaAt(address: Uint8Array, first: number): Replica {
   return { id, address: socAddress(id, OWNER.address) };
 }
 
-/** Notes prefixes of up to `level` bits; returns the shortest new one's length, 0: none. */
+/**
+ * Notes all prefixes of up to `level` bits; returns the length of the shortest new one in bits, 0 when none is new.
+ */
 function shortestNewPrefix(firstByte: number, level: RedundancyLevel, seen: Set<string>): number {
   let shortest = 0;
   for (let bits: number = level; bits > 0; bits--) {

@@ -1,6 +1,6 @@
 /**
- * Children of an intermediate chunk with parities: fetched by strategy, decoded when some are lost. Specification:
- * `data-formats.md` 3.5 and 3.7.
+ * The children of one intermediate chunk that has parities: fetched as the strategy says, and decoded from the
+ * available ones when some are lost. Specification: `data-formats.md` 3.5 and 3.7.
  */
 import { cacFromData } from '../../../formats/chunk/cac.ts';
 import { type Chunk, type ChunkGetter, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
@@ -15,7 +15,7 @@ export interface Recovery {
   readonly strategy: Strategy;
   /** Whether the next strategy follows a failed one. */
   readonly fallback: boolean;
-  /** Of the search for a root's replicas; 0: none. */
+  /** Level up to which replicas of a root chunk are searched for; 0: none. */
   readonly level: RedundancyLevel;
   /** Time limit for one chunk of redundant content. */
   readonly timeoutMs: number;
@@ -73,8 +73,8 @@ export class Siblings {
   }
 
   /**
-   * The first call starts the strategy.
-   * @throws ChunkNotFoundError when it can be neither fetched nor recovered; JoinError for wrong parities
+   * A data chunk. The first call starts the strategy.
+   * @throws ChunkNotFoundError when it can be neither fetched nor recovered; JoinError when the parities are wrong
    */
   async get(place: number): Promise<Chunk> {
     this.#recovered ??= this.#recover();
@@ -137,7 +137,7 @@ export class Siblings {
   /** Computes the missing data chunks from the available ones. */
   #decode(): boolean {
     this.#enough.abort(ENOUGH);
-    // A single-owner chunk is no shard: its address is not derived from its bytes.
+    // A single-owner chunk can be a child, but not a shard: its address is not derived from its bytes.
     const shards = this.#addresses.map((_, place) => {
       const chunk = this.#chunks[place];
       return chunk?.kind === 'cac' ? chunk.data : undefined;
@@ -157,7 +157,7 @@ export class Siblings {
   }
 }
 
-/** Whether one succeeds, as soon as known. */
+/** Whether one of the two succeeds, as soon as that is known. */
 function either(a: Promise<boolean>, b: Promise<boolean>): Promise<boolean> {
   return Promise.race([a.then((isWell) => isWell || b), b.then((isWell) => isWell || a)]);
 }

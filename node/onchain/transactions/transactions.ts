@@ -35,7 +35,7 @@ import {
 interface TransactionsOptions {
   /** Pause between two requests for a receipt, ms. */
   readonly pollIntervalMs: number;
-  /** Lowest tip without a gas price, base units per gas. */
+  /** Lowest tip offered when a request names no gas price, base units per gas. */
   readonly minimumTip: bigint;
   /** Gas limit of a call that cannot be estimated. */
   readonly gasLimitFallback: bigint;
@@ -228,7 +228,7 @@ async function submit(record: TransactionRecord, context: Sending): Promise<void
   monitor.watch();
 }
 
-/** @throws the refusal, after forgetting what the endpoint certainly lacks */
+/** @throws the refusal, after forgetting a transaction that the endpoint certainly does not have */
 async function settleRefusal(hash: string, error: unknown, context: Sending): Promise<void> {
   const { records, log, metrics } = context;
   const refusal = refusalOf(error);

@@ -7,17 +7,25 @@ import { BzzAddress, copyRecord, equalRecords, NO_TIME } from './record.ts';
 /** Subsystem of the store that holds it. */
 export const ADDRESS_BOOK = 'addressbook';
 const PREFIX = 'peer-';
-/** Of at most 2 KiB, several times the public network; more is invented. Unused ones go first in, first out. */
+/**
+ * Records kept, at most 2 KiB each. Several times the full nodes of the public network; a peer that gossips more is
+ * inventing them. The record learned first is forgotten first, unless it is in use.
+ */
 const RECORDS_MAX = 20_000;
 
 interface AddressBookOptions {
-  /** Connected, owing or owed. Default: none. */
+  /** Whether the peer is connected, or owes or is owed something. Default: no peer is. */
   readonly inUse?: (overlayHex: string) => boolean;
-  /** Given for this start; on disk once presented. */
+  /**
+   * Records that the node was given for this start. They reach the disk only once their nodes have presented them.
+   */
   readonly given?: readonly AddressRecord[];
 }
 
-/** Records of both generations, in `state` and memory. */
+/**
+ * Known peers' records of both generations, kept in `state` and mirrored in memory: one small record per peer heard
+ * of and not yet forgotten.
+ */
 export function createAddressBook(
   state: KeyValueStore,
   { inUse = () => false, given = [] }: AddressBookOptions = {},

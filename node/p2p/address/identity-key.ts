@@ -1,4 +1,7 @@
-/** libp2p identities (`p2p-protocols.md` 1.2). Ours are Ed25519, Bees' P-256; secp256k1 and RSA can be read. */
+/**
+ * libp2p identities: who signed, and under which peer id (`p2p-protocols.md` 1.2). Our own are Ed25519, those of the
+ * public network's nodes P-256; the two other libp2p key types, secp256k1 and RSA, can be read too.
+ */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { toBase58 } from '../../../formats/crypto/base58.ts';
 import { decodeMessage, encodeMessage } from '../codec/codec.ts';
@@ -16,7 +19,7 @@ const RSA_MAX = 8192;
 const INLINE_KEY_MAX = 42;
 const MULTIHASH = { identity: 0x00, sha256: 0x12 } as const;
 
-/** Before a key's raw bytes in DER. */
+/** What precedes the raw bytes of a key in its standard DER structure. */
 const DER = {
   ed25519Seed: Buffer.from('302e020100300506032b657004220420', 'hex'),
   ed25519: Buffer.from('302a300506032b6570032100', 'hex'),
@@ -43,7 +46,7 @@ export interface IdentityKey {
 export interface OwnIdentity {
   /** Text form of the peer id. */
   readonly peerId: string;
-  /** Protobuf; ends in the key's 32 bytes. */
+  /** Protobuf of the public key, which ends in the key's 32 bytes. */
   readonly publicKey: Uint8Array;
   sign(message: Uint8Array): Uint8Array;
 }

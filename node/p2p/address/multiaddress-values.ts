@@ -1,7 +1,10 @@
 /** Text and byte forms of the values of multiaddress protocols. */
 import { fromBase58, toBase58 } from '../../../formats/crypto/base58.ts';
 
-/** `MULTIADDRESS_UNKNOWN`: right up to an unknown protocol. */
+/**
+ * `MULTIADDRESS_UNKNOWN`: nothing in it is wrong as far as it can be read, up to a protocol that this node does not
+ * know.
+ */
 export type MultiaddressErrorCode = 'MULTIADDRESS_INVALID' | 'MULTIADDRESS_UNKNOWN';
 
 export class MultiaddressError extends Error {
@@ -14,7 +17,7 @@ export class MultiaddressError extends Error {
   }
 }
 
-/** A multihash of 64; bounds base conversion. */
+/** Bytes of a peer id: a multihash of at most 64. Bounds the cost of base conversion. */
 const PEER_ID_SIZE_MAX = 66;
 
 /** Four numbers up to 255 without leading zeros. */
@@ -84,7 +87,7 @@ function decimal(value: string, max: number): number {
 }
 
 function writeIp6(value: string): Uint8Array {
-  // The URL parser writes one spelling; the gap is zeros.
+  // The URL parser accepts every spelling and writes a single one; the gap in it stands for zeros.
   const [head = '', tail] = canonicalIp6(value).split('::');
   const groups = (half: string) => (half === '' ? [] : half.split(':'));
   const [first, last] = [groups(head), groups(tail ?? '')];
@@ -120,7 +123,7 @@ function checkedPeerId(bytes: Uint8Array): Uint8Array {
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
 const BITS_PER_DIGIT = 5n;
 
-/** Base 32 of `size` bytes, unpadded, and a port. */
+/** Base 32 of a key of `size` bytes, without padding, and a port. */
 export function onion(size: number): ValueKind {
   const digits = (size * 8) / Number(BITS_PER_DIGIT);
   return {

@@ -1,6 +1,6 @@
 /**
- * Multiaddresses, text and bytes, in canonical form only. Compared with js-multiaddr in
- * `test/unit/p2p/multiaddress.test.ts`.
+ * Multiaddresses: text and bytes. Rows of the public table of multiaddress protocols; anything not in it, or not in
+ * the one canonical form, is rejected. Compared with js-multiaddr in `test/unit/p2p/multiaddress.test.ts`.
  */
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import {
@@ -17,7 +17,7 @@ import {
   type ValueKind,
 } from './multiaddress-values.ts';
 
-/** Bytes of one, as of the largest list. */
+/** Bytes of one address, and hence of one value; the largest list of underlays is no longer. */
 const SIZE_MAX = 2048;
 interface Protocol {
   readonly code: number;
@@ -98,8 +98,9 @@ export function encodeMultiaddress(address: string): Uint8Array {
 }
 
 /**
- * @returns canonical text
- * @throws MultiaddressError `MULTIADDRESS_UNKNOWN` for an unknown protocol: its length, and so the rest, is unknown
+ * @returns the address in its canonical text
+ * @throws MultiaddressError `MULTIADDRESS_UNKNOWN` for a protocol that is not in the table, whose value has no known
+ * length: what follows it cannot be read
  */
 export function decodeMultiaddress(bytes: Uint8Array): string {
   if (bytes.length > SIZE_MAX) throw new MultiaddressError(`an address of ${bytes.length} bytes`);
@@ -138,7 +139,10 @@ function varint(value: number): Uint8Array {
   return value < 0x80 ? Uint8Array.of(value) : Uint8Array.of((value & 0x7f) | 0x80, value >> 7);
 }
 
-/** Known codes have two bytes, others up to nine. */
+/**
+ * No code that we know and no length that fits has more than two bytes, but codes of other protocols have: up to
+ * nine, as everywhere in this format.
+ */
 function readVarint(reader: { readonly bytes: Uint8Array; at: number }): number {
   let number = 0;
   for (let scale = 1; scale < 2 ** 63; scale *= 0x80) {

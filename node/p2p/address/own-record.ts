@@ -11,8 +11,9 @@ import { encodeUnderlays, fittingUnderlays } from './underlay.ts';
 const KEY = 'own-record';
 
 /**
- * The node's own records, by generation. Made once per set of underlays and repeated byte for byte, also after
- * restarts: new ones would be rewritten and gossiped. Without timestamp they are deterministic.
+ * The records this node introduces itself with, one for each generation. Minted once per set of underlays and then
+ * repeated byte for byte, even after a restart: a freshly signed one would make every peer rewrite and gossip it
+ * again. The one without timestamp need not be stored for that, because signatures are deterministic.
  */
 export class OwnRecord {
   readonly #identity: { readonly signer: Signer; readonly networkId: bigint; readonly nonce: Uint8Array };
@@ -21,7 +22,7 @@ export class OwnRecord {
   readonly #log: Logger;
   readonly #chequebook: () => Uint8Array | undefined;
   #last: AddressRecord | undefined;
-  /** Verified as ours: every handshake asks. */
+  /** The record already verified as signed by this node: every handshake asks. */
   #proved: AddressRecord | undefined;
   /** The last one, when it is not on disk yet. */
   #unsaved: AddressRecord | undefined;
@@ -38,7 +39,7 @@ export class OwnRecord {
       log: Logger;
       /** 20 bytes; undefined: none. Constant from the first record on. */
       chequebook?: (() => Uint8Array | undefined) | undefined;
-      /** Given to others: used while it fits. */
+      /** A record of this node that was given to others: used as long as it fits. */
       given?: AddressRecord | undefined;
     },
   ) {
@@ -56,7 +57,10 @@ export class OwnRecord {
     }
   }
 
-  /** Resolves when on disk, so that timestamps are not reused; a failing disk delays nobody. */
+  /**
+   * The record for these underlays; resolves when a new one is on disk, so that its timestamp is never used twice. A
+   * disk that takes no writes keeps nobody from being introduced: the record is written when it is next shown.
+   */
   async current(underlays: readonly string[], generation: Generation = '15.0.0'): Promise<AddressRecord> {
     const underlay = this.#encode([...new Set(underlays)].sort());
     return generation === '15.0.0' ? this.#timed(underlay) : this.#untimed(underlay);
@@ -94,7 +98,10 @@ export class OwnRecord {
     return this.#saved(record);
   }
 
-  /** The clock was ahead at the last record, or is behind now: both are kept. */
+  /**
+   * This node's clock was ahead when it signed the last record, and others refuse that one; or its clock is behind
+   * now, and the last record is the one to show once it is right again. So both are kept.
+   */
   #untilThen(statement: Statement & { readonly timestamp: bigint }): AddressRecord {
     const known = this.#provisional;
     const fits =
@@ -117,7 +124,7 @@ export class OwnRecord {
     return record;
   }
 
-  /** False for an earlier identity of this folder. */
+  /** False for a record left by an earlier identity of this data directory. */
   #isOwn(record: AddressRecord): boolean {
     if (record === this.#proved) return true;
     const { underlay, nonce, timestamp, chequebook } = record;

@@ -1,7 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 
 /**
- * From DER, read as PEM at a third of the cost: bytes raise four exceptions first.
+ * A public key in its standard DER structure (SubjectPublicKeyInfo). Read as PEM, at a third of the cost: given bytes
+ * instead of text, the runtime catches four exceptions before it knows that they are no key object.
  * @throws Error of OpenSSL
  */
 export function publicKeyOf(der: Buffer): KeyObject {

@@ -54,7 +54,7 @@ export function generationOf(record: Pick<AddressRecord, 'timestamp'>): Generati
   return record.timestamp === NO_TIME ? '14.0.0' : '15.0.0';
 }
 
-/** The network id is big endian, unlike in the overlay. */
+/** The bytes that a record's signature covers. Network id big endian here, unlike in the overlay. */
 export function signData(record: Omit<AddressRecord, 'signature'>, networkId: bigint): Uint8Array {
   const parts = [PREFIX, record.underlay, record.overlay, u64(networkId)];
   if (generationOf(record) === '15.0.0') parts.push(record.nonce, u64(record.timestamp), record.chequebook);
@@ -76,7 +76,7 @@ export function mintRecord(
   return { ...unsigned, signature: deps.signer.sign(signData(unsigned, deps.networkId)) };
 }
 
-/** Verified records in use: nodes repeat them. */
+/** Verified records with timestamp that are still in use: nodes keep presenting the same record. */
 const proofs = new WeakMap<AddressRecord, ValidRecord>();
 
 /**
@@ -114,7 +114,7 @@ export function equalRecords(a: AddressRecord, b: AddressRecord): boolean {
   );
 }
 
-/** Own memory: received ones may view long messages. */
+/** A copy of the record in its own memory: a received one may be a view of a much longer message. */
 export function copyRecord(record: AddressRecord): AddressRecord {
   const { underlay, signature, overlay, nonce, timestamp, chequebook } = record;
   const copy: AddressRecord = {
@@ -139,13 +139,13 @@ function withTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, chequebook: wire.chequebook.length === 0 ? NO_CHEQUEBOOK : wire.chequebook };
 }
 
-/** In generation 14.0.0's form. */
+/** The record in the form of generation 14.0.0, without the fields that it lacks. */
 export function withoutTime(wire: MessageOf<typeof BzzAddress>): AddressRecord {
   return { ...wire, timestamp: NO_TIME, chequebook: NO_CHEQUEBOOK };
 }
 
 /**
- * Whether this timestamp is news. Unix seconds.
+ * Checks that a record with this timestamp is news, given the stored one of its overlay. Unix seconds.
  * @throws RecordError
  */
 export function checkTimestamp(

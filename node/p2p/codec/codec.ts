@@ -1,6 +1,7 @@
 /**
- * proto3 by tables (`message.ts`): ascending fields, no zeros, packed scalars, unknown fields skipped. By hand, as
- * every chunk passes: one allocation to encode, one copy to decode.
+ * Encodes and decodes messages by their tables (`message.ts`): proto3, fields in ascending order, zero values
+ * omitted, repeated scalars packed, unknown fields skipped. Hand-written over bytes because every chunk passes here:
+ * one allocation per encoded message, one copy of the input when decoding.
  * Vectors: `test/vectors/p2p.json`.
  */
 import { decode } from './input.ts';
@@ -8,18 +9,21 @@ import type { MessageOf, MessageTable } from './message.ts';
 import { encode } from './output.ts';
 import { allocate, compile } from './table.ts';
 
-/** Absent fields are zero. @throws RangeError for a number outside its range (our bug) */
+/**
+ * Encoding of `message`; absent fields count as zero.
+ * @throws RangeError for a number outside its field's range (our own bug)
+ */
 export function encodeMessage<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Uint8Array {
   return encode(compile(table), message, false);
 }
 
-/** With uvarint length, in one allocation. */
+/** As `encodeMessage`, with the uvarint length in front: a whole frame in one allocation. */
 export function encodeFrame<T extends MessageTable>(table: T, message: Partial<MessageOf<T>>): Uint8Array {
   return encode(compile(table), message, true);
 }
 
 /**
- * Copied once: small messages must not keep network buffers.
+ * Message in `bytes`, which are copied once, so that a small message never keeps a large network buffer alive.
  * @throws StreamError `MESSAGE_MALFORMED`
  */
 export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Array): MessageOf<T> {
@@ -28,7 +32,7 @@ export function decodeMessage<T extends MessageTable>(table: T, bytes: Uint8Arra
   return decodeOwned(table, copy);
 }
 
-/** For a buffer given up: `bytes` are views. */
+/** As `decodeMessage`, for a buffer that the caller gives up: `bytes` fields are views of it. */
 export function decodeOwned<T extends MessageTable>(table: T, bytes: Uint8Array): MessageOf<T> {
   return decode(compile(table), bytes) as MessageOf<T>;
 }

@@ -1,4 +1,4 @@
-/** A cursor that never reads beyond the end. */
+/** Decoding: a cursor over the bytes that never reads beyond their end. */
 
 import { StreamError } from '../host.ts';
 import type { ScalarKind } from './message.ts';
@@ -56,7 +56,7 @@ const ZERO: Readonly<Record<ScalarKind, Value>> = {
   double: 0,
 };
 
-/** Last value wins; parts of an embedded message are one. */
+/** The last value of a single field wins; parts of an embedded message are one, as in protobuf. */
 function decodeField(message: Values, field: Field, wire: number, input: Input): void {
   const { name, scalar, shape } = field;
   if (shape === 'packed') {
@@ -111,7 +111,7 @@ function malformed(what: string, cause?: unknown): StreamError {
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Never reads beyond `#end`. */
+/** A cursor over the bytes of one message; never reads beyond `#end`. */
 class Input {
   readonly #bytes: Uint8Array;
   #at: number;
@@ -233,7 +233,7 @@ class Input {
     throw malformed('number longer than ten bytes');
   }
 
-  /** @returns the end of a block whose length is read */
+  /** Reads a length and checks it. @returns where the block of that length ends */
   #blockEnd(): number {
     const length = this.uint32();
     this.#need(length);

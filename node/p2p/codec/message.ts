@@ -1,10 +1,10 @@
 /**
- * Field name → [number, kind], a table per message beside its protocol; `codec.ts` uses it. proto3: no zeros, unknown
- * fields skipped.
+ * Message tables: field name → [number, kind]. One table per wire message, beside the protocol that uses it;
+ * `codec.ts` encodes and decodes by it. proto3 rules: zero values are omitted, unknown fields are skipped.
  */
 export type ScalarKind = 'bytes' | 'string' | 'bool' | 'uint32' | 'int32' | 'uint64' | 'int64' | 'double';
 
-/** `repeated`: packed; table: embedded message; `map`: string to string. */
+/** `repeated` scalars are packed; a table as kind is an embedded message; `map` is string to string. */
 export type FieldKind = ScalarKind | 'map' | MessageTable | readonly ['repeated', ScalarKind | MessageTable];
 
 export interface MessageTable {
@@ -35,5 +35,7 @@ type ValueOf<K> = K extends ScalarKind
 /** Unlike a field, an element of a list is always there. */
 type ElementOf<E> = E extends MessageTable ? MessageOf<E> : ValueOf<E>;
 
-/** Scalars are present (zero if absent), embedded messages perhaps undefined. */
+/**
+ * A decoded message: every scalar present (zero value when absent on the wire), embedded messages may be undefined.
+ */
 export type MessageOf<T extends MessageTable> = { -readonly [F in keyof T]: ValueOf<T[F][1]> };

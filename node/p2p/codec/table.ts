@@ -1,4 +1,4 @@
-/** Compiled tables for both directions. */
+/** Message tables compiled into the form that both directions of the codec use. */
 import type { FieldKind, MessageTable, ScalarKind } from './message.ts';
 
 export const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
@@ -25,7 +25,7 @@ export interface Field {
   readonly name: string;
   readonly number: number;
   readonly shape: Shape;
-  /** Of values or elements; not for embedded ones and maps. */
+  /** Kind of the value or of its elements; unused for embedded messages and maps. */
   readonly scalar: ScalarKind;
   readonly table: Compiled | undefined;
   /** Tag that we write. */

@@ -52,7 +52,7 @@ export interface RemoteEndpoint {
   readonly addresses: readonly string[];
 }
 
-/** At once: throws to refuse, or registers the peer. */
+/** What the host does with a valid introduction, at once: refuse it by throwing, or register the peer. */
 export type Admit<T> = (introduction: Introduction) => T;
 
 export interface Handshake {

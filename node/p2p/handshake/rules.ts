@@ -57,7 +57,7 @@ export function parseObserved(bytes: Uint8Array): string[] {
   }
 }
 
-/** All must be ours. @throws HandshakeError */
+/** The addresses under which the other side knows us must all be ours. @throws HandshakeError */
 export function checkObserved(observedUnderlay: Uint8Array, ownPeerId: string): void {
   for (const underlay of parseObserved(observedUnderlay)) {
     const peerId = peerIdOf(underlay);
@@ -78,7 +78,7 @@ export function partsOf(synAck: SynAckMessage) {
   return { syn, ack };
 }
 
-/** Laid out for its record's generation. */
+/** What a node says about itself, laid out for the generation of its record. */
 export function ackMessage(own: {
   record: AddressRecord;
   networkId: bigint;
@@ -115,7 +115,10 @@ export function checkAck(ack: AckMessage, context: AckContext): Introduction {
   }
 }
 
-/** Without timestamp, a presented record counts as newest. */
+/**
+ * Nothing tells whether a record without timestamp is newer than a stored one; since the node itself presents it, it
+ * is.
+ */
 function checkTime(record: AddressRecord, known: AddressRecord | undefined, context: AckContext): void {
   if (context.generation === '14.0.0') return;
   const { nowSeconds } = context;
@@ -123,8 +126,10 @@ function checkTime(record: AddressRecord, known: AddressRecord | undefined, cont
 }
 
 /**
- * Otherwise anybody could use a public record. All identities count: a dialled Bee also signs told addresses,
- * whatever they name; where these leave no room, the dialler passes. Ours sign only their own.
+ * Records are public: without this, any node could introduce itself as another one with that one's record. All
+ * identities count, because a Bee that is dialled also signs the addresses that it is told it has, whatever identity
+ * they name. Where these leave no room for its own, the dialler still passes as that Bee. Nodes of ours sign nothing
+ * but their own addresses.
  */
 function checkIdentity(underlays: readonly string[], remoteId: string): void {
   for (const underlay of underlays) {

@@ -1,6 +1,7 @@
 /**
- * handshake 15.0.0 and 14.0.0, `p2p-protocols.md` 4.1, without headers. Tables hold both generations' fields
- * (`rules.ts`). `HANDSHAKE_DIALECTS` are offered in order; the accepted one tells records and hive.
+ * handshake 15.0.0 and 14.0.0, `p2p-protocols.md` 4.1. No headers exchange. The tables hold the fields of both:
+ * senders omit, and receivers ignore, fields that a generation lacks (`rules.ts`). The rows of `HANDSHAKE_DIALECTS`
+ * are offered in order, and the one that the peer accepts says which records and which hive it understands.
  */
 
 import { BzzAddress } from '../address/record.ts';

@@ -1,4 +1,4 @@
-/** Noise over TCP, ready for yamux. */
+/** A secured channel between two nodes: noise over a TCP connection, ready to carry yamux. */
 import { abortable } from '../../env/abortable.ts';
 import type { OwnIdentity } from '../address/identity-key.ts';
 import { generateDhKey } from '../noise/noise.ts';
@@ -36,7 +36,7 @@ export type Secure = (
   options: SecureOptions,
 ) => Promise<SecureChannel>;
 
-/** @param proofs shared by the identities of one node */
+/** Noise with this node's key. @param proofs shared by the identities of one node */
 export function createSecure(identity: OwnIdentity, proofs = new StaticKeyProofs()): Secure {
   const own = noiseIdentity(identity, generateDhKey(), { muxers: [YAMUX_ID], proofs });
   const secure = async (raw: RawStream, role: Role, { expected, signal }: SecureOptions) => {
@@ -53,7 +53,7 @@ export function createSecure(identity: OwnIdentity, proofs = new StaticKeyProofs
   };
 }
 
-/** @returns the stream after agreeing on a protocol */
+/** Settles on one protocol for the whole connection. @returns the stream after the negotiation */
 async function agree(
   raw: RawStream,
   role: Role,

@@ -1,4 +1,7 @@
-/** identify 1.0.0 and ping 1.0.0 (`p2p-protocols.md` 1.4), also for strangers. */
+/**
+ * identify 1.0.0 and ping 1.0.0, the two services that every node of the public network expects of others
+ * (`p2p-protocols.md` 1.4). Both work for strangers that never introduce themselves.
+ */
 
 import { type Clock, TimeoutError } from '../../../formats/clock.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -13,16 +16,16 @@ export const IDENTIFY_ID = '/ipfs/id/1.0.0';
 export const PING_ID = '/ipfs/ping/1.0.0';
 
 const PROTOCOL_VERSION = 'ipfs/0.1.0';
-/** A ping's bytes, echoed at once. */
+/** What a ping carries, and the most that is echoed at once. */
 export const PING_SIZE = 32;
-/** Bounds one stream's work; honest pings are seconds apart. */
+/** An honest ping repeats every few seconds; this bounds what one stream may make us do. */
 const PINGS_PER_STREAM_MAX = 100_000;
 
 /** A pinging peer pings again within seconds, or opens another stream. */
 const PING_IDLE_MS = 60_000;
 /** A node has only a few; each is parsed and compared. */
 const LISTEN_ADDRESSES_MAX = 64;
-/** Answers beyond 4 KiB come in several messages. */
+/** Messages of one answer: what does not fit into one of 4 KiB comes in several, whose parts belong together. */
 export const IDENTIFY_MESSAGES_MAX = 10;
 
 export const Identify = {
@@ -59,8 +62,8 @@ export function answerIdentify(raw: RawStream, own: Identity, remoteAddress: str
 }
 
 /**
- * Reads to the end, or what was said in time.
- * @returns listen addresses as text, without unreadable and surplus ones
+ * Asking side. Reads until the other end closes; one that does not is taken by what it has said when the time is up.
+ * @returns listen addresses of the other end, as text, without unreadable and surplus ones
  */
 export async function askIdentify(stream: FramedStream, signal: AbortSignal): Promise<string[]> {
   const { listenAddrs } = await stream.read(Identify, signal);
@@ -93,7 +96,11 @@ async function nextPart(
   }
 }
 
-/** @param payload 32 bytes that no one else sends @throws StreamError for other bytes */
+/**
+ * Asking side, once.
+ * @param payload 32 bytes that no one else sends
+ * @throws StreamError when something else comes back
+ */
 export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void> {
   raw.write(payload);
   for (let seen = 0; seen < payload.length; ) {
@@ -107,7 +114,7 @@ export async function askPing(raw: RawStream, payload: Uint8Array): Promise<void
   raw.closeWrite();
 }
 
-/** Echoes until the end or long silence. */
+/** Serving side: echoes every 32 bytes until the other side ends, or has been silent for too long. */
 export async function answerPing(raw: RawStream, clock: Clock): Promise<void> {
   let size = 0;
   for (;;) {

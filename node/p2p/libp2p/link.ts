@@ -22,14 +22,18 @@ import { type HeldBytes, YamuxSession, type YamuxStream } from './yamux.ts';
 
 /** Time for an opened stream to name its protocol. */
 const NEGOTIATION_TIMEOUT_MS = 10_000;
-/** A silent dialler is known by its source address; its handshake waits this long. */
+/**
+ * A dialler that does not answer identify is known by the address it came from; its handshake waits this long at
+ * most.
+ */
 const IDENTIFY_TIMEOUT_MS = 2_000;
 /**
- * Opened by the other side. Beyond, the link is not read: opening and resetting would keep a core busy. Several times
- * a link's chunks.
+ * Streams that the other side may open. Beyond it nothing more is read from the link until the budget has refilled: a
+ * peer that opens streams only to reset them would otherwise keep a core busy. Several times the chunks that a link
+ * carries.
  */
 export const STREAMS = { perSecond: 4_000, burst: 8_000 } as const;
-/** Opening or data frames read at once, tenths of a ms each. */
+/** Frames read at once that open a stream or bring data: each may be some tenths of a millisecond of work. */
 export const FRAMES_AT_ONCE = 16;
 /** How long a closing socket may take to send its queue. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -42,13 +46,13 @@ export interface LinkDeps {
   /** Runs at the end of this turn of the event loop. */
   readonly defer: (flush: () => void) => void;
   readonly ended: (link: Libp2pLink) => void;
-  /** Per turn, of all links; absent: unlimited. */
+  /** Frames that all links of the node read in one turn of the event loop; absent: without limit. */
   readonly frames?: TurnAllowance;
   /** Bytes that all links of the node hold. */
   readonly held?: HeldBytes;
 }
 
-/** A secured connection and its streams. Serves identify and ping, also to strangers. */
+/** One secured connection and the streams on it. Serves identify and ping itself, so that strangers get them too. */
 export class Libp2pLink implements Link {
   readonly remoteId: string;
   readonly remoteAddress: string;
@@ -108,7 +112,7 @@ export class Libp2pLink implements Link {
     }
   }
 
-  /** As go-libp2p keeps: as public as the seen address. */
+  /** The announced addresses that go-libp2p would keep: those as public as the address that we see. */
   async listenAddresses(signal: AbortSignal): Promise<string[]> {
     using deadline = this.#deps.clock.deadline(IDENTIFY_TIMEOUT_MS, signal);
     let announced: string[] = [];
@@ -152,7 +156,7 @@ export class Libp2pLink implements Link {
     void this.shutDown(reason);
   }
 
-  /** No farewell: a rule breaker would go on until it heard it. */
+  /** No farewell: a peer that breaks the rules, or does not read, would keep sending until it had heard it. */
   #breakOff(reason: Error): void {
     if (this.#ended) return;
     this.#end(reason);
@@ -166,7 +170,10 @@ export class Libp2pLink implements Link {
     await this.#hangUp(reason);
   }
 
-  /** Sends what is queued, and waits briefly: the other side may read nothing. */
+  /**
+   * Sends what is queued and closes the socket. It does not wait long: the other side may have closed its half and
+   * read nothing of ours.
+   */
   async #hangUp(reason: Error): Promise<void> {
     if (this.#ended) return;
     this.#end(reason);
@@ -195,7 +202,7 @@ export class Libp2pLink implements Link {
     }
   }
 
-  /** Few frames, for other links' turns. */
+  /** A few frames at a time, so that other links get their turn. */
   #handle(bytes: Uint8Array): Promise<void> | undefined {
     const { rest, frames } = this.#session.receive(bytes);
     const turn = frames === 0 ? undefined : this.#deps.frames?.spend(frames);
@@ -224,7 +231,7 @@ export class Libp2pLink implements Link {
   #send(bytes: Uint8Array): boolean {
     const { connection, stream } = this.#channel;
     try {
-      // Several noise messages in one system call.
+      // The bytes may span several noise messages: one system call for all.
       connection.corked(() => stream.write(bytes));
       return !connection.isFull();
     } catch (error) {

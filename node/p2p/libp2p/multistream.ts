@@ -1,6 +1,6 @@
 /**
- * multistream-select 1.0.0: uvarint length ‖ text ‖ newline. The opener proposes and continues at once (lazy), saving
- * a round trip.
+ * multistream-select 1.0.0: agreeing on what a stream speaks. Messages are uvarint length ‖ text ‖ newline. The
+ * opener proposes one id and continues at once (lazy negotiation), which saves a round trip per stream.
  */
 import { abortable } from '../../env/abortable.ts';
 import { StreamError } from '../host.ts';
@@ -12,10 +12,10 @@ const NOTHING = new Uint8Array(0);
 const LINE_END = 0x0a;
 /** Longest accepted proposal. */
 const PROPOSAL_SIZE_MAX = 1024;
-/** By one opener, before we give up. */
+/** Proposals that one opener may make before we give up on it. */
 const PROPOSALS_MAX = 10;
 
-/** As sent, per id of this program. */
+/** Header and proposal as they go out, one entry per protocol id that this program proposes. */
 const proposals = new Map<string, Uint8Array>();
 
 function encodeLine(text: string): Uint8Array {
@@ -28,7 +28,7 @@ const HEADER_LINE = encodeLine(PROTOCOL);
 const REFUSED = 'na';
 const REFUSED_LINE = encodeLine(REFUSED);
 
-/** Kept: only for this program's ids. */
+/** Header and `protocolId` as the opener sends them. Kept: for ids of this program only. */
 export function proposalOf(protocolId: string): Uint8Array {
   const known = proposals.get(protocolId);
   if (known !== undefined) return known;
@@ -37,7 +37,7 @@ export function proposalOf(protocolId: string): Uint8Array {
   return bytes;
 }
 
-/** As the acceptor sends them; not kept, as others may invent ids. */
+/** The same bytes as the acceptor sends them. Not kept: the other side may make up any number of ids. */
 function confirmationOf(protocolId: string): Uint8Array {
   return proposals.get(protocolId) ?? encodeProposal(protocolId);
 }
@@ -68,7 +68,8 @@ class Lines {
 }
 
 /**
- * After our proposal, which travels with the first write; the first read checks.
+ * The stream after our proposal of `protocolId`. The proposal travels with the first write; the first read checks the
+ * answer.
  * @throws StreamError `PROTOCOL_UNSUPPORTED` from `read`
  */
 export class ProposedStream implements RawStream {
@@ -119,7 +120,7 @@ export class ProposedStream implements RawStream {
     return this.take() ?? this.#raw.read();
   }
 
-  /** Sends the proposal if needed; resolves when confirmed. */
+  /** Sends the proposal if nothing else did, and resolves when the other side has confirmed it. */
   async agreed(): Promise<void> {
     this.#propose();
     while (!this.#isAgreed) {
@@ -168,7 +169,8 @@ export class ProposedStream implements RawStream {
 }
 
 /**
- * One after another, until accepted, sending nothing before: it would be read as the next proposal.
+ * Proposes one protocol after another, on one stream, until the other side accepts one. Nothing is sent before the
+ * answer, because bytes after a refused proposal would be read as the next one.
  * @param protocolIds best first, at least one @throws StreamError `PROTOCOL_UNSUPPORTED` when none is accepted
  */
 export async function proposeInTurn(raw: RawStream, protocolIds: readonly string[]): Promise<AcceptedStream> {
@@ -196,8 +198,8 @@ export async function proposeInTurn(raw: RawStream, protocolIds: readonly string
 }
 
 /**
- * Until a proposal is supported.
- * @param deadline its signal is requested only for a wait
+ * Accepting side: answers proposals until one is supported.
+ * @param deadline its signal is requested only when a wait is needed
  * @throws StreamError when the other side ends, breaks the format or proposes too much; the deadline's reason
  */
 export async function acceptProtocol(
@@ -210,7 +212,7 @@ export async function acceptProtocol(
   if (atOnce !== undefined) return atOnce;
   const lines = new Lines();
   if (first !== undefined) lines.push(first);
-  // Our header travels with the answer, unless awaited first.
+  // Our header travels with the answer, unless the opener waits for it before it proposes.
   let headerDue = false;
   for (let count = 0; count < PROPOSALS_MAX; ) {
     const line = lines.next();
@@ -237,7 +239,7 @@ export async function acceptProtocol(
   throw new StreamError('PROTOCOL_UNSUPPORTED', 'too many proposals');
 }
 
-/** Header and a supported proposal in one packet; undefined: otherwise. */
+/** The usual opening, header and one supported proposal in the first packet; undefined for anything else. */
 function acceptFirst(
   raw: RawStream,
   bytes: Uint8Array,

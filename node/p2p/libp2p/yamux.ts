@@ -19,22 +19,31 @@ const STREAM_ID_MAX = 0xff_ff_ff_ff;
 
 /** Window that the protocol gives every new stream in each direction. */
 const WINDOW = 262_144;
-/** Returned in halves: few updates for small messages. */
+/** Credit is returned in halves, so that a stream of small messages sends few updates. */
 const CREDIT_MIN = WINDOW / 2;
-/** Then writes do not wait for the turn's end. */
+/** A link with this much queued does not wait for the end of the turn; its writes are about as long. */
 const OUTBOX_MAX = 262_144;
-/** Per peer: Bees' system-wide limit. */
+/** Streams that one peer may have open towards us: the system-wide limit of the public network's nodes. */
 const INBOUND_STREAMS_MAX = 5000;
 const OUTBOUND_STREAMS_MAX = 10_000;
-/** Waiting frames and bodies: the other side can cause answers without reading. */
+/**
+ * Frames and bodies waiting for a full channel: several for every stream that may be open. The other side can make us
+ * answer (pings, refusals) without reading any of it, so there must be a limit.
+ */
 const OUTBOX_PIECES_MAX = 131_072;
 const OUTBOX_BYTES_MAX = 256 * WINDOW;
-/** Bytes readable after a reset, as they may say why; not counted. */
+/**
+ * Unread bytes of a stream that stay readable after the other side has reset it, because they may say why: a message
+ * with a chunk. They are no longer counted, and the reader may take long.
+ */
 const UNREAD_AFTER_RESET_MAX = 8_192;
-/** Of all streams of a link: 256 windows. */
+/** Unread bytes of all streams of a link together; 256 full windows. */
 const UNREAD_MAX = 256 * WINDOW;
 
-/** Of all links: beyond, one above its share is broken off; honest ones hold little. */
+/**
+ * Bytes that all links of a node hold together, unread or unsent. From here on, a link that holds more than its share
+ * is broken off; honest ones hold next to nothing.
+ */
 export const HELD_MAX = 128 * 2 ** 20;
 export const HELD_SHARE = 4 * 2 ** 20;
 
@@ -48,9 +57,9 @@ export interface HeldBytes {
 export interface YamuxDeps {
   /** Writes to the channel. False: wait for `drained()`. */
   send(bytes: Uint8Array): boolean;
-  /** At the end of this turn. */
+  /** Runs `flush` at the end of this turn of the event loop. */
   defer(flush: () => void): void;
-  /** The first packet's bytes are in it. */
+  /** The other side opened a stream; the bytes of its first packet are in it. */
   accepted(stream: YamuxStream): void;
   /** The other side broke the protocol: the channel has to go. */
   broken(error: Error): void;
@@ -85,8 +94,8 @@ export class YamuxSession {
   #bodyStream: YamuxStream | undefined;
 
   /**
-   * @param options.client the dialling side, with odd ids
-   * @param options.framesAtOnce per call of `receive`; absent: all
+   * @param options.client true on the dialling side, which takes the odd stream ids
+   * @param options.framesAtOnce that one call of `receive` reads; absent: all
    */
   constructor(options: { readonly client: boolean; readonly framesAtOnce?: number }, deps: YamuxDeps) {
     this.#deps = deps;
@@ -116,7 +125,7 @@ export class YamuxSession {
     this.frame(TYPE.ping, FLAG.syn, 0, 0);
   }
 
-  /** Says that nothing follows, and writes the queue. */
+  /** Tells the other side that nothing follows, and writes what is queued. */
   goAway(): void {
     if (this.#ended !== undefined) return;
     this.frame(TYPE.goAway, 0, 0, 0);
@@ -150,7 +159,7 @@ export class YamuxSession {
 
   // ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** @returns bytes for the next call, and the number of opening or data frames */
+  /** @returns bytes left for the next call, and how many frames were read that open a stream or bring data */
   receive(bytes: Uint8Array): { readonly rest: Uint8Array; readonly frames: number } {
     this.#frames = 0;
     let rest = NOTHING;
@@ -206,7 +215,7 @@ export class YamuxSession {
       if ((flags & FLAG.syn) !== 0) this.frame(TYPE.ping, FLAG.ack, 0, length);
       return;
     }
-    // The channel closes next, with its streams.
+    // The other side closes the channel next; streams that are still open end with it.
     if (type === TYPE.goAway) return;
     const stream = (flags & FLAG.syn) !== 0 ? this.#accept(id) : this.#streams.get(id);
     if (type === TYPE.data) {
@@ -215,7 +224,7 @@ export class YamuxSession {
       this.#bodyStream = stream;
       stream?.charge(length);
     } else stream?.grant(length);
-    // After the body: a data frame may carry the end.
+    // Flags come after the body: a data frame may carry the last bytes and the end.
     if ((flags & (FLAG.fin | FLAG.rst)) !== 0) this.#endOf(stream, flags, type === TYPE.data ? length : 0);
   }
 
@@ -275,13 +284,13 @@ export class YamuxSession {
     });
   }
 
-  /** Ends first, against recursion by the owner's farewell. */
+  /** Ends first, so that the farewell of the channel's owner cannot come here again. */
   #breakOff(reason: StreamError): void {
     this.end(reason);
     this.#deps.broken(reason);
   }
 
-  /** As much as the channel takes, then uncounted. */
+  /** Only as much as the channel takes: what it has is no longer counted here. */
   #flush(): void {
     while (this.#blocked === undefined && this.#outbox.length > 0) {
       const bytes = Buffer.concat(this.#takeOutbox(OUTBOX_MAX));
@@ -289,7 +298,7 @@ export class YamuxSession {
     }
   }
 
-  /** @param enough bytes; absent: all @returns frames and bodies, oldest first */
+  /** @param enough bytes at which it stops; absent: takes all @returns frames and bodies, oldest first */
   #takeOutbox(enough = Number.POSITIVE_INFINITY): Uint8Array[] {
     let count = 0;
     let size = 0;
@@ -308,7 +317,7 @@ export class YamuxSession {
   unread(change: number): void {
     this.#unread += change;
     this.#held.count += change;
-    // Not while falling: ending streams bring it back.
+    // Not while the count falls: ending streams bring it back below the limit.
     if (change > 0 && (this.#unread > UNREAD_MAX || this.#isBeyond(this.#unread)))
       throw violation('too many unread bytes on one connection');
   }
@@ -333,7 +342,7 @@ export class YamuxStream implements RawStream {
   #roomInWindow: PromiseWithResolvers<void> | undefined;
   #closing = false;
   #closed = false;
-  /** Bytes still to come; then the other side has ended. */
+  /** Bytes of the last data frame that are still to come; then the other side has ended. */
   #endsAfter: number | undefined;
   #remoteEnded = false;
   #failure: Error | undefined;
@@ -394,7 +403,7 @@ export class YamuxStream implements RawStream {
   }
 
   arrive(bytes: Uint8Array): void {
-    // The inbox drops bytes after the end.
+    // The inbox drops bytes after the end, so they are never taken from it.
     if (this.#failure === undefined && !this.#remoteEnded) {
       this.#session.unread(bytes.length);
       this.#inbox.push(bytes);
@@ -416,7 +425,7 @@ export class YamuxStream implements RawStream {
     if (this.#closed) this.#session.forget(this);
   }
 
-  /** What was sent before, such as a refusal, stays readable. */
+  /** The other side gave up. What little it sent before, such as a refusal, can still be read. */
   breakOff(reason: Error): void {
     if (this.#inbox.size > UNREAD_AFTER_RESET_MAX) return this.fail(reason);
     this.#end(reason);

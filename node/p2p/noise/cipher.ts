@@ -1,4 +1,7 @@
-/** Small frames in WebAssembly, larger in OpenSSL, with one key object per connection and direction. */
+/**
+ * Encryption of noise frames: small ones in WebAssembly, which up to a packet's size is faster than a call into
+ * OpenSSL; larger ones in OpenSSL, with a key object made once per connection and direction.
+ */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { ChaCha20Poly1305, newInstance } from '@chainsafe/as-chacha20poly1305';
 
@@ -20,7 +23,10 @@ function keyObject(bytes: Uint8Array): KeyObject {
   return key;
 }
 
-/** @returns ciphertext ‖ tag in pieces: a copy for the tag would be off-heap garbage that triggers the collector */
+/**
+ * @returns ciphertext ‖ tag, as separate pieces: copying a packet only to append its tag would create as much garbage
+ * outside the heap as the chunk itself, and that is what triggers the collector
+ */
 export function encrypt(
   plaintext: Uint8Array,
   nonce: Uint8Array,
@@ -36,7 +42,7 @@ export function encrypt(
   return [text, cipher.getAuthTag()];
 }
 
-/** @param ciphertext with its tag @throws Error when altered */
+/** @param ciphertext with its tag @throws Error when it was altered in transit */
 export function decrypt(
   ciphertext: Uint8Array,
   nonce: Uint8Array,

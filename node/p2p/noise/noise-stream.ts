@@ -1,6 +1,6 @@
 /**
- * libp2p's noise: identities are proved in the handshake, with multiplexers named. Messages have a length, two bytes
- * big endian.
+ * The noise protocol of libp2p on a raw stream: both sides prove their identity inside the handshake, and name the
+ * multiplexers they speak. Every noise message is prefixed with its length, two bytes big endian.
  */
 
 import { equalBytes } from '../../../formats/crypto/hex.ts';
@@ -39,7 +39,7 @@ export interface NoiseIdentity {
   readonly proofs: StaticKeyProofs;
 }
 
-/** @param muxers protocol ids of its multiplexers */
+/** An identity's statement about a static key. @param muxers protocol ids of the multiplexers that it speaks */
 export function noisePayload(proof: {
   identityKey: Uint8Array;
   identitySig: Uint8Array;
@@ -49,7 +49,7 @@ export function noisePayload(proof: {
   return encodeMessage(Payload, { identityKey, identitySig, extensions: { streamMuxers } });
 }
 
-/** Signed once per process. */
+/** This node's statement, signed once: the static key lives as long as the process. */
 export function noiseIdentity(
   own: OwnIdentity,
   staticKey: DhKey,
@@ -60,10 +60,13 @@ export function noiseIdentity(
   return { staticKey, payload: noisePayload({ identityKey, identitySig, muxers }), proofs };
 }
 
-/** A node has at most as many peers. */
+/** Static keys that are remembered; a node has at most as many peers. */
 const PROOFS_MAX = 2_000;
 
-/** Verified signatures: peers repeat proofs, and verifying is a fifth of a connection. */
+/**
+ * Static keys whose signatures were verified: a peer presents the same proof when it reconnects and when it is
+ * probed, and verifying it is a fifth of a connection's cost.
+ */
 export class StaticKeyProofs {
   /** By the bytes of the static key. */
   readonly #proved = new Map<string, { identityKey: Uint8Array; identitySig: Uint8Array; peerId: string }>();
@@ -95,13 +98,13 @@ export class StaticKeyProofs {
 
 export interface NoiseChannel {
   readonly remoteId: string;
-  /** None: left to negotiation. */
+  /** Multiplexers that the other side names; none when it leaves them to a negotiation. */
   readonly muxers: readonly string[];
   readonly stream: RawStream;
 }
 
 /**
- * Only `expected` learns who we are.
+ * Dialling side. Only `expected` learns who we are.
  * @throws NoiseError, IdentityError, StreamError
  */
 export async function noiseOutbound(
@@ -169,7 +172,10 @@ class NoiseFrames {
     }
   }
 
-  /** False at the end. @throws StreamError `STREAM_ENDED` within a message */
+  /**
+   * Resolves when there is more to take, or with false at the end.
+   * @throws StreamError `STREAM_ENDED` within a message
+   */
   async more(): Promise<boolean> {
     const bytes = await this.#raw.read();
     if (bytes !== undefined) this.#push(bytes);

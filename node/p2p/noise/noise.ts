@@ -14,7 +14,7 @@ const PROTOCOL_NAME = 'Noise_XX_25519_ChaChaPoly_SHA256';
 export const TAG_SIZE = 16;
 const KEY_SIZE = 32;
 const NOTHING = new Uint8Array(0);
-/** Before an X25519 key's 32 bytes. */
+/** What precedes the 32 bytes of an X25519 key in its SubjectPublicKeyInfo. */
 const X25519_SPKI = Buffer.from('302a300506032b656e032100', 'hex');
 
 export class NoiseError extends Error {
@@ -39,7 +39,7 @@ export function generateDhKey(): DhKey {
   return { publicKey: new Uint8Array(Buffer.from(x as string, 'base64url')), privateKey };
 }
 
-/** A direction's key and count of messages. */
+/** One direction of a channel: a key and the count of messages so far. */
 export class CipherState {
   readonly #key: Uint8Array;
   /** Four zero bytes, then the count, little endian. */
@@ -57,7 +57,7 @@ export class CipherState {
     return pieces;
   }
 
-  /** @param ciphertext with its tag @throws NoiseError for another key or count */
+  /** @param ciphertext with its tag @throws NoiseError when it was not encrypted under this key at this count */
   decrypt(ciphertext: Uint8Array, associated: Uint8Array = NOTHING): Uint8Array {
     if (ciphertext.length < TAG_SIZE) throw new NoiseError('message shorter than its tag');
     try {
@@ -74,9 +74,9 @@ export class CipherState {
   }
 }
 
-/** Hash and keys from every handshake byte. */
+/** Hash and keys that both sides derive from every byte of the handshake. */
 class SymmetricState {
-  // As long as a hash, so its own hash.
+  // The protocol name is exactly as long as a hash, so it serves as its own hash.
   #hash: Uint8Array = Buffer.from(PROTOCOL_NAME);
   #chainingKey: Uint8Array = Buffer.from(PROTOCOL_NAME);
   #cipher: CipherState | undefined;
@@ -110,7 +110,7 @@ class SymmetricState {
   }
 }
 
-/** A handshake message's proof; the payload names the key's holder. */
+/** What a received handshake message proves; its payload tells who holds the static key. */
 export interface Received {
   /** 32 bytes. */
   readonly staticKey: Uint8Array;
@@ -212,7 +212,7 @@ function derive(chainingKey: Uint8Array, input: Uint8Array): [Uint8Array, Uint8A
   return [bytes.slice(0, KEY_SIZE), bytes.slice(KEY_SIZE)];
 }
 
-/** Fixed fields, then the rest. */
+/** Splits off fields of fixed sizes; the last part is what remains. */
 function parts(message: Uint8Array, sizes: readonly [number]): [Uint8Array, Uint8Array];
 function parts(message: Uint8Array, sizes: readonly [number, number]): [Uint8Array, Uint8Array, Uint8Array];
 function parts(message: Uint8Array, sizes: readonly number[]): Uint8Array[] {

@@ -4,7 +4,7 @@ import { decodeMessage, encodeMessage } from '../codec/codec.ts';
 import type { BlocklistEntry } from '../host.ts';
 
 const PREFIX = 'blocklist-';
-/** Beyond it, the first to expire goes. */
+/** Far more than misbehave at one time. Beyond it the entry that would expire first is dropped. */
 const ENTRIES_MAX = 10_000;
 
 const Entry = {
@@ -21,14 +21,15 @@ interface Timed {
 }
 
 /**
- * Refused overlays, across restarts, by the monotonic clock: a wrong wall clock must not prolong them. Dates on disk
- * count only at a start, up to the duration. Expired ones go when accessed.
+ * Refused overlays, kept across restarts. Their time runs by the monotonic clock: a wall clock that is set wrong and
+ * right again must not refuse every peer for as long as it was wrong. The date on disk counts only at a start, and
+ * never for more than the duration. Expired entries are dropped when accessed.
  */
 export class Blocklist {
   readonly #state: KeyValueStore;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Timed>();
-  /** On disk without effect, until the next write. */
+  /** Still on disk, where they have no effect; removed together with the next write. */
   readonly #expired = new Set<string>();
 
   constructor(deps: { state: KeyValueStore; clock: Clock }) {
@@ -39,7 +40,7 @@ export class Blocklist {
       const overlay = key.slice(PREFIX.length);
       const { since, durationMs, reason, fullNode } = decodeMessage(Entry, value);
       const entry = { overlay, fullNode, reason, durationMs: Number(durationMs), since: Number(since) };
-      // A date in the future: the clock was or is wrong.
+      // An entry of the future was written while the clock was wrong, or the clock is wrong now.
       const passedMs = Math.max(0, now - entry.since);
       this.#entries.set(overlay, { entry, endsAt: endOf(entry, monotonic - passedMs) });
     }

@@ -1,6 +1,8 @@
 /**
- * Peers that send what honest ones do not. A few cases may be bad hardware; more are a costly flood. Counted by
- * overlay and address, as overlays are free; nobody pays for neighbours without own fault.
+ * Tracks peers that send what no honest node sends. A few cases may be due to a bad disk or memory; more are a flood
+ * that would cost us hashes and signatures. Counted by overlay and also by source address, since an overlay costs
+ * nothing: a node that returns under another one is disconnected sooner. No peer pays for others at the same address:
+ * it takes a fault of its own.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { RateLimits } from '../../env/turns/rate-limit.ts';
@@ -8,7 +10,7 @@ import { isPrivate } from '../address/underlay.ts';
 import type { Peer } from '../host.ts';
 import { sourceOf } from './connection-gate.ts';
 
-/** Tolerated at once, and per second: one in ten seconds. */
+/** Faults tolerated at once, and per second in the long run: one in ten seconds. */
 export const FAULTS = { burst: 16, perSecond: 0.1 } as const;
 /** The same for all peers of one address together. */
 export const SOURCE_FAULTS = { burst: 64, perSecond: 0.4 } as const;

@@ -1,14 +1,16 @@
 /**
- * Connections per address, as in Bees (`p2p-protocols.md` 1.1): IPv4 alone, IPv6 by /56. This machine is not limited.
+ * Limits the connections that one address may make to us: the limits of the public network's nodes
+ * (`p2p-protocols.md` 1.1). An IPv4 address counts alone, an IPv6 address with its /56. This machine is not limited:
+ * a whole cluster runs on it.
  */
 import { isLoopback } from '../address/underlay.ts';
 
 /** Open connections of one source. */
 export const SOURCE_CONNECTIONS_MAX = 200;
-/** At once, and regained per second. */
+/** New connections of one source at once, and how many of them it regains per second. */
 export const SOURCE_BURST = 40;
 const SOURCE_PER_SECOND = 10;
-/** Idle ones are forgotten once refilled. */
+/** Sources remembered; those without an open connection are forgotten once their burst has refilled. */
 const SOURCES_MAX = 10_000;
 
 interface Source {
@@ -21,7 +23,10 @@ interface Source {
 export class ConnectionGate {
   readonly #sources = new Map<string, Source>();
 
-  /** @param remote multiaddress @returns false: refuse; true is followed by one `left` */
+  /**
+   * @param remote multiaddress
+   * @returns false when the connection has to be refused; true is followed by one `left`
+   */
   enter(remote: string, nowMs: number): boolean {
     if (isLoopback(remote)) return true;
     const source = this.#source(sourceOf(remote), nowMs);

@@ -1,11 +1,14 @@
-/** Pauses dialling while nothing is reachable. `p2p-protocols.md` 1.5. */
+/**
+ * Stops dialling for a while when nothing can be reached, instead of trying every peer for ever. `p2p-protocols.md`
+ * 1.5.
+ */
 import { HostError } from '../host.ts';
 
 /** Failures in a row after which dialling pauses. */
 export const FAILURES_MAX = 100;
 /** Failures within this time of the first count together. */
 const FAILURES_WITHIN_MS = 30 * 60_000;
-/** Doubles up to the longest. */
+/** First pause; each further one takes twice as long, up to the longest. */
 const PAUSE_MIN_MS = 2 * 60_000;
 const PAUSE_MAX_MS = 60 * 60_000;
 
@@ -39,7 +42,7 @@ export class DialBreaker {
   failed(nowMs: number): void {
     if (this.#failures === 0) this.#firstFailureAt = nowMs;
     this.#failures++;
-    // Running dials do not prolong the pause.
+    // Dials that were running when the pause began do not prolong it.
     if (this.#failures === FAILURES_MAX) this.#pausedUntil = nowMs + this.#pauseMs;
   }
 

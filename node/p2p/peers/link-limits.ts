@@ -1,4 +1,4 @@
-/** Which links stay: strangers', a peer's, all. */
+/** Which links are kept: of nodes that do not say who they are, of one peer, and of all together. */
 import type { Clock } from '../../../formats/clock.ts';
 import { StreamError } from '../host.ts';
 import type { Link } from '../transport.ts';
@@ -6,11 +6,17 @@ import type { Refusals } from './refusals.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { Strangers } from './strangers.ts';
 
-/** For a stranger's link; probing takes a minute. */
+/**
+ * A link whose other end has not introduced itself is ended after this time. The other end may be probing us, which
+ * takes at most a minute.
+ */
 const STRANGER_MAX_MS = 120_000;
-/** Full bins, light nodes, strangers; only strangers are dropped. */
+/** Links at once: full bins, light nodes, and strangers. Beyond it strangers are dropped, never a peer. */
 export const LINKS_MAX = 1_500;
-/** Two that dial each other have two; the next replaces the oldest spare. */
+/**
+ * Links of one peer. Two nodes that dial each other at once have two for a moment; the next replaces the oldest spare
+ * one.
+ */
 export const LINKS_PER_PEER_MAX = 4;
 
 export class LinkLimits {
@@ -39,7 +45,7 @@ export class LinkLimits {
     if (oldest !== undefined) this.#turnAway(oldest);
   }
 
-  /** Not introduced, or its peer is gone. */
+  /** The other end is nobody's: it has not introduced itself, or the peer that it belonged to is gone. */
   unknown(link: Link): void {
     const leave = () => link.close(new StreamError('STREAM_RESET', 'no introduction'));
     this.#patience.set(link, this.#deps.clock.timer(STRANGER_MAX_MS, leave));
@@ -50,13 +56,13 @@ export class LinkLimits {
 
   #turnAway(stranger: Link): void {
     const { remoteAddress: address } = stranger;
-    // Strangers invent identities: one line for all.
+    // Strangers make up identities, so that one line is for all of them.
     const detail = `${this.#sessions.linkCount} connections`;
     this.#deps.refusals.tell({ id: 'strangers', address }, { code: 'TOO_MANY_CONNECTIONS', detail });
     stranger.close(tooMany());
   }
 
-  /** A further link replaces the oldest spare. */
+  /** A further link of a peer replaces the oldest one that is neither this nor the one it introduced itself on. */
   #limitLinks(session: Session, newest: Link): void {
     const links = this.#sessions.links(session.remoteId);
     if (links.length <= LINKS_PER_PEER_MAX) return;
@@ -64,7 +70,7 @@ export class LinkLimits {
     links.find((link) => link !== own && link !== newest)?.close(tooMany());
   }
 
-  /** Known, or left. */
+  /** The link no longer belongs to a stranger: its other end is known, or has left. */
   known(link: Link): void {
     this.#strangers.delete(link);
     this.#patience.get(link)?.[Symbol.dispose]();

@@ -1,6 +1,7 @@
 /**
- * Budgets per peer and address across connections: overlays are free. Private addresses get more: a network may be
- * behind.
+ * One budget per peer and one per address, kept across connections: an overlay costs nothing, so a node that has used
+ * up its budget would come back under another one. A private address has a larger one: a whole network may be behind
+ * it.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import { type RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
@@ -34,7 +35,7 @@ export class PeerLimits {
     this.#nearby = new RateLimits(nearby, clock);
   }
 
-  /** @returns false: too little left, nothing taken from the peer */
+  /** @returns false when the peer or its address has too little left; then nothing is taken from the peer */
   tryTake(whose: Whose, count: number): boolean {
     const own = this.#peers.of(whose.overlayHex);
     if (!own.tryTake(count)) return false;

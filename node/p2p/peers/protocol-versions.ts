@@ -1,4 +1,7 @@
-/** Serves a proposed id of equal name, stream and major, and no higher minor version. `p2p-protocols.md` 1.3. */
+/**
+ * Maps a proposed id to one of the protocols that a node serves: one of the same name, stream and major version whose
+ * minor version is not lower; patches do not count. `p2p-protocols.md` 1.3.
+ */
 
 interface Version {
   readonly major: string;

@@ -1,6 +1,7 @@
 /**
- * Refused peers in the log, as mutual refusal looks like an empty network. Few lines: one per peer and reason in ten
- * minutes, limited in all, with the number left out.
+ * Refused peers in the log: a network whose nodes refuse each other looks like an empty one, so its operator must see
+ * why at the usual level. Strangers decide how often that happens, so lines are few: one of a peer and reason in ten
+ * minutes, and a limited number in all. The next line says how many were left out.
  */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
@@ -9,7 +10,10 @@ import { RateLimit, RateLimits } from '../../env/turns/rate-limit.ts';
 const ONE_PEER = { perSecond: 1 / 600, burst: 1, namesMax: 1_000 } as const;
 const ALL_PEERS = { perSecond: 1 / 6, burst: 20 } as const;
 
-/** Reason → remedy. Full bins and blocklisted peers are no news. */
+/**
+ * Why a peer is refused → what an operator can do about it. A full bin, or a peer of the blocklist, is nothing to
+ * tell.
+ */
 const HINTS: ReadonlyMap<string, string> = new Map([
   ['NETWORK_ID_INCOMPATIBLE', 'it belongs to another network: compare the option network-id of both nodes'],
   ['TIMESTAMP_IN_FUTURE', 'its clock is ahead of the clock of this node: check both'],

@@ -7,14 +7,14 @@ import type { Link } from '../transport.ts';
 export interface Session {
   readonly peer: Peer;
   readonly record: AddressRecord;
-  /** Links of introductions that still stand; the session ends with the last. */
+  /** On which it introduced itself, those that have ended left out; the session ends with the last of them. */
   readonly introduced: Set<Link>;
   readonly remoteId: string;
   /** Aborts `peer.closed`. */
   readonly controller: AbortController;
   /** Inbound streams that are being served, per protocol id. */
   readonly serving: Map<string, number>;
-  /** All after the handshake is done: a peer now. */
+  /** All steps after the handshake are done: the node counts it among its peers. */
   settled: boolean;
 }
 
@@ -45,8 +45,9 @@ export function newSession(
 }
 
 /**
- * Overlay ↔ identity, and its links. The first identity keeps an overlay. Only links with a handshake keep a peer, as
- * the other side may count only those.
+ * Who is who: overlay ↔ libp2p identity, and the links to each identity. An overlay stays bound to the identity that
+ * introduced itself first; further links of that identity belong to the same session. The other side may count only
+ * those on which there was a handshake, so no others keep it a peer.
  */
 export class Sessions {
   readonly #byOverlay = new Map<string, Session>();
@@ -66,7 +67,7 @@ export class Sessions {
     else links.add(link);
   }
 
-  /** @returns the session without introduction links now */
+  /** @returns the session that has lost the last link on which its peer introduced itself */
   removeLink(link: Link): Session | undefined {
     const links = this.#links.get(link.remoteId);
     if (links === undefined || !links.delete(link)) return undefined;
@@ -81,7 +82,7 @@ export class Sessions {
     return this.#links.get(remoteId)?.values().next().value;
   }
 
-  /** For our streams: the oldest on which the other side knows us. */
+  /** The link for our streams: the oldest one on which the other side certainly knows us. */
   linkOf({ introduced }: Session): Link | undefined {
     return introduced.values().next().value;
   }
@@ -103,7 +104,7 @@ export class Sessions {
     return undefined;
   }
 
-  /** Aborts `peer.closed`. @returns false: gone already */
+  /** Forgets the session and aborts `peer.closed`. @returns false when it was gone already */
   remove(session: Session): boolean {
     if (this.#byOverlay.get(session.peer.overlayHex) !== session) return false;
     this.#byOverlay.delete(session.peer.overlayHex);

@@ -1,6 +1,7 @@
 /**
- * Connections without introduction. Honest ones take ms, so there is always room: of a full source, or in total, the
- * longest waiting goes.
+ * Connections whose other end has not yet said which node it is. An honest one does so within milliseconds, so there
+ * is always room for one more: when a source has used its share, or all the total, the one that has waited longest is
+ * dropped. A stranger that waits on purpose loses its place to those that do not.
  */
 import { isPrivate } from '../address/underlay.ts';
 import { sourceOf } from './connection-gate.ts';
@@ -9,7 +10,10 @@ import { sourceOf } from './connection-gate.ts';
 export const STRANGERS_MAX = 256;
 /** Of one public address. */
 export const STRANGERS_PER_SOURCE_MAX = 32;
-/** Per private address: a hundred nodes may start and probe at once. */
+/**
+ * Of one private address, this machine's included: a hundred nodes may start on it together, and each may dial and
+ * probe another at the same moment.
+ */
 export const STRANGERS_NEARBY_MAX = 224;
 
 export class Strangers<T> {
@@ -31,7 +35,7 @@ export class Strangers<T> {
     return leaves;
   }
 
-  /** Introduced, or left. Safe for any. */
+  /** It has introduced itself, or has left. Safe to call for any. */
   delete(one: T): void {
     const source = this.#sources.get(one);
     if (source === undefined) return;

@@ -7,10 +7,10 @@ import { type Headers, type MessageStream, type Peer, StreamError } from '../hos
 import type { RawStream } from '../transport.ts';
 import { FrameReader } from './framing.ts';
 
-/** For the other side's end. `p2p-protocols.md` 2.3. */
+/** How long a full close waits for the other side's end. `p2p-protocols.md` 2.3. */
 const FULL_CLOSE_MS = 30_000;
 
-/** Without room for writes; then it counts as not reading. */
+/** How long the other side may leave no room for our writes; after that it counts as not reading. */
 const WRITE_STALL_MS = 30_000;
 
 /** Result of a write into a transport that has room. */
@@ -26,7 +26,7 @@ export interface StreamMeter {
   readonly reset: Tally;
 }
 
-/** Messages on a raw stream; protocols get a `PeerStream`. */
+/** Messages on a raw stream. The handshake uses it as it is; protocols get it as a `PeerStream`. */
 export class FramedStream {
   readonly #raw: RawStream;
   readonly #clock: Clock;
@@ -35,7 +35,7 @@ export class FramedStream {
   readonly #frames = new FrameReader();
   readonly #meter: StreamMeter | undefined;
   #ended = false;
-  /** Left by an aborted caller; its bytes are the next one's. */
+  /** A read that an aborted caller left behind; its bytes belong to the next one. */
   #pending: Promise<Uint8Array | undefined> | undefined;
 
   constructor(raw: RawStream, deps: { clock: Clock; signal?: AbortSignal | undefined; meter?: StreamMeter }) {
@@ -87,7 +87,7 @@ export class FramedStream {
     }
   }
 
-  /** Without room in time the stream and its writes end. */
+  /** If no room appears in time, the stream ends, and with it any pending write. */
   async #within(room: Promise<void>): Promise<void> {
     const stalled = Promise.withResolvers<never>();
     using _limit = this.#clock.timer(WRITE_STALL_MS, () => {
@@ -126,7 +126,7 @@ export class FramedStream {
   }
 }
 
-/** A protocol's stream after headers. */
+/** A stream of one protocol to one peer, after the headers exchange. */
 export class PeerStream implements MessageStream {
   readonly peer: Peer;
   readonly headers: Headers;

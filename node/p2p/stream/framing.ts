@@ -10,11 +10,14 @@ const PREFIX_BYTES_MAX = 3;
 
 export interface Frame {
   readonly bytes: Uint8Array;
-  /** False: a window into a network buffer. */
+  /** True when `bytes` is memory of this frame alone, false when it is a window into a network buffer. */
   readonly owned: boolean;
 }
 
-/** Frames from bytes; copied only when spread. */
+/**
+ * Cuts arriving bytes into frames. Early bytes stay here until requested; nothing is copied unless a frame is spread
+ * over several arrivals.
+ */
 export class FrameReader {
   readonly #limit: number;
   readonly #parts: Uint8Array[] = [];
@@ -36,12 +39,12 @@ export class FrameReader {
     return this.#buffered;
   }
 
-  /** In one piece; the reader is empty afterwards. */
+  /** All bytes not yet handed out, as one piece; the reader is empty afterwards. */
   rest(): Uint8Array | undefined {
     return this.#buffered === 0 ? undefined : this.#take(this.#buffered).bytes;
   }
 
-  /** Undefined until complete. @throws StreamError `MESSAGE_TOO_LARGE` */
+  /** The next complete frame, or undefined until more bytes arrive. @throws StreamError `MESSAGE_TOO_LARGE` */
   next(): Frame | undefined {
     const prefix = this.#prefix();
     if (prefix === undefined || this.#buffered < prefix.size + prefix.length) return undefined;

@@ -1,4 +1,7 @@
-/** Headers: each direction's first message, except in the handshake. `p2p-protocols.md` 2.2. */
+/**
+ * Headers exchange: the first message in each direction on every stream except the handshake's. `p2p-protocols.md`
+ * 2.2.
+ */
 
 import type { MessageOf } from '../codec/message.ts';
 import type { Headers } from '../host.ts';

@@ -37,7 +37,7 @@ export class Inbox {
     if (this.#size === 0) this.#wake()?.resolve(undefined);
   }
 
-  /** What came stays readable, as it may say why; then reads reject. */
+  /** No more will come. What has arrived stays readable, because it may say why; after it reads reject. */
   breakOff(reason: Error): void {
     if (this.#failure !== undefined) return;
     this.#failure = reason;

@@ -1,4 +1,4 @@
-/** How idle the cores are; in a container, the host's. */
+/** Measures how much the cores of the machine have nothing to do; in a container, those of its host. */
 import { cpus } from 'node:os';
 
 export class IdleCores {
@@ -11,7 +11,7 @@ export class IdleCores {
     this.#last = read();
   }
 
-  /** Since the last call; 0: unknown. */
+  /** Idle milliseconds of all cores since the last call; 0 where the system does not say. */
   takeMs(): number {
     const last = this.#last;
     this.#last = this.#read();

@@ -1,4 +1,4 @@
-/** Between node and thread. Chunks, digests and results lie end to end in a buffer. */
+/** What a node and one of its threads send each other. Chunks, digests and results lie end to end in one buffer. */
 
 /** Of a node for one of its threads. */
 export interface ThreadData {
@@ -9,8 +9,8 @@ export interface ThreadData {
 }
 
 /**
- * Ending a thread inside native code ends the process. So it sets `inside` around native calls, and makes none once
- * `closed`. `cpuMs`: used so far.
+ * A thread that is ended inside native code takes the whole process with it. The thread therefore sets `inside`
+ * around native calls, and makes none once `closed` is set. `cpuMs`: what it has used so far.
  */
 export const GATE = { inside: 0, closed: 1, cpuMs: 2 } as const;
 
@@ -24,13 +24,13 @@ export type ThreadRequest =
   /** @property bytes digests */
   | { readonly kind: 'sign'; readonly bytes: Uint8Array<ArrayBuffer> };
 
-/** In the order of requests. */
+/** One result per chunk or digest, in the order of the requests. */
 export type ThreadResponse = Uint8Array<ArrayBuffer>;
 
 export const DIGEST_SIZE = 32;
 export const SIGNATURE_SIZE = 65;
 
-/** @param parts of any length @returns an own buffer, to be handed over */
+/** @param parts of any length @returns a buffer of its own, so that it can be handed over without a copy */
 export function endToEnd(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

@@ -23,7 +23,7 @@ port.on('message', (request: ThreadRequest) => {
   Atomics.store(gate, GATE.cpuMs, (user + system) / MICROSECONDS_PER_MS);
   port.postMessage(response, [response.buffer]);
 });
-// Nothing sent from now on waits for modules.
+// The listener is there: nothing sent from now on waits for modules to load.
 port.postMessage('ready');
 
 function addresses({ bytes, lengths }: Extract<ThreadRequest, { kind: 'addresses' }>): Uint8Array[] {

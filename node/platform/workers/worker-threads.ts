@@ -1,4 +1,7 @@
-/** Threads for fast uploads, ended when idle. After a failure the node computes alone for a while. */
+/**
+ * The workers of a node that has a process of its own: threads that start when an upload is fast enough to need them,
+ * and end when there is nothing to do. After a thread has failed, the node computes alone for a while.
+ */
 import { availableParallelism } from 'node:os';
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -19,24 +22,24 @@ import {
   type ThreadResponse,
 } from './messages.ts';
 
-/** Beside this file, in sources, package and bundle. */
+/** Beside this file, in the sources, the package and the bundle of a node alike. */
 export const THREAD_PROGRAM = join(import.meta.dirname, `thread${extname(import.meta.filename)}`);
 
 /** Interval between decisions whether threads pay, milliseconds. */
 const REVIEW_MS = 500;
 /** Operations per second from which threads pay: a tenth of what the node's own thread can do. */
 const BUSY_RATE = 1000;
-/** Idle, or used by the threads. */
+/** Cores that must be idle, or used by the threads. */
 const IDLE_CORES_MIN = 0.5;
-/** Threads end after this, and free their memory. */
+/** Threads end after this time without work, and their memory is given back. */
 const REST_MS = 5000;
 /** Time without threads after one has failed. */
 const FAILED_MS = 60_000;
 /** A thread keeps no chunks. */
 const MEMORY = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 };
-/** For a thread to leave native code: signatures take 50 µs, loading longer. */
+/** How long an end waits for a thread to leave native code. A signature takes 50 µs, the load of its code longer. */
 const LEAVE_MS = 10_000;
-/** At the process's end, which must not be held up. */
+/** The same at the end of the process, which nothing else may hold up. */
 const EXIT_LEAVE_MS = 1000;
 /** Fewer hashes are done before a thread has even heard of them. */
 const ADDRESSES_MIN = 8;
@@ -44,7 +47,7 @@ const ADDRESSES_MIN = 8;
 export interface WorkerDeps {
   readonly clock: Pick<Clock, 'monotonic' | 'timer' | 'turn'>;
   readonly log: Logger;
-  /** Hashes or signatures computed by a thread. */
+  /** Called with the number of hashes or signatures that a thread has computed. */
   readonly onWork?: (operations: number) => void;
   /** Default: the machine's. */
   readonly idleCores?: Pick<IdleCores, 'takeMs'>;
@@ -82,7 +85,7 @@ export class WorkerThreads implements Workers {
   #stopped = false;
   /** Digests of this turn, sent together. */
   #waiting: Waiting[] = [];
-  /** Not ended, working or not. */
+  /** Those that have not ended yet, whether they take work or not. */
   readonly #living = new Set<Thread>();
   /** The runtime ends threads with the process. */
   readonly #onExit = () => {
@@ -96,7 +99,7 @@ export class WorkerThreads implements Workers {
     this.#privateKey = privateKey;
     this.#deps = deps;
     this.#auto = threads === 'auto';
-    // One keeps up with an upload.
+    // One thread keeps up with the rest of an upload.
     this.#max = threads === 'auto' ? Math.min(1, (deps.parallelism ?? availableParallelism()) - 1) : threads;
     this.#reviewedAt = deps.clock.monotonic();
     const signer = createSigner(privateKey);
@@ -135,7 +138,7 @@ export class WorkerThreads implements Workers {
   sign(digest: Uint8Array): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ digest, resolve, reject });
-      // After all of this turn: a batch's chunks come by microtasks.
+      // After all that the turn resolves: chunks of one batch come one microtask after another.
       if (this.#waiting.length === 1) process.nextTick(() => void this.#signAll());
     });
   }
@@ -171,14 +174,14 @@ export class WorkerThreads implements Workers {
   #review(now: number): void {
     const ms = now - this.#reviewedAt;
     const rate = (this.#operations * 1000) / ms;
-    // Since the last review.
+    // Measured in every review: it is of the time since the last one.
     const isFree = !this.#auto || this.#freeCores(ms) >= IDLE_CORES_MIN;
     this.#isWorthwhile = rate >= BUSY_RATE && isFree;
     this.#reviewedAt = now;
     this.#operations = 0;
   }
 
-  /** Idle cores, and what threads had of others. */
+  /** Cores that were idle in the last `ms`, and what threads had of the others. */
   #freeCores(ms: number): number {
     const idleMs = this.#idleCores?.takeMs() ?? 0;
     this.#idleCores ??= this.#deps.idleCores ?? new IdleCores();
@@ -230,7 +233,7 @@ export class WorkerThreads implements Workers {
     );
   }
 
-  /** @param size of the response @returns undefined: no thread, or it ended */
+  /** @param size of the response @returns undefined when there is no thread, or it has ended before */
   async #compute(request: ThreadRequest, size: number): Promise<ThreadResponse | undefined> {
     const [thread] = this.#ready().sort((a, b) => a.waiting - b.waiting);
     this.#workedAt = this.#deps.clock.monotonic();
@@ -306,7 +309,7 @@ class Thread {
     Atomics.store(this.#gate, GATE.closed, 1);
   }
 
-  /** Until outside native code, or this long. */
+  /** Returns when it is outside of native code, or has had this long to leave it. */
   waitOutside(ms: number): void {
     Atomics.wait(this.#gate, GATE.inside, 1, Math.max(0, ms));
   }

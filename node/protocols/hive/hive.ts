@@ -36,9 +36,9 @@ const READ_TIMEOUT_MS = 60_000;
 
 export interface HiveOptions {
   readonly networkId: bigint;
-  /** Also records with private addresses only: one machine has no others. */
+  /** Pass on records that have private addresses only: networks on one machine have no others. */
   readonly allowPrivateCidrs: boolean;
-  /** A bootnode introduces peers, and keeps no records. */
+  /** A bootnode introduces the peers that connect to it, but does not keep the records they send. */
   readonly bootnodeMode: boolean;
 }
 
@@ -51,9 +51,12 @@ export interface HiveDeps {
 }
 
 export interface Hive {
-  /** As far as known and within budget. @throws StreamError and the like */
+  /**
+   * Tells `peer` about these overlays, as far as we know them and its budget allows.
+   * @throws StreamError and the like
+   */
   announce(peer: Peer, overlaysHex: readonly string[], signal: AbortSignal): Promise<void>;
-  /** One message's overlays that we have records of, new or old. */
+  /** Called with the overlays of one message that we have records of, new ones or old. */
   onLearned(listener: (overlaysHex: readonly string[]) => void): void;
 }
 
@@ -95,7 +98,7 @@ class Gossip implements Hive {
     this.#metrics.sent.inc();
     for (let at = 0; at < overlaysHex.length; at += BATCH_MAX) {
       const batch = overlaysHex.slice(at, at + BATCH_MAX);
-      // Before filtering, as Bees do.
+      // Charged before records are filtered out, as the receiver does on the public network.
       if (!this.#budget(this.#outbound, peer).take(batch.length, this.#deps.clock.monotonic())) return;
       const peers = this.#records(batch, peer.generation);
       if (peers.length === 0) continue;
@@ -122,7 +125,7 @@ class Gossip implements Hive {
     this.#metrics.received.inc();
     this.#metrics.receivedPeers.inc(peers.length);
     if (!this.#budget(this.#inbound, stream.peer).take(peers.length, clock.monotonic())) {
-      // The sender has the same budget.
+      // The sender has the same budget and should have stopped by itself.
       this.#deps.host.misbehaved(stream.peer, 'gossip over its budget');
       throw new StreamError('STREAM_RESET', 'rate limit exceeded');
     }
@@ -143,7 +146,8 @@ class Gossip implements Hive {
       const verdict = judge(wire, generation, context);
       if ('take' in verdict) taken.push(verdict.take);
       else this.#dropped(stream.peer, verdict.drop);
-      // Old news of a node that may not be: introduced, then gone before it was a peer.
+      // A record can be old news while its node is not: the node may have introduced itself and left before it became
+      // a peer.
       if ('take' in verdict || isNoNews(verdict.drop)) learned.push(toHex(wire.overlay));
     }
     const writes = taken.map((record) => this.#deps.addressBook.put(record));

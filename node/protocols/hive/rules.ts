@@ -20,7 +20,7 @@ import {
 import type { MessageOf } from '../../p2p/codec/message.ts';
 import type { AddressRecord, Generation } from '../../p2p/host.ts';
 
-/** At once, each way: four per bin. */
+/** Records that a peer may announce at once, in each direction: four for every bin. */
 export const BUDGET_RECORDS = 128;
 /** Time in which the budget regains one record. */
 const BUDGET_REFILL_MS = 60_000;
@@ -45,7 +45,11 @@ export class Budget {
   }
 }
 
-/** New records, across connections; returning peers repeat old ones. Hundreds may share a private address. */
+/**
+ * Records that are news to us: we keep them across connections, so the budget lasts across connections too. It is
+ * spent only on records that we do not have yet; a returning peer mostly tells us what we know. Hundreds of nodes may
+ * share a private address, each of them news once.
+ */
 export const NEW_RECORDS = {
   peer: { perSecond: 0.1, burst: 256 },
   source: { perSecond: 0.2, burst: 512 },
@@ -60,7 +64,7 @@ export type DropReason =
   | 'WITHOUT_TIME'
   | RecordErrorCode;
 
-/** Ours is as good: valid, no news. */
+/** Our record of the node is as good: the dropped one is valid, but no news. */
 const NO_NEWS: ReadonlySet<DropReason> = new Set([
   'UNCHANGED',
   'WITHOUT_TIME',
@@ -81,7 +85,7 @@ export interface ReceiveContext {
   readonly stored: (overlay: Uint8Array) => AddressRecord | undefined;
 }
 
-/** Then neither verified nor stored. */
+/** Whether a record matches ours: then we neither verify its signature nor store it. */
 export function isHeld(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -93,7 +97,9 @@ export function isHeld(
   return generationOf(known) === '15.0.0' || equalBytes(known.underlay, wire.underlay);
 }
 
-/** A failing record is dropped alone. */
+/**
+ * One gossiped record, in the version in which it came. A record that fails is dropped; the others are unaffected.
+ */
 export function judge(
   wire: MessageOf<typeof BzzAddress>,
   generation: Generation,
@@ -111,7 +117,7 @@ export function judge(
 
 function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   const known = context.stored(wire.overlay);
-  // Mostly repeated; recovering signers costs most.
+  // Most gossip repeats what other peers have told us, and recovering the signer is most of a record's cost.
   if (known !== undefined && generationOf(known) === '15.0.0' && equalRecords(known, wire))
     return { drop: 'TIMESTAMP_NOT_NEWER' };
   const { record } = parseRecord(wire, context.networkId);
@@ -121,14 +127,14 @@ function judgeProof(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext)
 }
 
 /**
- * Senders of hive 1.1.0 omit addresses, so signatures fail until the node introduces itself. Such a record never
- * replaces a verified one with timestamp.
+ * Senders of hive 1.1.0 leave out addresses, so the signature no longer matches: it can only be checked when the node
+ * introduces itself. Such a record therefore never replaces a verified one with a timestamp.
  */
 function judgeHearsay(wire: MessageOf<typeof BzzAddress>, context: ReceiveContext): Verdict {
   for (const [field, size] of FIELD_SIZES) {
     if (wire[field].length !== size) return { drop: 'RECORD_INVALID' };
   }
-  // If we can read one, all count.
+  // One that we can read, at least; then all of them count.
   decodeUnderlays(wire.underlay);
   const stored = context.stored(wire.overlay);
   if (stored !== undefined && sameUnderlays(stored, wire)) return { drop: 'UNCHANGED' };
@@ -157,8 +163,9 @@ function sortedParts({ underlay }: Pick<AddressRecord, 'underlay'>): string {
 }
 
 /**
- * Older version: no timestamp, reachable addresses. Newer: as signed, with timestamp.
- * @returns undefined: nothing to tell
+ * How a record is announced: the older version has no timestamp and carries only addresses that others can reach; the
+ * newer one requires a timestamp and carries the record as signed.
+ * @returns undefined when there is nothing to tell
  */
 export function toAnnounce(
   record: AddressRecord,
@@ -168,7 +175,7 @@ export function toAnnounce(
   const reachable = underlays.filter((underlay) => options.allowPrivate || !isPrivate(underlay));
   if (reachable.length === 0) return undefined;
   if (options.generation === '15.0.0') return generationOf(record) === '15.0.0' ? record : undefined;
-  // Whole if possible: it may name kinds only others know.
+  // Whole where nothing has to be left out: the record may name addresses of kinds that only others know.
   const isWhole = reachable.length === underlays.length;
   const underlay = isWhole ? record.underlay : encodeUnderlays(reachable);
   return { ...record, underlay, timestamp: 0n, chequebook: NOTHING };
@@ -176,7 +183,7 @@ export function toAnnounce(
 
 const NOTHING = new Uint8Array(0);
 
-/** Each is announced to every new peer. */
+/** Addresses of records in the address book: each record is announced to every new peer. */
 const decoded = new WeakMap<AddressRecord, readonly string[]>();
 
 function underlaysOf(record: AddressRecord): readonly string[] {

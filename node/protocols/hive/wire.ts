@@ -1,12 +1,13 @@
 /**
- * hive 2.0.0 and 1.1.0. `p2p-protocols.md` 4.2. By the peer's handshake; older records lack timestamp and chequebook.
+ * Messages of hive 2.0.0 and 1.1.0. `p2p-protocols.md` 4.2. A peer is sent the version that matches its handshake;
+ * the older one has records without timestamp and chequebook.
  */
 
 import { BzzAddress } from '../../p2p/address/record.ts';
 import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { Generation, ProtocolSpec } from '../../p2p/host.ts';
 
-/** A sender's batches come in sequence. */
+/** A sender splits its records into batches and sends them one after another. */
 const INBOUND_STREAMS_MAX = 16;
 
 export const HIVE = {

@@ -20,7 +20,7 @@ import { PINGPONG, Ping, Pong } from './wire.ts';
 const GREETING = 'ping';
 /** One round, both sides, milliseconds. */
 const ROUND_TIMEOUT_MS = 60_000;
-/** Per peer; more answers wait. Pings are seconds apart. */
+/** Per peer, over all its streams; answers beyond this rate wait. A node pings a peer every few seconds at most. */
 const PINGS = { perSecond: 500, burst: 50 } as const;
 
 export interface PingpongDeps {
@@ -69,7 +69,7 @@ export function createPingpong(deps: PingpongDeps): Pingpong {
   };
 }
 
-/** Undefined: closed, the normal end. */
+/** Undefined once the other side has closed, which is the normal end. */
 async function nextPing(
   stream: MessageStream,
   clock: Clock,

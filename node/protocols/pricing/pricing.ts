@@ -24,11 +24,14 @@ import { AnnouncePaymentThreshold, PRICING } from './wire.ts';
 /** Until an announcement has been sent or received, milliseconds. */
 const TIMEOUT_MS = 5_000;
 
-/** Honest peers announce at the start and on growth, at most once per payment. */
+/**
+ * An honest peer announces a threshold after connecting and when it has grown, at most once per payment that we make.
+ * A peer that announces more often makes us work for nothing.
+ */
 const ANNOUNCEMENTS = { perSecond: 50, burst: 500 } as const;
 
 export interface PricingOptions {
-  /** Accounting units; zero: from the refresh rate. */
+  /** Lowest threshold to accept, accounting units; zero: derived from the refresh rate. */
   readonly thresholdMinimum: bigint;
   /** Of this node's class, accounting units per second. */
   readonly refreshRate: bigint;
@@ -43,11 +46,14 @@ export interface PricingDeps {
 }
 
 export interface Pricing {
-  /** The granted threshold, also when it grows. @throws StreamError and the like */
+  /**
+   * Sends the threshold currently granted to `peer`; also called when accounting grants more.
+   * @throws StreamError and the like
+   */
   announce(peer: Peer, signal: AbortSignal): Promise<void>;
 }
 
-/** Announces to every new peer; one that cannot be told is disconnected. */
+/** Registers the protocol, and the announcement to every new peer: a peer that cannot be sent one is disconnected. */
 export function createPricing(options: PricingOptions, deps: PricingDeps): Pricing {
   const pricing = new ThresholdExchange(options, deps);
   deps.host.handle(PRICING, (stream, signal) => pricing.serve(stream, signal));

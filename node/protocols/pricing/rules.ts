@@ -4,8 +4,8 @@
 const MINIMUM_SECONDS = 2n;
 
 /**
- * Accounting units.
- * @param terms of the node's class; minimum zero: from the refresh rate
+ * Lowest threshold that a node accepts, accounting units.
+ * @param terms those of the node's class; a minimum of zero means: derived from the refresh rate
  */
 export function minimumThreshold(terms: { thresholdMinimum: bigint; refreshRate: bigint }): bigint {
   return terms.thresholdMinimum === 0n ? MINIMUM_SECONDS * terms.refreshRate : terms.thresholdMinimum;

@@ -47,7 +47,7 @@ export interface PseudosettleOptions extends ClockTolerance {
   readonly refreshRate: bigint;
   /** Light peers get this fraction of it. */
   readonly lightFactor: bigint;
-  /** Between refreshes, also of previous runs, ms. */
+  /** Minimum distance between refreshes, including the last one of a previous run of this node, milliseconds. */
   readonly refreshIntervalMs: number;
 }
 
@@ -63,8 +63,8 @@ export interface PseudosettleDeps {
 
 export interface Pseudosettle {
   /**
-   * Once per second and peer.
-   * @throws PseudosettleError for a broken rule; StreamError, TimeoutError without answer
+   * Asks `peer` to forgive up to `amount`. Not more often than once per second and peer.
+   * @throws PseudosettleError when the answer breaks a rule; StreamError, TimeoutError when there is none
    */
   settle(peer: Peer, amount: bigint): Promise<Refreshment>;
   /** Every peer that ever settled with us, or we with it. */
@@ -72,7 +72,7 @@ export interface Pseudosettle {
   settlement(overlayHex: string): TimeSettlement | undefined;
 }
 
-/** Create it first: it opens every peer's account. */
+/** Registers the protocol and opens the account of every peer that connects: create it before other protocols. */
 export function createPseudosettle(options: PseudosettleOptions, deps: PseudosettleDeps): Pseudosettle {
   const { host, accounting } = deps;
   const protocol = new TimeSettlements(options, deps);
@@ -114,7 +114,10 @@ class TimeSettlements implements Pseudosettle {
     }
   }
 
-  /** Synchronous: two refreshes cannot both count; before the debtor hears. */
+  /**
+   * Synchronous, so that two concurrent refreshes of one peer cannot both count; the balance changes before the
+   * debtor hears of it.
+   */
   #accept(peer: Peer, attempted: bigint): { amount: Uint8Array; timestamp: bigint } {
     const { clock } = this.#deps;
     const [now, atMs] = [unixSeconds(clock.now()), clock.monotonic()];
@@ -179,7 +182,7 @@ class TimeSettlements implements Pseudosettle {
     });
   }
 
-  /** A clock set back must not prolong the wait. */
+  /** A clock that was set back must not make this wait longer than the distance itself. */
   async #keepDistance(checkedAtMs: number, closed: AbortSignal): Promise<void> {
     const { refreshIntervalMs } = this.#options;
     const waitMs = Math.min(checkedAtMs + refreshIntervalMs - this.#deps.clock.now(), refreshIntervalMs);

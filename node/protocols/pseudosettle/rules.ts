@@ -5,7 +5,7 @@ import { decodeAmount } from '../amounts.ts';
 export interface ClockTolerance {
   /** Largest difference between the creditor's clock and ours, seconds. */
   readonly clockToleranceSeconds: bigint;
-  /** Between both clocks' elapsed times, seconds. */
+  /** Largest difference between the times elapsed on the two clocks since the last refresh, seconds. */
   readonly intervalToleranceSeconds: bigint;
 }
 
@@ -32,13 +32,13 @@ export function unixSeconds(ms: number): bigint {
   return BigInt(Math.floor(ms / 1000));
 }
 
-/** Larger: our clock was set. */
+/** Difference between date and passed time from which on our clock has been set, rather than measured otherwise. */
 const CLOCK_SET_SECONDS = 2n;
 
 /**
- * As a creditor counts.
- * @param byDate unix seconds between stamps; negative: set back
- * @param passedMs monotonic; undefined: before the start
+ * Time since the last refresh, as a creditor counts it.
+ * @param byDate unix seconds between both stamps; negative when our clock was set back
+ * @param passedMs by the monotonic clock; undefined when the last one was before the start
  */
 export function elapsedSince(byDate: bigint, passedMs: number | undefined): bigint {
   if (passedMs === undefined) return byDate;
@@ -46,11 +46,11 @@ export function elapsedSince(byDate: bigint, passedMs: number | undefined): bigi
   return distance(byDate, passed) > CLOCK_SET_SECONDS ? passed : byDate;
 }
 
-/** At most what is asked, owed, or forgiven. */
+/** What the creditor accepts: no more than asked, owed, or forgiven by the time since the last refresh. */
 export function acceptedAmount(refresh: {
   attempted: bigint;
   debt: bigint;
-  /** Negative: set back while off; nothing is accepted once. */
+  /** Negative when our clock was set back while this node did not run: nothing is accepted this once. */
   elapsedSeconds: bigint;
   rate: bigint;
 }): bigint {
@@ -60,7 +60,7 @@ export function acceptedAmount(refresh: {
   return accepted > 0n ? accepted : 0n;
 }
 
-/** Unix seconds; zero before the first. */
+/** What each side noted of the last refresh, unix seconds; zero before the first. */
 export interface LastRefresh {
   /** Stamp of the creditor. */
   readonly timestamp: bigint;
@@ -68,14 +68,17 @@ export interface LastRefresh {
   readonly checkedAt: bigint;
 }
 
-/** The stamp, clamped to the exchange: busy machines read late. */
+/**
+ * The moment of our clock at which the creditor most likely stamped: its stamp, clamped to the exchange. A busy
+ * machine may read an answer seconds after it was sent; that says nothing about the creditor's clock.
+ */
 export function momentOfStamp(stamp: bigint, exchange: { startedAt: bigint; endedAt: bigint }): bigint {
   if (stamp < exchange.startedAt) return exchange.startedAt;
   return stamp > exchange.endedAt ? exchange.endedAt : stamp;
 }
 
 /**
- * In the specification's order.
+ * The payer's checks on an answer, in the order of the specification.
  * @throws PseudosettleError
  */
 export function checkAnswer(

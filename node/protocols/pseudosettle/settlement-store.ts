@@ -1,13 +1,17 @@
 /**
- * Last refresh and total per peer and direction, written through, once per second and peer. A lost write makes the
- * next look early, which is allowed.
+ * Last refresh and total per peer and direction. In memory for reading, written through: at most one write per second
+ * and peer. A write lost in a crash makes the next refresh look earlier than it was, which both sides allow.
  */
 import type { TimeSettlement } from '../../accounting/ports.ts';
 import type { Logger } from '../../env/logger.ts';
 import type { KeyValueStore } from '../../store/ports.ts';
 import type { LastRefresh } from './rules.ts';
 
-/** Per direction. Never-payers go first, then the oldest: time has forgiven their rest. */
+/**
+ * Peers remembered in each direction, some megabytes. A new identity costs nothing, but a total above zero requires a
+ * debt first: peers that never paid are forgotten first, then the one whose last settlement is oldest. Forgetting is
+ * safe: after so many others, time has long forgiven what the last refresh left over.
+ */
 const PEERS_MAX = 10_000;
 
 const SENT = 'sent/';
@@ -16,7 +20,7 @@ const RECEIVED = 'received/';
 interface Received {
   /** Our stamp, unix seconds. */
   readonly timestamp: bigint;
-  /** Monotonic ms; undefined: before the start. */
+  /** The same moment by the monotonic clock, ms; undefined when it was before the start. */
   readonly atMs?: number;
   /** Accounting units. */
   readonly total: bigint;

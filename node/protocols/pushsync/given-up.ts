@@ -1,10 +1,13 @@
-/** Acknowledged chunks given up with their batch: a line per batch every ten seconds, with their number. */
+/**
+ * Chunks that leave the queue unpushed because their batch has ended: they were acknowledged, so that the log says so
+ * at the usual level. One line for a batch every ten seconds at most, with their number.
+ */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Logger } from '../../env/logger.ts';
 
 /** A pass over a long queue takes seconds. */
 const LINE_MS = 10_000;
-/** Soon, yet counting several chunks. */
+/** The first line comes soon, and nevertheless counts more than one chunk. */
 const FIRST_LINE_MS = 1_000;
 
 export class GivenUp {

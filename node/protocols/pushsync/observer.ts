@@ -1,4 +1,4 @@
-/** Pushsync's metrics, chunk events, spans and log lines. */
+/** What is seen of pushsync from outside: metrics, chunk events, spans and log lines. */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { Accounting } from '../../accounting/ports.ts';

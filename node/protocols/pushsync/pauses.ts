@@ -1,8 +1,12 @@
-/** Neighbourhoods without room or node, left out for growing pauses: their chunks would occupy all slots. */
+/**
+ * Neighbourhoods that take no chunks now, because their reserves are full or no node is there: pushing continues in
+ * all others, and returns to these after a growing pause. Otherwise chunks that cannot be placed would occupy every
+ * slot and keep the processor busy.
+ */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import type { Clock } from '../../../formats/clock.ts';
 
-/** In a row; single failures have other causes. */
+/** Failures in a row after which a neighbourhood is paused: single ones may have other causes. */
 const FAILURES_MAX = 4;
 /** Milliseconds; doubles with every pause that did not help. */
 const PAUSE_MIN_MS = 1_000;
@@ -22,7 +26,7 @@ export interface Pause {
 interface Trouble extends Pause {
   readonly failures: number;
   readonly pauseMs: number;
-  /** Monotonic; the next push extends or ends it. */
+  /** Monotonic end of the pause; the next push then extends or ends it. */
   readonly until: number;
 }
 
@@ -34,7 +38,7 @@ export class Pauses {
     this.#clock = clock;
   }
 
-  /** The neighbourhood that a chunk waits for now. */
+  /** The neighbourhood that a chunk has to wait for at this moment. */
   waitsFor(address: Uint8Array): string | undefined {
     const now = this.#clock.monotonic();
     for (const { neighbourhood, until } of this.#troubled.values()) {
@@ -50,7 +54,7 @@ export class Pauses {
     const since = before?.since ?? this.#clock.now();
     const failures = (before?.failures ?? 0) + 1;
     let { pauseMs, until } = before ?? { pauseMs: 0, until: 0 };
-    // Pushes from before the pause are no news.
+    // Pushes that were under way when the pause began are no news.
     if (failures >= FAILURES_MAX && until <= now) {
       pauseMs = Math.min(Math.max(pauseMs * 2, PAUSE_MIN_MS), PAUSE_MAX_MS);
       until = now + pauseMs;
@@ -59,7 +63,7 @@ export class Pauses {
     return pauseMs >= TOLD_MS && (before?.pauseMs ?? 0) < TOLD_MS;
   }
 
-  /** Its neighbourhoods are well again. */
+  /** A push succeeded: whatever was wrong with the neighbourhoods of the chunk is over. */
   arrived(address: Uint8Array): void {
     for (const neighbourhood of this.#troubled.keys()) {
       if (isIn(address, neighbourhood)) this.#troubled.delete(neighbourhood);

@@ -1,8 +1,10 @@
 /**
- * Pushes own chunks: stored ones (deferred) in order, and direct ones, in 128 slots. `node-behaviour.md` 4.1,
- * `p2p-protocols.md` 7.4.
- * The store is the queue: a pass walks it and skips what is pushed or paused (`pauses.ts`). Failed chunks wait for
- * the next pass, without slot or memory; after a crash the first pass recovers.
+ * Pushes what this node uploads: the chunks waiting in the local store (deferred), in upload order, and those that an
+ * upload hands over at once (direct). Both share 128 slots. `node-behaviour.md` 4.1, `p2p-protocols.md` 7.4.
+ * The store is the only queue: a pass walks the waiting chunks from first to last and skips those being pushed and
+ * those whose neighbourhood takes nothing now (`pauses.ts`). Pushed chunks leave the store; failed ones wait for the
+ * next pass, which comes when an upload is done or after a pause. A failing chunk thus occupies neither a slot nor
+ * memory, and after a crash the first pass is the recovery.
  */
 
 import { addressPrefix } from '../../../formats/chunk/address.ts';
@@ -31,22 +33,25 @@ import { NoRoomError, PushsyncError } from './rules.ts';
 
 /** Chunks being pushed at once: the network's number. */
 const IN_FLIGHT_MAX = 128;
-/** As many as can be pushed, half a megabyte. */
+/** Waiting chunks read from the store at once: as many as can be pushed, half a megabyte. */
 const PAGE = IN_FLIGHT_MAX;
-/** Then a later pass tries again. */
+/** A push ends after this many shallow receipts; a later pass tries again. */
 const SHALLOW_MAX = 6;
-/** Only when the content was uploaded again meanwhile. */
+/** New stamps for one push: each is needed only when the same content was uploaded again meanwhile. */
 const RENEWALS_MAX = 3;
-/** Between passes while pushing, ms: each rereads those. */
+/**
+ * Pause between two passes while chunks are being pushed, milliseconds: each pass reads those again, only to skip
+ * them.
+ */
 const PASS_PAUSE_MS = 10;
-/** Per skipped chunk: ten times the look. */
+/** The same per chunk that a pass skipped: about ten times the cost of looking at it. */
 const LEFT_OUT_PAUSE_MS = 0.1;
 const PASS_PAUSE_MAX_MS = 5_000;
 /** Pause when there is no peer, milliseconds. */
 const NO_PEER_PAUSE_MS = 5_000;
 /** Pause before failed chunks are tried again, milliseconds. */
 const RETRY_PAUSE_MS = 1_000;
-/** By which a storer's neighbourhood may be smaller than ours. */
+/** Bits by which the neighbourhood of a storer may be smaller than one of this node's radius. */
 const DEEPER_MAX = 2;
 /** How long a direct upload waits for room, milliseconds. */
 const DIRECT_PATIENCE_MS = 30_000;
@@ -58,11 +63,11 @@ export interface PusherDeps {
     Postage,
     'awaited' | 'renewed' | 'saved'
   >;
-  /** Bits: such chunks have the same storers. */
+  /** Chunks whose addresses share this many bits are stored by the same nodes. */
   readonly storageRadius: () => number;
   /** Whether this node stores chunks of this address for the network. */
   readonly isResponsible: (address: Uint8Array) => boolean;
-  /** Own chunks kept here, as if pulled. Must not throw. */
+  /** Sees every own chunk that is also kept here, as if it had come by pull syncing. Must not throw. */
   readonly onDelivered: (chunk: Chunk) => void;
   readonly clock: Clock;
   readonly log: Logger;
@@ -72,7 +77,7 @@ export interface PusherDeps {
 
 /** Uploads that wait because a neighbourhood takes nothing. */
 export interface Held extends Pause {
-  /** Deferred, as of the last pass. */
+  /** Chunks of deferred uploads, as of the last pass over the queue. */
   readonly chunks: number;
 }
 
@@ -112,7 +117,7 @@ class ChunkPusher implements Pusher {
   readonly #deps: PusherDeps;
   readonly #metrics: MetricsOf<typeof PUSHER_METRICS>;
   readonly #slots = new Slots(IN_FLIGHT_MAX);
-  /** Identity and batch → push, never twice at once. */
+  /** Identity and batch → push: a chunk is never pushed twice at once under one batch. */
   readonly #running = new Map<string, Running>();
   readonly #stopping = new AbortController();
   #draining: Promise<void> | undefined;
@@ -120,11 +125,11 @@ class ChunkPusher implements Pusher {
   #news = true;
   #wake: (() => void) | undefined;
   #passEnds = false;
-  /** Next pass without news, monotonic. */
+  /** The next pass if there is no news, and its time, monotonic. */
   #retry: { readonly timer: Disposable; readonly at: number } | undefined;
   readonly #pauses: Pauses;
   readonly #givenUp: GivenUp;
-  /** Neighbourhood → chunks skipped by the last pass. */
+  /** Neighbourhood → number of chunks that the last complete pass skipped because of it. */
   #leftOut: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: PusherDeps) {
@@ -186,7 +191,7 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  /** @returns ms until the next try; undefined: arrived */
+  /** @returns pause before the next try, milliseconds; undefined when the chunk has arrived */
   async #directly(
     chunk: Chunk,
     stamp: Stamp,
@@ -198,7 +203,7 @@ class ChunkPusher implements Pusher {
       return undefined;
     } catch (error) {
       if (hasNoPeer(error)) return NO_PEER_PAUSE_MS;
-      // Full for a moment: radii grow, chunks move.
+      // Full only for a moment: the storer's radius grows, or it hands chunks over.
       if (error instanceof NoRoomError && this.#deps.clock.monotonic() < until) return RETRY_PAUSE_MS;
       throw error;
     }
@@ -248,7 +253,7 @@ class ChunkPusher implements Pusher {
       if (last === undefined) break;
       after = last.sequence;
       let going = 0;
-      // Now: a push may end and leave the store, not this page.
+      // Checked now, not chunk by chunk: a push that ends in between is gone from the store but not from this page.
       for (const push of page.filter(
         (push) => this.#mayGo(push, leftOut) && push.isReadable && this.#isIdle(push),
       )) {
@@ -261,7 +266,7 @@ class ChunkPusher implements Pusher {
         void this.#handle(push);
       }
       if (this.#passEnds) return;
-      // A blocked queue would be read without waiting for slots.
+      // A long queue in which nothing may be pushed would be read without ever waiting for a slot.
       if (going === 0) await this.#pause(0);
     }
     this.#leftOut = leftOut;
@@ -280,12 +285,12 @@ class ChunkPusher implements Pusher {
   #isIdle({ chunk, stamp, sequence }: PendingPush): boolean {
     const running = this.#running.get(keyOf(chunk, stamp));
     if (running === undefined) return true;
-    // Pushed by another route: retry if that fails.
+    // The same chunk is being pushed by another route: retry it in case that one fails.
     if (running.sequence !== sequence) this.#retryIn(RETRY_PAUSE_MS);
     return false;
   }
 
-  /** In a given slot. Never rejects. */
+  /** Pushes a waiting chunk in the slot it was given. Never rejects. */
   async #handle(push: PendingPush): Promise<void> {
     const { log } = this.#deps;
     const { signal } = this.#stopping;
@@ -306,7 +311,7 @@ class ChunkPusher implements Pusher {
   async #pushWaiting(push: PendingPush, signal: AbortSignal): Promise<boolean> {
     const { uploads } = this.#deps.store;
     if (!this.#batchExists(push.stamp)) {
-      // Not accepted now; waits for the batch's return or end.
+      // No peer accepts the stamp now; the chunk stays in the queue until the batch returns or is given up.
       if (this.#deps.postage.awaited(push.stamp.batchId)) {
         throw new PostageError('BATCH_NOT_USABLE', 'batch is waited for: newer blocks may bring it back');
       }
@@ -348,9 +353,9 @@ class ChunkPusher implements Pusher {
       } catch (error) {
         if (!(error instanceof PushsyncError)) throw error;
         if (error.code === 'SUPERSEDED') {
-          // As if stored and replaced, as a mutable batch's owner wants.
+          // As if it had been stored and then replaced, which is what the owner of a mutable batch wants.
           if (this.#isReplaceable(paid)) return 'synced';
-          // Another upload was faster; only a receipt tells where.
+          // Another upload of the same content was faster. Only a receipt would tell where its stamp has arrived.
           const renewed = renewals++ < RENEWALS_MAX ? this.#deps.postage.renewed(chunk, paid) : undefined;
           if (renewed === undefined) throw error;
           await this.#deps.postage.saved(renewed.batchId);
@@ -381,7 +386,7 @@ class ChunkPusher implements Pusher {
       this.#metrics.syncTime.observe((clock.monotonic() - startedAt) / 1000);
       if (outcome === 'want-self') return 'stored';
       if (await this.#keep(chunk, stamp)) return 'kept';
-      // Radius or reserve grew: skipped copies are needed.
+      // The radius or the reserve has grown meanwhile: the copies that were not pushed because of ours are needed.
       if (keptHere && !this.#belongsHere(chunk, stamp) && this.#batchExists(stamp))
         await pushsync.push(chunk, stamp, { signal: options.signal });
       return 'synced';
@@ -396,7 +401,11 @@ class ChunkPusher implements Pusher {
     }
   }
 
-  /** Into our reserve if it belongs here; pull syncing would bring it back at a cost. @returns whether it is held */
+  /**
+   * Puts a chunk that others hold into our own reserve when it belongs there. Pull syncing would bring it back in a
+   * moment: over the network, to be hashed and its stamp verified again.
+   * @returns whether it is held
+   */
   async #keep(chunk: Chunk, stamp: Stamp): Promise<boolean> {
     const { events, onDelivered, store } = this.#deps;
     const { address } = chunk;
@@ -404,7 +413,7 @@ class ChunkPusher implements Pusher {
     try {
       await store.reserve.put(chunk, stamp);
     } catch (error) {
-      // A newer stamp has the index.
+      // The index is in use by a newer stamp: this one is no longer needed.
       if (error instanceof ReserveOverwriteError) return false;
       throw error;
     }
@@ -418,7 +427,7 @@ class ChunkPusher implements Pusher {
     return isResponsible(address) && store.reserve.hasRoomFor(address) && this.#batchExists(stamp);
   }
 
-  /** Immutable indexes are used once. */
+  /** The indexes of an immutable batch are used once: a peer that says otherwise is wrong. */
   #isReplaceable(stamp: Stamp): boolean {
     return this.#deps.postage.batches.get(stamp.batchId)?.immutable === false;
   }
@@ -427,13 +436,13 @@ class ChunkPusher implements Pusher {
     return this.#deps.postage.batches.get(stamp.batchId) !== undefined;
   }
 
-  /** @param claimed prefix named by a storer, unproven: only its length counts */
+  /** @param claimed prefix that a storer has named, unproven: used only for how far its neighbourhood reaches */
   #failed(chunk: Chunk, reason: string, claimed = ''): void {
     const { log, storageRadius } = this.#deps;
     const own = storageRadius();
     const prefix = addressPrefix(chunk.address, Math.min(Math.max(claimed.length, own), own + DEEPER_MAX));
     if (this.#pauses.failed(prefix, reason)) {
-      // A peer's own words, of any length.
+      // The reason may be a peer's own words, of any length and content.
       log.warn({ neighbourhood: prefix }, 'uploads wait for a neighbourhood that takes nothing');
       log.debug({ neighbourhood: prefix, reason }, 'why it takes nothing');
     }
@@ -465,7 +474,7 @@ function keyOf(chunk: Chunk, stamp: Stamp): string {
   return toHex(chunk.identity) + toHex(stamp.batchId);
 }
 
-/** Refused, not merely without network. */
+/** The network did not take the chunk; not that there is none. */
 function isRefused(error: unknown): error is PushsyncError {
   return error instanceof PushsyncError && (error.code === 'PUSH_FAILED' || error.code === 'SUPERSEDED');
 }

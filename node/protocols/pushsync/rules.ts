@@ -3,44 +3,58 @@ import { CodedError } from '../../../formats/coded-error.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { recoverSigner } from '../../../formats/crypto/signer.ts';
 
-/** Per attempt, per delivery, and per push onward, ms. */
+/** Time limit for one attempt with one peer, for awaiting a delivery, and for pushing it on, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;
-/** Before a failed peer is asked again for the chunk, ms. */
+/** How long a peer that failed for a chunk is not asked for it again, milliseconds. */
 export const FAILED_SKIP_MS = 300_000;
 /** A reserve can be doubled at most this many times. */
 const CAPACITY_DOUBLING_MAX = 1;
 
-/** A storer's words for a newer stamp: `p2p-protocols.md` 4.9. */
+/** What a storer says when the batch's owner has used the stamp's index for a newer chunk: `p2p-protocols.md` 4.9. */
 const NEWER_STAMP = 'overwriting chunk with newer timestamp';
 
-/** An error about the chunk, true on any node; undefined: none. */
+/**
+ * The error in a refusal's text that concerns the chunk itself and so holds on any node; undefined if there is none.
+ */
 export function finalRefusal(text: string): PushsyncError | undefined {
   return text.includes(NEWER_STAMP) ? new PushsyncError('SUPERSEDED', text) : undefined;
 }
 
-/** Forwarders put words in front. */
+/** How a storer's refusal of an invalid stamp begins; forwarders put their own words in front of it. */
 const BAD_STAMP = 'invalid stamp: ';
 
 export function refusesStamp(error: unknown): boolean {
   return error instanceof PushsyncError && error.message.includes(BAD_STAMP);
 }
 
-/** Of one peer, with unknown batches: beyond, deliveries wait. An uploader ahead of us loses some hundred. */
+/**
+ * Invalid deliveries of one peer, including those with an unknown batch: each is hashed first. Beyond this rate
+ * deliveries wait. An uploader whose batch we have not read yet loses some hundred deliveries, and then waits here.
+ */
 export const REFUSALS = {
   peer: { perSecond: 100, burst: 400 },
   source: { perSecond: 100, burst: 800 },
   nearby: { perSecond: 400, burst: 2_000 },
 } as const;
 
-/** Bees forward stamps and receipts unverified. */
+/**
+ * Weight of a fault that may be another node's doing: Bees forward stamps and receipts without verifying their
+ * signatures.
+ */
 export const PASSED_ON = 1 / 8;
 
-/** Then a push ends: others would lead there again. */
+/**
+ * Storers without room after which a push ends: as many as it places copies. Other peers would only send it to these
+ * again.
+ */
 export const NO_ROOM_MAX = 3;
 
-/** Parallel in the neighbourhood: the copies pull syncing would bring. */
+/** Parallel pushes in the neighbourhood: they place the copies that pull syncing would bring later. */
 export const MULTIPLEX = 2;
-/** Their wait for a receipt when kept here, ms: two nodes then hold it, and others pull more cheaply. */
+/**
+ * How long they wait for a receipt when this node keeps the chunk as well, milliseconds. With the receipt two nodes
+ * hold it, and the others pull it, for less than a push costs; a storer that is slow must not hold up the upload.
+ */
 export const MULTIPLEX_KEPT_MS = 1_000;
 /** Failures tolerated, and pause before another peer is asked, by role. */
 export const ORIGIN = { errorsMax: 32, preemptiveMs: 5_000 } as const;
@@ -59,7 +73,7 @@ export class PushsyncError extends CodedError<PushsyncErrorCode> {}
 
 /** A storer's reserve is full: its neighbourhood takes no more. */
 export class NoRoomError extends PushsyncError {
-  /** Up to the storer's radius, `0` and `1`. */
+  /** Bits of the chunk's address up to the storer's radius, as `0` and `1`. */
   readonly neighbourhood: string;
 
   constructor(neighbourhood: string) {
@@ -67,7 +81,7 @@ export class NoRoomError extends PushsyncError {
     this.neighbourhood = neighbourhood;
   }
 
-  /** From a refusal; forwarders put words in front. */
+  /** Parsed from the text of a refusal; forwarders put their own words in front of it. */
   static in(text: string): NoRoomError | undefined {
     const prefix = /no room in neighbourhood '([01]{0,32})'/.exec(text)?.[1];
     return prefix === undefined ? undefined : new NoRoomError(prefix);
@@ -78,13 +92,13 @@ export function isSuperseded(error: unknown): error is PushsyncError {
   return error instanceof PushsyncError && error.code === 'SUPERSEDED';
 }
 
-/** A storer's statement as is, else the cause of `PUSH_FAILED`. */
+/** What a push fails with: a storer's own statement as it is, anything else as the cause of `PUSH_FAILED`. */
 export function couldNotPush(cause: unknown): PushsyncError {
   if (cause instanceof NoRoomError || isSuperseded(cause)) return cause;
   return new PushsyncError('PUSH_FAILED', 'could not push chunk', { cause });
 }
 
-/** Closer peers just failed, and it does not belong here. */
+/** All closer peers failed a moment ago, and the chunk does not belong here. */
 export function nobodyCloser(): PushsyncError {
   return couldNotPush(new Error('no closer peer takes the chunk'));
 }
@@ -100,12 +114,15 @@ export interface Receipt {
   readonly storageRadius: number;
 }
 
-/** @returns signer's overlay @throws SignatureError when no key can have signed */
+/** Overlay of the node that signed the receipt. @throws SignatureError when no key can have produced the signature */
 export function storerOf(receipt: Receipt, networkId: bigint): Uint8Array {
   return overlayAddress(recoverSigner(receipt.address, receipt.signature), networkId, receipt.nonce);
 }
 
-/** Too far by our radius or its own. Bits. Doubled reserves reach a bit further, unless ours too. */
+/**
+ * Whether the storer is too far from the chunk, by our radius or by its own. All in bits. A doubled reserve reaches
+ * one bit further out, so a storer may lie one bit outside our radius, unless ours is doubled too.
+ */
 export function isShallow(depth: {
   storerPO: number;
   receiptRadius: number;

@@ -1,4 +1,6 @@
-/** Verifies a delivery, stores or forwards it, and answers. */
+/**
+ * The receiving side of pushsync: verifies a delivery, then stores it or passes it on, and answers with a receipt.
+ */
 import { isResponsible } from '../../../formats/chunk/address.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { ChunkError } from '../../../formats/chunk/errors.ts';
@@ -31,7 +33,7 @@ import { Delivery, type DeliveryMessage, Receipt as ReceiptTable } from './wire.
 export interface ServingOptions {
   /** Of this node's overlay, 32 bytes. */
   readonly nonce: Uint8Array;
-  /** If not reachable, it stores only what nobody else takes. */
+  /** Whether others can reach this node; if not, it stores only what no other node takes. */
   readonly reachable: boolean;
 }
 
@@ -43,7 +45,10 @@ export interface ServingDeps extends ObserverDeps {
   readonly store: { readonly reserve: Pick<Reserve, 'put' | 'has' | 'hasIndex' | 'hasRoomFor'> };
   /** Key of this node's overlay. */
   readonly signer: Signer;
-  /** Every valid delivered chunk, whatever follows. Must not throw. */
+  /**
+   * Sees every valid chunk that is delivered, whether it is then stored, passed on or refused for its stamp. Must not
+   * throw.
+   */
   readonly onDelivered: (chunk: Chunk) => void;
 }
 
@@ -74,7 +79,7 @@ export class Serving {
     const causeEvent = this.#observer.received(peer, address);
     let receipt: Receipt;
     let debit: Debit;
-    // Usually undefined: no extra turn.
+    // Undefined in the usual case, which then does not wait for another turn of the event loop.
     const pause = this.#refusals.ready(peer, signal);
     if (pause !== undefined) await pause;
     try {
@@ -95,7 +100,7 @@ export class Serving {
     this.#observer.answered(startedAt);
   }
 
-  /** Unknown or small batches: our events may lag. */
+  /** If a batch is unknown or seems too small, we may not have read its events yet. */
   #blame(sender: Peer, error: unknown): void {
     const { host } = this.#deps;
     const ofTheDelivery =
@@ -139,7 +144,7 @@ export class Serving {
     const id = toHex(chunk.identity);
     const parcel = { chunk, stamp: message.stamp, id, onSent: undefined, keptHere: false, causeEvent };
     using deadline = clock.deadline(ATTEMPT_TIMEOUT_MS, signal);
-    // Not counting itself, it would send the chunk in circles.
+    // A node that does not count itself would send the chunk back to the closest peer, and so in circles.
     const exclude = this.#options.reachable ? [] : [sender.overlayHex];
     const way: Way<Receipt> = { originated: false, exclude, accept: (receipt) => receipt };
     const outcome = await this.#sender.send(parcel, way, deadline.signal);
@@ -148,7 +153,7 @@ export class Serving {
       throw couldNotPush(outcome.cause);
     }
     if (outcome.outcome === 'nobody') {
-      // Closer peers just failed; kept here it would be where nobody looks.
+      // All closer peers failed a moment ago. A chunk kept here would count as stored where no node looks for it.
       if (!belongsHere(this.#deps, chunk.address)) throw nobodyCloser();
       return await this.#store(chunk, stamp, causeEvent);
     }
@@ -160,7 +165,7 @@ export class Serving {
     const { signer, store, topology } = this.#deps;
     const { address } = chunk;
     this.#validate(chunk, stamp);
-    // Held or replacing chunks need no room.
+    // A chunk that is here already, or replaces another, needs no room.
     const isHeld = () =>
       store.reserve.has(address, stamp.batchId, stampHash(stamp)) || store.reserve.hasIndex(stamp);
     if (!store.reserve.hasRoomFor(address) && !isHeld()) {
@@ -169,14 +174,15 @@ export class Serving {
     }
     await store.reserve.put(chunk, stamp);
     this.#observer.stored(chunk, causeEvent);
-    // It may have grown since the delivery.
+    // The current radius: it may have grown since the delivery came, and then this node is not responsible for the
+    // chunk.
     const storageRadius = topology.storageRadius();
     const signature = signer.sign(address);
     this.#observer.signed(chunk, causeEvent);
     return { address, signature, nonce: this.#options.nonce, storageRadius };
   }
 
-  /** @throws PostageError `STAMP_INVALID`; nothing while the batch is unknown */
+  /** For a chunk that is passed on. @throws PostageError `STAMP_INVALID`; nothing while the batch is unknown */
   #checkStamp(chunk: Chunk, stamp: Stamp): void {
     try {
       this.#validate(chunk, stamp);

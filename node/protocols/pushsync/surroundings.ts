@@ -1,4 +1,4 @@
-/** Where a chunk belongs, by this node's peers. */
+/** Where a chunk belongs, as far as this node sees it: itself and its connected peers. */
 import { addressPrefix, closerTo, isResponsible } from '../../../formats/chunk/address.ts';
 import type { Host } from '../../p2p/host.ts';
 import type { Topology } from '../../topology/topology.ts';
@@ -14,7 +14,7 @@ export function isClosest({ topology }: Surroundings, overlay: Uint8Array, addre
   return topology.peers().every((peer) => closerTo(address, overlay, peer.overlay) <= 0);
 }
 
-/** Ours to store when nobody else takes it. */
+/** Whether the chunk is this node's to store when no other takes it. */
 export function belongsHere(surroundings: Surroundings, address: Uint8Array): boolean {
   const { host, topology } = surroundings;
   return (
@@ -23,7 +23,7 @@ export function belongsHere(surroundings: Surroundings, address: Uint8Array): bo
   );
 }
 
-/** Of the chunk: this node may only be closer than others. */
+/** Names the chunk's neighbourhood: this node may lie outside it, and merely be closer than others. */
 export function noRoomFor({ topology }: Surroundings, address: Uint8Array): NoRoomError {
   return new NoRoomError(addressPrefix(address, topology.storageRadius()));
 }

@@ -1,4 +1,4 @@
-/** Retrieval's metrics, chunk events, spans and log lines. */
+/** What is seen of retrieval from outside: metrics, chunk events, spans and log lines. */
 import { ChunkError } from '../../../formats/chunk/errors.ts';
 import type { Accounting } from '../../accounting/ports.ts';
 import { type CauseEvent, reasonOf } from '../../env/chunk-events.ts';

@@ -4,23 +4,27 @@ import { closerTo } from '../../../formats/chunk/address.ts';
 import { ADDRESS_SIZE } from '../../../formats/chunk/chunk.ts';
 import { CodedError } from '../../../formats/coded-error.ts';
 
-/** Per attempt, per awaited request, and per forwarding, ms. */
+/** Time limit for one attempt with one peer, for awaiting a request, and for forwarding it, milliseconds. */
 export const ATTEMPT_TIMEOUT_MS = 30_000;
-/** Before a failed peer is asked again for the chunk, ms. */
+/** How long a peer that failed for a chunk is not asked for it again, milliseconds. */
 export const FAILED_SKIP_MS = 60_000;
 
-/** Fruitless searches for a peer; more wait. Feeds and broken files miss some hundred in a row. */
+/**
+ * Fruitless searches for one peer: each makes us ask others. Those that find something do not count. Beyond this rate
+ * searches wait for their turn. Looking for feed updates, or for the remains of a file, misses some hundred chunks in
+ * a row.
+ */
 export const MISSES = {
   peer: { perSecond: 100, burst: 200 },
   source: { perSecond: 100, burst: 400 },
   nearby: { perSecond: 400, burst: 1_000 },
 } as const;
-/** More than a paying peer has under way. */
+/** Searches for one peer at once: more than a paying peer can have under way, slow ones aside. */
 export const SEARCHES_MAX = 512;
 
 /**
- * Bee sends two more, so that all peers of a small network deliver: half the throughput for latency. The one per
- * second stays.
+ * Parallel requests in the neighbourhood. Bee sends two more at once; that makes every peer of a small network
+ * deliver each chunk, which halves the throughput, and gains only latency. The extra request each second stays.
  */
 export const MULTIPLEX = 0;
 /** Failures tolerated, and pause before another peer is asked, by role. */
@@ -36,7 +40,7 @@ export function isAddress(bytes: Uint8Array): boolean {
   return bytes.length === ADDRESS_SIZE && bytes.some((byte) => byte !== 0);
 }
 
-/** Only strictly closer peers: no circles. */
+/** A forwarder may only ask peers that are strictly closer to the chunk than itself, so requests never circle. */
 export function mayForward(hop: { address: Uint8Array; self: Uint8Array; peer: Uint8Array }): boolean {
   return closerTo(hop.address, hop.peer, hop.self) < 0;
 }

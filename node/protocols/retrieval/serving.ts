@@ -1,4 +1,4 @@
-/** Answers from the store, or from other peers. */
+/** The serving side of retrieval: answers peers from the local store, or with what other peers deliver. */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { type Accounting, AccountingError, type Debit } from '../../accounting/ports.ts';
@@ -113,7 +113,7 @@ export class Serving {
     return { chunk, forwarded: true };
   }
 
-  /** Limited at once, and slowed after many misses. */
+  /** Searches for one requester: only so many at once, and after many that found nothing the next ones wait. */
   async #rationed<T>(requester: Peer, signal: AbortSignal, search: () => Promise<T>): Promise<T> {
     const slots = this.#slotsOf(requester);
     await slots.acquire(signal);

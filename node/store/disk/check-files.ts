@@ -1,4 +1,4 @@
-/** Reads a store's files for a check, without LMDB or passwords. */
+/** The files of a store, read for a check. Needs neither LMDB nor the passwords of the node. */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Entry } from '../backend.ts';

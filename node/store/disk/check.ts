@@ -18,7 +18,7 @@ const NAMES_MAX = 5;
 const KIND_OFFSET = 3 * NUMBER_SIZE;
 const KINDS = ['cac', 'soc'];
 const TIMESTAMP_SIZE = 8;
-/** Key in `reserve`: batch, bin, address, stamp hash. */
+/** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
 const [BIN_AT, ADDRESS_AT, HASH_AT] = [32, 33, 65];
 
 /** The result for one kind of a store's parts. */
@@ -33,7 +33,7 @@ export interface Finding {
 }
 
 export interface CheckedStore {
-  /** Records by table, in order of keys. */
+  /** Records of the index by table, in the order of their keys. */
   readonly tables: ReadonlyMap<string, readonly Entry[]>;
   /** Number of slots that the file has room for. */
   readonly slots: number;
@@ -45,7 +45,7 @@ export interface CheckedStore {
   readonly onSlot?: (checked: number) => void;
 }
 
-/** @returns a finding per kind, each building on the earlier ones */
+/** @returns a finding per kind, in the order in which they build on each other */
 export function checkStore(store: CheckedStore): Finding[] {
   return new Check(store).run();
 }

@@ -44,7 +44,7 @@ export function encodeSlotsHead(identity: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** @returns the identity; undefined: the file starts otherwise */
+/** @returns the identity; undefined when the file starts with something else */
 export function decodeSlotsHead(bytes: Uint8Array): Uint8Array | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (const at of [0, COPY_OFFSET]) {
@@ -97,7 +97,7 @@ export function expectedIdentity(identity: Uint8Array, overlay: Uint8Array): Uin
   return newIdentity(overlay, identity.subarray(STORE_ID_OFFSET));
 }
 
-/** Overlay of the store's node, 32 bytes. */
+/** Overlay of the node that the store belongs to, 32 bytes. */
 export function overlayOf(identity: Uint8Array): Uint8Array {
   return identity.subarray(OVERLAY_OFFSET, STORE_ID_OFFSET);
 }

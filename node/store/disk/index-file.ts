@@ -25,7 +25,10 @@ const TREES_OFFSET = HEADER_SIZE + 24;
 const TREE_SIZE = 48;
 const ENTRIES_OFFSET = 32;
 const ROOT_OFFSET = 40;
-/** Node: size 2 + 2 (low, high), flags 2, key size 2; a branch's child uses the first three. */
+/**
+ * Node: low and high part of a size 2 each, flags 2, key size 2; the child of a branch is spread over the first
+ * three.
+ */
 const NODE_SIZE = 8;
 const [BIG_DATA, SUB_TREE] = [0x01, 0x02];
 const PAGE_SIZES = [4096, 8192, 16_384, 32_768];

@@ -1,4 +1,4 @@
-/** The index's tables in LMDB, and a transaction on them. */
+/** The tables of the index as LMDB keeps them, and a transaction on them. */
 import type { Database, RootDatabase } from 'lmdb';
 import { pooledCopy } from '../../../formats/crypto/pooled.ts';
 import { TABLES, type Table, type TableReader, type Transaction } from '../backend.ts';

@@ -7,7 +7,10 @@ import { readFileSync, realpathSync, rmSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreError } from '../errors.ts';
 
-/** Linux filesystems that share memory: ext, XFS, Btrfs, ZFS, tmpfs, overlay, F2FS, bcachefs. */
+/**
+ * Filesystems of Linux that share files in memory, by their number: ext, XFS, Btrfs, ZFS, tmpfs, overlay, F2FS,
+ * bcachefs.
+ */
 const SHARING: ReadonlySet<number> = new Set([
   0xef53, 0x58465342, 0x9123683e, 0x2fc12fc1, 0x01021994, 0x794c7630, 0xf2f52010, 0xca451a4e,
 ]);

@@ -272,7 +272,7 @@ class Rebuild {
     await this.#eachOf('cache', (tx, [address, place]) => tx.put('cacheOrder', place, address));
   }
 
-  /** Unreferenced chunks may be overwritten; referenced missing ones are marked. */
+  /** An unreferenced chunk may be overwritten; one that is referenced but missing is marked. */
   async #countReferences(): Promise<void> {
     const references = new Map<string, number>();
     const refer = (address: Uint8Array) => {

@@ -1,6 +1,7 @@
 /**
- * The reserve's bins: entries and last number of each, as records. Committed values stay in memory: every put asks
- * for the size, every peer for the numbers.
+ * The bins of the reserve: how many entries each one has and the last number assigned, as records that change with
+ * the entries. What is committed is kept in memory, because every put asks for the size, and every peer for the last
+ * numbers.
  */
 import { BINS } from '../../../formats/chunk/address.ts';
 import type { Backend, TableReader, Transaction } from '../backend.ts';
@@ -16,7 +17,7 @@ export interface Bin {
   readonly count: number;
 }
 
-/** Changed bins, for `committed`. */
+/** Bins that a transaction has changed, to be passed to `committed`. */
 export type BinChanges = ReadonlyMap<number, Bin>;
 
 export class ReserveBins {

@@ -7,7 +7,7 @@ import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 
-/** Four megabytes at most: seconds of a fast upload. */
+/** At most four megabytes of memory: seconds of a fast upload, where a reader needs a fraction of one. */
 const CHUNKS_MAX = 1024;
 /** Longer than a reader that waits for credit takes from one peer to the next, ms. */
 const KEPT_MS = 10_000;
@@ -29,7 +29,7 @@ export class HandedOver {
     this.#clock = clock;
   }
 
-  /** @param batchId of the pushed stamp, 32 bytes */
+  /** @param batchId of the stamp under which it was pushed, 32 bytes */
   add(chunk: Chunk, batchId: Uint8Array): void {
     const now = this.#clock.monotonic();
     const id = toHex(chunk.address);
@@ -52,7 +52,7 @@ export class HandedOver {
   }
 }
 
-/** Successive chunks share memory: one would keep all. */
+/** Chunks read one after another share memory: keeping one would keep all of them. */
 function alone(chunk: Chunk): Chunk {
   const { data } = chunk;
   return data.buffer.byteLength > 2 * data.length ? { ...chunk, data: new Uint8Array(data) } : chunk;

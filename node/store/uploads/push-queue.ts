@@ -1,7 +1,8 @@
 /**
  * Chunks waiting to be pushed (`node-behaviour.md` 2.2).
- * Pushes are numbered in order, in blocks of one session, so that the pusher skips open sessions and a rollback finds
- * its pushes. An open session has a marker in `openSessions`; one found at the start was cut short.
+ * Pushes are numbered in upload order. Numbers are assigned in blocks, and a block belongs to one session, so that
+ * the pusher skips an open session block by block and a rollback finds its own pushes. While a session is open, a
+ * marker lies in `openSessions`; a marker found at the start belongs to a session that a crash cut short.
  */
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp } from '../../../formats/chunk/stamp.ts';
@@ -24,7 +25,7 @@ import {
   START,
 } from '../records.ts';
 
-/** No push is 0, and "after 0" means all. */
+/** Not 0, so that no push has the number 0 and "after 0" means all. */
 const FIRST_BLOCK = 1;
 /** Pushes rolled back per transaction, which takes some ms. */
 const ROLLBACK_STEP = 256;
@@ -36,8 +37,8 @@ const TOTALS = Buffer.from('uploadTotals');
 const NONE = new Uint8Array();
 
 /**
- * Enters blocks that previous versions left out on a failing disk, each as a closed session: they are pushed, and
- * their numbers not reused.
+ * Enters the blocks of pushes that lie in none, as previous versions left them on a failing disk, each as a closed
+ * session of its own: so they are pushed, and no new session uses their numbers.
  */
 export async function enterBlocks(backend: Backend): Promise<void> {
   for (let from: Uint8Array = START; ; ) {
@@ -50,10 +51,10 @@ export async function enterBlocks(backend: Backend): Promise<void> {
   }
 }
 
-/** From here on no block is in use. */
+/** From here on no block has pushes, nor a number that belongs to a session. */
 export function unusedBlock(reader: TableReader): number {
   const push = reader.last('pushes', START, END);
-  // A half-undone session may have only its marker left.
+  // Of a session that is only half taken back, the marker may be all that is left.
   const used = [reader.last('blocks', START, END), reader.last('openSessions', START, END)];
   const blocks = used.flatMap((key) => (key === undefined ? [] : [decodeNumber(key) + 1]));
   if (push !== undefined) blocks.push(blockOf(decodeNumber(push)) + 1);
@@ -94,7 +95,10 @@ export class PushQueue {
     return this.#nextBlock - 1;
   }
 
-  /** A block's first written push opens it and its session; not the lowest number, whose write may have failed. */
+  /**
+   * The first push that is written to a block opens it, and with it the session. Not the one with the lowest number:
+   * its write may have failed alone.
+   */
   open(tx: Transaction, { session, sequence }: PushPlace): void {
     const block = encodeNumber(blockOf(sequence));
     if (tx.has('blocks', block)) return;
@@ -103,8 +107,8 @@ export class PushQueue {
   }
 
   /**
-   * @returns false: waiting under the same batch; nothing is stored, unless another single-owner chunk of that
-   * address
+   * @returns false when the chunk is already waiting under the same batch; then nothing is stored, unless it is
+   * another single-owner chunk at that address
    */
   add(tx: Transaction, place: PushPlace, push: Pick<PendingPush, 'tagUid' | 'chunk' | 'stamp'>): boolean {
     const { chunk, stamp, tagUid } = push;
@@ -124,8 +128,8 @@ export class PushQueue {
   }
 
   /**
-   * A single-owner chunk replaces the waiting one under its own stamp; the waiting one's tag counts it. As in the
-   * reserve, the same or an older stamp changes nothing.
+   * A single-owner chunk takes the place of the waiting one, under its own stamp: the tag of the waiting one goes on
+   * counting it. As in the reserve, one under the same stamp, or under an older one, changes nothing.
    */
   #supersede(
     tx: Transaction,
@@ -167,8 +171,9 @@ export class PushQueue {
   }
 
   /**
-   * Removes a finished push.
-   * @returns `gone`: already done; `replaced`: another single-owner chunk took its place and is to be pushed
+   * Removes a finished push from the queue.
+   * @returns `gone` when that was already done, `replaced` when another single-owner chunk has taken its place, which
+   * is still to be pushed
    */
   finish(tx: Transaction, push: PendingPush, synced: number): 'finished' | 'gone' | 'replaced' {
     const record = tx.get('pushes', encodeNumber(push.sequence));
@@ -190,8 +195,9 @@ export class PushQueue {
   }
 
   /**
-   * Undoes a session in steps; the marker goes last, for the next start to continue. A replaced single-owner chunk
-   * keeps its new bytes, a waiting one also its new stamp.
+   * Undoes everything that a session has put, in steps; the marker goes last, so that after a crash in between the
+   * next start simply continues; without it nothing was put. A replaced single-owner chunk keeps its new bytes, and
+   * one that was waiting also its new stamp.
    */
   async rollback(session: number): Promise<void> {
     if (!this.#isOpen(this.#backend, session)) return;
@@ -213,7 +219,7 @@ export class PushQueue {
   /** Relying on another open session's push would lose the chunk if that session is rolled back. */
   #mayBeUndone(tx: Transaction, sequence: number, ownSession: number): boolean {
     const session = tx.get('blocks', encodeNumber(blockOf(sequence)));
-    // A closed session's block that the disk refused.
+    // Of a closed one, where the disk has not let its block be entered yet.
     if (session === undefined) return false;
     return decodeNumber(session) !== ownSession && this.#isOpen(tx, decodeNumber(session));
   }

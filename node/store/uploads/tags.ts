@@ -6,7 +6,7 @@ import { decodeNumber, END, encodeNumber, encodeNumbers, join, NUMBER_SIZE, STAR
 
 const LAST_UID = Buffer.from('lastTag');
 const ADDRESS_SIZE = 32;
-/** Order of a record's numbers; the address, if any, follows. */
+/** The order of the numbers in a record; the address, when there is one, follows. */
 const FIELDS = ['split', 'seen', 'stored', 'sent', 'synced', 'startedAt'] as const;
 const ADDRESS_OFFSET = FIELDS.length * NUMBER_SIZE;
 
@@ -15,7 +15,9 @@ type Field = (typeof FIELDS)[number];
 export type TagCounts = Partial<Record<Exclude<Field, 'startedAt'>, number>> & { readonly startedAt?: never };
 
 export interface Tags extends TagStore {
-  /** Adds to a tag's counters and sets its address if given; nothing if deleted. */
+  /**
+   * Adds to the counters of a tag and, when `reference` is given, sets its address; does nothing when it is deleted.
+   */
   count(tx: Transaction, uid: number, counts: TagCounts, reference?: Uint8Array): void;
 }
 

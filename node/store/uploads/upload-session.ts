@@ -19,7 +19,7 @@ interface Deps {
   readonly onClosed: () => void;
 }
 
-/** See `UploadSession` for the contract. */
+/** The upload of one caller under a tag; see `UploadSession` for the contract. */
 export class StoredUploadSession implements UploadSession {
   readonly tagUid: number;
   readonly #deps: Deps;
@@ -77,7 +77,7 @@ export class StoredUploadSession implements UploadSession {
     if (session !== undefined) await undoing.run(() => queue.rollback(session));
   }
 
-  /** At once: a change that runs twice writes the same. */
+  /** Assigned at once, so that a change that runs twice writes the same both times. */
   #nextPlace(): PushPlace {
     if (this.#nextSequence % BLOCK_SIZE === 0) {
       const block = this.#deps.queue.nextBlock();

@@ -1,4 +1,4 @@
-/** Upload sessions, and the pusher's reports (`node-behaviour.md` 2.2). */
+/** The upload store: sessions that bring chunks, and what the pusher reports about them (`node-behaviour.md` 2.2). */
 import type { Logger } from '../../env/logger.ts';
 import type { Backend } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
@@ -75,7 +75,7 @@ export async function openUploads({
         if (result === 'finished') tags.count(tx, push.tagUid, counts);
         return result;
       });
-      // The other chunk's session may be undone, so nothing else announces it.
+      // The session that brought the other chunk may have been taken back, so that nothing else announces it.
       if (end === 'replaced') onPushable();
     },
     onPushable: (listener) => void listeners.push(listener),

@@ -47,7 +47,7 @@ export const contentShapes = ({ pinChecks }: Dialect) => ({
   TagCreation: object({}),
   TagPatch: object({}, { address: reference, reference }),
   PinList: object({ references: list(reference) }),
-  // Without a list, each record is a document.
+  // Without a list around them, each record is a separate document.
   PinChecks: pinChecks.start === '' ? pinCheck : list(pinCheck),
   Retrievability: object({ isRetrievable: flag }),
   GranteesCreation: object({}, { grantees: list(givenKey) }),

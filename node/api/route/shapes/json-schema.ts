@@ -1,4 +1,4 @@
-/** JSON Schema as far as bodies need it. */
+/** JSON Schema, as much of it as describes the bodies of this API. */
 
 /** A schema as OpenAPI 3.1 takes it. */
 export interface JsonSchema {
@@ -32,7 +32,7 @@ export function object(fields: Fields, optional: Fields = {}): JsonSchema {
   };
 }
 
-/** Objects with unknown names. @param names regular expression of all */
+/** Objects whose names are not known in advance. @param names regular expression that each of them matches */
 export function byName(names: string, each: JsonSchema): JsonSchema {
   return { type: 'object', patternProperties: { [names]: each } };
 }
@@ -49,7 +49,7 @@ export function oneOf(words: readonly string[]): JsonSchema {
   return { enum: words };
 }
 
-/** A field under each of the dialect's names. */
+/** One field under every name that a dialect has for it, possibly none. */
 export function named(names: readonly string[], shape: JsonSchema): Fields {
   return Object.fromEntries(names.map((name) => [name, shape]));
 }

@@ -1,4 +1,4 @@
-/** Bodies about the node, and common answers. */
+/** Bodies about the node itself: its health, its store, its logs, and what every route may answer. */
 import type { Dialect } from '../../dialect.ts';
 import {
   anything,
@@ -81,7 +81,7 @@ const storeCounters = object({
 
 const ANY_NAME = '^.*$';
 function loggers(whole: boolean) {
-  // Children below `/`, alike at every depth.
+  // Children by name under `/`, with the same shape at every depth.
   const children = byName(ANY_NAME, object({}));
   const entry = whole ? object({ '/': children, '+': text }) : object({}, { '/': children, '+': list(text) });
   return object({

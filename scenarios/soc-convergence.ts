@@ -33,6 +33,7 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const PAYLOAD_SIZE = 100;
+const LATER_MS = 100;
 /** Owners tried for an address with two nodes of ours in its neighbourhood. */
 const OWNERS_MAX = 100;
 /** Hex digits before and of the timestamp of a stamp. */
@@ -83,9 +84,12 @@ export default defineScenario({
       const disputed = await dispute(context, 'two batches');
       const [one, other] = disputed.versions;
       const older = await stampFor(context, one.node, disputed);
-      let newer = older;
+      let newer = await stampFor(context, other.node, disputed);
       // The clocks of two machines may differ.
-      while (timestampOf(newer) <= timestampOf(older)) newer = await stampFor(context, other.node, disputed);
+      while (timestampOf(newer) <= timestampOf(older)) {
+        await context.cluster.clock.sleep(LATER_MS, context.signal);
+        newer = await stampFor(context, other.node, disputed);
+      }
       await upload(context, disputed, [older, newer]);
       await converge(context, disputed, other);
       progress.detail(`${disputed.address.slice(0, 8)} on ${disputed.nodes.length} nodes`);

@@ -55,7 +55,7 @@ export interface HandOverDeps {
   readonly pullsync: Pick<Pullsync, 'cursors' | 'list'>;
   readonly pushsync: Pick<Pushsync, 'push'>;
   readonly batches: Pick<BatchStore, 'get'>;
-  readonly reserve: Pick<Reserve, 'radius' | 'onRadius' | 'has' | 'load' | 'items' | 'sizeFrom' | 'release'>;
+  readonly reserve: Pick<Reserve, 'radius' | 'onRadius' | 'load' | 'items' | 'sizeFrom' | 'release'>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;

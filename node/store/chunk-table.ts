@@ -170,17 +170,16 @@ export class ChunkTable implements Damage {
 
   /**
    * Adds a reference; of two payloads of a single-owner chunk the rule chooses, unless the stored one is damaged.
-   * @returns whether another payload was replaced
+   * @returns whether it is a single-owner chunk whose payload is kept now
    */
   retainChosen(tx: Transaction, chunk: Chunk, held: Held): boolean {
     if (chunk.kind === 'soc' && this.#stays(this.#payloads[held.by], { tx, chunk, held })) {
       this.retain(tx, chunk);
-      return false;
+      return equalBytes(recordOf(tx, chunk.address)!.identity, chunk.identity);
     }
-    const before = recordOf(tx, chunk.address)?.identity;
     this.replace(tx, chunk);
     this.retain(tx, chunk, held);
-    return before !== undefined && !equalBytes(before, chunk.identity);
+    return chunk.kind === 'soc';
   }
 
   /**
@@ -203,8 +202,11 @@ export class ChunkTable implements Damage {
     const record = recordOf(tx, address);
     if (record === undefined || this.#isMarked(tx, address)) return false;
     const held = this.#heldIn(record.slot);
-    const stored = held && bytesOf(this.#backend.slots, address, record);
-    return stored !== undefined && rule({ data: stored, stamp: held!.stamp }, { data, stamp });
+    // The bytes are read only if the stamps do not decide.
+    const stored = () => bytesOf(this.#backend.slots, address, record);
+    const wrapped = () => wrappedAddressOf(stored() ?? data);
+    const incoming = { stamp, wrapped: () => wrappedAddressOf(data) };
+    return held !== undefined && rule({ stamp: held.stamp, wrapped }, incoming) && stored() !== undefined;
   }
 
   /** Rewrites a stored chunk that is put again, so that it is intact; keeps its references. */
@@ -251,8 +253,9 @@ export class ChunkTable implements Damage {
     if (record === undefined) return undefined;
     if (this.#isIntact(tx, address, record)) return record;
     // In the same place: its content is useless, and an unreadable sector is replaced by a write. The stamp has its
-    // own checksum and has mostly survived.
-    this.#backend.slots.write(record.slot, encodeSlot(chunk, this.#heldIn(record.slot)));
+    // own checksum and has mostly survived, but another payload did not come under it.
+    const held = equalBytes(record.identity, identity) ? this.#heldIn(record.slot) : undefined;
+    this.#backend.slots.write(record.slot, encodeSlot(chunk, held));
     const restored = { ...record, length: data.length, kind, identity };
     this.#put(tx, address, restored);
     this.#unmark(tx, address);

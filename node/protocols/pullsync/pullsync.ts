@@ -35,7 +35,7 @@ import { type Claim, RequestedChunks, type Shared } from './requested-chunks.ts'
 import {
   bitVectorOf,
   checkAck,
-  checkTopmost,
+  checkOffer,
   DELIVERY_MS,
   NEWS_WAIT_MS,
   PROMPT_MS,
@@ -233,7 +233,7 @@ class Pulling implements Pullsync {
   ): Promise<OfferedPage> {
     await stream.write(Get, { bin, start });
     const offer = await version.readOffer(stream, signal);
-    if (offer.entries.length > 0) checkTopmost(offer.topmost, start);
+    checkOffer(offer, start);
     return offer;
   }
 

@@ -109,8 +109,15 @@ export function checkOffered(what: string, size: number, ...parts: readonly Uint
   }
 }
 
-/** @param topmost of an offer with entries @throws PullsyncError `OFFER_INVALID` */
-export function checkTopmost(topmost: bigint, start: bigint): void {
+/** @throws PullsyncError `OFFER_INVALID` */
+export function checkOffer(
+  { topmost, entries: { length } }: { readonly topmost: bigint; readonly entries: readonly unknown[] },
+  start: bigint,
+): void {
+  if (length === 0) return;
+  if (length > PAGE_SIZE) {
+    throw new PullsyncError('OFFER_INVALID', `offer of ${length} chunks, expected at most ${PAGE_SIZE}`);
+  }
   // Accepting it would make no progress: the same page would be requested again and again.
   if (topmost < start) {
     throw new PullsyncError('OFFER_INVALID', `offer up to ${topmost} for chunks from ${start}`);

@@ -11,7 +11,7 @@ import { Announcements, type AnnouncementsDeps } from './announcements.ts';
 import type { PullsyncObserver } from './observer.ts';
 import { Pages, type PagesDeps } from './pages.ts';
 import { bitsOf, checkGet, DELIVERY_MS, PROMPT_MS, PullsyncError, SERVING } from './rules.ts';
-import { type Entries, isSameEntry, type OfferedEntry, type Version } from './versions.ts';
+import type { Entries, OfferedEntry, Version } from './versions.ts';
 import { Ack, Delivery, Get, KNOWN_HEADER, Known, Syn, Want } from './wire.ts';
 
 export type ServingDeps = AnnouncementsDeps &
@@ -112,7 +112,7 @@ export class Serving {
     for (const { address, batchId, stampHash, id } of items) {
       const held = reserve.load(address, batchId, stampHash);
       // Another payload has been put since: an entry of its own, which is offered under a later bin id.
-      if (held === undefined || !isSameEntry(version, id, held)) {
+      if (held === undefined || !version.isStill(id, held)) {
         this.#observer.missing();
         await stream.write(Delivery, {});
       } else {

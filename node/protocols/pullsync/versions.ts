@@ -36,19 +36,12 @@ export interface Version {
   readOffer(stream: MessageStream, signal: AbortSignal): Promise<OfferedPage>;
   /** Of an own entry; undefined when its chunk cannot be read. */
   idOf(entry: ReserveEntry, reserve: Entries): Uint8Array | undefined;
+  /** Whether what an own entry holds now is what was offered. */
+  isStill(offered: Uint8Array, held: { readonly chunk: Chunk; readonly stamp: Stamp }): boolean;
   /** Of a valid chunk that is delivered. */
   idOfDelivery(chunk: Chunk, stamp: Stamp): Uint8Array;
   /** The own entry that is offered; undefined when there is none. */
   find(entry: OfferedEntry, reserve: Entries): ReserveEntry | undefined;
-}
-
-/** Whether what is held now is what was offered. */
-export function isSameEntry(
-  version: Version,
-  offered: Uint8Array,
-  held: { readonly chunk: Chunk; readonly stamp: Stamp },
-): boolean {
-  return equalBytes(version.idOfDelivery(held.chunk, held.stamp), offered);
 }
 
 /** An entry is a chunk under a stamp: another payload of a single-owner chunk is the same one. */
@@ -72,6 +65,7 @@ export const BY_STAMP: Version = {
     return { topmost, entries };
   },
   idOf: ({ batchId, stampHash }) => underStamp(batchId, stampHash),
+  isStill: () => true,
   idOfDelivery: (_chunk, stamp) => underStamp(stamp.batchId, stampHash(stamp)),
   find({ address, id }, reserve) {
     const [batchId, stampHash] = [id.subarray(0, ADDRESS_SIZE), id.subarray(ADDRESS_SIZE)];
@@ -99,6 +93,7 @@ export const BY_SUM: Version = {
     return { topmost, entries };
   },
   idOf: (entry, reserve) => reserve.sumOf(entry),
+  isStill: (offered, { chunk, stamp }) => equalBytes(sumOfStamped(chunk, stamp), offered),
   idOfDelivery: sumOfStamped,
   find: ({ address, id }, reserve) => reserve.entryOf(address, id),
 };

@@ -1,4 +1,4 @@
-/** Messages of `/swarm/pullsync/1.4.0` and `/swarm/pullsync/2.0.0`. `p2p-protocols.md` 4.10. */
+/** Messages of `/swarm/pullsync/1.4.0` (`p2p-protocols.md` 4.10) and `/swarm/pullsync/2.0.0` (4.11). */
 
 import type { MessageTable } from '../../p2p/codec/message.ts';
 import type { ProtocolSpec } from '../../p2p/host.ts';

@@ -1,13 +1,13 @@
 /** Which of two payloads under one single-owner address is kept. `node-behaviour.md` 2.5. */
-import { wrappedAddressOf } from '../../../formats/chunk/soc.ts';
 import { type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
 import { equalBytes } from '../../../formats/crypto/hex.ts';
 import type { Held } from '../disk/slot.ts';
 
-/** A single-owner chunk's data, and the stamp that it came under. */
+/** A payload of a single-owner chunk, and the stamp that it came under. */
 export interface Brought {
-  readonly data: Uint8Array;
   readonly stamp: Stamp;
+  /** Address of the chunk that it wraps. */
+  readonly wrapped: () => Uint8Array;
 }
 
 /** Whether the stored payload stays. */
@@ -28,7 +28,10 @@ export const LAST_STAYS: PayloadRules = {
 
 const first: PayloadRule = (stored, incoming) => precedence(stored, incoming) <= 0;
 
-/** The one that every node chooses of all that it has seen, in whatever order they came. */
+/**
+ * The one that every node chooses of the same payloads and stamps, in whatever order they come. A payload keeps the rank
+ * of its stamp after that stamp has left.
+ */
 export const SAME_EVERYWHERE: PayloadRules = { reserve: first, upload: first };
 
 /** @returns below 0: the first one is kept, 0: they are the same */
@@ -36,6 +39,6 @@ function precedence(one: Brought, other: Brought): number {
   return (
     Buffer.compare(other.stamp.timestamp, one.stamp.timestamp) ||
     Buffer.compare(stampHash(one.stamp), stampHash(other.stamp)) ||
-    Buffer.compare(wrappedAddressOf(one.data), wrappedAddressOf(other.data))
+    Buffer.compare(one.wrapped(), other.wrapped())
   );
 }

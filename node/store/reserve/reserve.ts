@@ -290,31 +290,34 @@ class StoredReserve implements Reserve {
   ): BinChanges | undefined {
     const held = { by: 'reserve', stamp } as const;
     if (tx.has('reserve', this.#key(holding))) {
+      // Before it is restored: a damaged payload has no rank.
+      if (this.#convergent && this.#chunks.supersede(tx, chunk, held))
+        return this.#renewed(tx, chunk.address, new Map());
       this.#chunks.restore(tx, chunk);
-      if (!this.#convergent || !this.#chunks.supersede(tx, chunk, held)) return undefined;
-      return this.#renewed(tx, chunk.address, new Map());
+      return undefined;
     }
     const indexKey = join(stamp.batchId, stamp.index);
     const used = tx.get('stampIndex', indexKey);
     const changes = new Map<number, Bin>();
-    let replaced: boolean;
+    let kept: boolean;
     if (used === undefined) {
-      replaced = this.#chunks.retainChosen(tx, chunk, held);
+      kept = this.#chunks.retainChosen(tx, chunk, held);
     } else {
       const old = overwritten(used, { chunk, stamp }, this.#convergent);
       this.#leave(tx, old, changes);
       if (Buffer.compare(old.address, chunk.address) !== 0) this.#events?.add('replaced', old.address);
       // In this order a chunk that keeps its address never loses its last reference.
-      replaced = this.#chunks.retainChosen(tx, chunk, held);
+      kept = this.#chunks.retainChosen(tx, chunk, held);
       this.#chunks.release(tx, old.address);
     }
-    if (replaced && this.#convergent) this.#renewed(tx, chunk.address, changes);
+    // An upload may have brought the payload before.
+    if (kept && this.#convergent) this.#renewed(tx, chunk.address, changes);
     this.#enter(tx, { holding, stamp, changes });
     tx.put('stampIndex', indexKey, join(stamp.timestamp, chunk.address, holding.stampHash));
     return changes;
   }
 
-  /** Gives entries whose chunk has another payload new bin ids: peers do not know their sums. */
+  /** Gives entries whose chunk may have another payload new bin ids: peers do not know their sums. */
   #renewed(tx: Transaction, address: Uint8Array, changes: Map<number, Bin>): BinChanges {
     for (const holding of stampsOf(tx, address)) {
       const stamp = decodeStamp(this.#leave(tx, holding, changes).subarray(NUMBER_SIZE));

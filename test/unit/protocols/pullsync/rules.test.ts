@@ -6,8 +6,8 @@ import {
   bitVectorOf,
   checkAck,
   checkGet,
+  checkOffer,
   checkOffered,
-  checkTopmost,
   newsDue,
 } from '../../../../node/protocols/pullsync/rules.ts';
 
@@ -56,8 +56,14 @@ test.each([31, 33, 0])('a hash of %i bytes is refused', (length) => {
 });
 
 test('an offer that ends before it begins is refused', () => {
-  expect(() => checkTopmost(4n, 5n)).toThrow('offer up to 4 for chunks from 5');
-  expect(() => checkTopmost(5n, 5n)).not.toThrow();
+  expect(() => checkOffer({ topmost: 4n, entries: [1] }, 5n)).toThrow('offer up to 4 for chunks from 5');
+  expect(() => checkOffer({ topmost: 5n, entries: [1] }, 5n)).not.toThrow();
+});
+
+test('an offer of more than a page is refused, in either version', () => {
+  const page = (length: number) => ({ topmost: 999n, entries: Array.from({ length }) });
+  expect(() => checkOffer(page(250), 1n)).not.toThrow();
+  expect(() => checkOffer(page(251), 1n)).toThrow('offer of 251 chunks, expected at most 250');
 });
 
 describe('peers are told', () => {

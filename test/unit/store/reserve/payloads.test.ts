@@ -8,8 +8,10 @@ import { chunkSum } from '../../../../formats/chunk/sum.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../../formats/crypto/keccak.ts';
 import { createSigner } from '../../../../formats/crypto/signer.ts';
+import type { Backend } from '../../../../node/store/backend.ts';
+import { HELD_RANGE } from '../../../../node/store/disk/slot.ts';
 import type { LocalStore } from '../../../../node/store/ports.ts';
-import { BACKENDS, chunk, stamp } from '../stores.ts';
+import { BACKENDS, chunk, committed, stamp } from '../stores.ts';
 
 const OWNER = createSigner(new Uint8Array(32).fill(3));
 const CONVERGENT = { convergent: true } as const;
@@ -150,6 +152,42 @@ describe.each(BACKENDS)('a convergent store %s', (_name, open) => {
     expect(toHex(store.chunks.get(LOW.address)!.data)).toBe(toHex(LOW.data));
   });
 
+  test('a payload that an upload brought first gives the entries under other stamps new ids, too', async () => {
+    await using bench = await open(CONVERGENT);
+    const { store } = bench;
+    await store.reserve.put(LOW, stamp({ batch: 1, timestamp: 5 }));
+    const session = store.uploads.openSession((await store.tags.create()).uid);
+    const newer = stamp({ batch: 2, timestamp: 6 });
+    await session.put(HIGH, newer);
+    await session.done();
+    await store.reserve.put(HIGH, newer);
+    const items = store.reserve.items(binOf(store.reserve), 1n, 9);
+    expect(items.map(({ binId, batchId }) => [binId, batchId[0]])).toEqual([
+      [2n, 1],
+      [3n, 2],
+    ]);
+  });
+
+  test('a payload that comes in place of damaged bytes has the rank of its own stamp, and a new id', async () => {
+    const broken = new Set<number>();
+    await using bench = await open(CONVERGENT, (disk) => breaking(disk, broken));
+    const { store } = bench;
+    const [high, low] = [
+      [HIGH, stamp({ batch: 1, timestamp: 9 })],
+      [LOW, stamp({ batch: 2, timestamp: 5 })],
+    ] as const;
+    await store.reserve.put(...high);
+    await store.reserve.put(...low);
+    for (let slot = 0; slot < 9; slot++) broken.add(slot);
+    expect(store.chunks.get(LOW.address)).toBeUndefined();
+    await committed(store);
+    await store.reserve.put(...low);
+    expect(toHex(store.chunks.get(LOW.address)!.data)).toBe(toHex(LOW.data));
+    expect(store.reserve.items(binOf(store.reserve), 1n, 9).map(({ binId }) => binId)).toEqual([3n, 4n]);
+    await store.reserve.put(...high);
+    expect(toHex(store.chunks.get(LOW.address)!.data)).toBe(toHex(HIGH.data));
+  });
+
   test('no longer finds an entry that has left', async () => {
     await using bench = await open(CONVERGENT);
     const { store } = bench;
@@ -176,6 +214,27 @@ test('entries that came while they were not found by their sums are found when t
   expect([...early, ...late].filter(([chunk, under]) => !isFound(store, chunk, under))).toEqual([]);
   expect([isFound(store, ...left!), isFound(store, left![0], newer)]).toEqual([false, true]);
 });
+
+/** A disk that cannot read the chunks of these slots until they are written again; their stamps it can. */
+function breaking(disk: Backend, broken: Set<number>): Backend {
+  return {
+    get: (...given) => disk.get(...given),
+    has: (...given) => disk.has(...given),
+    scan: (...given) => disk.scan(...given),
+    last: (...given) => disk.last(...given),
+    change: (work) => disk.change(work),
+    available: () => disk.available(),
+    close: () => disk.close(),
+    slots: {
+      write(slot, bytes) {
+        disk.slots.write(slot, bytes);
+        broken.delete(slot);
+      },
+      read: (slot, range) =>
+        broken.has(slot) && range !== HELD_RANGE ? undefined : disk.slots.read(slot, range),
+    },
+  };
+}
 
 function binOf(reserve: LocalStore['reserve']): number {
   return reserve.lastBinIds().findIndex((id) => id > 0n);

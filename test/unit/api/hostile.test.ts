@@ -7,7 +7,7 @@ import { ROUTES } from '../../../node/api/routes/table.ts';
 import { GAS_HEADERS } from '../../../node/api/values/gas.ts';
 import { paramsIn, wireName } from '../../../node/api/values/params.ts';
 import { BATCH } from './fake-postage.ts';
-import { type Kit, PUBLIC_KEY, startKit } from './kit.ts';
+import { AT_ONCE, type Kit, PUBLIC_KEY, startKit } from './kit.ts';
 
 /** For every input, of whatever kind: some are valid for some of them. */
 const VALUES: readonly string[] = [
@@ -162,6 +162,7 @@ describe.each(ROUTES.map((row) => ({ ...row, name: `${row.method} ${row.path} ${
 
     test.each(inputs.map(({ source, name }) => [source, name] as const))('%s %s', async (source, name) => {
       const kit = await startKit();
+      kit.knobs.sleep = AT_ONCE;
       const failed: string[] = [];
       for (const value of VALUES) {
         if (source === 'header' && !isSendable(value)) continue;

@@ -1,7 +1,7 @@
 /** A node made of small simulated ports, and both listeners over it, for tests that inject requests. */
 import { type InjectOptions, inject, type Response } from 'light-my-request';
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
-import { systemClock } from '../../../formats/clock.ts';
+import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';
@@ -66,6 +66,8 @@ export interface Knobs
   chainError: Error | undefined;
   chunkEvents: ChunkEvents | undefined;
   nowMs: number;
+  /** How pauses pass. */
+  sleep: Clock['sleep'];
   /** What the store keeps its data on. */
   disk: MemoryDisk;
   /** Lines of the log. */
@@ -96,6 +98,7 @@ export function knobs(): Knobs {
     chainError: undefined,
     chunkEvents: undefined,
     nowMs: NOW_MS,
+    sleep: (ms, signal) => systemClock().sleep(ms, signal),
     disk: new MemoryDisk(),
     logged: [],
   };
@@ -157,6 +160,9 @@ export async function startKit(
   };
 }
 
+/** Nobody waits for a pause; those between expressions are tried in `env/expression.test.ts`. */
+export const AT_ONCE: Clock['sleep'] = () => systemClock().turn();
+
 /** No test sees a status that the served document does not list for the operation. */
 function injected({ handle }: Listener, listed: ListedStatuses): Injected {
   async function ask(request: InjectOptions): Promise<Response> {
@@ -184,7 +190,11 @@ function injected({ handle }: Listener, listed: ListedStatuses): Injected {
 }
 
 export async function simulatedNode(turn: Knobs): Promise<NodeServices> {
-  const clock = { ...systemClock(), now: () => turn.nowMs };
+  const clock: Clock = {
+    ...systemClock(),
+    now: () => turn.nowMs,
+    sleep: (ms, signal) => turn.sleep(ms, signal),
+  };
   const root = createLogger(
     { verbosity: 'info' },
     { destination: { write: (line) => turn.logged.push(line) } },

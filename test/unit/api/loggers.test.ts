@@ -1,6 +1,6 @@
 /** Loggers over HTTP, as `http-api-completion.md` 7 has them. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Kit, startKit } from './kit.ts';
+import { AT_ONCE, type Kit, startKit } from './kit.ts';
 
 interface Listed {
   readonly tree: Record<string, unknown>;
@@ -10,6 +10,7 @@ interface Listed {
 let kit: Kit;
 beforeEach(async () => {
   kit = await startKit();
+  kit.knobs.sleep = AT_ONCE;
 });
 
 const base64 = (text: string) =>

@@ -6,7 +6,7 @@ import { createSigner } from '../formats/crypto/signer.ts';
 import { encodeRlp } from '../formats/ethereum/rlp.ts';
 import { signTransaction } from '../formats/ethereum/signed-transaction.ts';
 
-/** Far above any base fee of mostly empty blocks. */
+/** Far above what the base fee reaches on a chain of mostly empty blocks, so that no transaction waits. */
 const FEE_CAP_WEI = 100_000_000_000n;
 const TIP_WEI = 1_000_000_000n;
 
@@ -21,7 +21,7 @@ export interface UnsignedTransaction {
 
 export interface Account {
   readonly address: string;
-  /** Signed EIP-1559, for eth_sendRawTransaction; deterministic. */
+  /** The signed EIP-1559 transaction, ready for eth_sendRawTransaction; equal inputs give equal bytes. */
   sign(transaction: UnsignedTransaction, chainId: number): string;
   /** The contract that the transaction with `nonce` deploys. */
   contractAt(nonce: number): string;

@@ -101,7 +101,7 @@ function isForeignRead({ headers }: Asking): boolean {
   return site === 'cross-site' || site === 'same-site';
 }
 
-/** Equal length, so comparing takes equal time. */
+/** The same length for every token: comparing takes the same time for all of them. */
 function digestOf(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

@@ -91,7 +91,7 @@ export function compileSources(outputs: readonly string[]) {
   return output;
 }
 
-/** Each artifact file's text. */
+/** The text of each artifact file as it must be on disk. */
 export function renderArtifacts(compiled: Map<string, CompiledContract>): { path: URL; text: string }[] {
   return [...compiled].map(([name, { abi, evm }]) => {
     const artifact = {

@@ -43,7 +43,7 @@ interface Controlled {
 
 /** Bytes: enough for a thousand accounts. */
 const BODY_MAX = 2 ** 20;
-/** Mining commands under way or waiting. */
+/** Commands that mine: so many may be under way or wait for their turn. */
 const MINING_MAX = 16;
 
 /** @returns what the answer contains besides the chain's state */
@@ -98,7 +98,7 @@ const COMMANDS: Record<string, Command> = {
   },
 };
 
-/** Fixed facts, in the ready line and every answer. */
+/** What is fixed about a running chain; the ready line and every answer of the control endpoint carry it. */
 function describeChain(chain: LocalChain): Record<string, unknown> {
   const { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid } = chain;
   return { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid };
@@ -214,7 +214,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Other commands' bodies are discarded. */
+/** Of the command that has one; those of others are discarded with their answers. */
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   let size = 0;

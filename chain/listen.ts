@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { LocalChainError } from './errors.ts';
 
-/** Longer than Node.js's five seconds, for busy machines' clients. */
+/** A client of a busy machine asks again on a connection that Node.js would have closed after five seconds. */
 const KEEP_ALIVE_MS = 30_000;
 
 /** Opens a server, with a socket or without. */

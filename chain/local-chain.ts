@@ -1,6 +1,7 @@
 /**
- * A local chain for nodes: engine, contracts, funded accounts, batches, steady blocks. Stopping leaves only its
- * state, if it has a folder.
+ * A chain on this machine, ready for nodes: an engine, all contracts, funded accounts, batches, and blocks at a
+ * steady pace. One call starts it in a fraction of a second; stopping it leaves nothing behind except its state, if a
+ * folder was given for that.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -60,7 +61,7 @@ export const LOCAL_CHAIN_DEFAULTS = {
   deployerKey: DEPLOYER_KEY,
 } as const;
 
-/** More would exceed a call's time. */
+/** Blocks of one `mine` call: more keep an engine busy for longer than a call may take. */
 const MINE_BLOCKS_MAX = 10_000;
 /** Anvil keeps 64 states, and needs one before the branch. */
 const REORG_BLOCKS_MAX = 60;
@@ -79,7 +80,7 @@ export interface LocalChainOptions {
   port?: number;
   /** Opens the engine's methods and the control endpoint; default: random. */
   token?: string;
-  /** Besides addresses and `localhost`. */
+  /** Host names that it answers to, besides addresses and `localhost`. */
   allowedHosts?: readonly string[];
   /** Origins of pages that may use its JSON-RPC endpoint. */
   origins?: readonly string[];
@@ -122,7 +123,7 @@ export interface LocalChain extends AsyncDisposable {
   readonly chequebooks: readonly { issuer: string; address: string }[];
   readonly blockTimeMs: number;
   readonly paused: boolean;
-  /** The engine's process; undefined: none. */
+  /** Of the engine's process; undefined: it has none of its own. */
   readonly anvilPid: number | undefined;
   /** Resolves when the engine ended, with a description. */
   readonly exited: Promise<string>;

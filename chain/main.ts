@@ -59,7 +59,7 @@ function log(line: string): void {
 }
 
 async function main(): Promise<number> {
-  // A full disk's log must not end the chain.
+  // A log on a full disk must not end the chain of all nodes. Later lines are written once there is space.
   process.stderr.on('error', () => undefined);
   try {
     return await run(readOptions(process.argv[2], process.env['SVC_CHAIN_OPTIONS']));

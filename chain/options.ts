@@ -15,7 +15,7 @@ export interface ProcessOptions {
   controlPort: number;
   /** The parent's request to end, or its death. */
   stopOnStdinEnd: boolean;
-  /** Nodes have paths that can be made to fail. */
+  /** Each node has a path of its own at the JSON-RPC endpoint, which can be made to fail for it. */
   gate: boolean;
   /** Mines on demand only when forced: nodes tell time by blocks. */
   steady: boolean;
@@ -90,7 +90,7 @@ export function parseOptions(document: string): ProcessOptions {
   };
 }
 
-/** Of accounts that join. @throws LocalChainError OPTIONS_INVALID */
+/** What accounts that join a running chain have. @throws LocalChainError OPTIONS_INVALID */
 export function parseSetup(document: string): Setup {
   return parsed(z.strictObject(setup), document);
 }

@@ -5,13 +5,13 @@ import type { Upstream } from './engine/ipc.ts';
 
 /** Everything takes ms; slower chains are broken. */
 const CALL_DEADLINE_MS = 30_000;
-/** A much-used chain's state has 100 MiB. */
+/** Longest answer read: the state of a chain that many tests have used has some 100 MiB. */
 const ANSWER_MAX = 256 * 2 ** 20;
 /** Bounds the body when hundreds of accounts are set up. */
 const BATCH_CALLS_MAX = 200;
 /** Errors of a connection that its other end closed. */
 const CLOSED_IDLE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
-/** For the ticker and callers at once. */
+/** Enough for the ticker and the caller's requests at the same time, with some to spare. */
 export const KEPT_CONNECTIONS: http.AgentOptions = { keepAlive: true, maxSockets: 4 };
 
 export interface RpcCall {

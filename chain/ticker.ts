@@ -5,7 +5,7 @@ import type { Clock } from '../formats/clock.ts';
  * block is left out.
  */
 
-/** Timestamps are whole seconds. */
+/** Block timestamps are whole seconds: block times are counted from the beginning of one. */
 const SECOND_MS = 1000;
 /** A timer may fire early. */
 const PHASE_MS = 10;

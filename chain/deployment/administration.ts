@@ -6,7 +6,7 @@ import type { ContractAddresses } from './deploy.ts';
 
 /** A change of price writes two contracts. */
 const GAS_OF_CHANGE = 200_000;
-/** 32 bits, ten of them for small steps (contracts.md 5). */
+/** The postage oracle keeps its price in 32 bits, ten of them for small steps (contracts.md 5). */
 export const STORAGE_PRICE_MAX = 2 ** 22 - 1;
 
 /** A call by the owner. */

@@ -4,7 +4,7 @@ import { GENESIS_TIMESTAMP_S } from '../engine/engine.ts';
 import { LocalChainError } from '../errors.ts';
 import { type RpcClient, RpcError } from '../rpc.ts';
 
-/** Setups beyond one block go into the next. */
+/** Account setups that do not fit into one block go into the next; each block holds dozens. */
 const SETUP_BLOCKS_MAX = 1_000;
 
 /** A signed transaction. */

@@ -33,7 +33,7 @@ export const START_BLOCK = 1;
 /** Blocks after the last deployment block: more than the ten after which a batch is usable. */
 const SETTLING_BLOCKS = 13;
 
-/** 2^16 buckets, as in nodes and contracts. */
+/** Nodes and contracts agree on this number of buckets: 2^16. */
 const BUCKET_DEPTH = 16;
 /** Token units per accounting unit, and deducted from a first cheque. */
 const SWAP_PRICE = 10_000;
@@ -290,7 +290,7 @@ function wiringSteps(signing: Signing, c: ContractAddresses, minimumValidityBloc
   ];
 }
 
-/** Tokens, batches and chequebooks, paid by the deployer. */
+/** Tokens, batches and chequebooks of accounts, as transactions of the deployer, which pays for all of them. */
 export function setupCalls(deployer: Account, c: ContractAddresses, setup: Setup): Sending[] {
   return [
     ...setup.accounts

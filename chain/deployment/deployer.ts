@@ -46,8 +46,8 @@ export class Deployer {
   }
 
   /**
-   * Only within `alone`. Waits until all are in blocks.
-   * @throws LocalChainError PAUSED when no block comes, REFUSED with the contract's reason
+   * Sends them one after the other and waits until all are in blocks. Call only from within `alone`.
+   * @throws LocalChainError PAUSED when no block will come or none came, REFUSED with the contract's reason
    */
   async send(...sendings: readonly Sending[]): Promise<void> {
     const { rpc, blocks } = this.#deps;
@@ -79,7 +79,7 @@ export class Deployer {
     const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;
     while (clock.monotonic() < deadline) {
-      // Not through a pause begun meanwhile.
+      // It does not mine through a pause that somebody else began meanwhile.
       if (blocks() === 'on demand') await mine();
       if ((await rpc.call('eth_getTransactionReceipt', last)) !== null) return;
       await clock.sleep(RECEIPT_POLL_MS);

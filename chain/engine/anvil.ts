@@ -16,18 +16,19 @@ import { openIpc } from './ipc.ts';
 
 /** Nodes read state 12 blocks back; reorganisations are shallow. */
 const STATE_HISTORY_BLOCKS = 64;
-/** Usually 40 ms; longer under load. */
+/** Anvil listens after some 40 ms; a machine under heavy load needs several times that. */
 const START_DEADLINE_MS = 20_000;
 /** It needs some 5 ms to end on SIGTERM. */
 const STOP_DEADLINE_MS = 2_000;
 /** In its folder. */
 const SOCKET = 'ipc';
 /**
- * Addresses for its own port, by preference. Linux binds a multicast address, which takes no connection. Elsewhere a
- * random loopback port, without CORS.
+ * Addresses for its own port, the first that the system lets it bind. Linux binds a stream to a multicast address, to
+ * which no connection can be made. Elsewhere it is a random port of loopback, without CORS: a page would have to find
+ * it, and to open a WebSocket.
  */
 const PORT_HOSTS = process.platform === 'linux' ? ['224.0.0.1', '127.0.0.1'] : ['127.0.0.1'];
-/** To explain a failed start. */
+/** Enough of its output to explain a failure to start. */
 const OUTPUT_KEPT_CHARS = 16_384;
 
 /** It has the machine's clock. */
@@ -83,7 +84,7 @@ async function startAt(host: string, options: AnvilOptions): Promise<Engine> {
   // Rewinding writes here instead of into the user's home.
   const folder = await privateFolder();
   const stateFile = options.state === undefined ? undefined : await writeAside(folder, options.state);
-  // A session: the terminal's interrupt reaches only us.
+  // Its own session: an interrupt typed at the terminal reaches us alone, and we stop things in order.
   const child = spawn(binary, anvilArguments(host, options, { folder, stateFile }), {
     stdio: ['ignore', 'pipe', 'pipe'],
     // The path of a socket must be short.
@@ -123,7 +124,7 @@ async function privateFolder(): Promise<string> {
   }
 }
 
-/** Windows has named pipes. */
+/** Windows has no sockets in folders, but pipes with names. */
 function pipeOf(folder: string): string {
   return `\\\\.\\pipe\\${basename(folder)}`;
 }
@@ -214,7 +215,11 @@ function killAll(): void {
   for (const child of children) child.kill('SIGKILL');
 }
 
-/** Our exit handler ends it; if we are killed, a shell waiting on a pipe does (not on Windows). */
+/**
+ * Two ways in which Anvil ends with us. Leaving in an orderly way runs the exit handler. Being killed runs nothing,
+ * but closes the pipe a small shell waits on, which then kills Anvil; without a shell (Windows) that second way is
+ * missing.
+ */
 function guardAgainstOurDeath(child: ChildProcess, folder: string): ChildProcess | undefined {
   if (child.pid === undefined) return undefined;
   if (children.size === 0) process.on('exit', killAll);

@@ -1,4 +1,4 @@
-/** What computes blocks, known only by JSON-RPC texts. */
+/** What computes the chain's blocks. Whichever it is, the rest of the chain knows it by texts of JSON-RPC alone. */
 import type { Clock } from '../../formats/clock.ts';
 import type { RpcClient } from '../rpc.ts';
 import type { Upstream } from './ipc.ts';
@@ -9,7 +9,7 @@ export const ENGINE_NAMES = ['anvil', 'in-process'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 export const ENGINE_DEFAULT: EngineName = 'anvil';
 
-/** Fixed: deployment blocks never change. */
+/** Of the first block's parent, fixed: the deployment blocks are the same in every run. */
 export const GENESIS_TIMESTAMP_S = 1_700_000_000;
 
 export interface EngineOptions {

@@ -16,7 +16,7 @@ const WAITING_MAX = 4096;
 const SOCKET_PATH_BYTES_MAX = 103;
 const NEW_LINE = 0x0a;
 
-/** Request text, answer text. */
+/** One side of a conversation in JSON-RPC: the text of a request, the text of its answer. */
 export interface Upstream {
   /** @throws Error when no answer can come; the signal's reason */
   ask(request: string, signal: AbortSignal): Promise<string>;

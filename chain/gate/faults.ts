@@ -1,4 +1,4 @@
-/** Faults of the JSON-RPC endpoint: kind, clients, effect. */
+/** Faults of the chain's JSON-RPC endpoint: what each is, whom it applies to, and what it has done. */
 import type { Clock } from '../../formats/clock.ts';
 import { type WrongAnswer, WrongEndpoint } from './wrong-answers.ts';
 
@@ -19,7 +19,7 @@ export interface GateFault {
   readonly fault: RpcFault;
 }
 
-/** Remembers its effect on each client. */
+/** A fault in effect: it remembers what it has done to each client. */
 export class ActiveFault {
   readonly of: GateFault;
   met = 0;
@@ -58,7 +58,7 @@ export class ActiveFault {
     return (requests * fault.percent) % 100 < fault.percent;
   }
 
-  /** Remembers earlier answers while the fault lasts. */
+  /** Gives the wrong answers for as long as the fault lasts: it remembers its earlier answers. */
   wrong(client: string, fault: WrongAnswer): WrongEndpoint {
     const known = this.#wrong.get(client);
     if (known !== undefined) return known;

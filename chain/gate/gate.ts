@@ -20,7 +20,7 @@ const NOT_JSON = -32_700;
 const REFUSED = -32_000;
 /** Ended faults whose effect can be queried. */
 const ENDED_KEPT = 1000;
-/** Counted names: more than nodes. */
+/** Names whose requests are counted: more than a cluster has nodes. */
 const CLIENTS_MAX = 1000;
 
 /** A client's requests: all of them, and those that a fault has affected, in total and by kind. */
@@ -39,7 +39,7 @@ export interface Gate {
   readonly url: string;
   /** For each client seen so far, by its path. */
   readonly counts: ReadonlyMap<string, GateCount>;
-  /** By fault id; includes recently ended ones. */
+  /** Requests that each fault has affected, by its id; includes recently ended faults. */
   readonly met: ReadonlyMap<string, number>;
   /** @param id a known one is replaced @param fault undefined: ends it */
   setFault(id: string, fault: GateFault | undefined): void;
@@ -77,7 +77,7 @@ export async function startGate(
     const ask = (text: string) => chain.ask(text, answer.left);
     const known = counts.get(client);
     const count = known ?? { requests: 0, met: 0, byKind: {} };
-    // Nameless clients are no nodes.
+    // Clients without a name are no nodes: the testbed itself, a wallet, or one that makes names up.
     if (client === '' || (known === undefined && counts.size >= CLIENTS_MAX)) {
       return { client, count, faults: [], answer, ask };
     }

@@ -98,7 +98,7 @@ export function whyNot({ method, params }: Call, withToken: boolean): string | u
   return `${method} is not available without the chain's token: sign transactions with a key of your own, or send Authorization: Bearer TOKEN (svcnet keys shows it)`;
 }
 
-/** Whether it changes more than transactions do. */
+/** Whether the call may change more than transactions do: what Anvil's own methods set is in no block. */
 export function mayRewrite({ method }: Call): boolean {
   return !OPEN.has(method);
 }

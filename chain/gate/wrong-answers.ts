@@ -34,7 +34,7 @@ const BALANCE_METHOD = 'eth_getBalance';
 /** @returns text of the endpoint's answer */
 type Upstream = (body: string) => Promise<string>;
 
-/** What one client is told. */
+/** What one client is told about the chain while its answers are wrong. */
 export class WrongEndpoint {
   readonly fault: WrongAnswer;
   #frozenAt: number | undefined;
@@ -64,7 +64,7 @@ export class WrongEndpoint {
     return { text: JSON.stringify(isList(asked) ? answers : answers[0]), wrong };
   }
 
-  /** Undefined: the call reaches the chain unchanged. */
+  /** The answer to a call that does not reach the chain unchanged; undefined: it does. */
   async #told(call: Call, upstream: Upstream): Promise<Answer | undefined> {
     const { fault } = this;
     if (fault.kind === 'wrong' || !HEAD_METHODS.includes(call.method ?? '') || !asksForHead(call))

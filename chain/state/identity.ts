@@ -21,7 +21,7 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   batches: 'the batches of the start',
   chequebooks: 'the chequebooks of the start',
 };
-/** Messages leave digests out. */
+/** Digests mean nothing to people, so messages leave them out. */
 const DIGESTS = new Set(['contracts', 'accounts', 'batches', 'chequebooks']);
 
 /** @param engine its version, by name: a state loads only in its engine */

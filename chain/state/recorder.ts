@@ -42,7 +42,7 @@ export class StateRecorder {
     this.#deps = deps;
   }
 
-  /** Call before the chain does more than mine. */
+  /** To be called before the chain does more than mine: what Anvil's own methods set is in no block. */
   expectRewrite(): void {
     this.#isRewritten = true;
   }

@@ -92,7 +92,11 @@ export interface BlockFile {
   close(): void;
 }
 
-/** Makes a dump valid and removes the previous, or changes nothing. @param dump compressed */
+/**
+ * Makes a dump the valid one and removes the previous one, or leaves the folder as it was: on a full disk there is a
+ * new attempt at every block.
+ * @param dump compressed, as Anvil gives it
+ */
 export function writeState(
   folder: string,
   { identity, deployment, dump }: Omit<SavedState, 'blocks'>,

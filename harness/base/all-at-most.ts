@@ -1,8 +1,8 @@
 import { atMost } from '../../node/env/turns/at-most.ts';
 
 /**
- * At most `limit` tasks at a time; none start after a failure.
- * @returns results in order
+ * Runs the tasks, at most `limit` at a time; after the first failure no more are started.
+ * @returns the result of each, in the order of the tasks
  */
 export async function allAtMost<T>(limit: number, works: readonly (() => Promise<T>)[]): Promise<T[]> {
   const results: T[] = [];

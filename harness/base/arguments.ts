@@ -1,4 +1,7 @@
-/** Checks of library arguments: method, value and expectation, at the call. */
+/**
+ * Checks of the arguments of the library's methods. A mistake is reported at the call, with method, value and what
+ * was expected, instead of by whatever it breaks further in.
+ */
 import { TIMER_MAX_MS } from '../../formats/units.ts';
 import { HarnessError } from './errors.ts';
 
@@ -22,7 +25,7 @@ export function expectHex(where: string, value: unknown, digits: readonly number
   if (!isHex(value, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);
 }
 
-/** For values that the chain writes with 0x. */
+/** The same for values that the chain writes with 0x and we write without. */
 export function expectChainHex(where: string, value: unknown, digits: readonly number[]): void {
   const plain = typeof value === 'string' ? value.replace(/^0x/, '') : value;
   if (!isHex(plain, digits)) throw argumentError(where, value, `${digits.join(' or ')} hex digits`);

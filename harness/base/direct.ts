@@ -31,7 +31,7 @@ type RequestOptions = Pick<Dispatcher.RequestOptions, 'body' | 'signal'> & {
 /** A connection per request: undici ends kept ones by the machine's time. */
 const IN_MEMORY: Pool.Options = { pipelining: 0, connect: connectorFor() };
 
-/** A cluster's part, or `foreign`: an attached network's. */
+/** Whose a URL is: of a part of a cluster, or `foreign`, of a network that svcnet has not started. */
 export interface Whose {
   readonly foreign?: boolean | undefined;
 }
@@ -93,7 +93,7 @@ export function requestDirectly(url: string, options: RequestOptions = {}): Prom
 
 let proxied: Dispatcher | undefined;
 
-/** For attached networks. The URL's user and password become basic authorisation. */
+/** The same of a network that svcnet has not started. User and password of the URL become basic authorisation. */
 export function requestForeign(url: string, options: RequestOptions = {}): Promise<Dispatcher.ResponseData> {
   const { username, password } = new URL(url);
   const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);

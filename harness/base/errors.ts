@@ -1,4 +1,4 @@
-/** The testbed's errors; `client/errors.ts` has nodes'. */
+/** What can go wrong in the testbed itself; `client/errors.ts` has the errors that nodes answer with. */
 import { accessSync, appendFileSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -173,7 +173,8 @@ function writeFailure(folder: string, error: unknown): NodeJS.ErrnoException | u
     const { code = '', syscall = '', path } = cause as NodeJS.ErrnoException;
     const isThere = path === undefined || isBelow(path, folder) || isBelow(folder, path);
     if (code in REASONS && WRITING.has(syscall) && isThere) {
-      // Read-only file systems, and places like /proc, answer ENOENT.
+      // Creating folders on a read-only file system ends with ENOENT, and so it does where nobody can make one, as
+      // below /proc.
       const nobody = syscall === 'mkdir' ? cause : undefined;
       return code === 'ENOENT' ? (accessFailure(folder) ?? nobody) : cause;
     }

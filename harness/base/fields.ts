@@ -9,7 +9,7 @@ import {
   WAIT_EXPECTED,
 } from '../../formats/units.ts';
 
-/** @param parse returns undefined for other text */
+/** Text that a function reads. @param parse returns undefined when the text is not what was expected */
 export function textAs<T>(expected: string, parse: (text: string) => T | undefined) {
   return z.string({ error: expected }).transform((text, context): T => {
     const value = parse(text);

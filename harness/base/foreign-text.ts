@@ -1,13 +1,19 @@
-/** Others' texts. Terminals and Markdown renderers obey what they show, so such text enters a line only here. */
+/**
+ * Texts that others wrote: peers, nodes that svcnet did not start, files of other people. A terminal obeys what it is
+ * shown, a renderer of Markdown too, so such a text becomes part of a line here, and nowhere else.
+ */
 
 import { grouped } from './format.ts';
 
-/** Names and messages are shorter. */
+/** Longer texts are cut: names and messages are shorter, whatever a peer says. */
 const LINE_MAX = 500;
 /** Longest error or log text to read. */
 export const LONG_LINE_MAX = 4_000;
 
-/** Controls, direction marks, separators, invisible characters, tags, half surrogates. */
+/**
+ * What changes a terminal or hides in a line: control characters, marks of direction, separators of lines and
+ * paragraphs, invisible characters and tags, halves of surrogate pairs.
+ */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\p{Bidi_Control}\u200b\u2060-\u2064\ufeff\u{e0000}-\u{e007f}]/gu;
 /** The same without line feeds and tabs. */
 const UNSEEN_IN_LINES = new RegExp(`[${UNSEEN.source}--[\\n\\t]]`, 'gv');
@@ -40,7 +46,7 @@ export function inLines(text: string): string[] {
 /** A mistake, or what makes its text. */
 export type Mistake = string | (() => string);
 
-/** Told of one file. */
+/** As many mistakes of one file are told: a person mends them and asks again. */
 const MISTAKES_MAX = 20;
 
 /** The first ones, and how many more. */
@@ -50,7 +56,7 @@ export function firstMistakes(mistakes: readonly Mistake[]): string[] {
   return rest === 0 ? told : [...told, `and ${grouped(rest)} more ${rest === 1 ? 'mistake' : 'mistakes'}`];
 }
 
-/** A message with a line per first mistake. */
+/** A message with a line for each of the first mistakes, however the file that has them is written. */
 export function mistakeLines(mistakes: readonly Mistake[], source?: string): string {
   return firstMistakes(mistakes)
     .map((mistake) => inLine(source === undefined ? mistake : `${source}: ${mistake}`, LONG_LINE_MAX))

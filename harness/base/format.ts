@@ -40,7 +40,7 @@ export function inUnits(amount: bigint, decimals: number): string {
   return `${digits.slice(0, -decimals)}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** As many decimals as the finest amount needs. */
+/** Token amounts for a column: all with as many decimals as the finest of them needs. */
 export function tokenColumn(amounts: readonly bigint[]): string[] {
   const texts = amounts.map((amount) => inUnits(amount, TOKEN_DECIMALS).split('.'));
   const decimals = Math.max(0, ...texts.map(([, fraction = '']) => fraction.length));
@@ -60,7 +60,7 @@ export function percentText(share: number): string {
   return `${Number((share * 100).toPrecision(12))} %`;
 }
 
-/** Shown of a text that may have megabytes. */
+/** What a terminal, a page or an XML file shows of a text that may have megabytes. */
 const EXCERPT_MAX = { characters: 16_000, lines: 200 } as const;
 
 /** A long text's beginning, and how much is left out. */

@@ -16,10 +16,10 @@ export function writeJson(path: string, value: unknown): void {
   replaceJson(path, value);
 }
 
-/** Does not recreate a removed folder. @throws `ENOENT` */
+/** The same in a folder that exists: one that was removed is not made again. @throws `ENOENT` */
 export function replaceJson(path: string, value: unknown): void {
   const temporary = `${path}.${process.pid}.tmp`;
-  // It may hold a cluster's token.
+  // It may hold a cluster's token, which gives control over the cluster's nodes.
   const file = openSync(temporary, NOT_THROUGH_LINKS, 0o600);
   try {
     writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);

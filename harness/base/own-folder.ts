@@ -18,7 +18,7 @@ import {
 import { dirname, join, resolve, sep } from 'node:path';
 import { cannotRead, HarnessError } from './errors.ts';
 
-/** Of clusters and snapshots, as folder names. */
+/** Names of clusters and snapshots, each of which is the name of a folder. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
 /** Says on which machine and as which folder it was made. */
 const MARK = '.made-here';

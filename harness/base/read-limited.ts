@@ -1,4 +1,6 @@
-/** Others' answers and files in memory, with limits by kind. */
+/**
+ * Answers and files of others, read into memory: of each kind no more than it can have, so that none is without end.
+ */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { HarnessError } from './errors.ts';
 
@@ -12,7 +14,7 @@ export class AnswerTooLong extends Error {
   }
 }
 
-/** Closing it ends the transfer. */
+/** What an answer is read from: closing it ends the transfer. */
 interface Source extends AsyncIterable<unknown> {
   destroy(): unknown;
 }

@@ -54,7 +54,7 @@ export interface TarEntry extends Partial<TreeFile> {
   readonly owner?: number;
 }
 
-/** Fixed times: equal trees give equal archives. */
+/** A tar archive of the files, in their order, with fixed times so that equal trees give equal archives. */
 export async function tarOf(files: readonly TreeFile[]): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(await Array.fromAsync(tarStream(files) as AsyncIterable<Buffer>)));
 }

@@ -13,7 +13,7 @@ export function typed(args: string, env: Environment = process.env): string {
   return `${prefix(env)} ${args}`;
 }
 
-/** Without npm's own output on standard output. */
+/** The same, with only the command's own output on standard output: npm otherwise prints which script it runs. */
 export function typedForOutput(args: string, env: Environment = process.env): string {
   return typed(args, env).replace('npm run ', 'npm run -s ');
 }
@@ -23,7 +23,7 @@ export function asTyped(text: string, env: Environment = process.env): string {
   return text.replace(COMMAND, `${prefix(env)} `);
 }
 
-/** Quoted where a shell needs it. */
+/** A path or another text as one word of a command, quoted where a shell would take it for more. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -7,7 +7,7 @@ import { expectTimeout } from './arguments.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
 import { formatMs } from './format.ts';
 
-/** A loopback request costs a ms. */
+/** Short enough that a wait ends soon after its condition; a loopback request costs about a millisecond. */
 const FIRST_PAUSE_MS = 10;
 /** Fifty waiting nodes must not load two cores. */
 const LONGEST_PAUSE_MS = 200;
@@ -100,7 +100,7 @@ export async function orLate<T, L>(
   return await Promise.race([work, passed.promise]);
 }
 
-/** Repeats `work` until disposed. Keeps no process alive. */
+/** Calls `work` again and again, with this time between, until it is disposed. Keeps no process alive. */
 export function every(clock: Pick<Clock, 'timer'>, ms: number, work: () => void): Disposable {
   const tick = () => {
     timer = clock.timer(ms, tick, true);

@@ -1,6 +1,6 @@
 /**
- * Each failed request has one class (scenarios.md 8.4): by the transport's code, a table of telling answers, or
- * `http.<status>`.
+ * Every failed request has exactly one class of the error taxonomy (scenarios.md 8.4). The transport's failures are
+ * told apart by code; a status that says more than its number is looked up in one table; the rest is `http.<status>`.
  */
 import { inLine } from '../base/foreign-text.ts';
 

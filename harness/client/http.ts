@@ -24,7 +24,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 export const CHAIN_TIMEOUT_MS = 300_000;
 /** Larger error bodies are not a node's. */
 const ERROR_BODY_MAX = 16_384;
-/** 64 MiB are a million references. */
+/** Lists of a large node: 64 MiB are a million references. Metrics have a few hundred KiB. */
 const TEXT_MAX = 64 * 2 ** 20;
 /** Content read whole; longer content is for `pieces`. */
 const CONTENT_MAX = 2 ** 30;
@@ -97,7 +97,7 @@ export class HttpClient implements AsyncDisposable {
       connections: CONNECTIONS_MAX,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connect: { timeout: CONNECT_TIMEOUT_MS },
-      // Only the request's deadline may end a slow transfer.
+      // The deadline of each request covers its whole length; nothing else may end a slow transfer.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -150,7 +150,7 @@ export class HttpClient implements AsyncDisposable {
         method: options.method,
         path: options.path,
         headers,
-        // undici closes after every HEAD by default.
+        // By default undici closes the connection after every HEAD; presence is queried thousands of times.
         reset: false,
         signal: deadline.signal,
         ...(options.body === undefined ? {} : { body: poolBody(options.body) }),
@@ -259,7 +259,7 @@ export async function sent(
   return answer[field] as string;
 }
 
-/** An unread body keeps the connection from reuse. */
+/** Reads the body of an answer whose status says all: a connection with an unread body is not reused. */
 export async function settled(answer: Promise<HttpResponse>): Promise<HttpResponse> {
   const received = await answer;
   await received.bytes(IGNORED_MAX);

@@ -146,7 +146,7 @@ export class MessagesClient {
     });
     const { promise, resolve, reject } = Promise.withResolvers<Subscription>();
     socket.binaryType = 'arraybuffer';
-    // Waiters poll: an open socket keeps no program alive.
+    // Who waits for a message looks for it again and again: what is open does not keep a program alive.
     socket.once('upgrade', ({ socket: connection }) => void connection.unref());
     const subscription = new Subscription(socket, this.#http.clock);
     using deadline = this.#http.clock.deadline(OPEN_TIMEOUT_MS, signal);

@@ -97,7 +97,7 @@ export class Uploads {
     return uploaded;
   }
 
-  /** @throws HarnessError `ARGUMENT_INVALID` */
+  /** The options as headers of the dialect. @throws HarnessError `ARGUMENT_INVALID` */
   headers(where: string, options: UploadOptions & StampOption): Record<string, string> {
     expectOptions(where, options);
     return named(this.#dialect, {

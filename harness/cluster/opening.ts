@@ -77,7 +77,7 @@ export interface ClusterParts {
   readonly clock: Clock;
   readonly record: ClusterRecord & { readonly timings: Timings };
   readonly chain: Chain;
-  /** Updated as nodes come and go. */
+  /** Those that come and go are put into it and taken out of it. */
   readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly driver: Driver;

@@ -12,7 +12,7 @@ import { plainHex, prefixed } from '../client/json.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterNode } from './nodes/cluster-node.ts';
 
-/** Two transactions take a few such pauses. */
+/** One block per pause: two transactions of a purchase then take a few of them, not seconds. */
 const MINE_PAUSE_MS = 40;
 
 /** A batch to buy. `amount`: token units per chunk; `depth`: logarithm of its chunks. */

@@ -1,4 +1,4 @@
-/** `svcnet compare A B [C…]`. */
+/** `svcnet compare A B [C…]`: compare runs, and tell whether one is worse. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { type Comparison, compareSides } from '../report/compare/compare.ts';
 import { readSides, type Side } from '../report/compare/sides.ts';
@@ -13,7 +13,7 @@ export interface CompareFlags extends FlavoursFlags {
   readonly wide?: boolean;
 }
 
-/** Only for runs that `--flavours` starts. */
+/** Options that apply only to the runs that `--flavours` starts. */
 const FOR_RUNS = [
   'scenario',
   'load',

@@ -1,4 +1,4 @@
-/** `svcnet conformance http|wire|chain`. */
+/** `svcnet conformance http|wire|chain`: check a node row by row, with the exchange that proves each verdict. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import type { DialectName } from '../client/dialect.ts';

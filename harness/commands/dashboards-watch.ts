@@ -6,7 +6,7 @@ import { serveTestbed } from '../metrics/endpoint.ts';
 import { Scraper } from '../metrics/scraper.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 
-/** Label `run` outside runs; sorts after names of runs. */
+/** Value of the label `run` for the testbed's metrics about nodes outside runs. Sorts after the names of runs. */
 const NO_RUN = 'none';
 /** Prometheus also scrapes the nodes, so these may be less fresh. */
 const WATCH_INTERVAL_MS = 5000;

@@ -1,4 +1,4 @@
-/** `svcnet dashboards`. */
+/** `svcnet dashboards`: Prometheus and Grafana for a running cluster, until interrupted. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, HarnessError } from '../base/errors.ts';

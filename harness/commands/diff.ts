@@ -74,7 +74,7 @@ export async function diff(
   const runs = statePath(context.stateDir, 'runs');
   using report = reportFolder(flags.report, () => newRunFolder(runs, `${runMoment()}-${title}-${seed}`));
   const { folder } = report;
-  // Removes an earlier run's result.
+  // What an earlier run left there is not what this one finds.
   rmSync(join(folder, DIFFERENCES_FILE), { force: true });
   const say = context.json ? context.note : context.out;
   say(`\n  svcnet diff   ${sides.map(({ name }) => name).join(', ')} · ${names.join(', ')} · seed ${seed}\n`);

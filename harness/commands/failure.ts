@@ -6,7 +6,7 @@ export interface FailureDocument {
     /** For programs: stays the same when the message changes. */
     readonly code: string;
     readonly message: string;
-    /** What to try next, or null. */
+    /** What to check or try next; null when there is nothing to add. */
     readonly hint: string | null;
   };
 }

@@ -1,4 +1,4 @@
-/** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`. */
+/** `svcnet fault KIND`, `svcnet faults`, `svcnet heal`: inject faults into a cluster, list and heal them. */
 import { Command, type OutputConfiguration } from 'commander';
 import { formatMs } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';

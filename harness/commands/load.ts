@@ -83,7 +83,7 @@ export async function load(
   return runPlanned({ planned, title, command }, { ...others, set: [] }, context);
 }
 
-/** Empty text, from an unset shell variable, would set nothing. */
+/** An empty text would seem to be taken and set nothing: a variable of the shell that is not set. */
 function givenText(flag: string, text: string): string {
   if (text !== '') return text;
   const name = flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -1,4 +1,4 @@
-/** `svcnet add`, `remove` and `scale`. */
+/** `svcnet add`, `remove` and `scale`: nodes join a running cluster, and leave it. */
 
 import { HarnessError } from '../base/errors.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -46,7 +46,7 @@ export function scale(
     const missing = count - running.length;
     const back = cluster.nodes.filter(({ state }) => state === 'stopped').slice(0, missing);
     const group = { count: missing - back.length };
-    // Refuses before anything changes.
+    // A cluster that takes no new nodes refuses before anything changes.
     const added = group.count === 0 ? [] : await cluster.add(group, options);
     await Promise.all(back.map((node) => node.start({ signal: context.signal })));
     return { started: back.map(({ name }) => name), added: added.map(({ name }) => name) };

@@ -23,7 +23,7 @@ export async function flavoursWith(
 ): Promise<unknown> {
   const { flavours = [] } = file;
   const given = await Promise.all(paths.map((path) => readFlavour(path)));
-  // The definition's validation reports anything else.
+  // If this is not a list, the validation of the definition reports it.
   return Array.isArray(flavours) ? [...flavours, ...given] : flavours;
 }
 
@@ -52,7 +52,7 @@ type Groups = Exclude<Nodes, number>;
 export function nodesWith(flags: NodesFlags, nodes: unknown, fallback: number): Nodes {
   const base = flags.nodes ?? (nodes as Nodes | undefined) ?? fallback;
   const groups: Groups = typeof base === 'number' ? (base === 0 ? [] : [{ count: base }]) : base;
-  // The definition's validation reports anything else.
+  // If this is not a list of groups, the validation of the definition reports it.
   if (!Array.isArray(groups)) return base;
   const { light = 0 } = flags;
   const lights: Groups = light === 0 ? [] : [{ flavour: 'svc', mode: 'light', count: light }];

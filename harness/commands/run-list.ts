@@ -1,4 +1,4 @@
-/** `svcnet run --list`. */
+/** `svcnet run --list`: scenarios with their parameters, tags and suites; all bundled ones, or those named. */
 import { durationText } from '../../formats/units.ts';
 import { bundledScenarios, loadScenario } from '../run/catalogue.ts';
 import type { ParameterSpec } from '../run/scenario.ts';

@@ -105,7 +105,7 @@ type Job = Pick<ManySeeds, 'limitMs' | 'program'> & {
   report: string;
 };
 
-/** @returns the seed's failures; undefined: ended before a result */
+/** @returns what failed with the seed: nothing, or several things; undefined: it was ended before it had a result */
 async function kindsOf(
   { limitMs = LIMIT_MS, program, words, report }: Job,
   doing: { readonly context: CommandContext; readonly signal: AbortSignal },

@@ -1,4 +1,6 @@
-/** `svcnet run SCENARIO…`: once or with several seeds. */
+/**
+ * `svcnet run SCENARIO…`: run scenarios on fresh clusters or a running one, once or with several seeds, and report.
+ */
 
 import { basename, dirname, join, resolve } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';

@@ -1,4 +1,7 @@
-/** Commands in the help's order. Options (`options/`) and actions are loaded on demand. */
+/**
+ * Every command, in the order of the help. What one takes and what it does are loaded when it is asked for: a file of
+ * `options/` and one of this folder.
+ */
 import type { CommandOptions } from './options/spec.ts';
 
 /** Called with arguments, options and context. @returns exit code, if a verdict */

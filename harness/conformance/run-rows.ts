@@ -13,14 +13,14 @@ import {
 
 /** Longer than any answer; rows that wait have their own limit. */
 const ROW_LIMIT_MS = 30_000;
-/** For a late row to report what it waited for. */
+/** Time for a row that is out of time to report what it was still waiting for. */
 const LAST_WORDS_MS = 200;
-/** At most this many exchanges per row, each side this long. */
+/** Evidence of one row: at most this many exchanges, each side at most this long. */
 const EXCHANGES_MAX = 12;
 const TEXT_MAX = 8192;
 
 export interface RunOptions {
-  /** The subject's clock. */
+  /** What limits and durations are measured with: that of the subject. */
   readonly clock: Clock;
   readonly level: Level;
   /** Rows that have not begun by then are skipped. */

@@ -1,4 +1,7 @@
-/** The files of a network of containers, from definition and seed alone. */
+/**
+ * A network whose chain and nodes are containers: the files that they read at their start. Everything follows from
+ * the definition and the seed, so no running chain has to be asked.
+ */
 import { createAccount } from '../../chain/account.ts';
 import { contractAddresses, START_BLOCK } from '../../chain/deployment/deploy.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../chain/local-chain.ts';
@@ -31,7 +34,7 @@ export interface ContainerNetwork {
 export interface ContainerNode extends Pick<PlannedNode, 'name' | 'mode' | 'image' | 'resources'> {
   /** 64 lower-case hex digits. */
   readonly overlay: string;
-  /** 64 lower-case hex digits each; the first is its default. */
+  /** Ids of its batches, 64 lower-case hex digits each; the first one is its default batch. */
   readonly batches: readonly string[];
   readonly published: PublishedNode;
   /** Configuration file of the node. */
@@ -85,7 +88,7 @@ export function containerNetwork(
   };
 }
 
-/** Contract addresses follow from the deployer's. */
+/** The chain is not running yet: contract addresses follow from the deployer's address. */
 function chainFacts(definition: Definition): ChainFacts {
   const contracts = contractAddresses(createAccount(LOCAL_CHAIN_DEFAULTS.deployerKey));
   return {

@@ -1,4 +1,4 @@
-/** Programs, ports and folders in the image. */
+/** How the parts of a network run in containers: programs, ports and folders inside the image. */
 import { DATA_FOLDER } from '../flavours/inside-image.ts';
 import { NODE_FLAGS } from '../flavours/svc-program.ts';
 
@@ -25,5 +25,5 @@ export const nodeArguments = (config: string) => ['start', '--config', config];
 /** Answers once the process serves. */
 export const NODE_HEALTH_PATH = '/health';
 
-/** For a node to close its store and the chain to write its state. */
+/** Time from the stop request to the end by force: a node closes its store, the chain writes its state. */
 export const STOP_GRACE_SECONDS = 10;

@@ -43,7 +43,7 @@ const MANIFEST_FILE = 'kubernetes.yaml';
 const NODES_SERVICE = 'nodes';
 const NODES_CONFIG = 'nodes';
 const NODES_KEYS = 'node-keys';
-/** Per pod, without limits in the definition. */
+/** Resources requested for each pod if the definition has no limits. */
 const REQUESTS = { cpu: '50m', memory: '128Mi' };
 const CHAIN_REQUESTS = { cpu: '100m', memory: '256Mi' };
 /** A node keeps its chunks, the chain its state. */
@@ -184,7 +184,7 @@ function headlessService(
   return manifest(kit, 'Service', of.name, { spec });
 }
 
-/** Leads to one node alone. */
+/** One for each node: an address that leads to this node alone. */
 function nodeService(kit: Kit, { name, pod }: SetNode): KubernetesObject {
   const { api, debug } = NODE_PORTS;
   const spec: V1ServiceSpec = {
@@ -386,7 +386,7 @@ function budget(kit: Kit, set: string): V1PodDisruptionBudget {
   return manifest(kit, 'PodDisruptionBudget', set, { spec }, 'policy/v1');
 }
 
-/** They end with their shell. */
+/** All of them end with the shell in which they run. */
 function forwardCommands({ definition }: ExportRequest): string[] {
   const { chain, nodes } = publishedPorts(definition);
   const forward = (service: string, ports: string) =>

@@ -1,4 +1,4 @@
-/** The file for `svcnet attach -f network.yaml`. */
+/** The file with which `svcnet attach -f network.yaml` attaches to a network that another engine runs. */
 import type { ContainerNetwork } from './container-network.ts';
 import type { ExportedFile } from './export-request.ts';
 import type { NetworkUrls } from './published.ts';

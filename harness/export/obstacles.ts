@@ -1,4 +1,4 @@
-/** What only the testbed can provide. */
+/** Parts of a definition that only the testbed can provide, not another engine. */
 import type { Definition, NodeGroup } from '../cluster/plan/schema.ts';
 import { DRIVER_FACTS } from '../places/facts.ts';
 import { nameOf, type PublishedPorts, publishedPorts } from './published.ts';

@@ -24,7 +24,7 @@ const FORGET_TIMEOUT_MS = 60_000;
 const SCRAPE_INTERVAL_MS = 2000;
 
 /**
- * From SVCNET_DEFINITION (YAML), SVCNET_SEED and SVCNET_FOLDER.
+ * Takes the definition (YAML) from SVCNET_DEFINITION, the seed from SVCNET_SEED and the folder from SVCNET_FOLDER.
  * @returns a sentence for people @throws HarnessError `DEFINITION_INVALID`, `USAGE`, `PROCESS_FAILED`
  */
 export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {

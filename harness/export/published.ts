@@ -1,4 +1,4 @@
-/** Where an exported network is reached from outside. */
+/** Where an exported network is reached from outside: each port belongs to one node, on any machine. */
 
 import { fixedPorts } from '../cluster/plan/ports.ts';
 import type { Definition } from '../cluster/plan/schema.ts';

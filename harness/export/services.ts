@@ -1,4 +1,6 @@
-/** A network's services for Compose and Swarm. */
+/**
+ * The services of a network, for Compose and for Docker Swarm; each has words of its own for what these leave open.
+ */
 import { CHAIN_HEALTH_PATH, CHAIN_PORTS, DATA_FOLDER, NODE_PORTS, probe } from '../flavours/inside-image.ts';
 import type { ContainerNode } from './container-network.ts';
 import { CHAIN, CHAIN_PROGRAM, IMAGE, NODE_PROGRAM, nodeArguments } from './container-programs.ts';
@@ -47,7 +49,7 @@ export function servicesOf(
       ...own(CHAIN),
       image,
       program: { entrypoint: [...CHAIN_PROGRAM, inside.chain] },
-      // Anvil's temporary files may exceed the container's memory.
+      // Anvil's temporary files, a copy of its state among them, may be larger than what a container has in memory.
       environment: { TMPDIR: DATA_FOLDER },
       ports: [
         { target: CHAIN_PORTS.rpc, published: chain.rpc },

@@ -49,7 +49,10 @@ export function exportStack(request: ExportRequest): Exported {
   };
 }
 
-/** In turn, so that neighbours are apart. The chain is on the first node's machine. */
+/**
+ * Nodes are assigned in turn, so that neighbours in the list are on different machines. The chain runs on the first
+ * node's.
+ */
 function machineOf(machines: readonly Machine[], index: number): Machine | undefined {
   return machines[index % machines.length];
 }
@@ -150,7 +153,8 @@ function inWords(
       .map(({ target, published }) => ({ target, published, protocol: 'tcp', mode: 'host' })),
     healthcheck: test && { test, ...HEALTH[name] },
     deploy: volumes && {
-      // Resolves to the container: load balancers drop quiet connections.
+      // Its name resolves to the container itself: connections between nodes stay open for hours, and a load balancer
+      // drops those that are quiet for a while.
       endpoint_mode: 'dnsrr',
       placement: constraint && { constraints: [constraint] },
       resources: {

@@ -21,7 +21,10 @@ export function commented(notes: readonly string[]): string {
   return notes.map((line) => (line === '' ? '#\n' : `# ${line}\n`)).join('');
 }
 
-/** Services for Compose and Swarm; `x-NAME` parts are merged with `NAME` under `<<`. */
+/**
+ * A file of services, for Compose and for Docker Swarm. What several services share is written once, as a part named
+ * `x-NAME`: they merge it with `NAME` under `<<`.
+ */
 export function servicesYaml(parts: Readonly<Record<string, unknown>>, notes: readonly string[]): string {
   const document = new Document(parts, { aliasDuplicateObjects: false });
   visit(document, {

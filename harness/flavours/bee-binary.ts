@@ -20,7 +20,10 @@ export function beeOptions(binary: string, where = 'bee'): Promise<ReadonlySet<s
   });
 }
 
-/** @throws HarnessError `BINARY_INVALID` */
+/**
+ * The same for the program in a container's image.
+ * @param run runs it to its end @throws HarnessError `BINARY_INVALID`
+ */
 export function imageOptions(
   image: string,
   where: string,

@@ -31,7 +31,7 @@ const WARMUP_TIME = { fast: '1s', production: '5s' } as const;
 
 /** What suits a local cluster; a definition may choose otherwise. */
 const DEFAULTS = {
-  // Without it a Bee announces no loopback address.
+  // Loopback counts as private: without this it would announce no address at all.
   'allow-private-cidrs': true,
   'block-sync-interval': 1,
   'skip-postage-snapshot': true,
@@ -83,7 +83,7 @@ export const beeFlavour: Flavour = {
   binaryVariable: 'SVCNET_BEE_BINARY',
   public: true,
   debugApi: false,
-  // It never uses its bootnode as a peer.
+  // It never uses a bootnode of its own as a peer, neither for pushes nor for retrievals.
   bootstraps: false,
   takesLinks: false,
   takesRecords: false,

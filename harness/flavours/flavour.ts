@@ -8,7 +8,7 @@ import type { NodeClient } from '../client/node-client.ts';
 import type { Credit, Profile } from './profiles.ts';
 import type { TamperSettings } from './tampered/settings.ts';
 
-/** Flavours that obey the rules. */
+/** Flavours that keep to the rules and can be compared with each other. */
 export const HONEST_FLAVOURS = ['svc', 'bee'] as const;
 export type HonestFlavour = (typeof HONEST_FLAVOURS)[number];
 export const FLAVOUR_NAMES = [...HONEST_FLAVOURS, 'dishonest'] as const;
@@ -136,11 +136,11 @@ export interface ContainerCommand {
 
 export interface Flavour {
   readonly name: FlavourName;
-  /** Its dialect; undefined: the cluster's. */
+  /** The dialect that it speaks; undefined: the one chosen for the cluster. */
   readonly dialect?: DialectName;
   /** Roles that it can take. */
   readonly modes: readonly NodeMode[];
-  /** Options that the testbed sets itself. */
+  /** Options of a node that the testbed sets itself, so that a definition cannot. */
   readonly reserved: readonly string[];
   /** Variable that names its program if the definition does not; undefined: this package has it. */
   readonly binaryVariable?: string;

@@ -2,7 +2,7 @@
 import { isIPv4 } from 'node:net';
 import type { NodePorts } from './flavour.ts';
 
-/** The image's unprivileged user and group. */
+/** The image's unprivileged user, and its group. It suits other images too: they write only below the data folder. */
 export const USER_ID = 1000;
 /** A volume of the image, owned by its user. */
 export const DATA_FOLDER = '/data';

@@ -4,7 +4,7 @@ import { accessSync, closeSync, constants, openSync, readSync, statSync } from '
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { inheritedEnvironment } from '../base/machine/processes.ts';
 
-/** Programs answer in some hundredths of a second. */
+/** A program answers in some hundredths of a second; one that takes this long is waiting for something. */
 const ANSWER_TIMEOUT_MS = 10_000;
 const ANSWER_BYTES_MAX = 1024 * 1024;
 

@@ -9,7 +9,7 @@ import { svcContainer, svcProgram, tamperedProgram } from './svc-program.ts';
 import { isTampered, TAMPERED_FILE } from './tampered/settings.ts';
 import { carrierFiles, carrierOptions, multiaddress, ownSuffix } from './underlays.ts';
 
-/** Keys follow from the seed: the password protects nothing. */
+/** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
 const PASSWORD = 'svcnet';
 /** The cheapest parameters that the format allows. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
@@ -114,7 +114,7 @@ function ownOptions(plan: NodePlan): Record<(typeof OWN_OPTIONS)[number], unknow
     'p2p-addr': address('p2p'),
     'debug-api-enable': true,
     'debug-api-addr': address('debug'),
-    // Test networks hold test money.
+    // Test networks hold test money, and a definition says where they listen.
     'api-open': !plan.listen.startsWith('127.'),
     'nat-addr': plan.advertised ?? '',
     'api-dialect': plan.dialect,
@@ -146,7 +146,7 @@ function optionsOf(plan: NodePlan): Record<string, unknown> {
     ...CREDIT_OPTIONS[plan.network.credit],
     // Boot nodes too, as on the public network. A group's options may turn it off.
     'swap-enable': plan.network.swap !== false,
-    // The testbed buys first batches without a label.
+    // The testbed buys the first batches itself; what a node buys without a label has none either.
     'found-batch-label': '',
     ...(plan.cors.length === 0 ? {} : { 'cors-allowed-origins': plan.cors }),
     ...(plan.otlp === undefined ? {} : { 'tracing-enable': true, 'tracing-endpoint': plan.otlp }),

@@ -9,7 +9,7 @@ import type { NodePlan, PlannedFile } from './flavour.ts';
 
 /** Names in certificates; reserved for tests (RFC 2606). */
 const DOMAIN = 'nodes.test';
-/** A certificate authority that nobody asks: its name is part of a path. */
+/** A certificate authority that no one asks: its name is part of a path. */
 const NO_AUTHORITY = 'https://127.0.0.1:1/directory';
 /** Of a data directory. */
 const FILES = {

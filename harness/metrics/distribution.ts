@@ -18,7 +18,10 @@ const PERCENTILES = { p50Ms: 50, p75Ms: 75, p90Ms: 90, p95Ms: 95, p99Ms: 99, p99
 /** Percentiles in reports. */
 export type PercentileName = keyof typeof PERCENTILES;
 
-/** As JSON, ms. Percentiles are null with too few samples (`enoughFor`), others with none. */
+/**
+ * A distribution as JSON, ms. Percentiles are null when there are too few samples for them (`enoughFor`), the other
+ * figures when there are none.
+ */
 export interface LatencySummary extends Readonly<Record<PercentileName, number | null>> {
   readonly minMs: number | null;
   readonly meanMs: number | null;
@@ -107,7 +110,10 @@ export class Distribution {
   }
 }
 
-/** At least one sample must lie above: p50 needs 2, p95 20, p99 100, p99.9 1000. */
+/**
+ * Whether a percentile is meaningful: at least one sample must lie above it, so p50 needs 2, p95 20, p99 100 and
+ * p99.9 1000.
+ */
 export function enoughFor(percent: number, count: number): boolean {
   // Rounded, because 1 - 0.999 is a little more than a thousandth.
   return Math.round(count * (100 - percent) * 1e6) >= 100 * 1e6;

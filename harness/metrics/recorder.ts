@@ -5,10 +5,10 @@ import { type OperationTimeline, TimelineRecorder } from './timeline.ts';
 
 /** Slow operations kept over all nodes. */
 const SLOWEST_KEPT = 20;
-/** Of a class's example message; logs have the rest. */
+/** Length of a message that stands for its class; the rest is in the logs. */
 const EXAMPLE_LENGTH_MAX = 500;
 
-/** Operation and node: a row of the report. */
+/** Name of an operation and of the node it was sent to; identifies a row of the report. */
 export interface OperationKey {
   /** What was done, such as `upload file`. */
   readonly operation: string;

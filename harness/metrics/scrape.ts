@@ -1,4 +1,7 @@
-/** One reading of all series, by number. A silent node leaves a gap. */
+/**
+ * One reading of all series of a cluster. Each series gets a number when first seen; a reading maps these numbers to
+ * values. A node that did not answer has no values: a gap, not an error.
+ */
 import { parseExposition } from './exposition.ts';
 import { isKept, keptName } from './kept-series.ts';
 import type { SeriesId } from './series.ts';

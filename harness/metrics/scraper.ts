@@ -1,6 +1,7 @@
 /**
- * Reads all nodes' metrics and the harness's knowledge of their processes, for a run's file or a page. More nodes and
- * slower readings make it rarer.
+ * Periodically reads the metrics of all nodes of a cluster, together with what the harness knows about their
+ * processes, and passes each reading on: to the file of a run, to a page that shows it. The cost is bounded: the more
+ * nodes there are and the longer a reading takes, the less often it happens.
  */
 import type { Clock } from '../../formats/clock.ts';
 import { allAtMost } from '../base/all-at-most.ts';
@@ -21,7 +22,7 @@ const AT_ONCE = 8;
 const ANSWER_LIMIT_MS = 5000;
 /** Name of a process here that holds several nodes. */
 const SHARED = { node: 'all', group: 'embedded' } as const;
-/** Target of a fault without named nodes. */
+/** Target of a fault that is not aimed at nodes by name, such as bad links between all. */
 const WHOLE_CLUSTER = 'cluster';
 /** States caused on purpose, also without a fault to heal, and their kind of fault. */
 const STATE_FAULTS: Readonly<Record<string, string>> = { killed: 'kill', paused: 'pause', stopped: 'stop' };
@@ -194,7 +195,7 @@ async function usageOf(nodes: readonly ScrapedNode[], shared: Set<number>): Prom
   return figures.flat();
 }
 
-/** Usage that a driver reports. */
+/** Usage of a node that is not a process on this machine, as reported by its driver. */
 async function statsOf(node: ScrapedNode): Promise<NodeFigures> {
   const [stats] = await Promise.allSettled([node.stats()]);
   const { cpuMs, memoryBytes } = stats.status === 'fulfilled' ? stats.value : {};

@@ -7,7 +7,7 @@ export interface SeriesId extends Omit<Sample, 'value'> {
   readonly kind: MetricFamily['kind'];
 }
 
-/** Without the dialect's prefix, so that all flavours share names: `pushsync_total_sent`. */
+/** The name lacks the dialect's prefix, so that nodes of all flavours share it: `pushsync_total_sent`. */
 export interface Series extends SeriesId {
   /** One per time. `NaN`: no answer, or not reported. */
   readonly values: Float64Array;

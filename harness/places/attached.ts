@@ -10,10 +10,10 @@ const PROBE_PAUSE_MS = 1500;
 const PROBE_TIMEOUT_MS = 4000;
 /** A block number is a few dozen bytes. */
 const BLOCK_ANSWER_MAX = 65_536;
-/** Longer than a restart or a short network outage. */
+/** A node that restarts or a short network outage is not reported; silence for this long is. */
 const SILENCE_MS = 6000;
 
-/** A node's API or the chain's JSON-RPC endpoint. */
+/** An endpoint of an attached network: the API of a node, or the JSON-RPC endpoint of the chain. */
 interface AttachedHandle {
   readonly api?: string;
   readonly rpc?: string;

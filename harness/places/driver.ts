@@ -126,7 +126,7 @@ export function exitText({ code, signal, reason }: Exit): string {
   return reason ?? signal ?? `exit code ${code}`;
 }
 
-/** `gone`: not running. `silent`: it does not answer. */
+/** `gone`: it is not running. `silent`: it does not answer, and more cannot be seen from here. */
 export type PartState = 'running' | 'paused' | 'silent' | 'gone';
 
 /** The observed state of a part. */
@@ -235,7 +235,7 @@ export interface ChainUrls {
   readonly gate?: string | undefined;
 }
 
-/** Observes the preparation of images. */
+/** Observes the preparation of images, before any container can be created. */
 export interface ImageWatch {
   readonly signal?: AbortSignal | undefined;
   /** What is being done, in words. */
@@ -244,7 +244,7 @@ export interface ImageWatch {
 
 /** A cluster's parts that may run, by its records. */
 export interface ClusterParts {
-  /** Identifies also parts that no record names. */
+  /** Every part was started under it, so it also identifies parts that no record names. */
   readonly token: string;
   readonly parts: readonly { readonly name: string; readonly handle: Handle }[];
 }
@@ -318,7 +318,7 @@ export interface Driver {
    * made, with their ports.
    */
   halt?(cluster: ClusterParts, graceMs: number): Promise<Disposed>;
-  /** `dispose` by force, for a process about to end. */
+  /** The same as `dispose`, at once and by force, when nothing can be awaited: this process is about to end. */
   disposeNow(cluster: ClusterParts): void;
   /** Releases the driver's own resources; parts keep running. */
   close(): Promise<void>;

@@ -22,7 +22,7 @@ interface DriverFacts {
   readonly shared: boolean;
   /** Whether nodes and chain live in virtual time in their starter's process. */
   readonly simulated: boolean;
-  /** Whether a tap sees messages. */
+  /** Whether a tap can see what nodes say to each other. */
   readonly tappable: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** One operating-system process per part. */
+/** One operating-system process per part on this machine: needs nothing but this package. */
 import type { ChildProcess } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -248,7 +248,7 @@ export class ProcessDriver implements Driver {
     // Tampered nodes are few, and run from the sources.
     if (compiled === undefined || !isSameProgram(command, compiled))
       return { command, compileCache: undefined };
-    // Once bundled, all nodes use it.
+    // Once there is a bundle, all nodes that this process starts use it.
     this.#bundle ??= currentBundle(command, compileCache('nodes'));
     return launchOf(command, this.#bundle);
   }

@@ -91,7 +91,7 @@ export class StepDisplay {
     this.#write(`${this.#style.live ? CLEAR_LINE : ''}${this.#line(mark, state, state.detail, took)}\n`);
   }
 
-  /** After a long name, the rest gives way so that times align. */
+  /** When the name is longer than its column, what follows gives way, so that the times stay aligned. */
   #line(mark: string, { name: text }: { name: string }, detail: string, took: string): string {
     const name = text.padEnd(NAME_WIDTH);
     const room = Math.max(this.#style.width - name.length - TIME_WIDTH - 6, 1);
@@ -141,7 +141,7 @@ function progressBar(part: number): string {
 /** Verdict, failures with evidence, operations, report and repeat line. */
 export function renderRun(run: RunResult, style: ConsoleStyle): string {
   const parallel = run.scenarios.some(({ folder }) => folder !== undefined);
-  // Parallel scenarios had their lines.
+  // Each scenario run in parallel had its line when it ended.
   const told = parallel ? run.scenarios.filter(({ result }) => NOT_PASSED.has(result)) : run.scenarios;
   const parts = told.map((scenario) => renderScenario(scenario, style));
   if (parallel) parts.push('', renderCounts(run, style), '');

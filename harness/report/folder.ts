@@ -16,7 +16,7 @@ import type { RunResult } from './result.ts';
 /** Version of `report.json`; raised when a field's meaning changes. 2: percentiles are null with too few samples. */
 export const REPORT_SCHEMA = 2;
 
-/** Marks a run's folder. */
+/** Everything about a run; its presence makes a folder that of a run. */
 export const REPORT_FILE = 'report.json';
 
 /** In a run's folder: what a person opens. */
@@ -107,7 +107,7 @@ export async function writeReport(run: RunResult): Promise<string | undefined> {
   }
 }
 
-/** @param baseline an earlier run to compare with */
+/** Writes the pages made from the rest of the folder. @param baseline an earlier run to compare with */
 export async function writePages(run: RunResult, baseline?: RunResult): Promise<void> {
   const material = await gatherMaterial(run, baseline);
   const page = reportPage(material, await pageBundle('report'));

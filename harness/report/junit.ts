@@ -1,4 +1,6 @@
-/** JUnit XML for viewers of test results. */
+/**
+ * JUnit XML, as those read it that show test results: totals, a time and a name of its own for each case, reasons.
+ */
 import { excerpt } from '../base/format.ts';
 import { type RunResult, type ScenarioResult, titlesOf } from './result.ts';
 

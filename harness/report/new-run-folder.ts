@@ -27,7 +27,7 @@ export function newRunFolder(runs: string, name: string): string {
   }
 }
 
-/** To the second; begins a run's name. */
+/** The moment as the beginning of a run's name, to the second. */
 export function runMoment(): string {
   return new Date(MACHINE_CLOCK.now()).toISOString().replaceAll(':', '-').slice(0, 19);
 }

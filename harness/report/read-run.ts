@@ -9,7 +9,7 @@ import { REPORT_FILE, REPORT_SCHEMA } from './folder.ts';
 import type { RunResult } from './result.ts';
 import { checkedResult } from './result-shape.ts';
 
-/** The last run, by name: names begin with the time. */
+/** Stands for the last run. Names of runs begin with their time, so the last one is the last by name. */
 const LAST = 'last';
 
 /**

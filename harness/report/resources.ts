@@ -8,7 +8,7 @@ const MEMORY = 'testbed_node_rss_bytes';
 const EVENT_LOOP = 'nodejs_eventloop_lag_p99_seconds';
 const BYTES = 'testbed_network_bytes_total';
 const WANTED = new Set([CPU, MEMORY, EVENT_LOOP, BYTES]);
-/** Of a curve some hundred pixels wide. */
+/** Points of a curve that is some hundred pixels wide. */
 const POINTS_MAX = 120;
 
 /** A node's figure: the highest value in each of equal parts of the run; `null`: none. */

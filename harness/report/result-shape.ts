@@ -1,4 +1,4 @@
-/** Checks `report.json`, which may be damaged or foreign. */
+/** What `report.json` must be like to be used: it may be damaged, or have come from elsewhere. */
 import { z } from 'zod';
 import { HarnessError } from '../base/errors.ts';
 

@@ -91,7 +91,9 @@ export interface ScenarioResult {
   readonly startedAt?: number;
   /** Subfolder with logs, ledger and series; absent: the report's folder. */
   readonly folder?: string;
-  /** Of all frames its simulated nodes sent: equal in equal runs. */
+  /**
+   * Of all that the nodes of its cluster had sent each other by its end: equal in equal runs of a simulated cluster.
+   */
   readonly digest?: string | undefined;
   /** Its cluster at the end of the scenario. */
   readonly picture?: NetworkPicture;
@@ -99,7 +101,7 @@ export interface ScenarioResult {
 
 /** What a run's nodes used, from first to last scrape. */
 export interface RunCosts {
-  /** Of all nodes, per 10^9 bytes moved; absent: none was moved. */
+  /** Processor seconds of all nodes per 10^9 bytes that its operations moved; absent: none was moved. */
   readonly cpuSecondsPerGb?: number;
   /** Resident bytes of the largest node, or of the process of all nodes. */
   readonly peakMemory?: number;
@@ -218,7 +220,7 @@ export interface DeterminismCheck {
   readonly runs: readonly [RunResult, RunResult];
 }
 
-/** Only `passed` and `skipped` let a run pass. */
+/** Skipped scenarios do not fail a run; everything else that is not `passed` does. */
 export function runPassed(scenarios: readonly ScenarioResult[]): boolean {
   return scenarios.every(({ result }) => result === 'passed' || result === 'skipped');
 }

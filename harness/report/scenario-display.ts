@@ -24,7 +24,7 @@ export class ScenarioDisplay implements Disposable {
   readonly #style: ConsoleStyle;
   readonly #write: (text: string) => void;
   readonly #total: number;
-  /** In order of their beginning; a suite may repeat a scenario. */
+  /** One row each, in order of their beginning: a suite may have a scenario with several parameters. */
   readonly #running: { readonly name: string; readonly startedMs: number }[] = [];
   readonly #timer: Disposable;
   #ended = 0;

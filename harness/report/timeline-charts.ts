@@ -112,7 +112,7 @@ function gridOf(timelines: readonly OperationTimeline[]): Grid {
   return { stepMs, timesMs: Array.from({ length: steps + 1 }, (_, i) => from + i * stepMs) };
 }
 
-/** Per step, an operation's windows that begin in it. */
+/** For each step the windows of an operation that begin in it; none before its first and after its last. */
 function windowsIn({ timesMs, stepMs }: Grid, { startMs, windowMs, count }: OperationTimeline): number[][] {
   const windows: number[][] = timesMs.map(() => []);
   const from = timesMs[0] as number;
@@ -125,7 +125,7 @@ function total(values: readonly number[]): number {
   return values.reduce((all, value) => all + value, 0);
 }
 
-/** More digits than pixels only enlarge the page. */
+/** A chart is some hundred pixels high: more digits would only make the page larger. */
 function rounded(value: number | null): number | null {
   return value === null ? null : Number(value.toPrecision(4));
 }

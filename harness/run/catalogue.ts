@@ -1,4 +1,4 @@
-/** Scenarios: built-in by name, others by path. */
+/** The available scenarios: those of the package by name, others by the path of their file. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -18,7 +18,7 @@ export function originOf(scenario: Scenario): string | undefined {
   return origins.get(scenario);
 }
 
-/** A copy counts as the original. */
+/** A scenario loaded from a copy counts as that of the original file. */
 export function cameFrom(scenario: Scenario, path: string): void {
   origins.set(scenario, path);
 }

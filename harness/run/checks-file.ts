@@ -15,7 +15,7 @@ import type { Chosen } from './suites.ts';
 interface Row {
   readonly scenario: string;
   readonly set?: Readonly<Record<string, string>>;
-  /** Theirs to ours, perhaps several. */
+  /** Theirs to ours; one of theirs may map to several of ours. */
   readonly options?: Readonly<Record<string, string | readonly string[]>>;
 }
 

@@ -54,7 +54,7 @@ export async function mend(
   for (const line of journalOf(own)) {
     appendFileSync(join(folder, FAULTS_FILE), `${JSON.stringify({ scenario: name, ...line })}\n`);
   }
-  // Unknown if something else ended it.
+  // The effect of a fault that something else has ended is not known.
   const inert = inertAmong(own).filter(({ endAt }) => endAt !== undefined);
   wrong.push(...inert.map(({ id, text }) => `fault ${id} (${text}) had no effect`));
   return wrong.length === 0 ? undefined : wrong.join('\n');

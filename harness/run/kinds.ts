@@ -54,7 +54,7 @@ export function isTapped({ needs }: Pick<Scenario, 'needs'>): boolean {
   return needs.capabilities?.includes('tap') === true;
 }
 
-/** The most own nodes that a sharing scenario wants. */
+/** How many of our own nodes its cluster has: the most that a scenario of the run wants which can share it. */
 export function nodesWanted(
   { scenario, parameters }: PlannedScenario,
   planned: readonly PlannedScenario[],
@@ -64,7 +64,10 @@ export function nodesWanted(
   return Math.max(...sharing.map((other) => other.scenario.cluster.nodes));
 }
 
-/** As many own nodes as wanted. Groups with a flavour stay: `--with svc=2` is two. */
+/**
+ * Groups with as many of our own nodes as scenarios want. A group that names its flavour is beside these: the two
+ * nodes of `--with svc=2` stay two.
+ */
 export function ownResized(groups: readonly GroupInput[], count: number): GroupInput[] {
   return groups.map((group) => (group.flavour === undefined ? { ...group, count } : group));
 }

@@ -1,4 +1,8 @@
-/** Parallel clusters: parts of a run with own cluster and folder. Which scenarios share depends on them alone. */
+/**
+ * Several clusters side by side: the scenarios of a run in parts, each with its own cluster and folder, so that a
+ * part can be read and replayed by itself. Which scenarios share a part depends on the scenarios alone, not on how
+ * many parts run at once.
+ */
 import { join } from 'node:path';
 import { interrupted } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -13,13 +17,16 @@ import { checkNodeParameters, driverNameOf } from './run-clusters.ts';
 import { askedOf, type PlannedScenario, type RunOptions } from './run-options.ts';
 import { runScenarios } from './runner.ts';
 
-/** More makes one part last, fewer more starts. */
+/** More scenarios on one cluster make the longest part last as long as the run; fewer make more starts. */
 const PART_MAX = 6;
 
 /** Options of a run without those for a single cluster. */
 export type ParallelOptions = Omit<RunOptions, 'attachTo' | 'keep' | 'metricsPort' | 'display'>;
 
-/** Equal kinds together, in order and limited; those that need the machine alone come last. */
+/**
+ * Scenarios that want the same kind of cluster, in order, with a limited number in each part. Those that need the
+ * machine to themselves come last, each in a part of its own.
+ */
 export function partsOf(planned: readonly PlannedScenario[]): {
   readonly together: readonly (readonly PlannedScenario[])[];
   readonly alone: readonly (readonly PlannedScenario[])[];

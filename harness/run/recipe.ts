@@ -50,18 +50,21 @@ const recipeSchema = z.strictObject({
   cluster: text.optional(),
   driver: text,
   nodes: z.unknown().optional(),
-  /** Scenarios decide the number of own nodes. */
+  /** As in the options of a run: the scenarios decide how many of our own nodes there are, whatever `nodes` says. */
   ownCounts: z.boolean().optional(),
   exactNodes: z.boolean(),
-  /** Clusters at once; absent: in sequence. */
+  /** Clusters at once, each for some of the scenarios; absent: one after another. */
   lanes: z.int().min(1).optional(),
   definition: z.record(z.string(), z.unknown()),
-  /** For scenarios that take one; else `schedule.json`, if any. */
+  /**
+   * What is done to the cluster and when, for scenarios that take a schedule; otherwise the folder's `schedule.json`,
+   * if any.
+   */
   schedule: z.unknown().optional(),
   versions: z.strictObject({ svcnet: text, commit: text.optional(), node: text }),
   /** Command that repeats it. */
   command: z.string(),
-  /** `identityOf` the folder, where made here. */
+  /** Identity of its folder, where the run was made on this machine: `identityOf`. */
   madeAs: text.optional(),
 });
 
@@ -71,7 +74,7 @@ export type Recipe = Omit<z.infer<typeof recipeSchema>, 'nodes' | 'definition'> 
 };
 
 /**
- * @param lanes as in the recipe
+ * Keeps what the run is asked for in its folder. @param lanes as in the recipe
  * @throws HarnessError `CLUSTER_NOT_FOUND`
  */
 export async function writeRecipe(options: RunOptions, lanes?: number): Promise<Recipe> {
@@ -96,7 +99,7 @@ export async function writeRecipe(options: RunOptions, lanes?: number): Promise<
   return recipe;
 }
 
-/** Into a folder that is made if missing. */
+/** Writes a recipe that was made here, into a folder that there is by now or is made. */
 export function keepRecipe(recipe: Recipe & { readonly schedule?: unknown }, file: string): void {
   const folder = dirname(file);
   makeFolder(folder);

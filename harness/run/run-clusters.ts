@@ -23,7 +23,7 @@ import type { PlannedScenario, RunOptions } from './run-options.ts';
 
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
-/** A running cluster, or fresh ones by kind. */
+/** The clusters of a run: a running one, or fresh ones, each kept while scenarios ask for its kind. */
 export class Clusters implements AsyncDisposable {
   readonly #options: RunOptions;
   readonly #metrics: Pick<RunMetrics, 'watch' | 'release'>;
@@ -54,7 +54,7 @@ export class Clusters implements AsyncDisposable {
     return cluster;
   }
 
-  /** An ended scenario may go on: no reuse. */
+  /** A scenario that was ended may go on in the background: a fresh cluster is not reused after it. */
   async spoiled(): Promise<void> {
     if (this.#options.attachTo === undefined) await this.close();
   }
@@ -72,7 +72,7 @@ export class Clusters implements AsyncDisposable {
     }
   }
 
-  /** @returns the kept cluster's name, if any */
+  /** The end of an uninterrupted run. @returns name of the cluster that keeps running, if one is kept */
   async finish(): Promise<string | undefined> {
     const { keep, attachTo } = this.#options;
     if (keep !== true || attachTo !== undefined || this.#current === undefined) {
@@ -116,7 +116,7 @@ function kindOf(
   const all: GroupInput[] = [
     ...groups,
     ...(light > 0 && !exactNodes ? [{ mode: 'light' as const, count: light }] : []),
-    // Named dishonest nodes replace the scenario's.
+    // Dishonest nodes asked for by name replace those that the scenario would have.
     ...(exactNodes || groups.some((group) => 'dishonest' in group)
       ? []
       : (cluster.groups?.(parameters) ?? []).filter((group) => !images || flavourOf(group) !== 'dishonest')),
@@ -135,7 +135,7 @@ function kindOf(
   };
 }
 
-/** Over neighbourhoods, unless the group does so. */
+/** Spreads full nodes over neighbourhoods; a group that places its nodes itself stays as it is. */
 function placed(group: GroupInput, neighbourhoods: readonly string[] | undefined): GroupInput {
   const { count = 1, mode = 'full' } = group;
   if (neighbourhoods === undefined || mode !== 'full' || 'neighbourhoods' in group || 'keys' in group)
@@ -238,7 +238,7 @@ async function openCluster(options: RunOptions, kind: Kind): Promise<Cluster> {
   }
 }
 
-/** Stopping removes the cluster's folder. */
+/** Logs and definition go with the report, because stopping a cluster removes its folder. */
 async function keepEvidence(cluster: Cluster, report: string): Promise<void> {
   await cluster.gatherLogs();
   makeFolder(report);

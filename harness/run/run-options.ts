@@ -23,15 +23,18 @@ export interface RunOptions {
   readonly seed: bigint;
   /** Of a fresh cluster; default: the most a scenario of its kind wants. */
   readonly nodes?: NodesInput | undefined;
-  /** Own nodes as scenarios want, except in groups with a flavour. */
+  /**
+   * Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says of a group that
+   * names no flavour.
+   */
   readonly ownCounts?: boolean | undefined;
-  /** Otherwise scenarios add light nodes. */
+  /** These nodes and no others; otherwise a scenario adds the light nodes that it asks for. */
   readonly exactNodes?: boolean;
   /** Other settings of a fresh cluster; the scenarios decide the rest. */
   readonly definition?: FreshDefinition;
   /** Where the definition comes from, for messages about it. */
   readonly source?: string;
-  /** After a run that ended by itself. */
+  /** The last fresh cluster keeps running when the run has ended by itself. */
   readonly keep?: boolean;
   readonly stateDir: string;
   /** Of the run and its clusters. Default: the machine's. */
@@ -53,7 +56,10 @@ export interface RunOptions {
     | undefined;
   /** Before a scenario; the returned function after its own end. */
   readonly observe?: (context: ScenarioContext, name: string) => () => Promise<void>;
-  /** After an interruption, before the report. */
+  /**
+   * Called with what was seen of a run that was interrupted, when its cluster is stopped and before the report is
+   * written.
+   */
   readonly onInterrupted?: (run: RunResult) => void;
 }
 

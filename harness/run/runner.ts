@@ -51,7 +51,7 @@ import {
 import { MemberWatch } from './watch/members.ts';
 import { SafetyWatch } from './watch/safety.ts';
 
-/** Per node with a failure; folders have all. */
+/** Log lines of each node shown with a failure; the whole logs are in the run's folder. */
 const EVIDENCE_LINES = 15;
 
 /**
@@ -204,7 +204,7 @@ async function runOne(planned: PlannedScenario, surroundings: Surroundings): Pro
   return { ...result, result: outcome, error: [result.error, wrong].filter(Boolean).join('\n') };
 }
 
-/** A fresh cluster that nobody uses. @param result undefined: it was interrupted */
+/** Whether the cluster is a fresh one that nothing uses any more. @param result undefined: it was interrupted */
 function isRemoved(result: ScenarioResult | undefined, { attachTo, keep }: RunOptions): boolean {
   if (attachTo !== undefined) return false;
   return result === undefined || (result.result === 'error' && keep !== true);
@@ -276,7 +276,7 @@ async function runScenario(
     random: (stream) => seededRandom(options.seed.toString(), scenario.name, stream),
     recorder,
     measure: (key, work, bytesOf) => recorder.measure(key, work, bytesOf),
-    // The first false lasting condition ends the scenario.
+    // The scenario has ended with the first of its conditions that must always hold, whatever it still does.
     expect: (...given) => (safety.signal.aborted ? given[1] : expect(...given)),
     always: (condition) => safety.add(condition),
     figure: (figure) => void figures.set(JSON.stringify([figure.name, figure.of]), figure),
@@ -321,7 +321,7 @@ async function runObserved(
   await ended?.();
 }
 
-/** Of a scenario that threw. @param lateMs its time, when over */
+/** Result of a scenario that threw something. @param lateMs its time, when that was over */
 function brokenOff(
   error: unknown,
   { isFailed, lateMs }: { readonly isFailed: boolean; readonly lateMs: number | undefined },
@@ -344,7 +344,7 @@ async function usedIn(
   }
 }
 
-/** Also of a dead cluster, in a second. */
+/** Works on a dead cluster too: each of its nodes has a second to answer. */
 async function pictureAfter(
   cluster: Cluster,
   signal: AbortSignal,
@@ -406,7 +406,7 @@ function classOf(error: unknown): string {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // Hints have k6's words, or a log's end.
+  // The hint of an error has the words of what failed: k6's, or the last lines of a log.
   if (error instanceof HarnessError) return [error.message, error.hint].filter(Boolean).join('\n');
   return error instanceof ClientError ? error.message : (error.stack ?? error.message);
 }

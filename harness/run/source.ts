@@ -1,4 +1,8 @@
-/** Keeps a scenario's file with bundled neighbours; this package's files stay references, resolved when loaded. */
+/**
+ * The file of a scenario as a run keeps it. A plain copy would find neither its neighbouring imports nor this
+ * package: files beside it are bundled into the copy, and files of this package stay references to wherever the
+ * package is when the copy is loaded.
+ */
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, relative, resolve, sep } from 'node:path';
@@ -51,7 +55,7 @@ export function resolvedSource(path: string): string {
   return loadable;
 }
 
-/** The package's imports, resolved when loaded. */
+/** Imports of files of the package are resolved there when the copy is loaded. */
 const REFERENCES: Plugin = {
   name: 'references',
   setup(build) {

@@ -1,6 +1,7 @@
 /**
- * An EVM behind Anvil's JSON-RPC. Calls run in order on the given clock alone: equal calls at equal times give equal
- * blocks.
+ * The chain in this process: an EVM behind the texts of JSON-RPC that Anvil would get. Calls run one after the other,
+ * in the order in which they came, and no other clock is read than the given one: equal calls at equal times give
+ * equal blocks.
  */
 import { Lock } from '../../../node/env/turns/lock.ts';
 import { rpcOver } from '../../rpc.ts';

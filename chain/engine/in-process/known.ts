@@ -32,7 +32,7 @@ export class KnownAnswers {
     return this.#answers.get(keyOf(call));
   }
 
-  /** Calls take turns. */
+  /** Calls take turns: nothing else changes the chain while one is computed. */
   async answerTo(call: Call, compute: () => Promise<string>): Promise<string> {
     if (!isRead(call)) {
       // Also on failure, which may follow a change.

@@ -1,4 +1,6 @@
-/** Anvil's methods on this chain. Others go to the provider. */
+/**
+ * What is asked of Anvil, in terms of the chain in this process. Methods of no table go to the provider as they are.
+ */
 import { hexText, quantity } from '../../../formats/ethereum/hex.ts';
 import { unavailable } from './answers.ts';
 import type { Machine } from './machine.ts';

@@ -1,4 +1,4 @@
-/** EDR, a native EVM that answers JSON-RPC, loaded on demand. */
+/** The EVM that runs in this process: EDR, a native module that answers JSON-RPC. It is loaded when it is needed. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ const GAS_OF_BLOCK = 30_000_000n;
 const FIRST_BASE_FEE_WEI = 1_142_857_142n;
 const ADDRESS_SIZE = 20;
 const HASH_SIZE = 32;
-/** Anvil's initial account. */
+/** The account that Anvil starts with, and what it has. */
 const OWNED_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 const OWNED_ADDRESS = 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266';
 const OWNED_WEI = 10_000n * 10n ** 18n;
@@ -73,7 +73,7 @@ async function open(): Promise<{ readonly edr: Edr; readonly context: EdrContext
   return { edr, context };
 }
 
-/** Mines when told. @throws LocalChainError ENGINE_MISSING */
+/** An empty chain that mines when it is told to. @throws LocalChainError ENGINE_MISSING */
 export async function openProvider(chainId: number): Promise<Provider> {
   opened ??= open();
   const { edr, context } = await opened;

@@ -1,4 +1,4 @@
-/** A part's log; here a file of this machine. */
+/** The log of a part of a cluster, wherever it is kept; here as a file on this machine. */
 import { type HarnessError, logFailure } from '../errors.ts';
 import { follow, linesSince, logSize, tail } from './logs.ts';
 

@@ -9,7 +9,7 @@ export interface LogEntry {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** @returns undefined: cut off, a crash's text, a greeting */
+/** @returns undefined for a line that is not an entry: one cut off, the text of a crash, a greeting */
 export function logEntry(line: string): LogEntry | undefined {
   const values = line.startsWith('{') ? jsonOf(line) : pairsOf(line);
   if (values === undefined || !('msg' in values)) return undefined;

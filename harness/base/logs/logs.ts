@@ -1,9 +1,9 @@
-/** Reads logs: last lines, and later ones. */
+/** Reading the logs of nodes and of the chain: their last lines, and lines added later. */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { MACHINE_CLOCK } from '../machine/clock.ts';
 import { pause } from '../wait.ts';
 
-/** Read at once backwards; lines are some hundred bytes. */
+/** Read at once on the way back from the end of a file; log lines are some hundred bytes. */
 const TAIL_BYTES = 1024 * 1024;
 const FOLLOW_BYTES = 256 * 1024;
 const FOLLOW_PAUSE_MS = 100;
@@ -43,7 +43,7 @@ function breaksIn(piece: Buffer): number {
   return count;
 }
 
-/** To continue from later. */
+/** Current size of the file, to continue reading from later. */
 export function logSize(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }

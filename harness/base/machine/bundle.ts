@@ -30,7 +30,7 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
   const { build } = await import('esbuild');
   const startedAt = MACHINE_CLOCK.now();
   const { metafile, outputFiles } = await build({
-    // Workers' program, looked for beside the starting code.
+    // The program of a node's worker threads, which is looked for beside the code that starts it.
     entryPoints: [
       { in: source, out: 'main' },
       { in: programPath('node/platform/workers/thread'), out: 'thread' },
@@ -96,7 +96,7 @@ function writeWhole(folder: string, files: readonly { name: string; contents: Ui
   }
 }
 
-/** Packages and neighbours resolve from the source's place. */
+/** The bundle is in another folder: packages, and files beside a source, are resolved from the source's place. */
 const PLACES: Plugin = {
   name: 'places',
   setup(build) {

@@ -8,7 +8,7 @@ import { type Command, runProgram } from './processes.ts';
 
 /** A second, or many under load; without it nodes start more slowly. */
 const TIMEOUT_MS = 60_000;
-/** Written last: the folder looks full while filling. */
+/** Written when everything is there. The folder also looks full while being filled, and after a killed run. */
 const RECORD = 'compiled.json';
 /** Running nodes load rare parts of their bundle late. */
 const BUNDLES_KEPT = 4;
@@ -61,7 +61,7 @@ export async function compile(command: Command, folder: string, signal?: AbortSi
   try {
     return await making.join(folder, signal, (shared) => make(command, folder, shared));
   } catch {
-    // Nodes' starts will report the obstacle.
+    // A folder that cannot be written, a system without room for another process: the nodes' starts will report it.
     return false;
   }
 }
@@ -76,7 +76,7 @@ async function make(command: Command, folder: string, signal: AbortSignal): Prom
   return true;
 }
 
-/** Same program, same flags. */
+/** Whether both run the same program with the same flags. */
 export function isSameProgram(one: Command, other: Command): boolean {
   return programArgs(one).join('\n') === programArgs(other).join('\n');
 }

@@ -74,7 +74,7 @@ function isOwnFolder(path: string): boolean {
     const others = process.getuid === undefined ? 0 : info.mode & 0o022;
     return info.isDirectory() && info.uid === (process.getuid?.() ?? info.uid) && others === 0;
   } catch (error) {
-    // Made by another process now; otherwise useless.
+    // Another process has made it at this moment. Whatever else is wrong, such as a read-only disk, it is of no use.
     return errorCode(error) === 'EEXIST' && isOwnFolder(path);
   }
 }
@@ -89,7 +89,7 @@ function sweep(folder: string): void {
         rmSync(join(folder, name), { force: true, recursive: true });
     }
   } catch (error) {
-    // A later process removes it.
+    // What cannot be removed now is removed by a later process.
     if (errorCode(error) === undefined) throw error;
   }
 }
@@ -111,7 +111,7 @@ function ownerOf(file: string): string | undefined {
   }
 }
 
-/** Under jest of another realm: no `instanceof`. */
+/** Of an error of the system. Under jest it is of another realm, so `instanceof` says nothing of it. */
 function errorCode(error: unknown): string | undefined {
   return (error as Partial<NodeJS.ErrnoException> | null | undefined)?.code;
 }

@@ -10,7 +10,7 @@ export interface PortHolder {
   readonly command: string;
 }
 
-/** @returns undefined: none, or unknown */
+/** @returns undefined if no process listens, or it cannot be determined */
 export function portHolder(port: number): PortHolder | undefined {
   const listeners = tcpSockets().filter(({ listens, localPort }) => listens && localPort === port);
   const inodes = new Set(listeners.map(({ inode }) => inode));

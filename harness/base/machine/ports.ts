@@ -12,7 +12,7 @@ import { portHolder } from './port-holder.ts';
 const LOOPBACK = '127.0.0.1';
 const LOWEST_PORT = 12_000;
 const PORTS_END = 32_000;
-/** More failures in a row have another reason. */
+/** With a range this wide, this many failures in a row mean that something else is wrong. */
 const TRIES_PER_PORT = 50;
 
 interface PickOptions {
@@ -37,8 +37,8 @@ export async function pickFreePorts(
 }
 
 /**
- * Takes a cluster's earlier ports.
- * @returns those it cannot have
+ * Takes ports again that a cluster had before.
+ * @returns those that it cannot have: something listens on them, or another cluster has picked them meanwhile
  */
 export async function takenPorts(
   wanted: Iterable<number>,

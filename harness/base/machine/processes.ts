@@ -14,7 +14,7 @@ export interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Of variables set for a caller's own such node: `ANT_`. */
+  /** Beginning of the variables that a caller's shell may have set for its own node of that program: `ANT_`. */
   readonly prefix?: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface SpawnOptions {
   readonly logFile: string;
   /** The program stops when this process ends in any way. */
   readonly stopWithParent: boolean;
-  /** Of compiled code; undefined: none read or written. */
+  /** Folder of compiled code; undefined: the program neither reads nor writes any. */
   readonly compileCache: string | undefined;
   /** On the program and all it starts; `labelled` finds them. */
   readonly label?: string;
@@ -83,7 +83,7 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
     child.once('spawn', resolve);
     child.once('error', reject);
   });
-  // Nothing is written, so the error means nothing.
+  // Writing to a process that has ended fails later; nothing is written, so the error means nothing.
   child.stdin?.on('error', () => child.stdin?.destroy());
   child.unref();
   const pid = child.pid as number;
@@ -91,8 +91,8 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
 }
 
 /**
- * Runs to the end without output.
- * @returns whether it succeeded
+ * Runs a program to its end without its output.
+ * @returns whether it ended by itself and successfully; also false if it could not be started
  */
 export function runProgram(
   command: Command,
@@ -254,7 +254,7 @@ async function holds(condition: () => boolean, withinMs: number): Promise<boolea
   return true;
 }
 
-/** In the system's format; undefined: no such process. */
+/** When the process started, in the system's own format; undefined if there is no such process. */
 function startTimeOf(pid: number): string | undefined {
   return process.platform === 'linux' ? linuxStartTime(pid) : psStartTime(pid);
 }
@@ -262,14 +262,18 @@ function startTimeOf(pid: number): string | undefined {
 function linuxStartTime(pid: number): string | undefined {
   const fields = linuxStat(pid);
   if (fields === undefined) return undefined;
-  // A zombie awaits collection, perhaps for ever; other threads may still hold its ports and files.
+  // A zombie waits for its parent to collect it. We do so soon; others may never do. Its other threads may still run,
+  // and have its ports and files open until the last of them has ended.
   const [state, parent] = fields;
   const hasEnded = state === 'Z' && Number(parent) !== process.pid && Number(fields[17]) <= 1;
   if (state === 'X' || hasEnded) return undefined;
   return `${bootId()}/${fields[19]}`;
 }
 
-/** `/proc/<pid>/stat` after the name: state first, threads 18th, start time 20th. */
+/**
+ * `/proc/<pid>/stat` after the name in parentheses: the first field is the state, the 18th the number of threads, the
+ * 20th the start time.
+ */
 function linuxStat(pid: number): string[] | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -293,7 +297,7 @@ function statusOf(pid: number): string | undefined {
 
 let knownBootId: string | undefined;
 
-/** Ticks count from boot. */
+/** Ticks are counted from boot, so the boot id is part of the identity. */
 function bootId(): string {
   knownBootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   return knownBootId;

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 
-/** `.js` where compiled for publication. */
+/** Suffix of this package's files: `.js` where it was compiled for publication. */
 export const programSuffix = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
 /** A program's absolute path, such as `node/main`, with the right suffix. */

@@ -29,7 +29,7 @@ export function tcpSockets(): TcpSocket[] {
   );
 }
 
-/** Others' processes reveal nothing more. */
+/** All processes; nothing more can be seen of other users' ones. */
 export function allPids(): number[] {
   return entries('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -48,7 +48,7 @@ export function socketsOf(pid: number): string[] {
   });
 }
 
-/** Empty: missing or unreadable. */
+/** Empty if there is no such file, or it may not be read. */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');

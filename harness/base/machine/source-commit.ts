@@ -1,4 +1,4 @@
-/** The running commit, in a repository. */
+/** The commit of this repository that is running, if it is a repository. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

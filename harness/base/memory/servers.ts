@@ -19,7 +19,7 @@ interface Served {
 
 /** Those who connect from outside. */
 export interface Clients {
-  /** For each, until disposed: the connection ended or became a WebSocket. */
+  /** Told of each of them, until it is disposed: the connection has ended, or carries a WebSocket. */
   begin(): Disposable;
   /** Carries it out after that many bytes. */
   carry: Carry;
@@ -86,7 +86,7 @@ function connect(host: string, port: number): MemorySocket {
   const end = () => client[Symbol.dispose]();
   const [here, there] = MemorySocket.pair(clients.carry);
   server.emit('connection', there);
-  // Agents get `agentRemove` for new WebSockets.
+  // An agent is told `agentRemove` when a connection has become one of WebSockets.
   return here.once('close', end).once('agentRemove', end);
 }
 
@@ -202,7 +202,7 @@ export class MemorySocket extends Duplex {
     done(error);
   }
 
-  // No machine timer ends it.
+  // What clients and servers set on a socket means nothing here: no timer of the machine ends it.
   setTimeout(): this {
     return this;
   }

@@ -1,7 +1,7 @@
-/** A step's rate and end. */
+/** How fast a step proceeds, and when it will be done. */
 import { formatMs, grouped } from '../format.ts';
 
-/** Earlier rates describe the first item. */
+/** Before this, a rate says more about the first item than about the step. */
 const KNOWN_AFTER_MS = 1500;
 
 /** The part of a step that is done. */

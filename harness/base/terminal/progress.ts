@@ -52,7 +52,7 @@ export function lineProgress(write: (text: string) => void): ProgressView {
   };
 }
 
-/** Without batches there is nothing to wait for. */
+/** Steps that a start goes through; without batches there is nothing to wait for. */
 export async function liveProgress(steps: readonly string[]): Promise<ProgressView> {
   const { Listr } = await import('listr2');
   const finished = new Map(steps.map((step) => [step, Promise.withResolvers<void>()]));

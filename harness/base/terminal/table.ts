@@ -4,7 +4,7 @@ import { inLine } from '../foreign-text.ts';
 export interface Column {
   readonly title: string;
   readonly align?: 'left' | 'right';
-  /** The highest are dropped first; 0 stays. */
+  /** Columns with the highest number are dropped first if the width is too small; 0 stays. */
   readonly rank: number;
 }
 

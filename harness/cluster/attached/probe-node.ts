@@ -14,7 +14,7 @@ import type { NetworkFile } from './schema.ts';
 
 /** For all requests to a node; a slower one is useless for scenarios. */
 const ANSWER_LIMIT_MS = 15_000;
-/** Our nodes have Ed25519 peer ids, Bees other curves. */
+/** An address with the peer id of an Ed25519 key, as our own nodes have; a Bee's keys are on other curves. */
 const ED25519_PEER = /\/p2p\/12D3Koo\w+$/;
 /** A Bee has more names for nodes that store nothing or have no network. */
 const MODES: Readonly<Record<string, NodeMode>> = {
@@ -37,7 +37,7 @@ export interface ProbedNode {
   readonly p2p: string;
   /** Overlays of its peers. */
   readonly peers: readonly string[];
-  /** Its chain; undefined: none. */
+  /** What it knows about its chain; undefined: it has none. */
   readonly chain: NodeChain | undefined;
   /** Batches that it may stamp with now. */
   readonly batches: readonly Stamp[];

@@ -16,7 +16,7 @@ const NODES_MAX = 1000;
 const BATCHES_MAX = 10_000;
 
 const ORIGIN_EXPECTED = 'an http or https URL without user and path, such as http://127.0.0.1:1633';
-/** Without a trailing slash. */
+/** Base URL of a node's API, without a trailing slash. */
 const origin = z
   .string({ error: ORIGIN_EXPECTED })
   .refine(isOrigin, { error: ORIGIN_EXPECTED })
@@ -174,7 +174,7 @@ function tokenSource({ token, tokenFile }: TokenSource, folder = '.'): TokenSour
   return token === undefined ? {} : { token };
 }
 
-/** Added to be checked like other values. */
+/** Adds the name to the document, so that it is checked like any other value. */
 function withName(document: unknown, name: string | undefined, fallback: string): unknown {
   if (document === null || typeof document !== 'object' || Array.isArray(document)) return document;
   return { name: fallback, ...document, ...(name === undefined ? {} : { name }) };
@@ -184,7 +184,7 @@ function defaultName(index: number): string {
   return `node-${index}`;
 }
 
-/** Every token's place and key. */
+/** Every place of a token, and its key in the document. */
 function tokenPlaces({ nodes, chain: ofChain, token, tokenFile }: Parsed): [string, TokenSource][] {
   return [
     ['', { token, tokenFile }],

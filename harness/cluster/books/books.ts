@@ -46,7 +46,7 @@ export interface ChequebookBooks {
 export interface ChainBooks {
   readonly block: number;
   readonly supply: bigint;
-  /** Of nodes and all others known to have been paid. */
+  /** Accounts of nodes and of all others known to have been paid, by address. */
   readonly wallets: ReadonlyMap<string, bigint>;
   readonly chequebooks: readonly ChequebookBooks[];
   /** What the staking contract holds, and owes each account. */

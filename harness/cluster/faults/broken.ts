@@ -1,11 +1,14 @@
-/** What this process broke in a cluster, with causes: by faults, or directly. */
+/**
+ * What this process has broken in a cluster: one list, each entry with its cause. A fault breaks nodes and the chain
+ * in its turn, and code that has a node or the chain at hand breaks it without a fault; both are here.
+ */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../../../formats/clock.ts';
 import type { BreakWitness } from '../../chain/break-witness.ts';
 import type { Fault } from './fault.ts';
 
-/** The oldest ended entries are dropped in runs over days. */
+/** The oldest entries are dropped, but no fault that lasts: a run over days breaks more than a report can show. */
 const BROKEN_MAX = 10_000;
 
 /** Something that was broken. */

@@ -85,7 +85,7 @@ export interface FaultKind<R = unknown> {
   readonly momentary?: true;
   /** What it does: `kills node-3`. */
   text(request: R): string;
-  /** Affected nodes; `chain` for the chain. */
+  /** Names of the nodes that it affects; `chain` when it affects the chain. */
   targets(request: R): readonly string[];
   /** @returns JSON for the other methods @throws HarnessError */
   begin(context: FaultContext, request: R, start: FaultStart): Promise<Handle>;

@@ -240,7 +240,7 @@ export class Faults {
   }
 
   /**
-   * In parallel, but in order for one target.
+   * Side by side, as a node may take its time to start; those of one target one after the other, as given.
    * @param failures receives what could not be ended, and why
    */
   async #endTogether(meant: readonly ActiveFault[], failures: string[]): Promise<Fault[]> {
@@ -292,7 +292,7 @@ export class Faults {
     for (const stop of this.#beginning.values()) stop.abort(why);
   }
 
-  /** Once for all callers, such as a schedule and its scenario. */
+  /** Ends it once for all simultaneous callers, such as a schedule and the end of its scenario. */
   #end(active: ActiveFault): Promise<Fault> {
     const key = `${active.id} ${active.at}`;
     const known = this.#ending.get(key);
@@ -315,7 +315,7 @@ export class Faults {
     return fault;
   }
 
-  /** Removed nodes need no undoing. */
+  /** Nothing can be undone to nodes that have been removed meanwhile. */
   #haveLeft(targets: readonly string[]): boolean {
     const { nodes } = this.#context;
     const isThere = (target: string) => target === 'chain' || nodes.some(({ name }) => name === target);

@@ -1,4 +1,4 @@
-/** Request fields, for schemas and command lines. */
+/** Fields of requests, as a schema reads them and as a command line writes them. */
 import { z } from 'zod';
 import {
   parseRate,

@@ -15,7 +15,7 @@ export async function endAbandoned({
   if (!isOwnCluster(stateDir, name)) return;
   const abandoned = abandonedNodes(stateDir, name);
   if (abandoned.length === 0) return;
-  // A process that is gone writes no more.
+  // A process that is gone writes no more: whatever has joined is in the record by now.
   const now = readRecord(stateDir, name);
   if (now?.token !== token) return;
   await Promise.all(

@@ -1,4 +1,6 @@
-/** Accounts with tokens but without a node: joining, or gone. */
+/**
+ * Accounts that got tokens from the chain but belong to no node of the cluster: it is joining, or has left for good.
+ */
 import { planCluster } from '../plan/plan.ts';
 import { readDefinition } from '../plan/written.ts';
 import type { ClusterRecord } from '../state/state.ts';

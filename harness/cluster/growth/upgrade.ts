@@ -70,7 +70,7 @@ export async function upgradeNode(
   using _turn = beginUpgrading(stateDir, context.record, name);
   const refused = whyNotStarted(context);
   if (refused !== undefined) throw refused;
-  // Waits for a removal or upgrade that is ending.
+  // This waits for a removal or an upgrade that is ending just now; until the turn ends there is no other.
   const record = await changeRecord(context, (current) => current);
   const before = readDefinition(record.definition);
   const wanted = asWanted(before, node, to);
@@ -187,7 +187,7 @@ function expectStillServed(record: ClusterRecord, name: string, { mode }: Pick<N
   }
 }
 
-/** Without what its number says. */
+/** What a node is now, without what its number says. */
 function groupOf(definition: Definition, index: number): NodeGroup | undefined {
   return definition.upgraded?.[index] ?? groupsByNumber(definition)[index];
 }

@@ -1,4 +1,7 @@
-/** A process that ends without stopping its ephemeral clusters removes them, synchronously. */
+/**
+ * When a process ends without stopping its ephemeral clusters, for example because something threw, they are removed
+ * with it: synchronously, since nothing else runs at that moment.
+ */
 import { runInThisContext } from 'node:vm';
 import { messageOf } from '../../base/errors.ts';
 import type { Driver } from '../../places/driver.ts';

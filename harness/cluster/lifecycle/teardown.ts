@@ -21,7 +21,7 @@ export interface Teardown {
   readonly forced: readonly string[];
 }
 
-/** Stops all parts; removes the folder once nobody writes. */
+/** Asks all parts to stop at once; removes the folder when nothing writes into it any more. */
 export async function tearDown(stateDir: string, record: ClusterRecord, driver: Driver): Promise<Teardown> {
   // A copy has the token of the original, whose processes must run on.
   if (!isOwnCluster(stateDir, record.name)) {

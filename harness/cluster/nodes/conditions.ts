@@ -146,7 +146,7 @@ async function probeOwnBatch(
   });
 }
 
-/** Every running node saw its creation. */
+/** A batch whose owner may be outside the cluster: every running node has seen its creation. */
 async function probeForeignBatch(
   { id, block }: CreatedBatch,
   nodes: readonly ClusterNode[],
@@ -229,7 +229,7 @@ export function isSynced(tag: Tag): boolean {
 
 /** Time limit of one request to one node. */
 const SEARCH_LIMIT_MS = 2000;
-/** In encrypted references a key follows. */
+/** Address part of a reference: in encrypted references a key follows it. */
 const ADDRESS_DIGITS = 64;
 
 /** How long nodes are asked. */

@@ -1,4 +1,7 @@
-/** Connects nodes without bootnodes over their API. One link is enough: gossip makes the others. */
+/**
+ * Nodes that know no bootnodes are connected over their API. One link each is enough: gossip makes the others, and a
+ * second connect while gossip is at work would only find an existing connection.
+ */
 
 import { messageOf } from '../../base/errors.ts';
 import type { ProbeResult } from '../../base/wait.ts';
@@ -23,7 +26,7 @@ export interface Acquaintance {
   readonly client: Pick<NodeClient, 'connect' | 'peers'>;
 }
 
-/** Programs of one flavour may be too far apart. */
+/** Whether two nodes of the cluster can talk to each other: programs of one flavour may be too far apart. */
 function understand(one: Acquaintance, other: Acquaintance): boolean {
   return one.flavour !== other.flavour || (one.binary === other.binary && one.image === other.image);
 }
@@ -58,7 +61,7 @@ export async function introduce(
   return { missing: `${node.name} could be introduced to nobody: ${refusals[0]}` };
 }
 
-/** It has bootnodes, or nodes with some will dial it; nobody dials light nodes. */
+/** It knows bootnodes, or nodes that do will dial it; no node dials a light node. */
 function findsPeers(node: Acquaintance, others: readonly Acquaintance[]): boolean {
   const bootstraps = (one: Acquaintance) => flavourOf(one).bootstraps;
   if (node.mode !== 'light') return bootstraps(node);

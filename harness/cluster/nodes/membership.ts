@@ -50,11 +50,11 @@ export function incidentText({ part, what, how }: Incident): string {
 export interface MembershipDeps {
   readonly driver: Pick<Driver, 'observe'>;
   readonly clock: Pick<Clock, 'now' | 'timer'>;
-  /** Absent: no chain to watch. */
+  /** Where the chain runs; absent: there is none to watch. */
   readonly chain?: () => Handle | undefined;
   /** The same for the link proxy. */
   readonly linkProxy?: () => Handle | undefined;
-  /** Updates nodes that others added or removed; absent: nobody can. */
+  /** Brings the nodes up to date, which another process may have added or removed; absent: none can. */
   readonly refresh?: () => Promise<void>;
 }
 
@@ -145,7 +145,7 @@ export class Membership {
     // One that left for good was stopped on purpose.
     await this.#deps.refresh?.();
     if (!this.#nodes.includes(node)) return;
-    // Only the next change is reported.
+    // This state is accepted; only the next change is reported.
     node.accept(seen);
     const how = what === 'stopped answering' ? seen.silence : endOf(what === 'died' ? seen.exit : undefined);
     this.#tell({ part: node.name, what, ...howText(how), at: this.#deps.clock.now() });
@@ -175,7 +175,7 @@ function incidentOf(
   before: Pick<NodeSight, 'state' | 'handle'>,
   { state, handle }: NodeSight,
 ): Incident['what'] | undefined {
-  // Mostly the very same object.
+  // Several times a second and node: mostly the very same one.
   const same = before.handle === handle || JSON.stringify(before.handle) === JSON.stringify(handle);
   const ran = before.state === 'running' || before.state === 'paused';
   if (!same && state === 'running') return ran ? 'was restarted' : 'was started';

@@ -16,7 +16,7 @@ const FULL_MESH_NODES = 9;
  * Beyond that it is free to choose.
  */
 const SATURATION_PEERS = 4;
-/** With this many peers a bin accepts no more (p2p-protocols.md 6.4). */
+/** A node with this many peers in a bin accepts no further one there (p2p-protocols.md 6.4). */
 const OVER_SATURATION_PEERS = 18;
 const BINS = 32;
 const NAMES_SHOWN = 3;
@@ -48,7 +48,7 @@ export async function probeMesh(
 > {
   // Rule breakers are refused sooner or later.
   const running = nodes.filter((node) => node.running && isHonest(node));
-  // Boot nodes fill no bin.
+  // Boot nodes fill no bin of others, so nobody counts them.
   const full = nodes.filter(({ mode }) => mode === 'full').length;
   const wanted = full <= FULL_MESH_NODES ? FULL_MESH_NODES : SATURATION_PEERS;
   const answers = await Promise.all(

@@ -7,7 +7,7 @@ import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } fro
 
 const LOG_LINES_SHOWN = 15;
 
-/** States imposed to see what others do. */
+/** States that a node is put into to see what the others do without it. */
 const BROKEN: Readonly<Partial<Record<RunState, string>>> = {
   killed: 'was killed',
   paused: 'was paused',
@@ -42,9 +42,9 @@ export interface NodeRunDeps {
   readonly driver: Pick<Driver, 'observe'>;
   readonly stateDir: string;
   readonly cluster: string;
-  /** Whether the same cluster still exists. */
+  /** Whether the cluster still exists, rather than another one of the same name. */
   readonly exists: () => boolean;
-  /** Whether anybody removed it for good. */
+  /** Whether the node has been removed from it for good, by any process. */
   readonly hasLeft: () => boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Makes `ClusterNode` objects from records. */
+/** Makes `ClusterNode` objects from records, for a cluster being started and for one already running. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';

@@ -1,10 +1,13 @@
-/** A running cluster's record and nodes, which any process may change. */
+/**
+ * The record of a running cluster as this process knows it, and the nodes that it names: any process may add some,
+ * remove some, or give one another program.
+ */
 import { type ClusterRecord, readRecord, recordIdentity } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { acceptAll, type OpenContext, openNodes } from './open-nodes.ts';
 
 interface RecordedNodesDeps {
-  /** Updated as nodes come and go. */
+  /** Those that come and go are put into it and taken out of it. */
   readonly nodes: ClusterNode[];
   readonly stateDir: string;
   readonly context: () => OpenContext;

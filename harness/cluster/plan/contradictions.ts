@@ -1,4 +1,4 @@
-/** Values allowed alone, but not together. */
+/** Values that each key of a definition allows by itself, but not in combination with others. */
 import { DEPLOYER_KEY } from '../../../chain/deployer-key.ts';
 import { plural } from '../../base/format.ts';
 import { BEHAVIOUR_NAMES, SPOILS_CONNECTIONS } from '../../flavours/dishonest/names.ts';
@@ -119,7 +119,7 @@ function underlayContradictions({ driver, nodes, underlays, tap, linkFaults }: D
   return lines;
 }
 
-/** Our own nodes in memory, at addresses nobody can take. */
+/** It has our own nodes, in memory, at addresses that nothing of the machine can have taken. */
 function simulationContradictions({ driver, store, ports, chain, nodes }: Definition): string[] {
   if (!DRIVER_FACTS[driver].simulated) return [];
   const lines = nodes.flatMap((group, index) =>

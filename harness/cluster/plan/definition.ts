@@ -175,10 +175,12 @@ function got(issue: Issue, input: unknown): string {
 /** Keys whose values appear in no message. */
 const SECRETS: ReadonlySet<PropertyKey> = new Set(['key', 'keys', 'token', 'password']);
 
-/** Keys whose values are URLs. */
+/** Keys whose values are URLs, or texts that were meant to be one. */
 const URL_KEYS: ReadonlySet<PropertyKey> = new Set(['rpc', 'control', 'api', 'debug', 'otlp']);
 
-/** Not secret: a contract called `token`, and a flavour file's `keys`. */
+/**
+ * The exceptions: one of the contracts is called `token`, and `keys` of a flavour file says how a node reads them.
+ */
 function isSecret(path: readonly PropertyKey[]): boolean {
   const isOpen = path.includes('contracts') || path[0] === 'flavours' || path[0] === 'keys';
   return !isOpen && path.some((part) => SECRETS.has(part));

@@ -26,12 +26,12 @@ export function nodeCount(definition: Definition): number {
   return numbersGiven(definition) - (definition.grown?.gone.length ?? 0);
 }
 
-/** Each node's first group, by number. */
+/** The group of each node that it has started or got, by number; what a node has become since is left out. */
 export function groupsByNumber({ nodes }: Pick<Definition, 'nodes'>): NodeGroup[] {
   return nodes.flatMap((group) => Array.from({ length: group.count }, () => group));
 }
 
-/** Nodes ever: the next one's number. */
+/** Nodes that it has or has had: the number of the next one. */
 export function numbersGiven({ nodes }: Pick<Definition, 'nodes'>): number {
   return nodes.reduce((sum, { count }) => sum + count, 0);
 }
@@ -42,7 +42,7 @@ export interface UsedGroup {
   readonly group: NodeGroup;
 }
 
-/** Groups whose programs run now. */
+/** The groups whose programs nodes run now: some may have left, or have got another program. */
 export function groupsInUse({ nodes, grown, upgraded = {} }: Definition): UsedGroup[] {
   let first = 0;
   const asStarted = nodes.flatMap((group, index): UsedGroup[] => {
@@ -82,7 +82,7 @@ export function isEmbeddable({ nodes }: Pick<Definition, 'nodes'>): boolean {
   return nodes.every((group) => flavourOf(group).embedded !== undefined);
 }
 
-/** Batches at the start; boot nodes upload nothing. */
+/** Batches that a node, or each node of a group, starts with; a boot node uploads nothing. */
 export function batchesOf(
   definition: Pick<Definition, 'batches'>,
   { mode, batches }: Pick<NodeGroup, 'mode' | 'batches'>,

@@ -25,9 +25,9 @@ export interface ClusterPlan {
   readonly definition: Definition;
   readonly seed: bigint;
   readonly nodes: readonly PlannedNode[];
-  /** With accounts, batches and chequebooks of the nodes that start. */
+  /** Accounts, batches and chequebooks are part of it: of all nodes of the start, or of those that are added. */
   readonly chain: ChainOptions;
-  /** Running nodes to join; absent: a whole cluster. */
+  /** Running nodes that those of the plan join; absent: it is the plan of the whole cluster. */
   readonly joined?: readonly JoinedNode[] | undefined;
 }
 
@@ -82,7 +82,7 @@ export function planCluster(definition: Definition, seed: bigint, added?: readon
 
 type Member = Omit<PlannedNode, 'identity' | 'peers'>;
 
-/** Without what follows from the seed, which takes time to mine. */
+/** The nodes of a definition, without what follows from the seed, which may take a while to mine. */
 export function plannedMembers(definition: Definition): Member[] {
   return allMembers(definition).filter(({ index }) => definition.grown?.gone.includes(index) !== true);
 }
@@ -222,7 +222,7 @@ function advertisedAt({ reached: { host, port }, ports }: NodePlace): string | u
   return isIPv4(host) && port === ports.p2p ? undefined : `${host}:${port}`;
 }
 
-/** Boot nodes, or else the first full nodes. */
+/** The boot nodes, or else the first full nodes: all other nodes ask these for more peers. */
 function bootnodesOf(nodes: readonly JoinedNode[]): string[] {
   const boot = nodes.filter(({ mode }) => mode === 'boot');
   const full = nodes.filter((node) => node.mode === 'full' && flavourOf(node).bootstraps && isHonest(node));

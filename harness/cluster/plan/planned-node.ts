@@ -27,11 +27,11 @@ export interface PlannedNode {
   readonly dialect: DialectName;
   /** Path of its program, for flavours that need one. */
   readonly binary: string | undefined;
-  /** Container image; absent: this package's. */
+  /** Name of a container's image; absent: the one that this package builds. */
   readonly image: string | undefined;
   /** Node options of its group. */
   readonly options: NodeGroup['options'];
-  /** Initial batches, if not the cluster's. */
+  /** The batches it owns at the start, if they differ from those of the cluster. */
   readonly batches: NodeGroup['batches'];
   /** Limits of its container. */
   readonly resources: NodeGroup['resources'];

@@ -7,7 +7,7 @@ import { flavourOf } from '../../flavours/table.ts';
 import { groupsByNumber } from './facts.ts';
 import type { Definition } from './schema.ts';
 
-/** In the first node's range, if wide enough. */
+/** Offset in the first node's range, if it is that wide. */
 const CHAIN_PORT_OFFSET = 9;
 
 export type PortRange = Exclude<Definition['ports'], 'free'>;

@@ -1,4 +1,4 @@
-/** The definition's shape, from the table of options. */
+/** The shape of a cluster's definition, from the table of options: its keys, their defaults, and what is expected. */
 import { z } from 'zod';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
 import { CLUSTER_OPTIONS, type ClusterTable } from './options/table.ts';
@@ -31,9 +31,12 @@ export interface Growth {
 export type Definition = Omit<Written, 'nodes'> & {
   readonly nodes: readonly NodeGroup[];
   readonly grown?: Growth | undefined;
-  /** Upgraded nodes now, by number. */
+  /** What nodes are now that got another program or mode since their start, by number. */
   readonly upgraded?: Readonly<Record<number, NodeGroup>> | undefined;
-  /** Under other flavours before, latest first: their options return. */
+  /**
+   * What such nodes were under other flavours, one for each, the latest first: back there, they have its options
+   * again.
+   */
   readonly formerly?: Readonly<Record<number, readonly NodeGroup[]>> | undefined;
 };
 export type NodeGroup = Written['nodes'][number] & {

@@ -9,10 +9,10 @@ import { createSigner } from '../../../formats/crypto/signer.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { ed25519Identity } from '../../flavours/svc-keys.ts';
 
-/** Short to type, exact in JSON. */
+/** Bound for `randomInt`; such a seed is short to type and exact as a JSON number. */
 const DRAWN_SEED_BOUND = 2 ** 32;
 const SEED_BITS = 64n;
-/** Of every overlay: mining varies the key, which all flavours accept. */
+/** Nonce of every overlay: overlays are mined by varying the key, which nodes of every flavour accept. */
 export const OVERLAY_NONCE = new Uint8Array(32);
 /** All tries fail with a probability of e^-40. */
 const TRIES_PER_EXPECTED = 40;

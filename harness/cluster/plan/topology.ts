@@ -1,4 +1,7 @@
-/** Which nodes are connected, if the definition says. By index. */
+/**
+ * Which nodes of a cluster are connected, if its definition does not leave that to them. Nodes are identified by
+ * index.
+ */
 import type { NodeMode } from '../../flavours/flavour.ts';
 import { numberOf } from './planned-node.ts';
 import type { Definition } from './schema.ts';
@@ -15,7 +18,7 @@ export function linksOf(topology: Topology, nodes: number, seed: bigint): Link[]
   return fixedLinks(topology, nodes);
 }
 
-/** Fixed links; undefined: mesh, or drawn. */
+/** Links that follow from the definition alone; undefined for a mesh and for drawn links. */
 function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   if (topology === 'ring')
     return Array.from({ length: nodes }, (_, index) => link(index, (index + 1) % nodes));

@@ -32,7 +32,7 @@ function named(entries: unknown, key: string): string[] {
   });
 }
 
-/** Uploads of an unchecked definition. */
+/** What a definition uploads, as a file or a recipe has it, not checked yet. */
 export function uploadsIn(definition: Readonly<Record<string, unknown>>): readonly unknown[] {
   const { prepare } = definition as { prepare?: { uploads?: unknown } | null };
   return Array.isArray(prepare?.uploads) ? prepare.uploads : [];

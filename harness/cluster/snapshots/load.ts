@@ -10,7 +10,7 @@ import { clusterFolder } from '../state/state.ts';
 import { copyFolder } from './copy.ts';
 import { checkUsable, findSnapshot, inside, type Snapshot } from './snapshot.ts';
 
-/** The only choices beside a snapshot. */
+/** What can be chosen for a cluster started from a snapshot; everything else is fixed. */
 const CHOOSABLE = new Set(
   Object.entries(CLUSTER_OPTIONS).flatMap(([name, option]) => ('besideSnapshot' in option ? [name] : [])),
 );

@@ -5,7 +5,7 @@ import { isOfOneRun, TAMPERED_FILE } from '../../flavours/tampered/settings.ts';
 import type { ClusterFolder } from '../state/state.ts';
 import { namesIn } from '../state/state-folder.ts';
 
-/** Faults ended with their processes. */
+/** Faults ended with the processes that had them: those on disk would be the only ones left. */
 export function forgetRun(folder: ClusterFolder, nodes: readonly string[]): void {
   rmSync(join(folder.path, 'faults'), { recursive: true, force: true });
   for (const node of nodes) {
@@ -15,7 +15,7 @@ export function forgetRun(folder: ClusterFolder, nodes: readonly string[]): void
       if (isOfOneRun(join(tampered, name))) rmSync(join(path, name), { recursive: true, force: true });
     }
   }
-  // Anvil may leave its socket's folder.
+  // Anvil leaves the folder of its socket behind when nothing is there to tidy up.
   const chain = dirname(folder.chainOptions());
   for (const name of namesIn(chain)) {
     if (name.startsWith('svcnet-chain-')) rmSync(join(chain, name), { recursive: true, force: true });

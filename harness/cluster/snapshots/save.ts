@@ -1,4 +1,8 @@
-/** Saves a running cluster at one moment: nodes stop, chain and data are copied, nodes restart, whatever happens. */
+/**
+ * Saves a running cluster. Nodes and chain have to be saved at one moment, so the nodes are stopped cleanly, then the
+ * state of the chain and the data of the nodes are copied, then the stopped nodes are restarted, whatever has
+ * happened meanwhile.
+ */
 
 import { existsSync } from 'node:fs';
 import type { Clock } from '../../../formats/clock.ts';
@@ -77,7 +81,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
       cluster: record.name,
       seed,
       driver: record.driver,
-      // Without programs that no node runs.
+      // What describes programs that no node runs any more is not taken along.
       definition: writtenDefinition({
         ...readDefinition(record.definition),
         flavours: [],
@@ -192,7 +196,7 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
   return outcome.value;
 }
 
-/** Unless others stopped it meanwhile. */
+/** Adds the node to those that are to be restarted, unless something else has stopped it meanwhile. */
 async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void> {
   const [outcome] = await Promise.allSettled([node.stop()]);
   if (outcome.status === 'fulfilled') return void stopped.push(node);

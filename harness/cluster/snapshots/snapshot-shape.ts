@@ -1,4 +1,4 @@
-/** Checks a snapshot, which may be damaged or foreign. */
+/** What a snapshot must be like to be listed and started: it may be damaged, or have come from elsewhere. */
 import { join } from 'node:path';
 import { z } from 'zod';
 import { entriesOf, NAME_PATTERN } from '../../base/own-folder.ts';
@@ -25,7 +25,7 @@ const head = z.looseObject(
   { error: 'a snapshot' },
 );
 
-/** Only nodes of this package can be saved. */
+/** Nodes of this package alone: what else there is cannot be saved, and needs a program or an image. */
 const group = z.looseObject(
   {
     flavour: z.enum(['svc', 'dishonest'], { error: 'svc or dishonest' }),

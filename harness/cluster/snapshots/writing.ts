@@ -78,7 +78,7 @@ export function existsError(name: string): HarnessError {
   });
 }
 
-/** Removes what killed processes left. */
+/** Removes what processes killed while saving or removing a snapshot left behind. */
 function removeUnfinished(stateDir: string): void {
   for (const name of namesIn(snapshotsDir(stateDir)).filter((each) => each.startsWith('.'))) {
     const path = join(snapshotsDir(stateDir), name);

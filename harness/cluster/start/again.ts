@@ -1,4 +1,4 @@
-/** Differences of a start from an own folder. */
+/** What a start does otherwise when the cluster ran before, and starts again from its own folder. */
 
 import { takenPorts } from '../../base/machine/ports.ts';
 import type { Chain } from '../../chain/chain.ts';
@@ -24,7 +24,7 @@ export async function chainPortAgain(
   return taken.has(had) ? {} : { port: had };
 }
 
-/** Expired batches are not awaited. */
+/** A batch that has expired will never be usable again, and nobody waits for it. */
 export async function livingBatches(
   { before }: StartContext,
   chain: Chain,

@@ -1,4 +1,4 @@
-/** Starts the chain: options, place, output. */
+/** Starting a cluster's chain: its options, its place, and its output when it is ready. */
 
 import { writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,4 +1,4 @@
-/** Nodes' ports, and their files. */
+/** Before nodes can start: their ports, and what each of them needs on disk. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -139,7 +139,7 @@ function chainFacts(
   };
 }
 
-/** Without a debug API, its API's port is there. */
+/** Where a node listened; one without a debug API has its API's port there. */
 function portsOf({ api, debug, p2p }: NodeRecord): NodePorts {
   return { api: portOf(api), debug: portOf(debug), p2p: Number(/\/tcp\/(\d+)/.exec(p2p)?.[1]) };
 }

@@ -3,11 +3,11 @@
  * pace: four seconds for eight are forty for eighty.
  */
 
-/** Keeps usual processors busy. */
+/** Enough to keep the processors of a usual machine busy, so that more at once would not be faster. */
 const PILOTS_MIN = 8;
 /** Fewer would make the first wave too large a part. */
 const WAVES_MIN = 4;
-/** First nodes also load code: slightly slow starts are tried. */
+/** The first nodes also load their code from the disk: a start expected to take a little too long is still tried. */
 const MARGIN = 2;
 
 export interface Start {

@@ -1,9 +1,12 @@
-/** A node or chain that ends during a start ends it at once, with the reason. */
+/**
+ * What a start has launched, while it waits for the rest: a node or a chain that ends meanwhile ends the start at
+ * once with the reason, instead of with a deadline that says what is missing.
+ */
 import type { Clock } from '../../../formats/clock.ts';
 import type { HarnessError } from '../../base/errors.ts';
 import { pause } from '../../base/wait.ts';
 
-/** Each look asks for every part. */
+/** Long enough to cost a start nothing: each look asks for every part. */
 const PAUSE_MS = 500;
 
 /** Why a part has ended; undefined: it has not. */

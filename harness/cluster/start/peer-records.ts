@@ -1,6 +1,7 @@
 /**
- * Signed address records of a fresh cluster's nodes in one file, as a restarted node has in its address book. Without
- * other flavours, light nodes, and unknown addresses.
+ * What the nodes of a fresh cluster know of each other from the start: the testbed has all keys and addresses, so it
+ * writes their signed address records into one file, just as a restarted node has them in its address book. Left out
+ * are nodes of other flavours, light nodes, and those whose advertised address is not known yet.
  */
 import { writeFileSync } from 'node:fs';
 import { fromHex } from '../../../formats/crypto/hex.ts';
@@ -15,7 +16,7 @@ import type { PlannedNode } from '../plan/planned-node.ts';
 import type { Definition } from '../plan/schema.ts';
 import { OVERLAY_NONCE } from '../plan/seed.ts';
 
-/** Only where all use gossip and read this machine's files. */
+/** Whether nodes get them: only where all find each other by gossip and can read files on this machine. */
 export function sharesRecords(
   { coldGossip, topology, nodes, underlays }: Definition,
   driver: DriverName,

@@ -1,6 +1,7 @@
 /**
- * A payer cannot be told to pay: it pushes chunks near the payee until its debt exceeds what time forgives. Without a
- * batch it uses another node's stamps.
+ * A cheque that one node has sent to another because it owed for chunks. A payer cannot be told to pay: it is put in
+ * debt, by pushing chunks to which the payee is the closest node, until the debt exceeds the time-based allowance and
+ * is paid by cheque. A payer without a batch uses another node's stamps.
  */
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { makeCac } from '../../../formats/chunk/cac.ts';
@@ -27,7 +28,10 @@ interface Pair {
   readonly nodes: readonly ClusterNode[];
 }
 
-/** Pairs for parallel work, in order: a link's two directions would cancel out. */
+/**
+ * Pairs that can be worked on at once, in the order given: the two directions of one link follow each other, because
+ * their debts would cancel out.
+ */
 export function independentRounds<T extends Record<'from' | 'to', { readonly name: string }>>(
   pairs: readonly T[],
 ): T[][] {

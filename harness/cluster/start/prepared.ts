@@ -1,4 +1,8 @@
-/** What `prepare` asks for: uploads, cheques, height, all made as in normal use. */
+/**
+ * The state that a definition asks for under `prepare`: uploads that the network holds, cheques that nodes have
+ * exchanged, a chain of some height. All of it is produced as in normal use: through the nodes' APIs, their own
+ * accounting, and real blocks.
+ */
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { contentTypeOfName } from '../../../node/files/collection/content-type.ts';
@@ -177,7 +181,7 @@ function named(nodes: readonly ClusterNode[], name: string): ClusterNode {
   return node;
 }
 
-/** Names the failed entry. */
+/** Says which entry of the definition could not be made. */
 async function explained<T>(
   where: string,
   work: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** What a start knows, and reports. */
+/** What the start of a cluster knows from the beginning, and what it reports on its way. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';

@@ -1,4 +1,7 @@
-/** A start's time limit; its error names steps and what was missing. */
+/**
+ * How long a start may take. When the limit of the whole start expires, the error says which steps were in progress
+ * and what was missing.
+ */
 import { HarnessError } from '../../base/errors.ts';
 import { formatMs } from '../../base/format.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';

@@ -20,7 +20,7 @@ const PAUSE_PER_NODE_MS = 10;
 const PAUSE_MS = 100;
 /** Usual time to find each other; and between reminders. */
 const REMIND_MS = 10_000;
-/** Of any profile. */
+/** A batch is usable after a number of blocks set by the profile, never more than this. */
 const USABLE_BLOCKS_MAX = 20;
 
 type WaitContext = Pick<StartContext, 'clock' | 'definition' | 'signal' | 'timeoutMs' | 'onProgress'>;
@@ -81,8 +81,8 @@ export async function checkReachable(
 }
 
 /**
- * Makes a Bee connect: after a vain dial, such as crossing ones, it may wait minutes. Peers are asked for again
- * anyway.
+ * Tells a Bee to connect to a node that it has not reached by itself: after a dial in vain, such as one that crossed
+ * the other's, it may not dial again for minutes. Its answer does not matter, because its peers are asked for again.
  */
 export async function remind(
   { node, other }: { readonly node: Acquaintance; readonly other: Acquaintance },
@@ -96,7 +96,7 @@ export async function remind(
   }
 }
 
-/** In turn: an introduced node may introduce the next. */
+/** One at a time: a node that has been introduced may introduce the next. */
 async function introduceAll(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<ProbeResult<true>> {
   const honest = nodes.filter(isHonest);
   for (const node of honest) {

@@ -188,7 +188,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   return { record, chain, nodes };
 }
 
-/** Unreadable logs must not hide the failure. */
+/** Logs of a failed start; if they cannot be read either, that must not hide the failure. */
 async function gatherLogs({ driver }: StartContext): Promise<void> {
   const [outcome] = await Promise.allSettled([driver.gatherLogs()]);
   if (outcome.status === 'rejected') process.emitWarning(`logs are lost: ${messageOf(outcome.reason)}`);
@@ -221,7 +221,7 @@ export async function checkPrograms(driver: Driver, groups: readonly UsedGroup[]
   }
 }
 
-/** Building an image may take minutes. */
+/** Containers need their images, and an image may take minutes to build: hence a separate step. */
 async function awaitImages({ clock, driver, definition, signal, onProgress }: StartContext): Promise<void> {
   if (driver.images === undefined) return;
   const watch = stopwatch(clock);
@@ -284,7 +284,7 @@ export interface NodeParts {
   readonly all?: () => readonly ClusterNode[];
 }
 
-/** Of a starting or growing cluster. */
+/** Starts the nodes of a plan, of a cluster that starts or of one that grows. */
 export async function startNodes(
   context: StartContext,
   parts: NodeParts,

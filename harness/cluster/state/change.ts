@@ -1,4 +1,7 @@
-/** Changes to a running cluster's record in sequence: each starts from what the one before wrote. */
+/**
+ * Changes to the record of a cluster that runs, one after the other: commands and programs that add nodes, remove
+ * them or buy batches at the same moment each start from what the one before has written.
+ */
 import type { Clock } from '../../../formats/clock.ts';
 import { clusterGone, HarnessError } from '../../base/errors.ts';
 import { until } from '../../base/wait.ts';

@@ -6,7 +6,7 @@ import { entriesOf, expectInside, expectOwn, statusOf } from '../../base/own-fol
 const DEFAULT = '.svcnet';
 const REMEDY = 'Choose another folder with SVCNET_STATE';
 
-/** In the current directory, unless `SVCNET_STATE` names another. */
+/** Default folder of all state: in the current directory, unless `SVCNET_STATE` names another. */
 export function defaultStateDir(): string {
   return resolve(namedStateDir() ?? DEFAULT);
 }
@@ -38,7 +38,7 @@ export function statePath(stateDir: string, part: StatePart): string {
 }
 
 /**
- * None for a missing or impossible folder.
+ * Names in a folder. None for a folder that does not exist, no longer exists or cannot exist.
  * @throws HarnessError `CANNOT_READ`
  */
 export function namesIn(folder: string): string[] {

@@ -124,7 +124,7 @@ export interface ClusterRecord {
   /** Tells clusters of one name apart. */
   readonly token: string;
   readonly name: string;
-  /** Decimal; absent: no seed. */
+  /** Decimal; absent when nothing in it follows from a seed. */
   readonly seed?: string | undefined;
   readonly driver: DriverName;
   readonly profile: Profile;
@@ -187,7 +187,7 @@ export function listClusters(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => hasRecord(stateDir, name));
 }
 
-/** Folders written into after their cluster's end. */
+/** Names of folders that only look like a cluster: something has written into them after its end. */
 export function foldersWithoutRecord(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => !hasRecord(stateDir, name));
 }
@@ -197,7 +197,7 @@ function foldersOf(stateDir: string): string[] {
   return foldersIn(clustersDir(stateDir)).filter((name) => NAME_PATTERN.test(name));
 }
 
-/** An unreadable folder counts: reading says why. */
+/** A folder that cannot be looked into counts as one that has: reading its record says why it cannot be. */
 function hasRecord(stateDir: string, name: string): boolean {
   try {
     return lstatSync(recordFile(stateDir, name), { throwIfNoEntry: false }) !== undefined;
@@ -267,7 +267,10 @@ export function isOwnCluster(stateDir: string, name: string): boolean {
   return true;
 }
 
-/** A rewritten record is another file. @returns undefined: none */
+/**
+ * Identifies what is on disk: a record that is written again is another file.
+ * @returns undefined when there is none
+ */
 export function recordIdentity(stateDir: string, name: string): string | undefined {
   return identityOf(recordFile(stateDir, name));
 }
@@ -363,7 +366,7 @@ function removeRun(stateDir: string, cluster: string, part: string): void {
   heldRuns.get(stateDir)?.get(cluster)?.delete(part);
 }
 
-/** An ended node's files, except logs. */
+/** What a node that has ended leaves on disk, but for its logs. */
 export function removeNodeFiles(stateDir: string, cluster: string, node: string): void {
   removeRun(stateDir, cluster, node);
   removeFolder(clusterFolder(stateDir, cluster).dataDir(node));
@@ -394,7 +397,7 @@ export function removeCluster(
   else renameSync(aside, clusterFolder(stateDir, name).path);
 }
 
-/** Whether a folder is this cluster's, or nobody's. */
+/** Whether a folder belongs to this cluster, or to none. */
 function isTheirs(path: string, token: string): boolean {
   const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
   return record === undefined || record.token === token;

@@ -35,8 +35,9 @@ export function takeTurn(folder: string, purpose: Purpose, taken: (owner: Proces
 }
 
 /**
- * In a cluster's folder.
- * @throws HarnessError `CLUSTER_GONE` when removed: its folder may be another's
+ * The same in the folder of a cluster.
+ * @throws HarnessError `CLUSTER_GONE` when it has been removed: its folder would be there again, or is another
+ * cluster's
  */
 export function takeClusterTurn(
   stateDir: string,

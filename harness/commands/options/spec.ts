@@ -5,7 +5,7 @@ import type { FlagSpec } from '../../cluster/plan/options/flag.ts';
 export type Options = Readonly<Record<string, string | FlagSpec>>;
 
 export interface CommandOptions {
-  /** In the usage's order. */
+  /** In the order of the usage: what each is, or all about it. */
   readonly arguments?: readonly (string | Pick<FlagSpec, 'help' | 'parse' | 'default'>)[];
   readonly options?: Options;
   /** Follows the options in the help. */

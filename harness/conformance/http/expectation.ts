@@ -44,7 +44,7 @@ export function refusal(source: Source, reasons: Readonly<Record<string, string 
 /** How an element of `reasons` is written. */
 export type ReasonForm = 'text' | 'object';
 
-/** @returns each difference as the end of a sentence */
+/** @returns what is not as expected, each as the end of a sentence; empty when all is as expected */
 export function differences(answer: HttpAnswer, expected: Expectation, form: ReasonForm): string[] {
   const statuses = [expected.status].flat();
   const found: string[] = [];

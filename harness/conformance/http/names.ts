@@ -26,7 +26,7 @@ export class Names {
     return path.replace(/^\/svc(?=\/|$|\?)/, DIALECTS[this.dialect].files);
   }
 
-  /** The value for this dialect. */
+  /** The value for this dialect, where a rule has one for each. */
   either<T>(svc: T, swarm: T): T {
     return this.isSwarm ? swarm : svc;
   }

@@ -1,4 +1,7 @@
-/** Before grading: is it a node, of which dialect, and are the named interfaces and batch there? */
+/**
+ * What is asked before a node is graded: whether it is one, which dialect it uses, and whether the other interfaces
+ * and the batch that were named are there.
+ */
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { DIALECT_NAMES, DIALECTS, type DialectName } from '../../client/dialect.ts';
 import { parseJson } from '../../client/json.ts';

@@ -1,4 +1,4 @@
-/** Operations as data: paths, parameters, statuses, bodies. */
+/** The operations of the interface as data: paths, parameters with types and defaults, statuses, shapes of bodies. */
 
 import type { Method, Place } from './messages.ts';
 import type { Names } from './names.ts';

@@ -1,4 +1,4 @@
-/** By type: a text that all nodes accept, and refused ones with the reason. */
+/** Parameters by type: a text that every node accepts, and texts that it refuses, with the reason it gives. */
 import type { Names } from './names.ts';
 import type { RouteData, RouteParam } from './routes.ts';
 

@@ -31,7 +31,7 @@ const WORDS: Readonly<Record<string, Test>> = {
   ref: pattern(/^([0-9a-f]{64}|[0-9a-f]{128})$/),
   /** 40 lower-case hex digits. */
   address: pattern(/^[0-9a-f]{40}$/),
-  /** With prefix, lower-case or checksummed. */
+  /** With prefix and lower-case, or in the case of a checksum. */
   '0xaddress': pattern(/^0x[0-9a-f]{40}$/),
   checksummed: pattern(/^0x[0-9a-fA-F]{40}$/),
   txhash: pattern(/^0x[0-9a-f]{64}$/),

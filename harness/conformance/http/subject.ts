@@ -33,7 +33,7 @@ export interface Fresh {
   readonly span?: true;
 }
 
-/** A request whose `{name}`s stand for `Prerequisites`. */
+/** A request in which `{name}` of a path or a header stands for what `Prerequisites` find or make. */
 export interface Ask extends Omit<HttpRequest, 'body'> {
   readonly body?: Fresh | Uint8Array | string;
 }

@@ -11,7 +11,7 @@ import { orLate } from '../../base/wait.ts';
 import { Mismatch, must } from '../row.ts';
 import { hexText, messageText, type Transcript } from './transcript.ts';
 
-/** A node that takes this long hangs. */
+/** A node that is not asked to wait answers within seconds; this much means that it hangs. */
 export const ANSWER_MS = 10_000;
 /** Frames of any length are read: a row judges them. */
 const FRAME_SIZE_MAX = 2 ** 20;

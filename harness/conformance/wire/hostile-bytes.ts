@@ -39,7 +39,7 @@ export function nested(number: number, depth: number): Uint8Array {
   return bytes;
 }
 
-/** Invalid or forbidden lengths before a message. */
+/** Lengths in front of a message that are invalid, or that no message may have. */
 export const BAD_LENGTHS: readonly Uint8Array[] = [
   Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01),
   uvarint(MESSAGE_SIZE_MAX + 1),
@@ -65,7 +65,7 @@ export const BREAKING_FRAMES: readonly (readonly [what: string, bytes: Uint8Arra
   ['more bytes than the window', frame(TYPE.data, FLAG.syn, 1, WINDOW + 1)],
 ];
 
-/** Multiplexer frames that a node must ignore. */
+/** Frames of the multiplexer that mean nothing to a node, and that it must tolerate. */
 export const IDLE_FRAMES = join(
   data(77, new Uint8Array(5_000).fill(1)),
   frame(TYPE.windowUpdate, 0, 79, 5),

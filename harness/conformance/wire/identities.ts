@@ -6,7 +6,7 @@ import { identityOf } from '../../places/links/tap/identity.ts';
 export const KEY_KINDS = ['Ed25519', 'P-256', 'secp256k1'] as const;
 export type KeyKind = (typeof KEY_KINDS)[number];
 
-/** A fresh identity, which no node remembers. */
+/** A fresh identity: nothing that a node remembers from an earlier one applies to it. */
 export function freshIdentity(kind: KeyKind): OwnIdentity {
   const { privateKey } =
     kind === 'Ed25519'

@@ -19,7 +19,7 @@ import { Transcript } from './transcript.ts';
 
 /** A remote node accepts ten connections per second from an address. */
 const PACE_MS = 250;
-/** For a node that may have ended to accept a connection; less once it is gone. */
+/** Time for a node that may have ended, or hangs, to accept a connection; less once it is known to be gone. */
 const ALIVE_MS = { first: 5_000, again: 1_000 } as const;
 
 const UNREACHABLE = 'the node says that it cannot be reached from outside, and passes chunks on';
@@ -27,7 +27,7 @@ const UNREACHABLE = 'the node says that it cannot be reached from outside, and p
 export interface WireOptions extends Address {
   /** Rows that send what no honest node sends. */
   readonly hostile: boolean;
-  /** The chain's oracle; absent: unknown chain. */
+  /** What the oracle of the node's chain reports; absent when its chain is not known. */
   readonly swapPrice?: (() => Promise<SwapPrice>) | undefined;
   /** Funds of an account that rows may spend from. */
   readonly funds?: Funds;
@@ -259,7 +259,7 @@ export class Desk {
     return connection;
   }
 
-  /** An encrypted channel; the row makes the frames. */
+  /** An encrypted channel and nothing above it: the frames of the multiplexer are up to the row. */
   async channel(): Promise<SecureChannel & { readonly closed: Promise<void> }> {
     const connection = await this.socket();
     const closed = Promise.withResolvers<void>();
@@ -361,7 +361,7 @@ export async function beginBackground(
       }
     };
     const done = work();
-    // Its row reports the outcome.
+    // Its row reports the outcome, if it is among those that run.
     all.push(Promise.allSettled([done]));
     subject.memory.background.set(name, { exchanges, done });
   }

@@ -1,4 +1,4 @@
-/** Single wire rows, for scenarios. */
+/** Single rows of wire conformance, for scenarios that check one behaviour of a node. */
 import { HarnessError } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { RowResult } from '../row.ts';

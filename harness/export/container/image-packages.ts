@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
  * Anvil.
  */
 const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|nan)$/;
-/** No code; licences stay. */
+/** Folders and files of a package that are not code, below any folder; licences stay. */
 const ASIDE =
   /(^|\/)(tests?|docs|examples?|benchmarks?|\.github)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
 /** For other systems, or Node.js versions other than 24. */
@@ -38,7 +38,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       if (NEVER_LOADED.test(name)) continue;
       const found = resolvedFrom(path, name, packages);
-      // Optional, for other platforms.
+      // A package for another platform is optional and not installed.
       if (found === undefined || needed.has(found)) continue;
       needed.add(found);
       waiting.push(found);

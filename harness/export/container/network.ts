@@ -70,7 +70,7 @@ async function startShown(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
-/** Until asked to stop, or a part is gone. */
+/** Runs until it is asked to stop, or a part of the network is gone. */
 async function serve(cluster: Cluster, health: Health, signal: AbortSignal): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<Incident | undefined>();
   cluster.membership.onIncident((incident) => {

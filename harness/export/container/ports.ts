@@ -6,7 +6,7 @@ import { CHAIN_PORTS } from '../../flavours/inside-image.ts';
 
 /** A storage node's usual API port. */
 const FIRST = 1633;
-/** A local chain's usual port. */
+/** Port of the chain's JSON-RPC endpoint: the usual one of a local chain. */
 export const RPC_PORT = CHAIN_PORTS.rpc;
 export const PORT_RANGE = { first: FIRST, stride: 10, debug: 'range' } as const;
 

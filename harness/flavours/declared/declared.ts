@@ -14,7 +14,7 @@ import type { FlavourInput } from './input.ts';
 import { keyFiles, libp2pPem, peerIdOf } from './keys.ts';
 import { filled, filledText, type Value, valueText } from './values.ts';
 
-/** Bounds the time of a pattern. */
+/** A version is among the first words; an expression may take long on a long text. */
 const VERSION_CHARACTERS_MAX = 4096;
 
 const made = new WeakMap<FlavourInput, Flavour>();
@@ -29,7 +29,7 @@ function prefixOf(name: string): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_`;
 }
 
-/** Parsing again fills in defaults. */
+/** @param given was checked when it was read; parsing it again fills in its defaults */
 export function declaredFlavour(given: FlavourInput): Flavour {
   const before = made.get(given);
   if (before !== undefined) return before;

@@ -1,4 +1,4 @@
-/** A flavour file as written. */
+/** A flavour file as people write it, and as programs pass it on. */
 import type { DialectName } from '../../client/dialect.ts';
 import type { NodeMode } from '../flavour.ts';
 

@@ -29,7 +29,7 @@ function gossip(what: string, records: RecordsOf): (stage: Stage) => Promise<voi
     );
 }
 
-/** An underlay where nothing listens. */
+/** An underlay where nothing listens, of an identity that no node has. */
 function nowhere({ random }: Stage): Uint8Array {
   const { peerId } = ownIdentity(random.bytes(32));
   return encodeUnderlays([withPeerId(`/ip4/127.0.0.1/tcp/${1 + random.below(PORTS_BELOW)}`, peerId)]);

@@ -1,4 +1,4 @@
-/** Unpaid debts and worthless cheques. */
+/** Debts that are not paid, and cheques that are worth nothing. */
 
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { decodeAnswer, encodeRequest } from '../../../formats/ethereum/json-rpc.ts';

@@ -24,5 +24,5 @@ export const BEHAVIOUR_NAMES = [
 /** What a dishonest node does, as a definition names it. */
 export type BehaviourName = (typeof BEHAVIOUR_NAMES)[number];
 
-/** Behaviours that need real connections. */
+/** Those that spoil the bytes of a connection itself, and so need one. */
 export const SPOILS_CONNECTIONS: readonly BehaviourName[] = ['handshake-garbage'];

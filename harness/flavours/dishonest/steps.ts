@@ -1,4 +1,4 @@
-/** What behaviours share. */
+/** What behaviours share: talking to peers that refuse, repeating until the node stops, making things up. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { STAMP_SIZE } from '../../../formats/chunk/stamp.ts';

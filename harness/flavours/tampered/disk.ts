@@ -1,4 +1,7 @@
-/** A disk that is full, failing, slow or read-only, below the store. Reads work. */
+/**
+ * A disk that is full, fails, is slow or takes no writes, below all logic of the store: how the store copes is what
+ * is tested. Reads still work, as they do on such a disk.
+ */
 import type { Clock } from '../../../formats/clock.ts';
 import type { Backend, TableReader, Transaction } from '../../../node/store/backend.ts';
 import type { DiskFault } from './settings.ts';

@@ -1,4 +1,7 @@
-/** Flips bits in a stopped node's chunks, taken at equal distances. */
+/**
+ * Flips bits in what a stopped node has stored. The choice depends only on what is there: the chunks are taken at
+ * equal distances.
+ */
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SLOTS_FILE } from '../../../node/store/disk/files.ts';

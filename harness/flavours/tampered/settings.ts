@@ -68,7 +68,7 @@ export function writeTampered(dataDir: string, tampered: TamperSettings): void {
   writeJson(join(dataDir, TAMPERED_FILE), tampered);
 }
 
-/** The new program knows nothing of these faults. */
+/** It has got a program that knows nothing of this: no fault of it may be taken for one that lasts. */
 export function removeTampered(dataDir: string): void {
   rmSync(join(dataDir, FOLDER), { recursive: true, force: true });
 }

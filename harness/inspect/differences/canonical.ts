@@ -16,7 +16,7 @@ export interface Fact {
   readonly ifBoth?: true;
 }
 
-/** JSON fields that no seed decides. */
+/** Values that no seed decides, wherever a field of JSON has this name. */
 const MOVING = new Set(
   'uid startedAt timestamp nonce batchTTL blockNumber version apiVersion duration transactionHash txHash underlay'.split(
     ' ',
@@ -39,7 +39,7 @@ const UNORDERED: Readonly<Record<string, string>> = {
 const MOMENTARY =
   /^\/(?:accounting|addresses|balances|batches|blocklist|chainstate|chequebook|consumed|health|metrics|node|peers|pingpong|readiness|redistributionstate|reservestate|settlements|status|timesettlements|topology|transactions|wallet)(?:[/?]|$)/;
 
-/** Compared headers; the dialect's are, too. */
+/** Headers of an answer that are part of it; those of the dialect are, too. */
 const HEADERS = new Set(
   'accept-ranges content-disposition content-encoding content-length content-range content-type etag location'.split(
     ' ',
@@ -62,7 +62,7 @@ const DRAWING = /^\S+ (?:(?:POST|PATCH) \/grantee\b|POST .*, (?:swarm|svc)-(?:ac
 const HISTORY_HEADER = /^(?:swarm|svc)-act-history-address$/;
 /** Names what fields of such an answer stand for. */
 const DRAWN_FIELDS = { reference: 'reference', ref: 'list', historyref: 'history' } as const;
-/** 32-byte addresses, and references with a key. */
+/** Addresses of 32 bytes, and references that hold a key as well. */
 const ADDRESSES = /[0-9a-f]{128}|[0-9a-f]{64}/gi;
 
 /** Names for random values: the same thing has the same name in each network. */
@@ -137,7 +137,7 @@ export interface AskedFor {
   readonly body?: unknown;
 }
 
-/** A request for people, without streamed content. */
+/** A request of a node as people read it. Content that comes as a stream is not in it. */
 export function requestText(
   node: string,
   { method, path, headers = {}, body }: AskedFor,
@@ -168,7 +168,7 @@ export interface Answered {
   readonly body: { readonly json: string } | { readonly content: string } | undefined;
 }
 
-/** A document, not stored content. */
+/** Whether an answer is a document, rather than content that somebody has stored. */
 export function isDocument(
   { method, path }: Pick<AskedFor, 'method' | 'path'>,
   { status, headers }: Pick<Answered, 'status' | 'headers'>,

@@ -1,4 +1,4 @@
-/** Compares networks' facts with the first network's. */
+/** Compares what was seen of several networks, fact by fact: the first is what the others are measured by. */
 import type { KnownDifference } from '../../conformance/known-differences.ts';
 import { exchangeOf, type Fact, STATUS } from './canonical.ts';
 
@@ -31,7 +31,7 @@ export interface Compared {
   readonly differences: readonly Difference[];
   /** Differences by kind, without those that are accepted. */
   readonly counts: Readonly<Partial<Record<Fact['kind'], number>>>;
-  /** Accepted differences by reason. */
+  /** Number of differences by the reason for which they are accepted. */
   readonly accepted: Readonly<Record<string, number>>;
   /** Facts that both have. */
   readonly compared: number;

@@ -26,7 +26,7 @@ import {
 const PLACED_TIMEOUT_MS = 60_000;
 /** Accounting units per chunk and bit of distance, by default. */
 const PRICE_UNIT = 10_000n;
-/** Reading requests: only the last answer counts. */
+/** Requests that read: only what they were last answered counts, however often something was asked for again. */
 const READING = new Set(['GET', 'HEAD']);
 
 interface Exchange {
@@ -119,7 +119,9 @@ export class ScenarioWatch {
     };
   }
 
-  /** Repeated changing requests are numbered by their answers. */
+  /**
+   * The same may be asked for twice, and each time something happens. Of two at once the first answer is the first.
+   */
   #numbered(text: string): string {
     const times = (this.#times.get(text) ?? 0) + 1;
     this.#times.set(text, times);
@@ -189,8 +191,9 @@ export class ScenarioWatch {
 }
 
 /**
- * Who paid whom depends on timing; the total is a multiple of the unit.
- * @param rate token units per accounting unit
+ * How much two nodes did for each other, and how it was paid, depends on who was asked first. What it cost in total
+ * is a multiple of the unit, as what each chunk costs is.
+ * @param rate token units for an accounting unit
  */
 function priceText(link: Link, rate: bigint): string {
   const { balance, timeReceived, timeSent, chequeReceived, chequeSent } = link;
@@ -230,7 +233,7 @@ function bodyOf({ document, content }: Exchange): Answered['body'] {
   return content === undefined ? undefined : { content: String(content) };
 }
 
-/** @returns the result, or what was missing: that counts too */
+/** @returns what it was waited for, or what was missing in the end: that is seen of the network as well */
 async function inTime<T>(wait: Promise<T>): Promise<T | string> {
   try {
     return await wait;

@@ -1,6 +1,6 @@
 /**
- * Scenarios' uploads and what they become: seeded payloads, trees as tar, and the splitter's chunk addresses for the
- * ledger.
+ * What a scenario uploads, and what it must become: payloads from a seed, directory trees as tar archives, and the
+ * chunk addresses that the splitter computes for them here, so that the ledger knows every chunk of an upload.
  */
 import type { Chunk, ChunkPutter } from '../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';

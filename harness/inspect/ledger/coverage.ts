@@ -1,4 +1,7 @@
-/** A node covers the addresses that begin like its overlay. */
+/**
+ * Which chunks the nodes of a network are responsible for: a node covers the addresses that begin like its own
+ * overlay.
+ */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import type { Storer } from './placement.ts';
 

@@ -66,7 +66,7 @@ export class Ledger {
     this.#path = path;
   }
 
-  /** In this turn: virtual time would stand for asynchronous writes. */
+  /** In this turn: virtual time would stand still while a file is written in others, and they cost more than it. */
   async add(entry: LedgerEntry): Promise<void> {
     this.entries.push(entry);
     for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);

@@ -162,7 +162,7 @@ export interface Used {
   readonly residentBytes: number;
 }
 
-/** Of a process that holds several nodes. */
+/** Usage of a process that holds several nodes, which cannot report their individual shares. */
 export function usedOf(pid: number, at: number): Used | undefined {
   const usage = processUsage(pid);
   return usage === undefined ? undefined : { at, ...usage };

@@ -16,7 +16,7 @@ export type Verdict =
   | { readonly path: string; readonly query: URLSearchParams }
   | { readonly refused: 400 | 404 | 405 | 421; readonly why: string };
 
-/** Only own scripts, styles and connections; no framing or reading by other pages. */
+/** Headers of every answer. Scripts, styles and connections only from here; no other page may frame or read it. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

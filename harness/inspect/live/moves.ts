@@ -16,7 +16,7 @@ const ROUNDS_WITHOUT = 40;
 /** Beyond all events: a node answers with its last number. */
 const END = Number.MAX_SAFE_INTEGER;
 
-/** Final events of a hop, and its direction. */
+/** Events at the end of a hop, and its direction between the reporting node and its peer. */
 const HOPS: Readonly<Record<string, { readonly kind: ChunkMove['kind']; readonly toPeer: boolean }>> = {
   'push-accepted': { kind: 'push', toPeer: true },
   'ask-delivered': { kind: 'retrieval', toPeer: false },

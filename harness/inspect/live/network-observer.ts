@@ -1,4 +1,7 @@
-/** What nodes report by GET alone: watching changes nothing. A silent node does not affect others. */
+/**
+ * What the nodes report about themselves, by GET alone: watching must change nothing, so it neither pings nor
+ * connects. Every request is independent; a node that does not answer does not affect the others.
+ */
 import type { Clock } from '../../../formats/clock.ts';
 import { allAtMost } from '../../base/all-at-most.ts';
 import type { Settlements } from '../../client/money-types.ts';
@@ -111,7 +114,7 @@ export class NetworkObserver {
     }));
   }
 
-  /** Discards readings too old for rates. */
+  /** Discards the earlier readings that rates are computed from: they are too old. */
   forget(): void {
     for (const known of this.#memories) delete known.reading;
     this.#shared = undefined;
@@ -143,7 +146,7 @@ export class NetworkObserver {
     };
   }
 
-  /** Slow and costly: peers, debts and payments. */
+  /** What changes slowly and costs more to read: peers, and what they owe and have paid each other. */
   async relations(signal: AbortSignal): Promise<readonly LinkView[]> {
     const sides = new Map<string, { a?: Side; b?: Side; connected: boolean; latencyMs: number | null }>();
     await allAtMost(

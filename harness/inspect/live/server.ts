@@ -1,4 +1,7 @@
-/** The read-only live page on loopback: no request of a page reaches a node. */
+/**
+ * The live page of a cluster: a server on loopback that shows what the watch sees. It is read-only: no request from a
+ * page reaches a node or can change anything.
+ */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -28,7 +31,10 @@ export interface UiDeps {
 export interface Ui {
   /** Includes the token: whoever has it may view the page. */
   readonly url: string;
-  /** For browser arguments, which other users can read: works once. */
+  /**
+   * For the arguments of a browser, which other users of the machine can read: leads to the page once. Later, or for
+   * the second who asks, it leads nowhere.
+   */
   onceUrl(): string;
   readonly watch: Pick<ClusterWatch, 'rounds' | 'snapshot'>;
   /** Ends every stream and waits for pending requests. */

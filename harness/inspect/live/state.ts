@@ -13,7 +13,7 @@ import {
 
 /** Ten minutes of a small network, a round per second. */
 const ROWS_MAX = 600;
-/** Of all rows: some MB of JSON for a connecting page. */
+/** Limit over all rows: some megabytes as JSON, which a page has to read when it connects. */
 const NUMBERS_MAX = 200_000;
 const EVENTS_MAX = 300;
 

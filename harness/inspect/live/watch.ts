@@ -19,10 +19,10 @@ const PAUSE_MS = { min: 1000, max: 10_000 } as const;
 /** Links change slowly and cost more. */
 const FIGURES_PER_RELATIONS = 3;
 const CHAIN_LIMIT_MS = 2000;
-/** Of chunk moves; costs a node less than a ms. */
+/** How often chunk moves are read, which costs a node less than a millisecond. */
 const MOVES_PAUSE_PER_NODE_MS = 20;
 const MOVES_PAUSE_MS = { min: 500, max: 3000 } as const;
-/** How soon a state change shows. */
+/** How soon a change of state is shown; membership observes nodes several times a second. */
 const STATE_PAUSE_MS = 250;
 
 /** What the watch needs of a cluster. */
@@ -41,7 +41,7 @@ export interface Watched {
 type ActiveFault = Pick<Fault, 'id' | 'at' | 'text' | 'targets'>;
 
 export interface WatchDeps {
-  /** Whether the same cluster still exists. */
+  /** Whether the cluster still exists, rather than another one of the same name. */
   readonly isThere: () => boolean;
   /** Called with every change. */
   readonly tell: (delta: Delta) => void;

@@ -1,4 +1,7 @@
-/** What nodes report at one moment. Requests are independent: a silent node does not affect others. */
+/**
+ * What the nodes of a cluster report about themselves at one moment. Every request is independent: a node that does
+ * not answer, or answers only some requests, does not affect the others' answers.
+ */
 import { allAtMost } from '../../base/all-at-most.ts';
 import { messageOf } from '../../base/errors.ts';
 import { ClientError, type ClientErrorClass } from '../../client/errors.ts';
@@ -11,14 +14,14 @@ import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
 import { reportsBacklog } from './congestion.ts';
 
-/** Healthy nodes answer in ms. */
+/** A healthy node answers within some milliseconds; one that takes a second is worth reporting. */
 export const ANSWER_LIMIT_MS = 1000;
 /** Leaves time for the topology, which pings update. */
 const PING_LIMIT_MS = 400;
-/** Many at once measure their own load. */
+/** Pings per round, and per node: many at once measure little but their own load. */
 const PINGS_MAX = 40;
 const PINGED_MAX = 8;
-/** Hanging nodes delay others by at most their limit. */
+/** Nodes asked at once: enough that several hanging nodes delay the others by no more than their own limit. */
 const NODES_AT_ONCE = 32;
 
 /** The outcome of one request. */

@@ -1,4 +1,4 @@
-/** Full neighbourhoods, what waits for them, and remedies. */
+/** Which neighbourhoods of a cluster accept no more chunks, what waits for them, and what would help. */
 import { addressPrefix } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { grouped, plural } from '../../base/format.ts';
@@ -40,7 +40,7 @@ export async function congestionOf(
   );
 }
 
-/** Only our full nodes report what they cannot place. */
+/** Whether a node can report what it cannot place: only our own full nodes can. */
 export function reportsBacklog(node: Pick<ClusterNode, 'mode' | 'api' | 'debug'> & Flavoured): boolean {
   const { mode, api, debug } = node;
   return mode === 'full' && flavourOf(node).debugApi && debug !== api;

@@ -4,7 +4,7 @@ import { plural } from '../../base/format.ts';
 import { uncovered } from '../ledger/coverage.ts';
 import type { NodeAnswers } from './ask.ts';
 
-/** More adds nothing if the radius is far too large. */
+/** Listing more adds nothing if the radius is far too large for the number of nodes. */
 const SHOWN = 4;
 
 /**
@@ -32,7 +32,7 @@ export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly 
     : [...shown, `${plural(rest.length, 'more neighbourhood')} without a node: ${rest.join(', ')}`];
 }
 
-/** Full peers outside the cluster. */
+/** Full peers outside the cluster, such as other nodes of an attached network. */
 function unlisted(nodes: readonly NodeAnswers[]): string[] {
   const own = new Set(nodes.map(({ overlay }) => overlay));
   const met = nodes.flatMap(({ replies }) =>

@@ -1,4 +1,4 @@
-/** `status` as a document, from answers alone. */
+/** The document of `status`: built from the answers alone, so that it can be tested without a cluster. */
 import { formatMs, plural } from '../../base/format.ts';
 import type { Backlog, Topology } from '../../client/types.ts';
 import { type Debt, debtsOf } from '../../cluster/books/debts.ts';
@@ -7,7 +7,7 @@ import { ANSWER_LIMIT_MS, type Failure, type NodeAnswers, type Replies, type Rep
 import { congested } from './congestion.ts';
 import { coverageProblems } from './coverage.ts';
 
-/** With public constants a node reads in steps of five, four blocks behind. */
+/** A node with the public network's constants reads in steps of five, four blocks behind the head, once a block. */
 const BLOCKS_BEHIND_MAX = 10;
 
 /** `null` stands for what the node has not reported. */

@@ -17,7 +17,7 @@ export interface BlocklistSource {
 
 type ActiveFault = Pick<Fault, 'id' | 'text' | 'targets'>;
 
-/** Running nodes without peers although others run → why. Asks nobody if there are none. */
+/** Names of running nodes that have no peer although others run → why. Asks no node if there are none. */
 export async function isolationOf(
   answers: readonly NodeAnswers[],
   nodes: readonly BlocklistSource[],

@@ -4,7 +4,7 @@ import { renderTable, wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
 import type { DebtStatus, NodeStatus, StatusDocument } from './document.ts';
 
-/** Largest first; the JSON document has all. */
+/** Number of debts shown, largest first; a cluster has as many as it has links. The JSON document has all. */
 const DEBTS_SHOWN = 10;
 
 const COLUMNS = [

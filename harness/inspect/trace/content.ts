@@ -1,4 +1,7 @@
-/** Chunks below a reference and their holders. Chunks are read from holders, uncached: the survey moves nothing. */
+/**
+ * Every chunk below a reference, and the nodes that hold it. Chunks are read from nodes that already hold them, and
+ * are not cached on the way: the survey does not change where they are.
+ */
 import { type Chunk, ChunkNotFoundError } from '../../../formats/chunk/chunk.ts';
 import { chunkFrom } from '../../../formats/chunk/validate.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';

@@ -1,6 +1,7 @@
 /**
- * Why an acknowledged chunk is nowhere: where it belongs, who acknowledged, had and removed it, from chunk events if
- * kept.
+ * Why an acknowledged chunk is nowhere: where it belongs and whether any node is there, which node acknowledged it,
+ * which had it, what removed it, and the last that is known of it. Based on the nodes' chunk events, if they keep
+ * any.
  */
 import { addressPrefix, proximityOrder } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';

@@ -1,4 +1,4 @@
-/** `trace`'s findings as one document. */
+/** What `trace` finds out about a reference, as one document; the text for a terminal is a view of it. */
 
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
@@ -37,7 +37,7 @@ interface NodeDocument {
   readonly silence: string | null;
   /** Bits; null: stores nothing for others. */
   readonly storageRadius: number | null;
-  /** Events kept and lost; null: cannot keep events. */
+  /** How many events it keeps, and how many it has lost; null for nodes that cannot keep events. */
   readonly events: { readonly capacity: number; readonly lost: number } | null;
 }
 
@@ -47,7 +47,7 @@ interface ContentDocument {
   readonly found: number;
   /** 64 hex digits each. */
   readonly missing: readonly string[];
-  /** Why chunks may be missing here; null: complete. */
+  /** There may be more chunks, because those above them could not be read: why; null when these are all. */
   readonly unread: string | null;
   /** Chunks by number of holders, most copies first. */
   readonly copies: readonly { readonly copies: number; readonly chunks: number }[];
@@ -122,7 +122,7 @@ function nodesOf(witnesses: readonly Witness[]): TracedNode[] {
   return witnesses.map(({ node }) => node);
 }
 
-/** For one known chunk, such as a lost one. */
+/** The same for one known chunk, such as one missing from a ledger. */
 export async function traceChunk(
   chunk: string,
   nodes: readonly TracedNode[],
@@ -199,7 +199,7 @@ function chunkDocument(
   };
 }
 
-/** An unreported radius counts as the others' largest. */
+/** A node that does not report its radius is assumed to have the largest of the others'. */
 function belongings(
   chunk: Uint8Array,
   holders: readonly string[],

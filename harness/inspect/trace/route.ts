@@ -1,6 +1,8 @@
 /**
- * A chunk's route from nodes' events: uploader, pushes and requests from node to node, pulls, removals. Steps are
- * linked by cause; clocks order only those without one.
+ * What the nodes of a cluster report about one chunk, as its route: which node uploaded it, the ways of every push
+ * and every request from node to node, which nodes pulled it, and where it was removed. Steps are linked by cause: an
+ * attempt belongs to what its node was doing, and the peer's part in it to the attempt. Clocks only order steps
+ * without a common cause.
  */
 import type { ChunkEvent, ChunkEventKind } from '../../../node/env/chunk-events.ts';
 
@@ -136,7 +138,7 @@ export function routeOf(
   };
 }
 
-/** A signed receipt implies the store. */
+/** A node that signs a receipt has stored the chunk: the hop already says so. */
 function isPartOfHop({ kind, of }: ChunkEvent, events: readonly ChunkEvent[]): boolean {
   return (
     kind === 'stored' &&

@@ -18,7 +18,7 @@ const ADDRESS_SHOWN = 16;
 const MISSING_SHOWN = 10;
 const INDENT = '  ';
 
-/** When, what, and how long. */
+/** A line of the route: when, what, and how long it took. */
 interface Line {
   readonly at: number;
   readonly text: string;
@@ -89,7 +89,7 @@ function belongingText({ node, proximityOrder, closest, holds }: Belonging): str
   return `${mark} ${node}  proximity order ${proximityOrder}${closest ? ', closest' : ''}${presence}`;
 }
 
-/** Sections by their beginning; within them, by cause. */
+/** Sections in the order in which they began; within a push or a request ordered by cause. */
 function routeLines(route: Route, page: TextStyle): string[] {
   const sections: Line[][] = [
     ...route.uploads.map((moment) => [momentLine(moment)]),

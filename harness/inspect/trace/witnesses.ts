@@ -121,7 +121,7 @@ export async function testimonies(
   );
 }
 
-/** Address, 64 hex digits → its events. */
+/** The same for single chunks: address, 64 hex digits → what the nodes report about it. */
 export function byChunk(told: readonly Testimony[]): (address: string) => readonly Testimony[] {
   const grouped = told.map(({ node, overlay, events }) => ({
     node,

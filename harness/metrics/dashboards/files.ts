@@ -120,7 +120,7 @@ export function nodeTargets(nodes: readonly ScrapedPlace[]): string {
   );
 }
 
-/** @param url such as `http://127.0.0.1:9464/metrics` */
+/** @param url of an endpoint of the harness, such as `http://127.0.0.1:9464/metrics` */
 export function testbedTargets(url: string): string {
   return targetFile([{ url: new URL(url), labels: {} }]);
 }

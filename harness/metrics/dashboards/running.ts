@@ -1,4 +1,7 @@
-/** A cluster's running dashboards as a file, so that any process can end them. */
+/**
+ * The running dashboards of a cluster, as a file in its folder, so that any process can end them: the command that
+ * started them, another one, or the end of the cluster.
+ */
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readJson, writeJson } from '../../base/json-file.ts';
@@ -9,10 +12,10 @@ import { Engine } from '../../places/docker/engine/engine.ts';
 import { NODE_TARGETS, testbedTargets } from './files.ts';
 import type { ServerName } from './programs.ts';
 
-/** For the servers to write their memory. */
+/** Time for the servers to write what they have in memory. */
 const GRACE_MS = 5000;
 
-/** A process here, or a container. */
+/** One server: a process on this machine, or a container on its engine. */
 export interface RunningServer {
   readonly name: ServerName;
   readonly url: string;

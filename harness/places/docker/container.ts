@@ -1,4 +1,7 @@
-/** Specifications of containers for the engine. */
+/**
+ * Container specifications for the engine: what runs, where its data is, which ports are published, how much it may
+ * use.
+ */
 
 import { CONFINEMENT } from '../../base/machine/confinement.ts';
 import type { ContainerCommand, NodePlan, PlannedFile } from '../../flavours/flavour.ts';
@@ -29,7 +32,7 @@ interface PublishedPort {
   readonly at?: string | undefined;
 }
 
-/** A part as a container. */
+/** A part as a container: what runs in it, and what it is given. */
 export interface PartContainer {
   /** Name of a node, `chain` or `link-proxy`. */
   readonly part: string;

@@ -71,7 +71,7 @@ async function* followed(
   { position, signal }: { position: string; signal: AbortSignal },
 ): AsyncGenerator<Entry> {
   const stream = await engine.ask((docker) =>
-    // Without a line yet, all are new.
+    // Where there was no line, all of them are new.
     docker.container(container).followLog(position === '' ? {} : { since: unixTime(position) }),
   );
   const end = () => stream.destroy();

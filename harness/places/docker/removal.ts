@@ -94,7 +94,7 @@ async function removeOnce(engine: Engine, token: string): Promise<boolean> {
   return containers.length + networks.length + volumes.length === 0;
 }
 
-/** For a process that is about to end. */
+/** Removes everything at once, for a process that is about to end. */
 export function removeNow(token: string): void {
   spawnSync(process.execPath, [programPath(GUARD), '1'], {
     env: guardEnvironment(token),

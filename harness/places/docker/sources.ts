@@ -28,7 +28,7 @@ const LINKS = '.bin';
 /** `copied`: packages beside this one; `install`: fetched from the registry. */
 export type Dependencies = 'copied' | 'install';
 
-/** The published package has no Dockerfile. */
+/** The published package has no Dockerfile: images are built only from the repository. */
 export function canBuild(root = ROOT): boolean {
   return existsSync(join(root, DOCKERFILE));
 }

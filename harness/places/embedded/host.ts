@@ -218,7 +218,7 @@ export class EmbeddedHost {
     this.#programs ??= loadPrograms();
     const { startNode, optionsOf, ...programs } = await this.#programs;
     const settings = readEmbedded(part.dataDir);
-    // Releases an earlier start's resources.
+    // Resources of an earlier start are released before this one takes them.
     await this.#hosted.get(part.name)?.cut();
     this.#expectOpen(part);
     this.#guards ??= [

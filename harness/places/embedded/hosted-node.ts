@@ -1,4 +1,4 @@
-/** One start of an embedded node. */
+/** One start of one embedded node: its platform, and what has become of it. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { RunningNode } from '../../../node/compose.ts';
 import type { MemoryPlatform } from '../../../node/platform/memory.ts';

@@ -1,4 +1,4 @@
-/** Embedded nodes' log files: their lines and the host's. */
+/** The log files of embedded nodes: their own lines, and what the host of a node has to say about it. */
 import { closeSync, writeSync } from 'node:fs';
 import type { Clock } from '../../../formats/clock.ts';
 import { messageOf } from '../../base/errors.ts';
@@ -28,7 +28,7 @@ export class NodeLogs {
     writeSync(file, line);
   }
 
-  /** In the format of the node's lines, for log tools. */
+  /** Uses the format of the node's own log lines, so that log tools find it. */
   report(node: Logged, message: string, error: unknown): void {
     const entry = {
       level: 'error',

@@ -10,7 +10,9 @@ const BEAT_MS = 250;
 /** Longer than any pause of garbage collection or a busy machine. */
 const SILENCE_MS = 5000;
 
-/** In the thread: counts how long the beat stands, and reports each silence once. */
+/**
+ * Runs in the thread: counts how long the beat has been the same, and writes to standard error once for each silence.
+ */
 const PROGRAM = `
   const { workerData } = require('node:worker_threads');
   const { writeSync } = require('node:fs');

@@ -1,6 +1,6 @@
 /** Conditions of a link, and common bad ones by name. */
 
-/** Absent conditions change nothing. */
+/** For the connections of one link; absent conditions change nothing. */
 export interface LinkConditions {
   /** Added to a round trip: half each way, or all of it if only one is meant. */
   readonly latencyMs?: number | undefined;

@@ -16,7 +16,7 @@ export interface Sent {
   leavesAt: number;
   /** When they have arrived: never before earlier ones. */
   dueAt: number;
-  /** Drawn for them, 0 to below 1; absent: not needed yet. */
+  /** What was drawn for them, each from 0 to below 1; absent: not needed so far. */
   jitterDraw?: number;
   lossDraw?: number;
 }

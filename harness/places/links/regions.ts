@@ -1,4 +1,4 @@
-/** How far nodes are apart, by regions of the world. */
+/** The shape of a network: how far its nodes are from each other, by the regions of the world that they are in. */
 import type { LinkConditions } from './conditions.ts';
 import { uniform } from './line.ts';
 import type { LastingLinks } from './rules.ts';

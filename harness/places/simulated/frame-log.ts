@@ -5,7 +5,9 @@ import { makeFolder } from '../../base/own-folder.ts';
 
 /** Among the logs of a cluster. */
 export const FRAMES_FILE = 'frames.log';
-/** Some 300 MB are enough to find the first difference. */
+/**
+ * A simulation that sends more is compared by its digest: some 300 MB are enough to look for the first difference.
+ */
 const LINES_MAX = 3_000_000;
 const BUFFERED_MAX = 65_536;
 

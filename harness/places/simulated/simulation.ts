@@ -112,7 +112,7 @@ export class Simulation implements AsyncDisposable {
     return { [Symbol.dispose]: () => void this.#gates.delete(host) };
   }
 
-  /** `Listen` of the chain. */
+  /** Opens a server of a part: `Listen` of the chain. */
   readonly listen = async (
     server: Server,
     { host, port }: { host: string; port: number },

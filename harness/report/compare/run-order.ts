@@ -1,4 +1,4 @@
-/** Order of alternating runs. */
+/** The order in which the runs of compared sides alternate. */
 
 /** One run of a side. */
 export interface ScheduledRun<S> {

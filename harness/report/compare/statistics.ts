@@ -121,7 +121,8 @@ export function blockBootstrapError<W>(
 ): number | undefined {
   const random = seeded(SEED);
   const { length } = series;
-  // As long as the dependence, yet numerous: the cube root is usual.
+  // Blocks must be as long as the dependence, yet numerous enough to draw from; the cube root is the usual
+  // compromise.
   const block = Math.ceil(Math.cbrt(length));
   const logs: number[] = [];
   for (let replicate = 0; replicate < REPLICATES; replicate++) {

@@ -1,4 +1,4 @@
-/** A comparison for people. */
+/** A comparison for people: the sides, their figures side by side, and the conclusions. */
 import { formatMs, plural } from '../../base/format.ts';
 import { type Column, renderTable } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../console.ts';

@@ -1,4 +1,4 @@
-/** Better, same, worse, or too few samples. */
+/** The verdict on a figure: better, the same, worse, or too few samples to say. */
 import type { Estimate, Interval } from './statistics.ts';
 
 const VERDICTS = ['worse', 'better', 'same', 'too few samples'] as const;

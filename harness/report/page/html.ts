@@ -44,7 +44,7 @@ export interface Column {
   readonly number?: boolean;
 }
 
-/** Shorter cells are not wrapped. */
+/** Cells this short are not wrapped: a wrapped one is harder to read than a wider table is to scroll. */
 const SHORT_MAX = 24;
 
 function isShort(cell: Part): boolean {

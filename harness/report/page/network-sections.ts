@@ -1,4 +1,4 @@
-/** A network's nodes, work, storage and payments. */
+/** What a page says about a scenario's network: its nodes, their work, what is stored, and who paid whom. */
 import { grouped, plural } from '../../base/format.ts';
 import { byteSize, digits, quantity } from '../../web/base/format.ts';
 import { networkSummary, stateText } from '../../web/network/layout.ts';

@@ -1,4 +1,4 @@
-/** What nodes used, as small curves on one scale. */
+/** What nodes used, as small curves side by side: on the same scale for all, so that outliers stand out. */
 import { byteSize, duration, quantity } from '../../web/base/format.ts';
 import type { NodeResources, ResourceCurve, Resources } from '../resources.ts';
 import { type Html, html, table } from './html.ts';

@@ -1,4 +1,4 @@
-/** The run: verdict, failures, environment. */
+/** What a page says about the run as a whole: its verdict, what failed, and where it ran. */
 
 import { clock, duration } from '../../web/base/format.ts';
 import type { NetworkPicture } from '../../web/picture/picture.ts';
@@ -86,7 +86,7 @@ export function notRecorded({ problems = [] }: RunResult): Html | false {
   return html`<section id="not-recorded"><h2>Not recorded</h2><ul>${problems.map((text) => html`<li>${text}</li>`)}</ul></section>`;
 }
 
-/** @param pictures of its clusters */
+/** Where and with what it ran. @param pictures of its clusters */
 export function environment(run: RunResult, pictures: readonly NetworkPicture[]): Html {
   const nodes = new Map<string, number>();
   for (const node of pictures[0]?.nodes ?? []) {

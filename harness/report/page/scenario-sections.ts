@@ -1,4 +1,4 @@
-/** A scenario's numbers, course and tables. */
+/** What a page says about one scenario: its numbers, what happened over time, and its tables. */
 import { grouped } from '../../base/format.ts';
 import type { OperationSummary, SlowOperation } from '../../metrics/recorder.ts';
 import { byteSize, clock, NOTHING, quantity } from '../../web/base/format.ts';

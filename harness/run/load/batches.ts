@@ -14,7 +14,9 @@ const TTL_MIN_MS = 24 * 3_600_000;
 /** Assumed where blocks come on demand rather than by the clock. */
 const BLOCK_TIME_ASSUMED_MS = 1000;
 
-/** The mean, plus chance in the worst bucket. */
+/**
+ * The fullest bucket of a batch that stamps this many chunks: the mean, plus what chance adds in the worst bucket.
+ */
 export function fullestBucket(chunks: number): number {
   const mean = chunks / BUCKETS;
   return Math.ceil(mean + 6 * Math.sqrt(mean) + 4);

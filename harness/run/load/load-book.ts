@@ -13,7 +13,7 @@ import { ownVerdicts, type SummaryMetric, toK6, verdictOf } from './thresholds.t
 
 /** Rates shown are of the last seconds. */
 const RATE_WINDOW_MS = 3000;
-/** Without thresholds k6 keeps no figures. */
+/** Always holds; without a threshold k6 keeps no figures of a scenario. */
 export const ALWAYS = 'count>=0';
 export const ITERATIONS = `iterations{scenario:${MEASURED}}`;
 export const DROPPED = `dropped_iterations{scenario:${MEASURED}}`;
@@ -26,7 +26,7 @@ const OTHER_ROW: Row = { operation: 'other', node: 'other' };
 /** Metrics of k6's summary by name. */
 export type Metrics = Readonly<Record<string, SummaryMetric>>;
 
-/** k6 runs here: its records have the machine's time. */
+/** What is known of a load so far: k6 is a program of this machine, and its records have the machine's time. */
 export class LoadBook {
   readonly #nodes: readonly TargetNode[];
   readonly #shape: Shape & { readonly warmupMs: number };

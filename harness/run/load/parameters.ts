@@ -1,4 +1,6 @@
-/** A load's parameters: names, defaults, exclusions. */
+/**
+ * A load as the parameters of a scenario: what they are called, what they default to, and which exclude each other.
+ */
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -163,7 +165,7 @@ function atMost(flag: string, value: number, max: number): number {
   throw new HarnessError('USAGE', `${flag}: got ${value}, expected a whole number from 0 to ${max}`);
 }
 
-/** Unused parameters would seem to have had an effect. */
+/** Refuses parameters that the load does not use, as they would seem to have had an effect. */
 function refuseUnused({ name, facts, own }: LoadScript, parameters: LoadParameters): void {
   if (own) return;
   const { shapes, reads, writes } = facts;

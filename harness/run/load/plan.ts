@@ -1,5 +1,7 @@
 /**
- * A load: script, starts of iterations, and what they move. Open models follow the clock, closed ones their users.
+ * What a load is: a script, how its iterations are started over time, and what they move. An open model starts them
+ * by the clock, whatever the network answers; in a closed one each of a number of users starts its next iteration
+ * when the last one has ended.
  */
 import type { OperationSummary, Recorder } from '../../metrics/recorder.ts';
 import type { ReadPattern, SizeDistribution, StoredObject, TargetNode, UploadRecord } from './k6/config.ts';
@@ -24,7 +26,7 @@ export interface LoadPlan {
   readonly node: string | undefined;
   /** What is measured, without the warm-up. */
   readonly durationMs: number;
-  /** At the initial rate, in no figure. */
+  /** Before the measured part, at the initial rate or number of the profile; in no figure. */
   readonly warmupMs: number;
   readonly sizes: SizeDistribution;
   readonly mode: 'direct' | 'deferred';
@@ -32,11 +34,11 @@ export interface LoadPlan {
   /** 0 to 4. */
   readonly redundancyLevel: number;
   readonly reads: ReadPattern;
-  /** Uploaded before, to be read. */
+  /** Things that are uploaded before the load begins, to be read by it; for scripts that read. */
   readonly objects: number;
   /** Share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Of downloads compared byte by byte; others by hash. */
+  /** Share of downloads that is compared byte by byte; the others are compared by hash. */
   readonly compareShare: number;
   /** Files of a directory. */
   readonly files: number;
@@ -71,15 +73,15 @@ export interface LoadStep {
   readonly startedRate: number;
   /** Iterations per second without any error. */
   readonly achievedRate: number;
-  /** Ended by uncaught exceptions, also in warm-up. */
+  /** Iterations that an exception has ended, which the script did not catch; in the warm-up too. */
   readonly exceptions: { readonly count: number; readonly first: string | undefined };
   /** The script itself has called the load failed (`exec.test.fail()`). */
   readonly markedFailed: boolean;
-  /** Not started in time, as users were busy. Open models only. */
+  /** Iterations that k6 could not start in time, because every user was busy. Open models only. */
   readonly dropped: number;
   readonly operations: readonly OperationSummary[];
   readonly thresholds: readonly ThresholdVerdict[];
-  /** Shares of a core; undefined: unknown. */
+  /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
   readonly k6Cpu: number | undefined;
   /** k6's: 0, 99 for a threshold, 110 when `markedFailed`. */
   readonly exitCode: number;
@@ -114,7 +116,7 @@ export interface LoadOptions {
   readonly k6?: string | undefined;
   /** Default: made for this load alone. */
   readonly prepared?: PreparedLoad;
-  /** Refuses scripts with own rates. */
+  /** The plan's rate must apply: a script that chooses its own is refused. */
   readonly planned?: true;
   readonly onProgress?: (progress: LoadProgress) => void;
   /** Receives every measured operation as it ends. */

@@ -1,4 +1,4 @@
-/** Before a load: batches, things to read, signed updates. */
+/** What must be there before a load begins: batches, things to read, and signatures of feed updates. */
 import { createHash } from 'node:crypto';
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { signSoc, socParts } from '../../../formats/chunk/soc.ts';
@@ -20,7 +20,7 @@ import { findScript } from './scripts.ts';
 import { meanSize } from './sizes.ts';
 
 const CHUNK_BYTES = 4096;
-/** With parities by level, inner nodes, replicas. */
+/** With the chunks besides the data: parities by level, inner nodes of the tree, replicas of the root. */
 const CHUNKS_PER_DATA = [1.05, 1.15, 1.3, 1.45, 3.6] as const;
 /** Manifests of directories have some chunks for each of their files. */
 const CHUNKS_PER_FILE = 2;
@@ -62,7 +62,7 @@ export async function prepareLoad(
   return { nodes, batches, objects };
 }
 
-/** A high estimate. */
+/** How many chunks the load will stamp, estimated on the high side. */
 function chunksOf(plan: LoadPlan): number {
   const { facts } = findScript(plan.script);
   const { warmup, measured } = expectedIterations(plan);
@@ -82,7 +82,7 @@ function target(node: ClusterNode, batches: readonly PreparedBatch[]): TargetNod
   return { name, api, overlay, mode, headerPrefix, files, batch };
 }
 
-/** Uploaded directly: on the network afterwards. */
+/** Things to read, uploaded directly: they are on the network when this returns. */
 async function storeObjects(
   uploaders: readonly ClusterNode[],
   batches: readonly PreparedBatch[],

@@ -20,7 +20,7 @@ export interface LoadScriptFacts {
   readonly sends?: true;
   /** Files in each upload. */
   readonly directories?: true;
-  /** In the table; absent: the script knows. */
+  /** Names in the table of operations; absent: the script alone knows them. */
   readonly operations?: readonly string[];
 }
 

@@ -1,16 +1,17 @@
 /**
- * Sizes as text: `4KiB`, `4KiB..1MiB`, lognormal by median (`lognormal:64KiB`, with spread `lognormal:64KiB:1.5`), or
- * several with weights (`4KiB*9,1MiB..4MiB`).
+ * Sizes of the things that a load uploads, as text: one size (`4KiB`), any size between two (`4KiB..1MiB`), a
+ * lognormal distribution by its median (`lognormal:64KiB`, and its spread: `lognormal:64KiB:1.5`), or several of
+ * these with weights (`4KiB*9,1MiB..4MiB`).
  */
 
 import { parseSizeBytes } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
 import type { SizeDistribution, SizeRange } from './k6/config.ts';
 
-/** Of the logarithm: two thirds lie between a third and triple of the median. */
+/** Standard deviation of the logarithm: two thirds of all sizes lie between a third of the median and its triple. */
 const SIGMA_DEFAULT = 1;
 const SIGMA_MAX = 3;
-/** Larger sizes count as this many medians. */
+/** A lognormal distribution has no largest value: what is above this many medians counts as this much. */
 const MEDIANS_MAX = 64;
 const SIZE_MAX = 2 ** 30;
 

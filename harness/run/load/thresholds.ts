@@ -1,4 +1,7 @@
-/** Conditions: `p95<500ms`, `errors<1%`, `rate>=20/s`, `upload:p99<1s`. k6 judges them, as its expressions. */
+/**
+ * Conditions that a load must meet, as a person writes them: `p95<500ms`, `errors<1%`, `rate>=20/s`, or for one
+ * operation `upload:p99<1s`. k6 judges them; here they become its expressions, and its verdicts become words again.
+ */
 
 import { DURATION_EXPECTED, parseDurationMs } from '../../../formats/units.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -14,7 +17,7 @@ const METRICS = {
 /** Metrics of k6 itself, for scripts without the helper library. */
 const K6_METRICS = { latency: 'http_req_duration', errors: 'http_req_failed' } as const;
 
-/** Percentiles are `p` and 1 to 99.9. */
+/** What may precede the comparison. Percentiles are `p` and a number from 1 to 99.9. */
 const FIGURES = ['avg', 'min', 'med', 'max', 'errors', 'rate'] as const;
 /** Figures of a load that have no percentile. */
 export type Figure = (typeof FIGURES)[number];
@@ -22,7 +25,7 @@ const COMPARISONS = ['<=', '>=', '<', '>'] as const;
 /** How a figure of a load is compared with its bound. */
 export type Comparison = (typeof COMPARISONS)[number];
 
-/** Such as `upload p95<500ms`. */
+/** A bound on a figure of a load, such as `upload p95<500ms`. */
 export interface Threshold {
   /** As it was given. */
   readonly text: string;
@@ -110,7 +113,7 @@ export function parseRate(text: string): number | undefined {
   return Number(count) / { s: 1, m: 60, h: 3600 }[unit as 's' | 'm' | 'h'];
 }
 
-/** k6's metric, with the operation, and expression. */
+/** A threshold as k6 knows it: name of its metric, with the operation, and the expression. */
 export interface K6Threshold {
   readonly metric: string;
   readonly expression: string;
@@ -158,7 +161,7 @@ export interface SummaryMetric {
   readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>>;
 }
 
-/** Without enough samples it has not held. */
+/** k6's verdict, in the words of the threshold. Without enough samples nothing is known: it has not held. */
 export function verdictOf(
   threshold: Threshold,
   metrics: Readonly<Record<string, SummaryMetric>>,
@@ -198,7 +201,7 @@ function noData({ observed, ...told }: Told): ThresholdVerdict {
   return { ...told, observed: `no data: ${observed}`, verdict: 'no data', passed: false };
 }
 
-/** Unknown for counters and gauges, whose zero is a value. */
+/** How many samples a metric has; of a counter and a gauge it is not known, and zero is a value of theirs. */
 function samplesOf(type: SummaryMetric['type'], values: SummaryMetric['values']): number | undefined {
   if (type === 'rate') return (values['passes'] ?? 0) + (values['fails'] ?? 0);
   return type === 'trend' ? (values['count'] ?? 0) : undefined;

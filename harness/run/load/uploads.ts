@@ -1,4 +1,4 @@
-/** A load's uploads, recomputed. */
+/** What a load has uploaded, recomputed: references and chunks, without any node. */
 import { makeCac } from '../../../formats/chunk/cac.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import type { SplitOptions } from '../../../node/files/splitter.ts';

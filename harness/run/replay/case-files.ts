@@ -1,4 +1,4 @@
-/** A case as files, and as one document. */
+/** A case as files: in the folder of a run, and as the one document that says all of it. */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeJson } from '../../base/json-file.ts';

@@ -1,4 +1,4 @@
-/** A run that can be made smaller. */
+/** A run as something that can be made smaller: its nodes, what is done to them, what is asked of them, and when. */
 import type { GroupInput } from '../../cluster/plan/definition-input.ts';
 import { ownResized } from '../kinds.ts';
 import type { Recipe } from '../recipe.ts';
@@ -33,7 +33,7 @@ export function sizeOf({ recipe, schedule }: Case, scenario: Scenario): Size {
   };
 }
 
-/** In the order of numbering. */
+/** Groups of nodes, in the order in which their nodes are numbered. */
 export function groupsOf(
   { nodes, ownCounts = nodes === undefined, exactNodes, scenarios }: Recipe,
   { cluster }: Scenario,
@@ -52,7 +52,7 @@ export function groupsOf(
   ];
 }
 
-/** Fixes the number of own nodes, to leave some out. */
+/** With a fixed number of our own nodes where its scenarios decided, for a run that leaves some of them out. */
 export function withOwnCount(recipe: Recipe, count: number): Recipe {
   const { nodes, ownCounts = nodes === undefined } = recipe;
   if (!ownCounts) return recipe;
@@ -61,8 +61,8 @@ export function withOwnCount(recipe: Recipe, count: number): Recipe {
 }
 
 /**
- * Another node takes each missing one's place.
- * @returns undefined when nothing is left to ask
+ * Fewer nodes in one group; another node takes the place of each missing one that is asked or broken.
+ * @returns undefined when that leaves nothing of what nodes were asked
  */
 export function withCount(given: Case, scenario: Scenario, index: number, count: number): Case | undefined {
   const groups = groupsOf(given.recipe, scenario)
@@ -99,7 +99,7 @@ function placed(operation: Operation, total: number): Operation {
     : { ...operation, node };
 }
 
-/** With four nodes, `node-7` becomes `node-3`. */
+/** Names of nodes anywhere in a value: with four nodes, `node-7` becomes `node-3`. */
 function renamed<T>(value: T, total: number): T {
   if (typeof value === 'string') {
     return value.replaceAll(
@@ -116,7 +116,7 @@ export function withFaults(given: Case, faults: readonly Schedule['faults'][numb
   return { ...given, schedule: given.schedule && { ...given.schedule, faults: [...faults] } };
 }
 
-/** Without a schedule the scenario would load by itself. */
+/** With a schedule that has none, the scenario does a load of its own: more than what was left out. */
 function isEmptied({ schedule: before }: Case, after: Pick<Schedule, 'operations'> | undefined): boolean {
   return after?.operations.length === 0 && before?.operations.length !== 0;
 }

@@ -1,4 +1,4 @@
-/** Where two runs of a seed first differ. */
+/** Where two runs of one seed first differ: in what nodes sent each other, or in what came of it. */
 import { createReadStream, existsSync, globSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';

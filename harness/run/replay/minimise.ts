@@ -1,6 +1,7 @@
 /**
- * Makes a failing run small. Candidates run on fresh clusters, several times if timing matters; the smallest is run
- * again to count failures. Simulations need one run.
+ * Makes a failing run as small as it can while it still fails the same way. Each candidate runs on a fresh cluster;
+ * one whose failure depends on timing is tried several times, and the smallest one is run again in the end to count
+ * how often it fails. A simulated run is exact, so one run says all of it.
  */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +34,7 @@ import { type Subject, subjectOf } from './subject.ts';
 interface Repetition {
   /** Runs of the original: whether it fails again, how often. */
   readonly first: number;
-  /** Rarer failures exceed the budget. */
+  /** A failure that occurs in fewer than one of this many runs is too rare to minimise within a budget. */
   readonly firstMax: number;
   /** The smallest one, which says how often it fails. */
   readonly last: number;
@@ -49,9 +50,9 @@ const ROUNDS_MAX = 4;
 const SHARE = 0.5;
 
 export interface MinimiseRequest extends Omit<Rerun, 'recipe' | 'report' | 'display'> {
-  /** Also foreign code and programs. */
+  /** Also run code and programs of a run that was not made here. */
   readonly trust?: boolean | undefined;
-  /** Created if missing; must be empty. */
+  /** Folder of the smallest run, created if missing; nothing may be in it. */
   readonly out: string;
   /** Runs in total. */
   readonly attempts: number;
@@ -115,9 +116,9 @@ class Minimiser {
   readonly #work: string;
   readonly #repetition: Repetition;
   readonly #startedMs = MACHINE_CLOCK.monotonic();
-  /** A second round asks for many again. */
+  /** Candidates that did not fail the same way: a second round asks for many of them again. */
   readonly #refused = new Set<string>();
-  /** The most frequent of the run's failures. */
+  /** The one to keep: of those of the run that was given, the one that comes again most often. */
   #failure: string;
   #best: Case;
   #runs = 0;
@@ -173,7 +174,7 @@ class Minimiser {
       };
     } finally {
       rmSync(this.#work, { recursive: true, force: true });
-      // Without a failure nothing stays.
+      // If nothing failed again, nothing stays, so that the folder can be used again.
       if (!existsSync(this.#kept)) rmSync(join(request.out, 'inputs'), { recursive: true, force: true });
     }
   }
@@ -214,7 +215,7 @@ class Minimiser {
   async #fewerNodes(): Promise<void> {
     const { scenario } = this.#subject;
     const groups = groupsOf(this.#best.recipe, scenario);
-    // Backwards: removal shifts later groups.
+    // From the last group to the first: removing a group shifts those behind it.
     for (let index = groups.length - 1; index >= 0; index--) {
       const count = groups[index]?.count ?? 1;
       const others = groupsOf(this.#best.recipe, scenario).reduce(
@@ -275,7 +276,7 @@ class Minimiser {
         this.#refused.delete(key);
         return true;
       }
-      // Not started, or another condition: a different run.
+      // A candidate that does not start, or breaks another condition, is a different run.
       if (ending === 'not-run') return false;
     }
     return false;

@@ -1,4 +1,4 @@
-/** Repeats a run, and counts equal endings. */
+/** Repeats a run as often as wanted, and says how often it ended the same way. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError, messageOf } from '../../base/errors.ts';
@@ -45,7 +45,7 @@ export interface ReplayDocument {
 
 export interface ReplayRequest extends Omit<Rerun, 'recipe' | 'report'> {
   readonly times: number;
-  /** Also foreign code and programs. */
+  /** Also run code and programs of a run that was not made here. */
   readonly trust?: boolean | undefined;
   /** Folder for the reports, created if missing; one subfolder each. */
   readonly reports: string;
@@ -85,7 +85,7 @@ export async function replay(request: ReplayRequest): Promise<ReplayDocument> {
   };
 }
 
-/** None: it passed, or has no report. */
+/** The failures of a run; none when it passed, or has no report because it did not come to its end. */
 function failuresOf(folder: string): readonly string[] {
   return existsSync(join(folder, REPORT_FILE)) ? signaturesOf(readRun(folder)) : [];
 }
@@ -110,7 +110,7 @@ export async function tryOnce(again: Rerun, failures: readonly string[]): Promis
   }
 }
 
-/** Why nothing was tested. */
+/** Why nothing was tested: the scenario that failed, or all of them, could not be run here. */
 function skippedOf({ scenarios }: RunResult, failures: readonly string[]): string | undefined {
   const relevant = scenarios.filter(
     ({ name }) => failures.length === 0 || failures.some((failure) => failure.startsWith(`${name}: `)),

@@ -17,13 +17,13 @@ import { parseSchedule, readSchedule, type Schedule } from '../schedule/schedule
 import { resolvedSource } from '../source.ts';
 import { expectOwnFile, keptFile } from './trust.ts';
 
-/** A schedule's path; empty: drawn. */
+/** Parameter of scenarios that take their schedule from a file: its path; empty when they should draw one. */
 const SCHEDULE_PARAMETER = 'schedule';
-/** Given schedules; a part's in its folder. */
+/** Subfolder of a run's folder: the schedules that it was given, that of a part in a folder named after it. */
 const INPUTS = 'inputs';
 
 export interface Rerun {
-  /** Where the recipe's files are. */
+  /** Where the files named by the recipe are: the folder of the run, or of its recipe. */
   readonly folder: string;
   readonly recipe: Recipe;
   /** Folder of the new report. */
@@ -67,7 +67,7 @@ export async function rerun(again: Rerun): Promise<RunResult> {
 }
 
 /**
- * With parameters and schedule.
+ * A scenario of a recipe with its parameters, the schedule among them.
  * @throws HarnessError `RUN_INVALID` when it cannot be loaded
  */
 export async function plannedOf(
@@ -127,7 +127,7 @@ export function takesSchedule({ parameters }: PlannedScenario['scenario']): bool
 }
 
 /**
- * To repeat, whatever later versions would draw.
+ * What was done in the run, to be repeated as it was, whatever a later version would draw.
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'>): Schedule | undefined {
@@ -159,7 +159,7 @@ function partOf(
   return ran[before] ?? folder;
 }
 
-/** Under a new name: modules stay cached. */
+/** Loads a copy under a new file name each time: a loaded module stays in the cache. */
 async function loadKept(path: string): Promise<PlannedScenario['scenario']> {
   const loadable = resolvedSource(path);
   try {

@@ -7,9 +7,9 @@ export function signaturesOf({ scenarios }: Pick<RunResult, 'scenarios'>): strin
 }
 
 /**
- * Not all failures recur.
- * @param failures of the first run @param again signatures of later ones
- * @returns the most frequent, first of equals; undefined: no failures
+ * A run may fail in several ways, and not all of them recur.
+ * @param failures of the first run @param again signatures of the runs after it
+ * @returns the one that came again most often, the first of equals; undefined without failures
  */
 export function mostFrequent(
   failures: readonly string[],
@@ -26,7 +26,8 @@ function failuresOf({ name, result, assertions, error, incidents }: ScenarioResu
     .map((assertion) => `${name}: not so: ${general(assertion.name)}`);
   if (result === 'failed') return conditions;
   const lost = incidents?.[0];
-  // Conditions precede an error; after a lost member all is a consequence.
+  // An error ends the scenario, so its conditions come before it; a member may be lost at any time, and what is not
+  // so afterwards is a consequence.
   if (lost === undefined) return [...conditions, `${name}: error: ${general(firstLine(error))}`];
   return [`${name}: error: a member ${lost.what}`, ...conditions];
 }
@@ -35,7 +36,7 @@ function firstLine(error: string | undefined): string {
   return error?.split('\n')[0] ?? 'unknown';
 }
 
-/** Without nodes, chunks, numbers, times, places. */
+/** Without what differs from run to run: which node, which chunk, how many, how long, where. */
 function general(text: string): string {
   return text
     .replaceAll(/\bhttps?:\/\/\S+/g, '<url>')

@@ -1,4 +1,4 @@
-/** The failed scenario, alone, on its cluster. */
+/** What `svcnet minimise` works on: the scenario of a run that failed, alone, on the cluster that it failed on. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
@@ -14,7 +14,7 @@ import { signaturesOf } from './signature.ts';
 import { expectTrustedRun } from './trust.ts';
 
 export interface Subject {
-  /** Of the run, or its failed part. */
+  /** Where its files are: the folder of the run, or of the part of it that failed. */
   readonly folder: string;
   /** At least one. */
   readonly failures: readonly string[];

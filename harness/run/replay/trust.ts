@@ -38,7 +38,8 @@ function wasMadeHere(folder: string, { madeAs }: Recipe): boolean {
 }
 
 /**
- * A foreign run's schedule is in its folder.
+ * A schedule that the run has not kept, and that a parameter names: a run which was not made here names one of its
+ * folder.
  * @throws HarnessError `RUN_INVALID`
  */
 export function expectOwnFile(folder: string, recipe: Recipe, path: string): void {
@@ -50,7 +51,10 @@ export function expectOwnFile(folder: string, recipe: Recipe, path: string): voi
   });
 }
 
-/** @returns path of the kept file; undefined: built in @throws HarnessError `RUN_INVALID` */
+/**
+ * Where a row's scenario is, wherever the run was made: in the package, or kept in the folder.
+ * @returns path of the kept file; undefined: it is one of the package @throws HarnessError `RUN_INVALID`
+ */
 export function keptFile(folder: string, { name, file }: Recipe['scenarios'][number]): string | undefined {
   if (file === undefined) {
     if (bundledScenarios().includes(name)) return undefined;

@@ -23,21 +23,21 @@ export interface DrawBounds {
   readonly forMs: readonly [least: number, most: number];
 }
 
-/** As one every 360 ms for an hour. */
+/** Faults of a schedule: as many as one every 360 ms for an hour. */
 export const FAULTS_MAX = 10_000;
 
 /** Added to the round trips of a slow node, milliseconds. */
 const LATENCY_MIN_MS = 50;
 const LATENCY_RANGE_MS = 450;
 
-/** Only for simulated nodes with machine faults. */
+/** Word of a fault that only simulated nodes with machine faults can have. */
 export const POWER_CUT = 'power-cut';
 /** A node joins and leaves for good, on clusters that can grow. */
 export const ARRIVAL = 'add';
 
 type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
 
-/** By word, with the request. */
+/** What can be drawn, by word; each row says what its word asks for. */
 const DRAWN: Readonly<Record<string, Draw>> = {
   kill: (nodes, random) => ({ kind: 'kill', node: oneOf(nodes, random) }),
   pause: (nodes, random) => ({ kind: 'pause', node: oneOf(nodes, random) }),

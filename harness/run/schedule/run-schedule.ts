@@ -1,4 +1,4 @@
-/** Plays a schedule's faults. */
+/** Does what a schedule says: begins each fault at its time or event, and heals it when its time is over. */
 import { once } from 'node:events';
 import type { Clock } from '../../../formats/clock.ts';
 import { pause } from '../../base/wait.ts';
@@ -20,11 +20,11 @@ export interface ScheduleDeps {
   /** Current targets: faults of one name follow each other as due; those of departed nodes are dropped. */
   readonly targets: () => readonly string[];
   readonly progress: () => Progress;
-  /** When begun, and when ended. */
+  /** Called for each fault that has begun, and again when it has ended. */
   readonly onFault?: (fault: Fault) => void;
 }
 
-/** As long as a push: earlier faults must be in time. */
+/** A node pushes a chunk in about as long: what a fault has to come before is not over when it is due. */
 const POLL_MS = 5;
 
 /**
@@ -58,7 +58,7 @@ export async function runSchedule(
 
   const played = schedule.map(async (fault) => {
     if (!(await isDue(fault.when, { clock, startedAt, progress, signal: over }))) return;
-    // Queues once due: waiting for an event holds up nobody.
+    // A fault queues once it is due: one that waits for an event holds up no other.
     for (const name of targets()) seen.add(name);
     const names = affected(fault.request, [...seen]);
     const earlier = names.flatMap((name) => before.get(name) ?? []);
@@ -80,7 +80,7 @@ interface Start {
   readonly signal: AbortSignal;
 }
 
-/** @returns false when it will not come */
+/** Waits for the time or the event. @returns false when it will not come any more */
 async function isDue(when: FaultTrigger, { clock, startedAt, progress, signal }: Start): Promise<boolean> {
   if ('atMs' in when) {
     await pause(clock, startedAt + when.atMs - clock.monotonic(), signal);
@@ -94,7 +94,7 @@ async function isDue(when: FaultTrigger, { clock, startedAt, progress, signal }:
   return !signal.aborted;
 }
 
-/** Without names it affects all, also nodes taken by another. */
+/** A fault of machines that names none is one of all: it would meet one that another fault has taken away. */
 function affected(request: FaultRequest, targets: readonly string[]): readonly string[] {
   const names = namesIn(request, targets);
   const layer = FAULT_KINDS.find(({ name }) => name === request.kind)?.layer;

@@ -1,6 +1,7 @@
 /**
- * A run's schedule: faults and operations as data. With seed and definition, `schedule.json` repeats all that was
- * drawn; removing parts gives a smaller run.
+ * The schedule of a run: what is done to its cluster and what is asked of its nodes, as data. `schedule.json` in a
+ * run's folder is complete: with the seed and the definition of the run it repeats everything that was drawn, so that
+ * removing an entry, a node or some time gives a smaller run of the same kind.
  */
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -102,9 +103,9 @@ const faultSchema = z.strictObject({
 
 /** Fields of all operations. */
 const common = {
-  /** From 0; other operations refer to it. */
+  /** Its number in the schedule, from 0; other operations refer to it. */
   n: z.int().min(0),
-  /** In sequence; lanes are parallel. */
+  /** Operations of a lane follow each other; lanes run side by side. */
   lane: text,
   /** Since the load's beginning, not earlier: as in the run that drew it. */
   atMs: ms,

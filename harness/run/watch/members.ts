@@ -5,12 +5,12 @@ import type { Cluster } from '../../cluster/cluster.ts';
 import { type Incident, incidentText } from '../../cluster/nodes/membership.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 
-/** Simultaneous deaths are named together. */
+/** Members that die together are named together; the requests they broke fail in the meantime. */
 const GATHER_MS = 300;
-/** Connections go before their process. */
+/** The connections of a dying process are gone a moment before the process is. */
 const DEATH_MS = 500;
 const DEATH_POLL_MS = 20;
-/** Foreign nodes may be silent for seconds. */
+/** A node that svcnet has not started has to be silent for some seconds before it counts as lost. */
 const SILENCE_MS = 10_000;
 
 export class MemberWatch implements Disposable {
@@ -34,8 +34,8 @@ export class MemberWatch implements Disposable {
   }
 
   /**
-   * Observes once more.
-   * @param error that ended the scenario, if any
+   * Observes once more, so that no incident during the scenario goes unnoticed.
+   * @param error what the scenario has ended with, if anything
    */
   async end(error?: unknown): Promise<void> {
     await this.#cluster.membership.observe();

@@ -1,4 +1,7 @@
-/** Lasting conditions, looked at on the cluster's clock. The first false one ends the scenario at once. */
+/**
+ * Conditions that hold at every moment of a scenario, looked at again and again on the clock of its cluster. The
+ * first that is false ends the scenario there and then, so that what led to it is still at hand.
+ */
 import { messageOf } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { ClientError } from '../../client/errors.ts';
@@ -94,7 +97,7 @@ export class SafetyWatch implements Disposable {
       watched.looks++;
       if (wrong.length > 0) this.#red = this.#stop(condition, wrong);
     } catch (error) {
-      // A node under a fault does not answer.
+      // A node that a fault has hit does not answer: the next look may find it again.
       if (!(error instanceof ClientError) && !this.#isEnded()) this.#aborted.abort(error);
     }
   }

@@ -1,6 +1,7 @@
 /**
- * Chunks in transit: dashes that move as long as the eye needs. With reduced motion, links are highlighted. A
- * separate canvas keeps thousands of links free.
+ * Chunks in transit: dashes that move along a link for as long as the eye needs, which is longer than the chunk
+ * takes. With reduced motion nothing moves: the link is highlighted for that time. They have a canvas of their own
+ * between links and nodes, so that a hundred nodes with five thousand links cost nothing while chunks move.
  */
 
 import { element, themeColour } from '../base/dom.ts';

@@ -1,6 +1,6 @@
 /**
- * A network's picture as data: places, sizes, colours (CSS variables), words. No DOM, for tests; `ring.ts` makes
- * elements.
+ * The picture of a network as data: what stands where, how large, in which colour, with which words. No DOM, so that
+ * it can be tested; `ring.ts` makes elements of it. Colours are names of CSS variables.
  */
 import { quantity } from '../base/format.ts';
 import { neighbourhoods, onCircle, type Point, shareOf, spreadLabels } from './layout.ts';
@@ -134,7 +134,7 @@ const AREAS_NAMED_MAX = 32;
 /** Links of similar width share a path: a hundred nodes have five thousand. */
 const WIDTHS = 8;
 
-/** Of stopped nodes; running ones have their flavour's colour. */
+/** Nodes that do not run; one that runs has the colour of its flavour. */
 const LOOKS: Readonly<Record<string, { readonly colour: string; readonly mark: string }>> = {
   crashed: { colour: '--bad', mark: '✕' },
   killed: { colour: '--bad', mark: '✕' },

@@ -53,7 +53,7 @@ export class Ring {
     new ResizeObserver(() => this.update()).observe(this.root);
   }
 
-  /** Draws once before the next frame. */
+  /** Draws once before the next frame, however often it is called until then. */
   update(): void {
     if (this.#dirty) return;
     this.#dirty = true;
@@ -155,7 +155,7 @@ export class Ring {
     this.#fill(this.legend, legend, () => legend.map(legendItem));
   }
 
-  /** Only what changed is remade: tooltips stay. */
+  /** Makes what is inside anew only if it has changed: a tooltip stays, and nothing is painted again. */
   #fill(at: Element, drawn: unknown, parts: () => readonly Element[]): void {
     const text = JSON.stringify(drawn);
     if (this.#shown.get(at) === text) return;

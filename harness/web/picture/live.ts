@@ -37,7 +37,7 @@ export interface Row {
   readonly shared: { readonly cpu: number | null; readonly memory: number } | null;
 }
 
-/** `null`: not reported. */
+/** A node; `null` stands for what it has not reported. */
 export interface NodeView {
   readonly name: string;
   readonly flavour: string;
@@ -117,9 +117,9 @@ export interface ClusterView {
   readonly driver: string;
   /** As text; `null`: nothing follows from a seed. */
   readonly seed: string | null;
-  /** `gone`: the cluster was removed. */
+  /** `gone`: the cluster has been removed and is no longer watched. */
   readonly phase: 'here' | 'gone';
-  /** Of the chain; `null`: no answer, or none. */
+  /** Height of the chain; `null`: it does not answer, or there is none. */
   readonly height: number | null;
   readonly hasChain: boolean;
   /** Whether logs can be read. */

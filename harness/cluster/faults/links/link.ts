@@ -77,7 +77,7 @@ const schema = fields
   })
   .refine(({ share: affected }) => affected > 0, { error: 'a share of the links above 0' });
 
-/** 0 bytes reset at once; any other 0 changes nothing. */
+/** A limit of 0 bytes resets connections at once; of everything else, 0 is what links are without it. */
 function hasStrength({ cutAfterBytes, ...others }: LinkConditions): boolean {
   return cutAfterBytes !== undefined || Object.values(others).some((value) => value !== 0);
 }

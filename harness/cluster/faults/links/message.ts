@@ -1,4 +1,4 @@
-/** Faults on single messages, despite encryption. */
+/** Single messages between nodes that are lost, late, repeated or changed, though their links are encrypted. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';

@@ -16,7 +16,7 @@ const CHUNKS_MAX = 1_000_000;
 /** Our nodes' metric: damaged chunks found since the start. */
 const DAMAGED = /localstore_damaged_count$/;
 
-/** @throws HarnessError `FAULT_REFUSED` */
+/** Begins a fault of the clock or disk that one node sees. @throws HarnessError `FAULT_REFUSED` */
 export async function beginOnNode(
   context: FaultContext,
   name: string,
@@ -163,7 +163,7 @@ export const FLIP_BITS: FaultKind<z.infer<typeof flip>> = {
       : `a bit of ${plural(Number(flipped), 'chunk')} of ${node} stays flipped`,
 };
 
-/** Damaged chunks found; 0: no answer. */
+/** Damaged chunks that a node has found; 0 for one that does not answer. */
 async function damagedChunks(context: FaultContext, name: string): Promise<number> {
   const node = context.node(name);
   if (!node.running || !isOurs(node)) return 0;

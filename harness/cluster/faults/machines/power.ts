@@ -1,4 +1,7 @@
-/** Power cuts of simulated nodes lose unsynced data; kills do not. */
+/**
+ * Power cuts of simulated nodes: what a disk has not synced is lost. A process that is merely killed loses none of
+ * it.
+ */
 import type { FaultKind } from '../fault.ts';
 import { type OneNode, oneNode } from './fields.ts';
 import { isUp, startAgain } from './restarts.ts';

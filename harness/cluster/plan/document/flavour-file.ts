@@ -1,4 +1,4 @@
-/** Flavour files; mistakes have lines. */
+/** Flavour files, as people write them: each mistake with its line. */
 import { dirname, resolve } from 'node:path';
 import { HarnessError } from '../../../base/errors.ts';
 import { type Mistake, mistakeLines } from '../../../base/foreign-text.ts';

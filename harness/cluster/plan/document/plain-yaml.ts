@@ -6,7 +6,7 @@ import type { Alias, Document, Node } from 'yaml';
 import { HarnessError } from '../../../base/errors.ts';
 import { grouped } from '../../../base/format.ts';
 
-/** With aliases filled in; the longest text has fewer. */
+/** Most values that a document has once its aliases are filled in: a text of the longest allowed length has fewer. */
 const VALUES_MAX = 1_000_000;
 /** No document of ours has more than eight levels. */
 const DEPTH_MAX = 100;

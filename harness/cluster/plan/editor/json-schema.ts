@@ -63,7 +63,7 @@ function isSchema(items: JsonSchema['items']): items is JsonSchema {
   return typeof items === 'object' && !Array.isArray(items);
 }
 
-/** Our nodes' options; a Bee has others. */
+/** The options of our own nodes, which an editor can suggest; a Bee has others. */
 function nodeOptions({ additionalProperties }: JsonSchema): Record<string, JsonSchema> {
   const reserved: readonly string[] = RESERVED_OPTIONS;
   return Object.fromEntries(

@@ -78,7 +78,10 @@ export function networkMistakes({ latency, jitter, regions }: z.output<typeof ne
   return [...both, ...regionMistakes(regions).map((line) => `.regions${line}`)];
 }
 
-/** After commas: round trip and jitter, or regions; then the nodes' rate. */
+/**
+ * On the command line, after commas: a round trip and perhaps its jitter, or the regions by name; then what a node
+ * sends.
+ */
 export function networkFlag(value: string): z.input<typeof network> {
   const parts = value.split(',');
   const isRate = parseRate(parts.at(-1) ?? '') !== undefined;

@@ -1,4 +1,4 @@
-/** A cluster's nodes in its file: a number, or groups. */
+/** The nodes of a cluster as its file names them: a number, or groups of nodes with options of their own. */
 import { z } from 'zod';
 import { durationMs, sizeBytes } from '../../../base/fields.ts';
 import { FLAVOUR_NAME, flavourFile } from '../../../flavours/declared/file.ts';
@@ -35,7 +35,7 @@ const batch = z.strictObject(
   },
   { error: BATCHES_EXPECTED },
 );
-/** At the start, a batch per map; the first is the default. */
+/** What each node owns at the start: one batch for each map. The first one is its default batch. */
 export const batches = z
   .union(
     [z.literal(false), batch, list(batch, 'a list of maps with depth, ttl and immutable', BATCHES_MAX)],

@@ -1,6 +1,8 @@
 /**
- * Every option of a cluster once: key, flag, or both. From it follow the file's schema and pages, commands' flags,
- * repeat lines, and what a snapshot leaves to choose. `DefinitionInput` declares the keys for library users.
+ * Every option of a cluster, once: its key in a cluster file and in `Cluster.start`, its flag on the command line, or
+ * both. The schema of the file and its pages, the flags of the commands that start clusters, the line that repeats a
+ * run, and what a snapshot leaves to choose all follow from this table. `DefinitionInput` declares the keys for users
+ * of the library; each command lists which of the flags it takes.
  */
 import type { z } from 'zod';
 import { CARRIERS } from '../../../../node/p2p/address/underlay.ts';
@@ -29,7 +31,7 @@ export interface ClusterFlag extends FlagSpec {
 }
 
 interface ClusterOption {
-  /** Absent: no key stands for the flag. */
+  /** Value in a cluster file, described for its reader; absent: no key stands for the flag. */
   readonly schema?: z.ZodType;
   /** Absent: only files and programs can say it. */
   readonly flag?: ClusterFlag;

@@ -7,14 +7,14 @@ import { durationMs, sizeBytes } from '../../../base/fields.ts';
 import { amount, list, nodeName, oneOf, text, trueOrFalse, whole } from '../fields.ts';
 import { NODES_MAX, REAL_NODES_MAX } from './nodes.ts';
 
-/** Networks that nodes treat as public. */
+/** Networks that real nodes treat as public; a test cluster must not be mistaken for one. */
 const PUBLIC_NETWORK_IDS = [1, 5, 10];
 const PUBLIC_CHAIN_IDS = [100, 11_155_111];
 /** The lowest price the oracle accepts. */
 const STORAGE_PRICE_MIN = 24_000;
 /** Ten of the oracle's 32 bits are fractions. */
 const STORAGE_PRICE_MAX = 2 ** 22 - 1;
-/** Room for the chain's port, and readable numbers. */
+/** Ports of each node in a fixed range: leaves room for the chain's, and gives readable numbers. */
 const PORT_STRIDE = 10;
 const UINT32_MAX = 4_294_967_295;
 /** Nodes of ours accept no longer one. */
@@ -137,7 +137,7 @@ export const topology = z.union(
   { error: TOPOLOGY_EXPECTED },
 );
 
-/** Per account, base units (contracts.md 12). */
+/** What every node's account starts with, base units (contracts.md 12). */
 export const funds = z.strictObject(
   {
     native: amount.default(10n ** 19n).describe('Native coins, in base units (10^18 are one coin).'),

@@ -1,4 +1,4 @@
-/** Chunks, streams, stamps, single-owner chunks and their feeds. */
+/** Single chunks, streams of chunks, stamps of chunks, and single-owner chunks with the feeds that they make. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Transcript } from '../messages.ts';

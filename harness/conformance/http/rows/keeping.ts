@@ -1,4 +1,4 @@
-/** Tags, pins, grantee lists, stewardship. */
+/** What is kept about content, and for whom: tags, pins, lists of grantees, stewardship. */
 import type { Row } from '../../row.ts';
 import { refusal } from '../expectation.ts';
 import type { Names } from '../names.ts';

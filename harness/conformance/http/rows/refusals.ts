@@ -40,7 +40,7 @@ function paramRows(route: RouteData, list: 'query' | 'headers', names: Names): Q
     ]);
 }
 
-/** Whether the dialect knows a parameter. */
+/** Whether the dialect knows a parameter: some exist in only one of them. */
 function isRead({ method, path }: RouteData, name: string, { isSwarm }: Names): boolean {
   if (!isSwarm) return true;
   // Without a batch, a stream's chunks carry stamps.

@@ -1,4 +1,4 @@
-/** All HTTP rows, in order. */
+/** All rows of the HTTP interface, in the order in which they are checked. */
 import type { Row } from '../../row.ts';
 import type { Names } from '../names.ts';
 import type { HttpSubject } from '../subject.ts';

@@ -1,4 +1,4 @@
-/** For every path: methods, slashes, cleaning, prefixes, interfaces, origins. */
+/** What holds for every path: methods, slashes, path cleaning, prefixes, both interfaces, origins. */
 import type { Row } from '../../row.ts';
 import type { Method, Place } from '../messages.ts';
 import type { Names } from '../names.ts';

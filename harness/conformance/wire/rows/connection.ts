@@ -159,7 +159,7 @@ export async function strangerStays(desk: Desk): Promise<void> {
   await pinged(await stranger.open(PING_ID), 1);
 }
 
-/** Protocols that all versions announce. */
+/** Protocols that every node announces in its identity, whatever its version. */
 const REQUIRED = [
   '/swarm/pingpong/1.0.0/pingpong',
   '/swarm/pricing/1.0.0/pricing',

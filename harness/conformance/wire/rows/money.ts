@@ -15,7 +15,7 @@ import { hexText } from '../transcript.ts';
 import { held } from './pullsync.ts';
 import { priceOf, retrieve } from './retrieval.ts';
 
-/** Allowed clock difference: a payer refuses more. */
+/** Clocks of peers may differ by this much: a payer refuses the rest of its peer. */
 const CLOCKS_DIFFER_SECONDS = 2n;
 /** Two payments may fall into two seconds by chance, not repeatedly. */
 const ATTEMPTS_MAX = 5;

@@ -1,4 +1,7 @@
-/** Pricing, pingpong, status, hive: `p2p-protocols.md` 4.2 to 4.5. */
+/**
+ * What peers tell each other about themselves and others: pricing, pingpong, status, hive. `p2p-protocols.md` 4.2 to
+ * 4.5.
+ */
 import { MAX_PO } from '../../../../formats/chunk/address.ts';
 import type { Clock } from '../../../../formats/clock.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';

@@ -207,7 +207,7 @@ export class Docker {
       ...(archive === undefined ? {} : { body: archive, headers: ARCHIVE_BODY }),
     });
     const { statusCode, body } = answer;
-    // Callers may tolerate other answers, such as 304.
+    // Everything else, with 304 for what was so before, is an answer that the caller may tolerate.
     if (statusCode >= 200 && statusCode < 300) return answer;
     throw new EngineRefusal(statusCode, messageIn(await body.text()) || `HTTP status ${statusCode}`);
   }

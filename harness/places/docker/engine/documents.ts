@@ -1,4 +1,7 @@
-/** Documents of the Docker Engine API (1.41 and newer) with its names and units: bytes, nanoseconds. */
+/**
+ * Documents of the Docker Engine API, as far as they are used here. Names and units are the engine's own: sizes in
+ * bytes, durations in nanoseconds. Source: the API's reference, version 1.41 and newer.
+ */
 
 /** Which engine answers. */
 export interface EngineVersion {

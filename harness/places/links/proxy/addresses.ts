@@ -46,7 +46,7 @@ export class AddressDiallers implements DiallerLookup {
     return this.#search(address);
   }
 
-  /** Answers at the first match: stopped nodes take longer. */
+  /** As soon as one of them has the address: the others may be stopped, which takes longer to find out. */
   #search(address: string): Promise<readonly string[]> {
     return new Promise((tell) => {
       const searches = this.#nodes.map(async (one) => {

@@ -165,7 +165,7 @@ export class LinkProxy implements LinkControl, TapControl {
     void this.#admit(connection);
   }
 
-  /** Without rules, only a tap needs the dialler. */
+  /** While no rule is in force, only a tap has to know the dialler. */
   async #admit(connection: Connection): Promise<void> {
     if (this.#tap !== undefined || this.#rules.active.length > 0) await this.#identify(connection);
     connection.relay = this.#tap?.relay(connection.target, connection.dialler ?? [], (way, bytes) =>

@@ -20,7 +20,7 @@ const TAGGED_REQUESTS: Plugin = {
 };
 
 export interface Bundle {
-  /** Without the helper library there are only k6's metrics. */
+  /** Whether the script uses the helper library: without it k6's own metrics are all there is. */
   readonly helper: boolean;
 }
 

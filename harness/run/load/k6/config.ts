@@ -64,7 +64,7 @@ export interface LoadConfig {
   readonly reads: ReadPattern;
   /** Share of reads in the operations of `mixed`, 0 to 1. */
   readonly readShare: number;
-  /** Of downloads compared byte by byte; others by hash. */
+  /** Share of downloads that is compared byte by byte; the others are compared by hash. */
   readonly compareShare: number;
   /** Files of a directory. */
   readonly files: number;
@@ -96,7 +96,7 @@ export interface LoadData {
   readonly signatures: readonly string[];
 }
 
-/** As the helper library writes it; ms since the epoch. */
+/** One operation, as the helper library writes it. Times are ms since the epoch. */
 export interface OperationRecord {
   readonly operation: string;
   readonly node: string;

@@ -1,22 +1,22 @@
 /** Profiles as k6 scenarios: starts of iterations, their number, and users. */
 import type { LoadPlan } from '../plan.ts';
 
-/** The measured k6 scenario; no script has this name. */
+/** Name of the scenario of k6 that is measured. No script has one of its own by this name. */
 export const MEASURED = 'svcnet_load';
 /** Known to the helper library (`scenarios/k6/lib/operations.js`). */
 export const WARMUP = 'svcnet_warmup';
 
-/** Where `ramp` and `spike` begin. */
+/** `ramp` and `spike` begin with this part of their rate or number. */
 const BASE_SHARE = 0.1;
 /** Share of the time before the spike; as much follows it. */
 const SPIKE_REST_SHARE = 0.4;
-/** Of its time; then `soak` holds. */
+/** `soak` rises to its rate in this part of its time, and holds it for the rest. */
 const SOAK_RISE_SHARE = 0.1;
 /** k6 takes whole rates: per minute. */
 const UNIT_S = 60;
 /** An iteration under way at the end may still end well. */
 const GRACE = '60s';
-/** As many as start in five seconds, a node's stall. */
+/** Users kept ready: as many as iterations start in five seconds, the time that a stalled node may take. */
 const USERS_PER_RATE = 5;
 const USERS = { min: 20, max: 1000 } as const;
 
@@ -105,7 +105,7 @@ function executorOf({ model }: LoadPlan, { share, stages }: Shape): K6Scenario {
   };
 }
 
-/** In a closed model nobody does more here. */
+/** For a closed model, where the number is not known before: a user of a network on one machine does no more. */
 const ITERATIONS_PER_USER_S = 20;
 
 /** At most this many iterations will start. */

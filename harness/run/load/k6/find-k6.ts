@@ -1,4 +1,4 @@
-/** k6: a program here, or its image. */
+/** Where k6 is: a program of this machine, or its container image when an engine answers. */
 import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
@@ -70,7 +70,7 @@ function program(path: string, outcome: string | Error, source: string): K6 {
   return { kind: 'program', where: path, version };
 }
 
-/** Its version, or why not. */
+/** What the program prints as its version, or why it does not. */
 async function versionText(path: string, environment: NodeJS.ProcessEnv): Promise<string | Error> {
   try {
     const options = { timeout: ANSWER_TIMEOUT_MS, env: environment };

@@ -24,7 +24,7 @@ import { LineTail } from './line-tail.ts';
 import { exceptionOf, type ScriptException, wordsOf } from './log.ts';
 
 const SAMPLE_MS = 250;
-/** Then k6's users are not awaited. */
+/** k6 waits for its users when asked to stop; nothing waits longer than this for k6. */
 const GRACE_MS = 3000;
 const LOG_LINES_SHOWN = 15;
 /** k6's code for a script that has called `exec.test.fail()`. */
@@ -64,14 +64,14 @@ export interface K6RunOptions extends K6Folders {
   /** `Authorization` headers by node name; empty: no node requires one. */
   readonly authorization: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** New lines since the last call, perhaps none. */
+  /** Called with the lines that k6 has written since the last call, even when there are none. */
   readonly onLines: (lines: readonly string[]) => void;
   /** Called with each iteration that an exception has ended. */
   readonly onException: (exception: ScriptException) => void;
 }
 
 export interface K6Ended {
-  /** 0, 99: threshold breached, 110: called failed. */
+  /** 0, 99 for a breached threshold, 110 for a script that calls the load failed. */
   readonly exitCode: number;
   /** Share of one core; undefined where it is not known. */
   readonly cpu: number | undefined;
@@ -106,7 +106,7 @@ export async function runK6(options: K6RunOptions): Promise<K6Ended> {
     compileCache: undefined,
   });
   const startedAt = MACHINE_CLOCK.monotonic();
-  // At once: later its pid may be another's.
+  // Looked up once: after it ends, its pid may belong to another process.
   let child: ProcessId | undefined;
   const childOf = () => (child ??= pidIn(pidFile));
   const usage = new Usage(() => (k6.kind === 'program' ? childOf() : undefined));
@@ -154,13 +154,13 @@ function argumentsOf(options: K6RunOptions, container: string): string[] {
   ];
   return commandOf(k6, run, {
     ...options,
-    // By name alone: values show in process lists.
+    // The variable by name alone, to keep its value out of process lists.
     container: ['--name', container, '--network', 'host', '--env', AUTHORIZATION_VARIABLE],
   });
 }
 
 async function end({ id }: Spawned, k6: ProcessId | undefined): Promise<void> {
-  // The shell ends with k6; force reaches both.
+  // The shell ends when k6 does; a forced end reaches both, since they are one process group.
   if (k6 !== undefined) await endProcess(k6, GRACE_MS);
   await endProcess(id, GRACE_MS);
 }

@@ -4,7 +4,7 @@
 export interface ScriptException {
   /** Scenario of k6 whose iteration it has ended. */
   readonly scenario: string;
-  /** With the place in the script, if named. */
+  /** Its message, and the place in the script where k6 names one. */
   readonly message: string;
 }
 

@@ -1,4 +1,4 @@
-/** Computed alike by k6 and the harness; imports nothing. */
+/** Parts of what a load moves, computed alike by k6 and the harness: runs in both, and imports nothing. */
 import type { SizeDistribution, SizeRange } from './config.ts';
 
 /** @param draws three numbers from 0 to 1 @returns bytes, at least 1 */
@@ -22,7 +22,7 @@ function drawnFrom(range: SizeRange, first: number, second: number): number {
   return Math.min(range.max, Math.max(1, size));
 }
 
-/** Nearly equal pieces. @param count at least 1 */
+/** The files of a directory: pieces of its content, of nearly equal size. @param count at least 1 */
 export function filesOf(
   content: Uint8Array,
   count: number,

@@ -45,7 +45,11 @@ interface Sample {
   };
 }
 
-/** Without the helper library. @param line of k6's JSON output @returns undefined: another sample */
+/**
+ * A request of a script without the helper library.
+ * @param line of k6's JSON output
+ * @returns undefined for all other samples
+ */
 export function requestOf(
   line: string,
   nodes: readonly TargetNode[],

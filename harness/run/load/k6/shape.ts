@@ -14,7 +14,7 @@ import { wordsOf } from './log.ts';
 const LINES_SHOWN = 15;
 
 export interface Shape {
-  /** The script's own; undefined: the plan's. */
+  /** How long the scenarios of the script itself last; undefined: it has none, and the plan's apply. */
   readonly ownMs: number | undefined;
   /** Total length, ms. */
   readonly totalMs: number;
@@ -48,7 +48,7 @@ export async function shapeOf(plan: LoadPlan, script: LoadScript, options: Shape
     const { scenarios, totalDuration = '0s' } = JSON.parse(stdout) as Inspected;
     if (scenarios !== null && MEASURED in scenarios) return planned;
     const lengths = Object.values(scenarios ?? {}).map(lengthMs);
-    // Scenarios by iterations have only k6's limit.
+    // Scenarios that end after a number of iterations have no length other than the limit that k6 gives them.
     const totalMs = lengths.length === 0 ? durationMs(totalDuration) : Math.max(...lengths);
     return { ownMs: totalMs, totalMs };
   } catch (error) {

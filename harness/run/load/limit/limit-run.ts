@@ -14,13 +14,13 @@ import { findLimit, type Limit, type LimitStep, type StepOutcome } from './searc
 const STEP_MIN_MS = 5000;
 const REST_SAMPLE_MS = 500;
 const REST_TIMEOUT_MS = 120_000;
-/** Above a percentile, to not depend on one. */
+/** Samples above a percentile, so that it does not depend on a single one. */
 const SAMPLES_ABOVE = 5;
 const PERCENT_DEFAULT = 95;
 const RATE_MIN = 1;
 /** As `svcnet load` takes them. */
 const RATE_MAX = 10_000;
-/** Repeated because other programs ran. */
+/** Loads that a search may repeat because other programs used the machine. */
 const DISTURBED_MAX = 6;
 /** A rate that k6 could not sustain does not hold. */
 const DROPPED_SHARE_MAX = 0.01;

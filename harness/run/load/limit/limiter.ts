@@ -7,7 +7,7 @@ export interface NodeLoad {
   readonly cores: number | undefined;
   /** Peers not asked because owed too much. */
   readonly creditRefusals: number;
-  /** Seconds of requests without any peer's credit. */
+  /** Seconds in which one of its requests waited because no peer that could be asked granted credit. */
   readonly creditWaitSeconds: number;
   /** How much longer its queue of chunks to push has become. */
   readonly queueGrowth: number;
@@ -26,11 +26,11 @@ export interface LoadObservation {
   /** Of the whole machine, 0 to 1. */
   readonly machineBusy: number;
   readonly cores: number;
-  /** Shares of a core; undefined: unknown. */
+  /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
   readonly k6Cores: number | undefined;
   /** Outside cluster and load; undefined: nodes do not report. */
   readonly othersCores: number | undefined;
-  /** Of its answer at the end; undefined: none. */
+  /** Ms that the chain took to answer at the end of the load; undefined when it did not. */
   readonly chainMs: number | undefined;
 }
 

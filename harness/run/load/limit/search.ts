@@ -64,7 +64,7 @@ export async function findLimit(
     return 'fails';
   };
   const ended = (end: Limit['end']): Limit => ({
-    // The next lower rate may be untried.
+    // After a rate that could not be confirmed, the next lower one may not have been tried yet.
     rate: bounds.held !== undefined && count(bounds.held, 'holds') > 0 ? bounds.held : undefined,
     failedRate: bounds.failed,
     end,
@@ -85,7 +85,7 @@ export async function findLimit(
       const middle = Math.sqrt(bounds.failed * bounds.held);
       if ((await tried(middle, 'bisect')) === 'generator') return ended('generator');
     }
-    // A single success is tried again.
+    // A rate that held only once on the way up is tried again.
     const confirmed = await tried(bounds.held, 'confirm');
     if (confirmed === 'holds') return ended('found');
     if (confirmed === 'generator') return ended('generator');

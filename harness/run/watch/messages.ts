@@ -1,12 +1,16 @@
 /** Keeps what the nodes of a run's clusters say to each other, where they can be heard, in the run's folder. */
 import { messageOf } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
+import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
+import { every } from '../../base/wait.ts';
 import type { Cluster } from '../../cluster/cluster.ts';
 import type { TapEvent } from '../../places/links/tap/events.ts';
 import { MESSAGES_FILE, MessageFile } from '../../report/messages/message-file.ts';
 
-/** Events that are written at once. */
+/** Events that are written at once, at most. */
 const BATCH = 1000;
+/** What a run that is killed loses. */
+const WRITTEN_AFTER_MS = 1000;
 
 export class MessageWatch {
   /** Undefined after a failure. */
@@ -44,14 +48,7 @@ export class MessageWatch {
 
   async #follow(file: MessageFile, events: AsyncIterable<TapEvent>, missed: () => number): Promise<void> {
     try {
-      let batch: TapEvent[] = [];
-      for await (const event of events) {
-        batch.push(event);
-        if (batch.length < BATCH) continue;
-        await file.append(batch, missed());
-        batch = [];
-      }
-      if (batch.length > 0) await file.append(batch, missed());
+      await copied(events, async (batch) => await file.append(batch, missed()));
     } catch (error) {
       this.#file = undefined;
       this.#problems.push(`${MESSAGES_FILE} ends early: ${messageOf(error)}`);
@@ -72,5 +69,27 @@ export class MessageWatch {
       this.#problems.push(`${plural(this.#missed, 'message')} passed too fast to be recorded`);
     this.#dropped = dropped;
     this.#missed = 0;
+  }
+}
+
+/** Appends events a second after they came at the latest, and before it throws what `events` throws. */
+async function copied(
+  events: AsyncIterable<TapEvent>,
+  append: (batch: readonly TapEvent[]) => Promise<void>,
+): Promise<void> {
+  let batch: TapEvent[] = [];
+  let written = Promise.resolve();
+  const flush = () => {
+    const taken = batch;
+    batch = [];
+    if (taken.length > 0) written = written.then(() => append(taken));
+    return written;
+  };
+  // What a flush throws, each later one throws as well.
+  using _regularly = every(MACHINE_CLOCK, WRITTEN_AFTER_MS, () => void Promise.allSettled([flush()]));
+  try {
+    for await (const event of events) if (batch.push(event) >= BATCH) await flush();
+  } finally {
+    await flush();
   }
 }

@@ -1,0 +1,63 @@
+/** What was heard is in the file soon, also when nothing more is said and when the tap fails. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
+import { until } from '../../../../../harness/base/wait.ts';
+import type { TapEvent } from '../../../../../harness/places/links/tap/events.ts';
+import { MESSAGES_FILE } from '../../../../../harness/report/messages/message-file.ts';
+import { messageFiles, readMessages } from '../../../../../harness/report/messages/read-messages.ts';
+import { MessageWatch } from '../../../../../harness/run/watch/messages.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
+
+const root = temporaryFolder('svcnet-message-watch');
+
+function event(at: number): TapEvent {
+  const ends = { from: 'node-0', to: 'node-1', stream: 'c0/1', protocol: 'pushsync', id: '/swarm/pushsync' };
+  return { at, ...ends, kind: 'message', name: 'receipt', fields: {}, bytes: 10 };
+}
+
+async function kept(folder: string): Promise<number[]> {
+  const times: number[] = [];
+  for await (const { at } of readMessages(messageFiles(folder), () => undefined)) times.push(at);
+  return times;
+}
+
+function watched(name: string, events: () => AsyncGenerator<TapEvent>) {
+  const folder = join(root, name);
+  mkdirSync(folder);
+  const problems: string[] = [];
+  const watch = new MessageWatch(folder, problems);
+  watch.watch({ capabilities: new Set(['tap'] as const), tap: events }, false);
+  return { folder, problems, watch };
+}
+
+test('what was said before the tap failed is kept', async () => {
+  const { folder, problems, watch } = watched('failed', async function* () {
+    yield event(1);
+    yield event(2);
+    throw new Error('the proxy is gone');
+  });
+  await watch.release();
+  expect(await kept(folder)).toEqual([1, 2]);
+  expect(problems).toEqual([`${MESSAGES_FILE} ends early: the proxy is gone`]);
+});
+
+test('a message is in the file although nothing more is said', async () => {
+  const silence = Promise.withResolvers<void>();
+  const { folder, problems, watch } = watched('quiet', async function* () {
+    yield event(1);
+    await silence.promise;
+    yield event(2);
+  });
+  const probe = async () => {
+    const times = await kept(folder);
+    return times.length === 0 ? { missing: 'no message' } : { done: times };
+  };
+  const options = { clock: MACHINE_CLOCK, timeoutMs: 30_000 };
+  expect(await until('nothing is kept', probe, options)).toEqual([1]);
+  silence.resolve();
+  await watch.release();
+  expect(await kept(folder)).toEqual([1, 2]);
+  expect(problems).toEqual([]);
+});

@@ -107,4 +107,4 @@ export type { Credit, Profile } from './flavours/profiles.ts';
 export type { Capability, Stats } from './places/driver.ts';
 export type { DriverName, StartingDriver } from './places/facts.ts';
 export type { LinkProfile } from './places/links/conditions.ts';
-export type { TapEvent, TapValue } from './places/links/tap/events.ts';
+export { faultsOf, type TapEvent, type TapValue } from './places/links/tap/events.ts';

@@ -36,6 +36,7 @@ export function messagesPage(): string {
       ],
     ),
     '`address` is the address of the chunk: that of a `retrieval request` (`addr`), and of its `delivery`, which does not name it.',
+    'The field `fault` of a message names what faults have done to it, such as `delayed, dropped`. `faultsOf(event)` of the package `svcnet` returns that as a list.',
     '## Replay',
     'With `replay`, the proxy keeps what the opener of a stream has sent so far, up to and including the message. After the given time it sends that again in a new stream in the name of the opener, if both nodes are still connected. The opener hears nothing of that stream. `messages replayed` counts the messages sent again. The proxy keeps at most 256 KiB of a stream, and 1000 messages and 16 MiB of a connection. The fault spares messages beyond that, and those of streams that were open before it. They do not count for `every` and `first`.',
     '## Captures',

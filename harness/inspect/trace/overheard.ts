@@ -4,7 +4,7 @@
  * evicting a chunk, cannot be heard.
  */
 import type { ChunkEvent, ChunkEventKind, Facts } from '../../../node/env/chunk-events.ts';
-import type { TapEvent } from '../../places/links/tap/events.ts';
+import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import type { Testimony } from './route.ts';
 
 /** The events of one of the two conversations about a chunk. */
@@ -81,6 +81,10 @@ export async function overheard(
   return nodes.map(({ name, overlay }) => ({ node: name, overlay, events: listener.of(name) }));
 }
 
+function hasArrived(event: TapEvent): boolean {
+  return !faultsOf(event).includes('dropped');
+}
+
 class Listener {
   readonly #overlays: ReadonlyMap<string, string>;
   readonly #wanted: string | undefined;
@@ -110,22 +114,22 @@ class Listener {
   }
 
   #begin(words: Words, event: TapEvent, field: string): void {
-    const { from, to, stream, at, fields } = event;
-    const address = this.#address(fields[field]);
+    const { from, to, stream, at } = event;
+    const address = this.#address(event.fields[field]);
     if (address === undefined) return;
     const cause = this.#causeAt(words, { node: from, address, at });
     cause.attempts++;
     const peer = this.#overlay(to);
     const facts = { at, address, peer, of: cause.seq, attempt: cause.attempts };
     const attempt = this.#add(from, words.tries, facts);
-    const hasArrived = fields['fault'] !== 'dropped';
-    const work = hasArrived
+    const work = hasArrived(event)
       ? this.#work(words, { node: to, address, at, peer: this.#overlay(from) })
       : undefined;
     this.#talks.set(stream, { words, address, cause, attempt, work, opener: from, acceptor: to });
   }
 
-  #answer({ stream, at, fields }: TapEvent): void {
+  #answer(event: TapEvent): void {
+    const { stream, at, fields } = event;
     const talk = this.#talks.get(stream);
     if (talk === undefined) return;
     const { words, address, work, acceptor } = talk;
@@ -138,7 +142,7 @@ class Listener {
       work.storer ??= this.#overlay(acceptor);
       this.#add(acceptor, kind, { at, address, of: work.seq, detail: error });
     }
-    if (fields['fault'] !== 'dropped') this.#heard(stream, talk, { at, error });
+    if (hasArrived(event)) this.#heard(stream, talk, { at, error });
   }
 
   #heard(stream: string, talk: Talk, { at, error }: { at: number; error: string | undefined }): void {
@@ -161,9 +165,10 @@ class Listener {
     this.#heard(stream, talk, { at, error: `the stream was ${name} without an answer` });
   }
 
-  #pulled({ from, to, at, fields }: TapEvent): void {
+  #pulled(event: TapEvent): void {
+    const { from, to, at, fields } = event;
     const address = this.#address(fields['address']);
-    if (address === undefined || fields['fault'] === 'dropped') return;
+    if (address === undefined || !hasArrived(event)) return;
     this.#add(from, 'pull-served', { at, address, peer: this.#overlay(to) });
     this.#add(to, 'pulled', { at, address, peer: this.#overlay(from) });
   }

@@ -1,5 +1,5 @@
 /** What scenarios' nodes said to each other, as the report shows it. */
-import type { TapEvent } from '../../places/links/tap/events.ts';
+import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import { messageFiles, readMessages } from './read-messages.ts';
 
 /** Messages of one scenario. */
@@ -34,11 +34,11 @@ export async function messageSummaries(
   }));
   // The run itself says what its record lacks.
   for await (const event of readMessages(files, () => undefined)) {
-    const { at, kind, protocol, fields } = event;
+    const { at, kind, protocol } = event;
     const sum = kind === 'message' ? sums.find(({ from, to }) => at >= from && at <= to) : undefined;
     if (sum === undefined) continue;
     sum.counts.set(protocol, (sum.counts.get(protocol) ?? 0) + 1);
-    if (fields['fault'] === undefined) continue;
+    if (faultsOf(event).length === 0) continue;
     sum.touchedInAll++;
     if (sum.touched.length < TOUCHED_SHOWN) sum.touched.push(event);
   }

@@ -1,7 +1,7 @@
 /** What a page says about the messages that the nodes of a scenario have sent each other. */
 import { grouped } from '../../base/format.ts';
 import { shellWord } from '../../base/typed.ts';
-import type { TapEvent } from '../../places/links/tap/events.ts';
+import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import { clock } from '../../web/base/format.ts';
 import type { MessageSummary } from '../messages/summary.ts';
 import { type Html, html, table } from './html.ts';
@@ -42,7 +42,7 @@ ${
 ${more}`;
 }
 
-function touchedRow({ at, from, to, protocol, name, fields }: TapEvent, origin: number) {
-  const { fault } = fields;
-  return [clock(at - origin, true), from, to, protocol, name, typeof fault === 'string' ? fault : ''];
+function touchedRow(event: TapEvent, origin: number) {
+  const { at, from, to, protocol, name } = event;
+  return [clock(at - origin, true), from, to, protocol, name, faultsOf(event).join(', ')];
 }

@@ -7,7 +7,7 @@ import { toHex } from '../../../../formats/crypto/hex.ts';
 import { decodeMessage } from '../../../../node/p2p/codec/codec.ts';
 import { FrameReader } from '../../../../node/p2p/stream/framing.ts';
 import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
-import type { TapEvent, TapValue } from './events.ts';
+import { FAULT_SEPARATOR, type TapEvent, type TapValue } from './events.ts';
 import type { DivertedStream } from './faults/diverted-stream.ts';
 import { Arrived, encodeLine, MULTISTREAM, NO_LINE, REFUSED } from './lines.ts';
 import { type MessageRow, type ProtocolRow, protocolOf } from './protocols.ts';
@@ -196,7 +196,7 @@ export class Conversation {
     const what = { protocol: this.#row?.name ?? this.#id, message: name, table, decoded, address };
     const replayed = this.#deps.isReplay === true && side.isOpener ? ['replayed'] : [];
     const done = this.#deps.diverted?.message(side.isOpener, bytes, what) ?? replayed;
-    const fault: Fields = done.length === 0 ? {} : { fault: done.join(', ') };
+    const fault: Fields = done.length === 0 ? {} : { fault: done.join(FAULT_SEPARATOR) };
     this.#tell(side, 'message', { name, fields: { ...about, ...fields, ...fault }, bytes: bytes.length });
   }
 

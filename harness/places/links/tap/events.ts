@@ -30,6 +30,9 @@ export type TapValue =
   | readonly TapValue[]
   | { readonly [field: string]: TapValue };
 
+/** Between faults in the field `fault`. */
+export const FAULT_SEPARATOR = ', ';
+
 /**
  * Something that one node has said to another. A stream is one conversation: it is opened, both ends may send headers,
  * then messages, and it ends. The stream of a whole connection has the protocol `noise`.
@@ -52,6 +55,12 @@ export interface TapEvent {
   readonly fields: { readonly [field: string]: TapValue };
   /** On the stream; of an end: all of the conversation. */
   readonly bytes: number;
+}
+
+/** @returns what faults have done to a message, such as `delayed` and `dropped`; none when they have spared it */
+export function faultsOf({ fields }: Pick<TapEvent, 'fields'>): readonly string[] {
+  const { fault } = fields;
+  return typeof fault === 'string' ? fault.split(FAULT_SEPARATOR) : [];
 }
 
 /** A part of what was seen. */

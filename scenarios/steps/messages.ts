@@ -76,6 +76,26 @@ export async function said<T extends ParameterTable>(
   return events;
 }
 
+/** What the tap has kept of each conversation in a protocol. */
+export async function conversations<T extends ParameterTable>(
+  context: ScenarioContext<T>,
+  protocol: string,
+): Promise<(readonly TapEvent[])[]> {
+  const events = await said(context, protocol, () => true);
+  return [...Map.groupBy(events, ({ stream }) => stream).values()];
+}
+
+/** Its ends have dealt with all that was said: a node ends its side once it has. */
+export function isOver(conversation: readonly TapEvent[]): boolean {
+  return conversation.some(({ kind }) => kind === 'end');
+}
+
+/** Whether a fault has done this to a message, maybe beside other things. */
+export function isTouched({ fields }: TapEvent, done: string): boolean {
+  const fault = fields['fault'];
+  return typeof fault === 'string' && fault.split(', ').includes(done);
+}
+
 /** Waits until a fault has done something so many times. @throws HarnessError `NODE_STATE` when it has not */
 export async function matched<T extends ParameterTable>(
   context: ScenarioContext<T>,

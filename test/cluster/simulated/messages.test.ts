@@ -1,7 +1,8 @@
 /** A run on a tapped cluster keeps what its nodes say, in its folder, and `svcnet tap --read` prints it. */
 import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { BytesClient } from '../../../harness/client/transfers.ts';
 import type { TapEvent } from '../../../harness/places/links/tap/events.ts';
 import type { RunResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
@@ -62,6 +63,22 @@ test('the messages of a run are in its folder, and its report names those that a
   });
   // The same nodes say the same whether or not they are recorded.
   expect(digests(await run(lostReceipt, join(folder, 'again')))).toEqual(digests(result));
+});
+
+test('chunks that come to the storer meanwhile are not taken for the one whose receipt is lost', async () => {
+  const upload = Reflect.get(BytesClient.prototype, 'upload');
+  const spy = vi.spyOn(BytesClient.prototype, 'upload');
+  spy.mockImplementation(async function (this: BytesClient, data, options) {
+    for (const other of [1, 2, 3, 4, 5, 6])
+      await upload.call(this, Uint8Array.of(other), { ...options, deferred: false });
+    return upload.call(this, data, options);
+  });
+  const result = await run(lostReceipt, join(folder, 'busy'));
+  spy.mockRestore();
+  expect(result.scenarios.flatMap(({ assertions }) => assertions.filter(({ passed }) => !passed))).toEqual(
+    [],
+  );
+  expect(result.passed).toBe(true);
 });
 
 test('a run without a tap keeps none, and one whose disk is full says so and goes on', async () => {

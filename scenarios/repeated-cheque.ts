@@ -1,7 +1,8 @@
-import { HarnessError } from 'svcnet';
+import { HarnessError, type TapEvent } from 'svcnet';
 import { defineScenario, parameter, readNodeBooks, type ScenarioContext } from 'svcnet/scenario';
-import { counted, matched, type Pair, pairs } from './steps/messages.ts';
+import { conversations, counted, isOver, isTouched, matched, type Pair, pairs } from './steps/messages.ts';
 import { booksAfterWork, grown, needCheques, uploadPaid } from './steps/money.ts';
+import { inTime } from './steps/steps.ts';
 
 const parameters = {
   by: parameter('list', ['duplicate', 'replay'], 'how a cheque is repeated: on its stream, or in a new one', {
@@ -12,12 +13,14 @@ const parameters = {
 };
 type Context = ScenarioContext<typeof parameters>;
 
-const COUNTER = { duplicate: 'messages duplicated', replay: 'messages replayed' } as const;
-type Way = keyof typeof COUNTER;
+const DONE = { duplicate: 'duplicated', replay: 'replayed' } as const;
+type Way = keyof typeof DONE;
 
 /** Chunks to a single peer are few where there are many; at most so many uploads provoke a cheque. */
 const UPLOADS_MAX = 20;
 const AGREES_WITHIN_MS = 60_000;
+/** A node may take a while to ask the chain about a cheque. */
+const HANDLED_WITHIN_MS = 60_000;
 
 export default defineScenario({
   name: 'repeated-cheque',
@@ -43,6 +46,7 @@ function repeat(context: Context, { flavour, node, peer }: Pair, way: Way): Prom
     const { cluster, signal, parameters: given } = context;
     const books = (limit: AbortSignal) => Promise.all([peer, node].map((one) => readNodeBooks(one, limit)));
     const before = await books(signal);
+    const earlier = await repeats(context, { node, peer }, way);
     const { id } = await cluster.faults.message({
       from: peer.name,
       to: node.name,
@@ -52,9 +56,10 @@ function repeat(context: Context, { flavour, node, peer }: Pair, way: Way): Prom
       ...(way === 'duplicate' ? { duplicate: true } : { replay: given.after }),
     });
     await provoke(context, { flavour, node, peer }, way);
-    await matched(context, id, [COUNTER[way], 1]);
+    await matched(context, id, [`messages ${DONE[way]}`, 1]);
     const [fault] = await cluster.faults.heal(id);
-    const repeated = counted(fault?.effect, COUNTER[way]);
+    const repeated = counted(fault?.effect, `messages ${DONE[way]}`);
+    await handled(context, { node, peer }, way, { earlier, repeated });
     const limits = { ...context, timeoutMs: AGREES_WITHIN_MS };
     const differences = grown(before, await booksAfterWork(before, books, limits));
     const how = way === 'duplicate' ? 'twice on its stream' : 'again in a new stream';
@@ -74,6 +79,41 @@ function repeat(context: Context, { flavour, node, peer }: Pair, way: Way): Prom
     );
     progress.detail(`${repeated} cheques of ${peer.name} to ${node.name}`);
   });
+}
+
+type Ends = Pick<Pair, 'node' | 'peer'>;
+
+/** Conversations with a repeated cheque, and whether each is over. */
+async function repeats(
+  context: Context,
+  { node, peer }: Ends,
+  way: Way,
+): Promise<ReadonlyMap<string, boolean>> {
+  const isRepeated = (event: TapEvent) =>
+    event.from === peer.name && event.to === node.name && isTouched(event, DONE[way]);
+  const all = await conversations(context, 'swap');
+  const repeated = all.flatMap((events) => {
+    const cheque = events.find(isRepeated);
+    return cheque === undefined ? [] : [[cheque.stream, isOver(events)] as const];
+  });
+  return new Map(repeated);
+}
+
+/** A node credits a cheque only once it has asked the chain. */
+async function handled(
+  context: Context,
+  ends: Ends,
+  way: Way,
+  { earlier, repeated }: { readonly earlier: ReadonlyMap<string, boolean>; readonly repeated: number },
+): Promise<void> {
+  const probe = async () => {
+    const now = await repeats(context, ends, way);
+    const over = [...now].filter(([stream, isEnded]) => isEnded && !earlier.has(stream)).length;
+    return over >= repeated ? undefined : `${over} of ${repeated} conversations have ended`;
+  };
+  const limits = { ...context, timeoutMs: HANDLED_WITHIN_MS };
+  const missing = await inTime(`${ends.node.name} has handled the cheques`, probe, limits);
+  if (missing !== undefined) throw new HarnessError('NODE_STATE', missing);
 }
 
 /** Uploads until a cheque was repeated or will be. */

@@ -5,6 +5,7 @@ import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { TagsClient } from '../../../../harness/client/sessions.ts';
 import { BytesClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
+import { isTouched } from '../../../../scenarios/steps/messages.ts';
 import { all, answers, changes, holding, impatience, type Lie, type Mutation } from './lies.ts';
 
 /** The tap has heard nothing. */
@@ -33,13 +34,30 @@ function paidTwice(): Lie {
   });
 }
 
-/** More with each look. */
+/** More with each look, once a conversation with a repeated cheque is over: a node credits none before it. */
 function creditedTwice(): Lie {
   let looks = 0n;
-  return changes(NodeClient.prototype, 'settlements', (rows) => ({
+  let isOver = false;
+  const credits = changes(NodeClient.prototype, 'settlements', (rows) => ({
     ...rows,
-    settlements: rows.settlements.map((row) => ({ ...row, received: row.received + looks++ })),
+    settlements: rows.settlements.map((row) => ({
+      ...row,
+      received: row.received + (isOver ? looks++ : 0n),
+    })),
   }));
+  const repeated = new Set<string>();
+  const listens: Lie = () => {
+    const tap = Reflect.get(Cluster.prototype, 'tap');
+    vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* (this: Cluster, options) {
+      for await (const event of tap.call(this, options)) {
+        if (isTouched(event, 'duplicated') || isTouched(event, 'replayed')) repeated.add(event.stream);
+        // The run's record listens to all protocols.
+        if (options?.protocol === 'swap' && event.kind === 'end' && repeated.has(event.stream)) isOver = true;
+        yield event;
+      }
+    });
+  };
+  return all(credits, listens);
 }
 
 const otherCheque = changes(ChequebookClient.prototype, 'cheque', (pair) => ({

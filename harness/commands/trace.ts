@@ -15,13 +15,14 @@ const PROGRESS_CHUNKS = 500;
 /** @param reference 64 or 128 lower-case hex digits @returns exit code: 1 when no node stores a chunk */
 export async function trace(reference: string, flags: TraceFlags, context: CommandContext): Promise<number> {
   return onCluster(flags, context, async (cluster) => {
+    const { signal } = context;
     const document = await traced({
       name: cluster.name,
       reference,
       nodes: cluster.nodes,
       chunks: flags.chunks,
-      messages: cluster.capabilities.has('tap') ? cluster.tap({ kept: true }) : undefined,
-      signal: context.signal,
+      messages: cluster.capabilities.has('tap') ? cluster.tap({ kept: true, signal }) : undefined,
+      signal,
       onChunk: (count) => {
         if (count % PROGRESS_CHUNKS === 0) context.note(`  ${count} chunks checked\n`);
       },

@@ -1,6 +1,7 @@
 /** What `trace` finds out about a reference, as one document; the text for a terminal is a view of it. */
 
 import { fromHex } from '../../../formats/crypto/hex.ts';
+import { HarnessError, interrupted } from '../../base/errors.ts';
 import { MACHINE_CLOCK } from '../../base/machine/clock.ts';
 import type { NodeState } from '../../cluster/nodes/node-run.ts';
 import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
@@ -82,7 +83,7 @@ export interface TraceRequest extends SurveyOptions {
   readonly nodes: readonly TracedNode[];
   /** Chunks whose route is reported, at least 1. */
   readonly chunks: number;
-  /** What the nodes have said to each other, where it was heard, oldest first. */
+  /** What the nodes have said to each other, where it was heard, oldest first; read when a node reports no events. */
   readonly messages?: AsyncIterable<TapEvent> | undefined;
 }
 
@@ -98,10 +99,11 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
   // Nodes filter events of a single chunk.
   const single = addresses.length === 1 ? addresses[0] : undefined;
   const told = await testimonies(witnesses, single, signal);
-  const { messages } = request;
-  const heard = messages === undefined ? [] : await overheard(messages, nodesOf(witnesses), single);
   const reporting = new Set(told.map(({ node }) => node));
-  const of = byChunk([...told, ...heard.filter(({ node }) => !reporting.has(node))]);
+  const isComplete = witnesses.every(({ node }) => reporting.has(node.name));
+  const heard = isComplete ? undefined : await heardBetween(witnesses, single, request);
+  const others = heard?.told.filter(({ node }) => !reporting.has(node)) ?? [];
+  const of = byChunk([...told, ...others]);
   return {
     at: new Date(MACHINE_CLOCK.now()).toISOString(),
     name,
@@ -114,12 +116,33 @@ export async function trace(request: TraceRequest): Promise<TraceDocument> {
       .map((chunk) =>
         chunkDocument({ chunk, holders: found.holders.get(chunk) ?? [] }, witnesses, of(chunk)),
       ),
-    notes: notesOn(witnesses, messages !== undefined),
+    notes: notesOn(witnesses, heard),
   };
 }
 
-function nodesOf(witnesses: readonly Witness[]): TracedNode[] {
-  return witnesses.map(({ node }) => node);
+interface Heard {
+  readonly told: readonly Testimony[];
+  /** Why nothing was heard. */
+  readonly failure?: string;
+}
+
+/** @param wanted address of a chunk; undefined: all @returns undefined without a tap */
+async function heardBetween(
+  witnesses: readonly Witness[],
+  wanted: string | undefined,
+  { messages, signal }: Pick<TraceRequest, 'messages' | 'signal'>,
+): Promise<Heard | undefined> {
+  if (messages === undefined) return undefined;
+  const nodes = witnesses.map(({ node }) => node);
+  try {
+    const told = await overheard(messages, nodes, wanted);
+    // An aborted tap ends without an error.
+    if (signal.aborted) throw interrupted(signal);
+    return { told };
+  } catch (error) {
+    if (signal.aborted || !(error instanceof HarnessError)) throw error;
+    return { told: [], failure: error.message };
+  }
 }
 
 /** The same for one known chunk, such as one missing from a ledger. */
@@ -223,7 +246,8 @@ function belongings(
   );
 }
 
-function notesOn(witnesses: readonly Witness[], isTapped: boolean): string[] {
+function notesOn(witnesses: readonly Witness[], heard: Heard | undefined): string[] {
+  const isTapped = heard !== undefined;
   const silent = witnesses.filter(({ silence }) => silence !== undefined);
   const answering = witnesses.filter(({ silence }) => silence === undefined);
   const foreign = answering.filter(({ ring }) => ring === undefined);
@@ -231,7 +255,8 @@ function notesOn(witnesses: readonly Witness[], isTapped: boolean): string[] {
   const lossy = answering.filter(({ ring }) => ring !== undefined && ring.lost > 0);
   return [
     ...silent.map(({ node, silence }) => `${node.name} was not asked: ${silence}`),
-    ...(isTapped && off.length + foreign.length > 0
+    ...(heard?.failure === undefined ? [] : [`messages between nodes cannot be read: ${heard.failure}`]),
+    ...(isTapped && heard.failure === undefined && off.length + foreign.length > 0
       ? [
           `the route through ${named([...foreign, ...off])} is read from the latest messages, which do not say what a node does inside`,
         ]

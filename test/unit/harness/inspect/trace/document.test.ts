@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Chunk } from '../../../../../formats/chunk/chunk.ts';
 import { toHex } from '../../../../../formats/crypto/hex.ts';
+import { HarnessError } from '../../../../../harness/base/errors.ts';
 import { ClientError } from '../../../../../harness/client/errors.ts';
 import { type TraceDocument, trace } from '../../../../../harness/inspect/trace/document.ts';
 import { traceText } from '../../../../../harness/inspect/trace/text.ts';
@@ -167,6 +168,45 @@ test('nodes that are down, silent, without events, forgetful or foreign are name
   for (const { node: name, holds } of belongs) {
     expect(holds, name).toBe(['down', 'stuck'].includes(name) ? null : name === 'bee-0');
   }
+});
+
+test('messages are read only for nodes without events, and a tap that fails is a note', async () => {
+  const { reference, chunks } = await chunksOf(100);
+  let reads = 0;
+  const tracedWith = async (events: NonNullable<Fake['events']>) => {
+    const fakes: Fake[] = [{ name: 'a', overlay: 0, holds: chunks, events }];
+    const messages = (async function* () {
+      reads++;
+      yield* [];
+      throw new HarnessError('FAULT_REFUSED', 'the link proxy does not answer');
+    })();
+    return await trace({
+      name: 'net',
+      reference,
+      nodes: fakes.map(node),
+      chunks: 1,
+      signal: SIGNAL,
+      messages,
+    });
+  };
+  expect((await tracedWith(ring())).notes).toEqual([]);
+  expect(reads).toBe(0);
+  const { notes, chunks: found } = await tracedWith('unknown');
+  expect(notes).toEqual(['messages between nodes cannot be read: the link proxy does not answer']);
+  expect(found[0]?.holders).toEqual(['a']);
+});
+
+test('a trace that is interrupted while messages are read ends as that', async () => {
+  const { reference, chunks } = await chunksOf(100);
+  const stopped = new AbortController();
+  const fakes: Fake[] = [{ name: 'a', overlay: 0, holds: chunks, events: 'unknown' }];
+  const messages = (async function* () {
+    stopped.abort();
+    yield* [];
+  })();
+  const { signal } = stopped;
+  const tracing = trace({ name: 'net', reference, nodes: fakes.map(node), chunks: 1, signal, messages });
+  await expect(tracing).rejects.toMatchObject({ code: 'INTERRUPTED' });
 });
 
 test('the slowest pushes are those with the longest time to a valid receipt, attempts included', async () => {

@@ -123,21 +123,11 @@ async function capture(
   context: CommandContext,
 ): Promise<void> {
   let count = 0;
-  try {
-    await using handle = await open(file, force ? 'w' : 'wx');
-    await handle.writeFile(captureHeader());
-    for await (const event of events) {
-      await handle.writeFile(capturedPacket(event));
-      count++;
-    }
-  } catch (error) {
-    if (error instanceof HarnessError) throw error;
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new HarnessError('USAGE', `${file} already exists`, {
-        hint: 'Choose another path, or overwrite the file with --force.',
-      });
-    }
-    throw new HarnessError('USAGE', `cannot write ${file}: ${messageOf(error)}`, { cause: error });
+  await using handle = await writing(file, open(file, force ? 'w' : 'wx'));
+  await writing(file, handle.writeFile(captureHeader()));
+  for await (const event of events) {
+    await writing(file, handle.writeFile(capturedPacket(event)));
+    count++;
   }
   answer(context, { file, events: count, dissector: DISSECTOR }, [
     `  wrote ${plural(count, 'packet')} to ${file}`,
@@ -145,6 +135,20 @@ async function capture(
     '  try next',
     `    tshark -X ${shellWord(`lua_script:${DISSECTOR}`)} -r ${shellWord(file)}`,
   ]);
+}
+
+/** @throws HarnessError `USAGE` when the file exists or cannot be written */
+async function writing<T>(file: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new HarnessError('USAGE', `${file} already exists`, {
+        hint: 'Choose another path, or overwrite the file with --force.',
+      });
+    }
+    throw new HarnessError('USAGE', `cannot write ${file}: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /**

@@ -108,7 +108,7 @@ function isEvent(
   line: Readonly<Record<string, unknown>>,
 ): line is Readonly<Record<string, unknown>> & TapEvent {
   const { at, kind, fields, bytes } = line;
-  const isTime = typeof at === 'number' && Math.abs(at) < 8.64e15;
+  const isTime = typeof at === 'number' && at >= 0 && at < 8.64e15;
   if (!isTime || !isCount(bytes) || !KINDS.includes(kind)) return false;
   return TEXTS.every((name) => typeof line[name] === 'string') && isFields(fields, 0);
 }

@@ -1,7 +1,7 @@
 /**
  * Events of a tap as a capture that Wireshark reads: one packet each, of a link type for private use, which the
  * dissector in `svcnet.lua` beside this file reads. A packet is seven texts, each with two bytes of length in front
- * (kind, protocol, name, from, to, stream, id), four bytes that count the bytes on the stream, and the fields as JSON.
+ * (kind, protocol, name, from, to, stream, id), four bytes that count the bytes on the stream (at most 2^32 - 1), and the fields as JSON.
  */
 import type { TapEvent } from './events.ts';
 
@@ -11,6 +11,8 @@ const PACKET = 6;
 const BYTE_ORDER = 0x1a2b3c4d;
 /** LINKTYPE_USER0. */
 const LINK_TYPE = 147;
+/** A connection may have carried more. */
+const BYTES_MAX = 2 ** 32 - 1;
 /** Longer names are cut; protocols of others may have any. */
 const TEXT_MAX = 1024;
 
@@ -29,7 +31,7 @@ export function captureHeader(): Buffer {
 export function capturedPacket(event: TapEvent): Buffer {
   const { at, kind, protocol, name, from, to, stream, id, bytes, fields } = event;
   const size = Buffer.alloc(4);
-  size.writeUInt32BE(bytes);
+  size.writeUInt32BE(Math.min(bytes, BYTES_MAX));
   const texts = [kind, protocol, name, from, to, stream, id].map(withLength);
   const packet = Buffer.concat([...texts, size, Buffer.from(JSON.stringify(fields))]);
   const head = Buffer.alloc(20);

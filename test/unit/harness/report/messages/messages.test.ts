@@ -81,6 +81,11 @@ test.each([
   ['no version', gzipSync('{"at":1}\n'), 'schema missing, expected 1'],
   ['no message', gzipSync('{"schema":1,"before":0}\n{"at":1}\n'), ':2: expected a message'],
   [
+    'a time before 1970',
+    gzipSync(`{"schema":1,"before":0}\n${JSON.stringify(event(-1))}\n`),
+    ':2: expected a message',
+  ],
+  [
     'fields that nest without end',
     gzipSync(
       `{"schema":1,"before":0}\n${JSON.stringify(event(1)).replace(/"fields":\{[^}]*\}/, `"fields":{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`)}\n`,

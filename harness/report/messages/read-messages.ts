@@ -82,8 +82,9 @@ async function* lines(file: string, onLack: OnLack): AsyncGenerator<string> {
   let rest = '';
   try {
     const unzipped = createGunzip();
+    const source = createReadStream(file);
     // Its errors are those of what is read from it.
-    pipeline(createReadStream(file), unzipped, () => undefined);
+    pipeline(source, unzipped, () => undefined);
     const decoder = new TextDecoder();
     for await (const bytes of unzipped as AsyncIterable<Buffer>) {
       const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n');
@@ -91,6 +92,9 @@ async function* lines(file: string, onLack: OnLack): AsyncGenerator<string> {
       if (rest.length > LINE_MAX) throw invalid(file, `a line has more than ${LINE_MAX} characters`);
       yield* parts;
     }
+    // The engine takes what does not begin as a member for no part of the file.
+    if (unzipped.bytesWritten < source.bytesRead)
+      throw invalid(file, `what follows byte ${unzipped.bytesWritten} is damaged`);
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (code === 'Z_BUF_ERROR') return onLack(`${file} ends in the middle of a message`);

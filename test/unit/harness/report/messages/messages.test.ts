@@ -1,5 +1,6 @@
 /** Messages that a run keeps: how many, what of a damaged or a foreign file is read, and what the report shows. */
-import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
@@ -108,6 +109,26 @@ test('bytes that are damaged in the middle are refused', async () => {
   await new MessageFile(folder).append([event(1)]);
   appendFileSync(path, gzipSync(`${JSON.stringify(event(2))}\n`).fill(0xff, 12, 20));
   await expect(read([path])).rejects.toMatchObject({ code: 'RUN_INVALID' });
+});
+
+test.each([1, 1000])('a member of %i messages whose beginning is damaged is refused', async (count) => {
+  const folder = newFolder();
+  const path = join(folder, MESSAGES_FILE);
+  const file = new MessageFile(folder);
+  // Random, so that members are larger than what is read at once.
+  const noise = () => randomBytes(1000).toString('hex');
+  const events = Array.from({ length: count }, (_, at) => event(at, { fields: { noise: noise() } }));
+  await file.append(events);
+  const { size } = statSync(path);
+  await file.append(events);
+  await file.append(events);
+  const bytes = readFileSync(path);
+  bytes[size] = 0;
+  writeFileSync(path, bytes);
+  await expect(read([path])).rejects.toMatchObject({
+    code: 'RUN_INVALID',
+    message: `${path}: what follows byte ${size} is damaged`,
+  });
 });
 
 test('a link that leads out of the folder is not read', async () => {

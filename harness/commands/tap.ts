@@ -85,7 +85,7 @@ async function* recorded(
   if (missing === undefined) return;
   throw new HarnessError(
     'NODE_NOT_FOUND',
-    `${run}: no message is from or to '${inLine(missing)}'${suggestion(missing, [...names])}`,
+    `${run}: no message is from or to '${inLine(missing)}'${inLine(suggestion(missing, [...names]))}`,
   );
 }
 
@@ -186,7 +186,7 @@ function line(event: TapEvent, { style, width }: CommandContext): string {
     new Date(at).toISOString().slice(11, 23),
     inLine(`${from} -> ${to}`).padEnd(WIDTH.nodes),
     inLine(protocol).padEnd(WIDTH.protocol),
-    what.padEnd(WIDTH.name),
+    inLine(what).padEnd(WIDTH.name),
     inLine(fieldsText(fields)),
   ].join(' ');
   const shown = clip(text.trimEnd(), width);

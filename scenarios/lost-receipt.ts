@@ -1,10 +1,9 @@
-import type { ClusterNode, TapEvent } from 'svcnet';
+import { type ClusterNode, faultsOf, type TapEvent } from 'svcnet';
 import { defineScenario, linkGaps, parameter, readNodeBooks, type ScenarioContext } from 'svcnet/scenario';
 import {
   contentOf,
   conversations,
   isOver,
-  isTouched,
   matched,
   type OneChunk,
   type Pair,
@@ -39,7 +38,7 @@ export default defineScenario({
   cluster: { nodes: 3 },
   timeoutMs: 600_000,
   async run(context) {
-    for (const pair of pairs(context.cluster.nodes)) await lose(context, pair);
+    for (const pair of pairs(context)) await lose(context, pair);
   },
 });
 
@@ -99,7 +98,7 @@ async function pushedAgain(context: Context, { flavour, node }: Pair, { address 
     return kind === 'message' && fields['address'] === address;
   });
   const pushes = events.filter(({ name, from }) => name === 'delivery' && from === node.name);
-  const lost = events.filter((event) => isTouched(event, 'dropped'));
+  const lost = events.filter((event) => faultsOf(event).includes('dropped'));
   context.expect(`${flavour}: the chunk is pushed again`, pushes.length > lost.length && lost.length > 0, {
     observed: `${pushes.length} pushes to ${pushes.map(({ to }) => to).join(', ')}, ${lost.length} receipts lost`,
     expected: 'more pushes than lost receipts',

@@ -1,6 +1,6 @@
-import { HarnessError, type TapEvent } from 'svcnet';
+import { faultsOf, HarnessError, type TapEvent } from 'svcnet';
 import { defineScenario, parameter, readNodeBooks, type ScenarioContext } from 'svcnet/scenario';
-import { conversations, counted, isOver, isTouched, matched, type Pair, pairs } from './steps/messages.ts';
+import { conversations, counted, isOver, matched, type Pair, pairs } from './steps/messages.ts';
 import { booksAfterWork, grown, needCheques, uploadPaid } from './steps/money.ts';
 import { inTime } from './steps/steps.ts';
 
@@ -33,7 +33,7 @@ export default defineScenario({
   cluster: { nodes: 3, credit: 'network' },
   timeoutMs: 600_000,
   async run(context) {
-    for (const pair of pairs(context.cluster.nodes)) {
+    for (const pair of pairs(context)) {
       await needCheques(context, pair.peer, context.parameters.size);
       for (const way of context.parameters.by) await repeat(context, pair, way as Way);
     }
@@ -90,7 +90,7 @@ async function repeats(
   way: Way,
 ): Promise<ReadonlyMap<string, boolean>> {
   const isRepeated = (event: TapEvent) =>
-    event.from === peer.name && event.to === node.name && isTouched(event, DONE[way]);
+    event.from === peer.name && event.to === node.name && faultsOf(event).includes(DONE[way]);
   const all = await conversations(context, 'swap');
   const repeated = all.flatMap((events) => {
     const cheque = events.find(isRepeated);

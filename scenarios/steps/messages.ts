@@ -26,15 +26,24 @@ export interface Pair {
 
 /**
  * For each implementation a full node and a peer, of the same implementation if it has a second one: the farthest, so
- * that the chunks of one are not in the neighbourhood of the other where there is more than one.
+ * that the chunks of one are not in the neighbourhood of the other where there is more than one. An implementation
+ * without a full node is said to be unchecked; without any pair the scenario is skipped.
  */
-export function pairs(nodes: readonly ClusterNode[]): Pair[] {
+export function pairs<T extends ParameterTable>(
+  context: Pick<ScenarioContext<T>, 'cluster' | 'skip' | 'unchecked'>,
+): Pair[] {
+  const { nodes } = context.cluster;
   const full = storers(nodes);
-  return implementations(full).flatMap(({ flavour, nodes: [node, ...same] }) => {
+  const found = implementations(full).flatMap(({ flavour, nodes: [node, ...same] }) => {
     const others = same.length > 0 ? same : full.filter((other) => other !== node);
     const [peer] = others.toSorted((a, b) => bitsInCommon(a, node) - bitsInCommon(b, node));
     return peer === undefined ? [] : [{ flavour, node, peer }];
   });
+  if (found.length === 0) context.skip(`needs 2 running full nodes, the cluster has ${full.length}`);
+  for (const { flavour } of implementations(nodes)) {
+    if (!found.some((pair) => pair.flavour === flavour)) context.unchecked(`${flavour}: none is a full node`);
+  }
+  return found;
 }
 
 function bitsInCommon(one: ClusterNode, other: ClusterNode): number {
@@ -88,12 +97,6 @@ export async function conversations<T extends ParameterTable>(
 /** Its ends have dealt with all that was said: a node ends its side once it has. */
 export function isOver(conversation: readonly TapEvent[]): boolean {
   return conversation.some(({ kind }) => kind === 'end');
-}
-
-/** Whether a fault has done this to a message, maybe beside other things. */
-export function isTouched({ fields }: TapEvent, done: string): boolean {
-  const fault = fields['fault'];
-  return typeof fault === 'string' && fault.split(', ').includes(done);
 }
 
 /** Waits until a fault has done something so many times. @throws HarnessError `NODE_STATE` when it has not */

@@ -1,11 +1,13 @@
 /** A run on a tapped cluster keeps what its nodes say, in its folder, and `svcnet tap --read` prints it. */
-import { readFileSync, symlinkSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { BytesClient } from '../../../harness/client/transfers.ts';
+import type { GroupInput } from '../../../harness/cluster/plan/definition-input.ts';
 import type { TapEvent } from '../../../harness/places/links/tap/events.ts';
 import type { RunResult } from '../../../harness/report/result.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
+import { MessageWatch } from '../../../harness/run/watch/messages.ts';
 import changedChunk from '../../../scenarios/changed-chunk.ts';
 import lostReceipt from '../../../scenarios/lost-receipt.ts';
 import pingpong from '../../../scenarios/pingpong.ts';
@@ -15,10 +17,15 @@ import { svcnetHere } from '../svcnet.ts';
 const folder = temporaryFolder('svcnet-simulated-record');
 const stateDir = join(folder, 'state');
 
-function run(scenario: typeof pingpong | typeof lostReceipt | typeof changedChunk, report: string) {
+function run(
+  scenario: typeof pingpong | typeof lostReceipt | typeof changedChunk,
+  report: string,
+  nodes?: readonly GroupInput[],
+) {
   return runScenarios({
     planned: planScenarios([scenario], new Map()),
     definition: { driver: 'simulated' },
+    ...(nodes === undefined ? {} : { nodes, exactNodes: true }),
     seed: 7n,
     stateDir,
     report,
@@ -62,7 +69,12 @@ test('the messages of a run are in its folder, and its report names those that a
     stderr: expect.stringContaining('--read and --kept exclude each other'),
   });
   // The same nodes say the same whether or not they are recorded.
-  expect(digests(await run(lostReceipt, join(folder, 'again')))).toEqual(digests(result));
+  const watch = vi.spyOn(MessageWatch.prototype, 'watch').mockReturnValue();
+  const unheard = join(folder, 'unheard');
+  expect(digests(await run(lostReceipt, unheard))).toEqual(digests(result));
+  expect(watch).toHaveBeenCalled();
+  watch.mockRestore();
+  expect(existsSync(join(unheard, 'messages.jsonl.gz'))).toBe(false);
 });
 
 test('chunks that come to the storer meanwhile are not taken for the one whose receipt is lost', async () => {
@@ -79,6 +91,22 @@ test('chunks that come to the storer meanwhile are not taken for the one whose r
     [],
   );
   expect(result.passed).toBe(true);
+});
+
+test('without two full nodes they are skipped, and an implementation that is not graded is named', async () => {
+  const [lonely] = (
+    await run(lostReceipt, join(folder, 'lonely'), [{ count: 1 }, { count: 2, mode: 'light' }])
+  ).scenarios;
+  expect(lonely).toMatchObject({
+    result: 'skipped',
+    skipReason: 'needs 2 running full nodes, the cluster has 1',
+  });
+  const nodes = [{ count: 3, neighbourhoods: ['0', '0', '0'] }];
+  const [near] = (await run(changedChunk, join(folder, 'near'), nodes)).scenarios;
+  expect(near).toMatchObject({
+    result: 'passed',
+    unchecked: ['what svc makes of a changed chunk: no two nodes are far from one of it'],
+  });
 });
 
 test('a run without a tap keeps none, and one whose disk is full says so and goes on', async () => {

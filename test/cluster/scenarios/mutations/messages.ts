@@ -5,7 +5,7 @@ import { NodeClient } from '../../../../harness/client/node-client.ts';
 import { TagsClient } from '../../../../harness/client/sessions.ts';
 import { BytesClient } from '../../../../harness/client/transfers.ts';
 import { Cluster } from '../../../../harness/cluster/cluster.ts';
-import { isTouched } from '../../../../scenarios/steps/messages.ts';
+import { faultsOf } from '../../../../harness/places/links/tap/events.ts';
 import { all, answers, changes, holding, impatience, type Lie, type Mutation } from './lies.ts';
 
 /** The tap has heard nothing. */
@@ -13,6 +13,16 @@ const deaf: Lie = () =>
   void vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* () {
     // Nothing.
   });
+
+/** The tap has heard the same of other chunks. */
+const elsewhere: Lie = () => {
+  const tap = Reflect.get(Cluster.prototype, 'tap');
+  vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* (this: Cluster, options) {
+    for await (const event of tap.call(this, options)) {
+      yield { ...event, fields: { ...event.fields, address: 'ab'.repeat(32) } };
+    }
+  });
+};
 
 const neverSynced = changes(TagsClient.prototype, 'get', (tag) => ({ ...tag, synced: 0 }));
 
@@ -50,7 +60,8 @@ function creditedTwice(): Lie {
     const tap = Reflect.get(Cluster.prototype, 'tap');
     vi.spyOn(Cluster.prototype, 'tap').mockImplementation(async function* (this: Cluster, options) {
       for await (const event of tap.call(this, options)) {
-        if (isTouched(event, 'duplicated') || isTouched(event, 'replayed')) repeated.add(event.stream);
+        if (faultsOf(event).some((done) => done === 'duplicated' || done === 'replayed'))
+          repeated.add(event.stream);
         // The run's record listens to all protocols.
         if (options?.protocol === 'swap' && event.kind === 'end' && repeated.has(event.stream)) isOver = true;
         yield event;
@@ -103,6 +114,13 @@ export const MESSAGES: readonly Mutation[] = [
     'changed-chunk',
     {},
     deaf,
+    /svc: a pushed chunk with another (data|address|stamp) gets no receipt/,
+    /svc: a changed delivery is refused, and another one asked for/,
+  ],
+  [
+    'changed-chunk',
+    {},
+    elsewhere,
     /svc: a pushed chunk with another (data|address|stamp) gets no receipt/,
     /svc: a changed delivery is refused, and another one asked for/,
   ],

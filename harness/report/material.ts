@@ -1,15 +1,18 @@
 /** What pages are made from: the result and the rest of the folder. */
 import { join } from 'node:path';
+import { HarnessError } from '../base/errors.ts';
 import { type Failure, failuresOf } from './failures.ts';
-import { type MessageSummary, messageSummaries } from './messages/summary.ts';
+import { type MessageSummary, messageSummaries, type UnreadableMessages } from './messages/summary.ts';
 import { type Resources, readResources } from './resources.ts';
 import type { RunResult, ScenarioResult } from './result.ts';
+
+type Messages = MessageSummary | UnreadableMessages | undefined;
 
 export interface ReportMaterial {
   readonly run: RunResult;
   readonly failures: readonly Failure[];
   /** Of each scenario; undefined when none were kept. */
-  readonly messages: readonly (MessageSummary | undefined)[];
+  readonly messages: readonly Messages[];
   /** Undefined when the run has kept no series. */
   readonly used: Resources | undefined;
   /** An earlier run of the same scenarios, for changes. */
@@ -26,15 +29,26 @@ export async function gatherMaterial(run: RunResult, baseline?: RunResult): Prom
   return { run, failures, used, messages, baseline };
 }
 
-async function messagesOf({ report, scenarios }: RunResult): Promise<(MessageSummary | undefined)[]> {
-  const found = new Map<ScenarioResult, MessageSummary | undefined>();
+async function messagesOf({ report, scenarios }: RunResult): Promise<Messages[]> {
+  const found = new Map<ScenarioResult, Messages>();
   for (const [part, own] of Map.groupBy(scenarios, ({ folder = '' }) => folder)) {
     const periods = own.map(({ startedAt = 0, durationMs }) => ({
       from: startedAt,
       to: startedAt + durationMs,
     }));
-    const summaries = await messageSummaries(join(report, part), periods);
-    for (const [i, scenario] of own.entries()) found.set(scenario, summaries?.[i]);
+    const summaries = await readable(messageSummaries(join(report, part), periods));
+    for (const [i, scenario] of own.entries())
+      found.set(scenario, Array.isArray(summaries) ? summaries[i] : summaries);
   }
   return scenarios.map((scenario) => found.get(scenario));
+}
+
+/** The rest of a report does not need its messages. */
+async function readable<T>(work: Promise<T>): Promise<T | UnreadableMessages> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof HarnessError) return { unreadable: error.message };
+    throw error;
+  }
 }

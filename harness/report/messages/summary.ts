@@ -1,14 +1,21 @@
 /** What scenarios' nodes said to each other, as the report shows it. */
+import { inLine } from '../../base/foreign-text.ts';
 import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import { messageFiles, readMessages } from './read-messages.ts';
 
 /** Messages of one scenario. */
 export interface MessageSummary {
-  /** By protocol, most first. */
+  /** By protocol, most first; those of a foreign record beyond the first 50 together. */
   readonly counts: readonly (readonly [protocol: string, count: number])[];
   /** The first ones that a fault has touched, and how many there are. */
   readonly touched: readonly TapEvent[];
   readonly touchedInAll: number;
+}
+
+/** Messages that are there and cannot be shown. */
+export interface UnreadableMessages {
+  /** Why. */
+  readonly unreadable: string;
 }
 
 /** When a scenario ran, Unix milliseconds. */
@@ -18,8 +25,15 @@ export interface Period {
 }
 
 const TOUCHED_SHOWN = 50;
+/** More than there are: a record from elsewhere may name any number, of any length. */
+const PROTOCOLS_MAX = 50;
+const PROTOCOL_LENGTH_MAX = 100;
+const OTHERS = 'other protocols';
 
-/** @param folder of a run, or of a part @returns one for each period; undefined when no messages were kept */
+/**
+ * @param folder of a run, or of a part @returns one for each period; undefined when no messages were kept
+ * @throws HarnessError when a record cannot be read
+ */
 export async function messageSummaries(
   folder: string,
   periods: readonly Period[],
@@ -37,7 +51,10 @@ export async function messageSummaries(
     const { at, kind, protocol } = event;
     const sum = kind === 'message' ? sums.find(({ from, to }) => at >= from && at <= to) : undefined;
     if (sum === undefined) continue;
-    sum.counts.set(protocol, (sum.counts.get(protocol) ?? 0) + 1);
+    const name = inLine(protocol, PROTOCOL_LENGTH_MAX);
+    const { counts } = sum;
+    const row = counts.has(name) || counts.size < PROTOCOLS_MAX ? name : OTHERS;
+    counts.set(row, (counts.get(row) ?? 0) + 1);
     if (faultsOf(event).length === 0) continue;
     sum.touchedInAll++;
     if (sum.touched.length < TOUCHED_SHOWN) sum.touched.push(event);

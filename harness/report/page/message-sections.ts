@@ -1,11 +1,14 @@
 /** What a page says about the messages that the nodes of a scenario have sent each other. */
+import { inLine } from '../../base/foreign-text.ts';
 import { grouped } from '../../base/format.ts';
 import { shellWord } from '../../base/typed.ts';
 import { faultsOf, type TapEvent } from '../../places/links/tap/events.ts';
 import { clock } from '../../web/base/format.ts';
-import type { MessageSummary } from '../messages/summary.ts';
+import type { MessageSummary, UnreadableMessages } from '../messages/summary.ts';
 import { type Html, html, table } from './html.ts';
 
+/** Characters. */
+const CELL_MAX = 100;
 const COLUMNS = [
   { title: 'time' },
   { title: 'from' },
@@ -19,30 +22,32 @@ const COUNT_COLUMNS = [{ title: 'protocol' }, { title: 'messages', number: true 
 /** @param origin of the scenario's times @param folder of its record */
 export function messages(
   index: number,
-  summary: MessageSummary | undefined,
+  summary: MessageSummary | UnreadableMessages | undefined,
   { origin, folder }: { readonly origin: number; readonly folder: string },
 ): Html | undefined {
   if (summary === undefined) return undefined;
+  const title = html`<h3 id="messages-${index}">Messages</h3>`;
+  if ('unreadable' in summary) return html`${title}<p>They cannot be read: ${summary.unreadable}</p>`;
   const { counts, touched, touchedInAll } = summary;
   const rows = counts.map(([protocol, count]) => [protocol, grouped(count)]);
-  const more =
-    touchedInAll > touched.length &&
-    html`<p class="muted">The first ${touched.length} of ${grouped(touchedInAll)}.</p>`;
-  return html`<h3 id="messages-${index}">Messages</h3>
+  const part =
+    touchedInAll > touched.length && html`: the first ${touched.length} of ${grouped(touchedInAll)}`;
+  return html`${title}
 <p class="muted">All of them: <code>svcnet tap --read ${shellWord(folder)}</code></p>
 ${rows.length === 0 ? html`<p>The nodes sent each other none.</p>` : table('Messages by protocol', COUNT_COLUMNS, rows)}
 ${
   touched.length > 0 &&
-  table(
-    'Messages that faults have touched',
-    COLUMNS,
-    touched.map((event) => touchedRow(event, origin)),
-  )
-}
-${more}`;
+  html`<p>Messages that faults have touched${part}</p>
+${table(
+  'Messages that faults have touched',
+  COLUMNS,
+  touched.map((event) => touchedRow(event, origin)),
+)}`
+}`;
 }
 
 function touchedRow(event: TapEvent, origin: number) {
   const { at, from, to, protocol, name } = event;
-  return [clock(at - origin, true), from, to, protocol, name, faultsOf(event).join(', ')];
+  const texts = [from, to, protocol, name, faultsOf(event).join(', ')];
+  return [clock(at - origin, true), ...texts.map((text) => inLine(text, CELL_MAX))];
 }

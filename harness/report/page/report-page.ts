@@ -7,7 +7,6 @@ import type { PageBundle } from '../../web/pages/bundle.ts';
 import { DATA_ID, type ReportPageData } from '../../web/report/page-data.ts';
 import type { ReportMaterial } from '../material.ts';
 import { type Headline, headlines, usageHeadlines } from '../measures.ts';
-import type { MessageSummary } from '../messages/summary.ts';
 import { type RunResult, type ScenarioResult, titlesOf } from '../result.ts';
 import { chartFrame, timelineCharts } from '../timeline-charts.ts';
 import { embeddedJson, Html, html } from './html.ts';
@@ -88,7 +87,7 @@ interface ScenarioPlace {
   readonly before: ScenarioResult | undefined;
   /** For the whole run, if it has one scenario. */
   readonly usage: readonly Headline[];
-  readonly said: MessageSummary | undefined;
+  readonly said: ReportMaterial['messages'][number];
 }
 
 function scenarioSection({ run, scenario, i, before, usage, said }: ScenarioPlace): Html {

@@ -55,6 +55,15 @@ test.each([
   );
 });
 
+test('messages that cannot be read leave the rest of the page as it is', async () => {
+  lay();
+  writeFileSync(join(folder, 'messages.jsonl.gz'), 'hello');
+  await make();
+  const page = readFileSync(join(folder, 'report.html'), 'utf8');
+  expect(/<p>They cannot be read: [^<]*: expected messages compressed by gzip<\/p>/.test(page)).toBe(true);
+  expect(page.includes('it holds')).toBe(true);
+});
+
 test('keys that an early or unfinished run has not written are made up for', async () => {
   lay({ metrics: undefined, timelines: undefined, figures: undefined, ledger: undefined });
   await make();

@@ -12,6 +12,7 @@ import {
 } from '../../../../../harness/report/messages/message-file.ts';
 import { messageFiles, readMessages } from '../../../../../harness/report/messages/read-messages.ts';
 import { messageSummaries } from '../../../../../harness/report/messages/summary.ts';
+import { messages } from '../../../../../harness/report/page/message-sections.ts';
 import { temporaryFolder } from '../../../../temporary-folder.ts';
 
 const root = temporaryFolder('svcnet-messages');
@@ -129,6 +130,25 @@ test.each([1, 1000])('a member of %i messages whose beginning is damaged is refu
     code: 'RUN_INVALID',
     message: `${path}: what follows byte ${size} is damaged`,
   });
+});
+
+test('protocols beyond what nodes speak are counted together', async () => {
+  const folder = newFolder();
+  const events = Array.from({ length: 200 }, (_, i) => event(10, { protocol: `/${i}/${'x'.repeat(1000)}` }));
+  await new MessageFile(folder).append(events);
+  const [{ counts } = { counts: [] }] = (await messageSummaries(folder, [{ from: 10, to: 20 }])) ?? [];
+  expect(counts).toHaveLength(51);
+  expect(counts[0]).toEqual(['other protocols', 150]);
+  expect(Math.max(...counts.map(([protocol]) => protocol.length))).toBe(100);
+});
+
+test('a page says what its tables of messages are, and shows texts of a foreign record shortened', () => {
+  const touched = [event(1, { name: 'x'.repeat(1000), fields: { fault: 'delayed, dropped' } })];
+  const place = { origin: 0, folder: 'run' };
+  const { markup = '' } = messages(0, { counts: [['hive', 3]], touched, touchedInAll: 3 }, place) ?? {};
+  expect(markup).toContain('<p>Messages that faults have touched: the first 1 of 3</p>');
+  expect(markup).toContain('>delayed, dropped<');
+  expect(markup).toContain(`>${'x'.repeat(99)}…<`);
 });
 
 test('a link that leads out of the folder is not read', async () => {

@@ -1,4 +1,4 @@
-import type { ClusterNode } from 'svcnet';
+import { type ClusterNode, HarnessError } from 'svcnet';
 import {
   type Chunk,
   createSigner,
@@ -33,11 +33,13 @@ const parameters = {
 type Context = ScenarioContext<typeof parameters>;
 
 const PAYLOAD_SIZE = 100;
-const LATER_MS = 100;
 /** Owners tried for an address with two nodes of ours in its neighbourhood. */
 const OWNERS_MAX = 100;
 /** Hex digits before and of the timestamp of a stamp. */
 const [TIMESTAMP_AT, TIMESTAMP_DIGITS] = [80, 16];
+const NS_PER_MS = 1_000_000n;
+/** What a part of a millisecond and a timer that fires early may take from a wait. */
+const TIMER_MS = 10;
 
 /** A payload under the address, and the node that uploads it. */
 interface Version {
@@ -84,12 +86,7 @@ export default defineScenario({
       const disputed = await dispute(context, 'two batches');
       const [one, other] = disputed.versions;
       const older = await stampFor(context, one.node, disputed);
-      let newer = await stampFor(context, other.node, disputed);
-      // The clocks of two machines may differ.
-      while (timestampOf(newer) <= timestampOf(older)) {
-        await context.cluster.clock.sleep(LATER_MS, context.signal);
-        newer = await stampFor(context, other.node, disputed);
-      }
+      const newer = await newerStamp(context, other.node, disputed, older);
       await upload(context, disputed, [older, newer]);
       await converge(context, disputed, other);
       progress.detail(`${disputed.address.slice(0, 8)} on ${disputed.nodes.length} nodes`);
@@ -133,6 +130,23 @@ function stampFor({ signal }: Context, node: ClusterNode, { address }: Disputed)
   return node.chunks.stamp(address, { batch: batchOf(node), signal });
 }
 
+/** The clocks of two machines may differ: then it waits once. */
+async function newerStamp(
+  context: Context,
+  node: ClusterNode,
+  disputed: Disputed,
+  older: string,
+): Promise<string> {
+  const first = await stampFor(context, node, disputed);
+  const behind = timestampOf(older) - timestampOf(first);
+  if (behind < 0n) return first;
+  await context.cluster.clock.sleep(Number(behind / NS_PER_MS) + TIMER_MS, context.signal);
+  const second = await stampFor(context, node, disputed);
+  if (timestampOf(second) > timestampOf(older)) return second;
+  throw new HarnessError('NODE_STATE', `the clock of ${node.name} does not go on: its stamps are not newer`);
+}
+
+/** Nanoseconds. */
 function timestampOf(stamp: string): bigint {
   return BigInt(`0x${stamp.slice(TIMESTAMP_AT, TIMESTAMP_AT + TIMESTAMP_DIGITS)}`);
 }
@@ -160,7 +174,7 @@ async function converge(context: Context, disputed: Disputed, kept: Version): Pr
       const others: string[] = [];
       for (const node of nodes) {
         const seen = await payloadOn(node, disputed, signal);
-        if (seen !== kept) others.push(`${node.name} ${seen === undefined ? 'has none' : 'has the other'}`);
+        if (seen !== kept) others.push(`${node.name} ${typeof seen === 'string' ? seen : 'has the other'}`);
       }
       return others.length === 0 ? undefined : others.join(', ');
     });
@@ -175,13 +189,14 @@ async function converge(context: Context, disputed: Disputed, kept: Version): Pr
   context.figure({ name: 'same payload after', of: address.slice(0, 8), value: ms, unit: 'ms' });
 }
 
-/** Undefined unless it is in the node's own store. */
+/** From the node's own store. @returns text: what it has instead */
 async function payloadOn(
   node: ClusterNode,
   { address, versions }: Disputed,
   signal: AbortSignal,
-): Promise<Version | undefined> {
-  if (!(await node.holds(address, signal))) return undefined;
+): Promise<Version | string> {
+  if (!(await node.holds(address, signal))) return 'has none';
   const data = await node.chunks.download(address, { cache: false, signal });
-  return versions.find(({ chunk }) => Buffer.compare(chunk.data, data) === 0);
+  const found = versions.find(({ chunk }) => Buffer.compare(chunk.data, data) === 0);
+  return found ?? `has ${data.length} bytes that nobody uploaded`;
 }

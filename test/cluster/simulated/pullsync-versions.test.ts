@@ -2,20 +2,21 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { until } from '../../../harness/base/wait.ts';
+import { ChunksClient } from '../../../harness/client/transfers.ts';
 import { Cluster } from '../../../harness/index.ts';
+import type { ScenarioResult } from '../../../harness/report/result.ts';
 import { loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'svcnet-pullsync-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** @returns what each condition found */
-async function converge(version: string): Promise<readonly boolean[]> {
+async function runWith(version: string, within: string): Promise<readonly ScenarioResult[]> {
   const parameters = new Map([
     ['version', version],
-    ['within', '2m'],
+    ['within', within],
   ]);
   const { scenarios } = await runScenarios({
     planned: planScenarios([await loadScenario('soc-convergence')], parameters),
@@ -27,6 +28,12 @@ async function converge(version: string): Promise<readonly boolean[]> {
     command: 'none',
     signal: new AbortController().signal,
   });
+  return scenarios;
+}
+
+/** @returns what each condition found */
+async function converge(version: string): Promise<readonly boolean[]> {
+  const scenarios = await runWith(version, '2m');
   expect(scenarios.map(({ error }) => error)).toEqual([undefined]);
   return scenarios.flatMap(({ assertions }) => assertions.map(({ passed }) => passed));
 }
@@ -38,6 +45,30 @@ test('with 2.0.0 the nodes of a neighbourhood keep the same payload, of one stam
 test('with 1.4.0 they keep different payloads of one stamp, however long they have', async () => {
   const [oneStamp] = await converge('1.4.0');
   expect(oneStamp).toBe(false);
+});
+
+test('a payload that nobody uploaded is no missing one', async () => {
+  const spy = vi.spyOn(ChunksClient.prototype, 'download').mockResolvedValue(new Uint8Array(7));
+  const [result] = await runWith('2.0.0', '1s');
+  spy.mockRestore();
+  const observed = result?.assertions.map((assertion) => assertion.observed);
+  expect(observed).toEqual(Array(2).fill(expect.stringContaining('has 7 bytes that nobody uploaded')));
+});
+
+test('stamps that never become newer end the scenario, and use up no more of the batch', async () => {
+  const stamp = Reflect.get(ChunksClient.prototype, 'stamp');
+  const given: string[] = [];
+  const spy = vi.spyOn(ChunksClient.prototype, 'stamp');
+  spy.mockImplementation(async function (this: ChunksClient, ...asked) {
+    const next = given[1] ?? (await stamp.apply(this, asked));
+    given.push(next);
+    return next;
+  });
+  const [result] = await runWith('2.0.0', '2m');
+  spy.mockRestore();
+  expect(result?.error).toMatch(/the clock of node-\d does not go on/);
+  // One of the first step, and three of the second.
+  expect(given).toHaveLength(4);
 });
 
 test('a node that speaks 2.0.0 brings its chunks to nodes that do not, and gets theirs', async () => {

@@ -88,6 +88,8 @@ class Model {
   /** Address → stamp that its bytes came under. */
   readonly #under = new Map<string, Stamp>();
   radius: number;
+  /** Largest radius since it was set: one look may grow the radius, hand chunks over and shrink it again. */
+  peak = 0;
   capacity: number;
   minimumRadius: number;
   covered = 6;
@@ -214,6 +216,7 @@ class Model {
 
   #setRadius(radius: number): void {
     this.radius = radius;
+    this.peak = Math.max(this.peak, radius);
     this.#keptRadius = radius;
   }
 
@@ -249,6 +252,7 @@ class Pair {
   async apply(operation: Operation): Promise<void> {
     const radius = this.#reserve.radius();
     const before = this.#listed();
+    this.#model.peak = radius;
     const replaced = await this.#do(operation);
     await this.#atRest();
     // What no node has taken is tried again without a pause, and stays.
@@ -404,7 +408,7 @@ class Pair {
     for (const [key, bin] of was.before) {
       if (after.has(key) || key === was.replaced) continue;
       const batch = Number.parseInt(key.slice(64, 66), 16);
-      const isLeftOver = bin < Math.max(was.radius, this.#reserve.radius());
+      const isLeftOver = bin < Math.max(this.#model.peak, this.#reserve.radius());
       const batchId = Uint8Array.of(batch);
       const reason = this.#model.expired.has(batch) || (isLeftOver && isHeldElsewhere({ batchId }));
       expect(reason, `bin ${bin} at radius ${was.radius}`).toBe(true);

@@ -76,6 +76,19 @@ const unlike = all(
 const LETTER = { size: '100' };
 const TAGS = { size: '20000', chunks: '5' };
 
+/** On nodes that speak pull sync 2.0.0. */
+export const CONVERGING: readonly Mutation[] = [
+  [
+    'soc-convergence',
+    {},
+    all(
+      impatience,
+      answers(ChunksClient.prototype, 'download', () => OTHER),
+    ),
+    /every node of the neighbourhood of [0-9a-f]{8} keeps the same payload/,
+  ],
+];
+
 export const CONTENT: readonly Mutation[] = [
   ['act', LETTER, otherFileOnce, /node-\d reads .{8}$/],
   ['act', LETTER, all(impatience, otherFile), /node-\d reads .{8}$/, /node-\d is refused .{8} /],

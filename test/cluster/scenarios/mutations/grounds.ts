@@ -5,7 +5,7 @@ import redistributionRound from '../../../../scenarios/redistribution-round.ts';
 import { SILENT_CLUSTER } from '../../../../scenarios/steps/silent-neighbourhood.ts';
 import withdraw from '../../../../scenarios/withdraw.ts';
 import { CHAOS } from './chaos.ts';
-import { CONTENT } from './content.ts';
+import { CONTENT, CONVERGING } from './content.ts';
 import { DISHONEST } from './dishonest.ts';
 import { GAME } from './game.ts';
 import { KNOWN } from './known.ts';
@@ -77,6 +77,11 @@ export const GROUNDS: readonly Ground[] = [
       ],
     },
     mutations: GC,
+  },
+  {
+    name: 'converging',
+    cluster: { nodes: [{ count: 3, options: { 'pullsync-v2-enable': true } }] },
+    mutations: CONVERGING,
   },
   {
     name: 'playing',

@@ -28,7 +28,9 @@ function clusterOf(metrics: () => Promise<string>, names: readonly string[]): Cl
     stats: () => Promise.resolve({}),
   }));
   const clock = new VirtualClock();
-  return { clock, nodes, faults: { active: [] }, folder, timings: { totalMs: 0 } } as unknown as Cluster;
+  const timings = { totalMs: 0 };
+  const faults = { active: [] };
+  return { clock, nodes, faults, folder, timings, capabilities: new Set() } as unknown as Cluster;
 }
 
 function open(report: string): Promise<RunMetrics> {

@@ -1,6 +1,6 @@
 /**
- * Buys a batch: through a node, mining blocks as needed unless the chain is steady; or from the contract, for a
- * client without node.
+ * Buys a batch: through a node, mining blocks as needed unless the chain is steady; or from the contract, for
+ * a client without a node.
  */
 import { randomBytes } from 'node:crypto';
 import { toHex } from '../../formats/crypto/hex.ts';
@@ -77,8 +77,10 @@ const APPROVE = { signature: 'approve(address,uint256)', gas: 100_000 } as const
 const CREATE = { signature: 'createBatch(address,uint256,uint8,uint8,bytes32,bool)', gas: 500_000 } as const;
 
 /**
- * A batch for any account, whose owner stamps. A new funded account pays, so that nonces are its own.
- * @returns id and transaction, once mined @throws HarnessError `USAGE` when the amount is too small, `CHAIN_FAILED`
+ * Buys a batch for any account, whose owner then stamps chunks itself. An account made and funded for this
+ * purchase pays, so that no other sender uses its nonces.
+ * @returns id and transaction, once mined @throws HarnessError `USAGE` when the amount is too small,
+ * `CHAIN_FAILED`
  */
 export async function createBatchFor(
   { chain }: Pick<Cluster, 'chain'>,

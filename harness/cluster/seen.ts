@@ -30,10 +30,10 @@ const OTHERS = ['undecodable', 'bytes'];
 const SHOWN_MAX = 8;
 
 /**
- * The first such event, kept or new.
+ * The first event that is meant, of those that the tap has kept or from now on.
  * @param onMissed called with how many events were not kept long enough to be seen
- * @throws HarnessError `WAIT_TIMEOUT` with what was seen instead, `ARGUMENT_INVALID` for what can never be seen or
- * without a tap, `NODE_NOT_FOUND`
+ * @throws HarnessError `WAIT_TIMEOUT` with what was seen instead, `ARGUMENT_INVALID` for what can never be
+ * seen or without a tap, `NODE_NOT_FOUND`
  */
 export async function seen(
   cluster: Cluster,
@@ -49,7 +49,7 @@ export async function seen(
   if (!(since <= now)) throw argumentError('since', since, `a time up to now, ${now} by the cluster's clock`);
   const counts = new Counts(protocol);
   let lost = 0;
-  // Whether what was missed mattered, the next event tells: all of it was said before that one.
+  // The next event tells whether what was missed mattered: all of it was said before that event.
   let doubtful = 0;
   const settle = (isLost: boolean) => {
     if (doubtful > 0 && isLost) {

@@ -43,7 +43,7 @@ export interface ContainerNode extends Pick<PlannedNode, 'name' | 'mode' | 'imag
   readonly keys: readonly PlannedFile[];
 }
 
-/** How parts find each other, if not by name. */
+/** How parts find each other, if not by their names alone. */
 interface Surroundings {
   /** Name of a node's container, as the others resolve it. */
   readonly nodeHost?: (node: string) => string;

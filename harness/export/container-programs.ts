@@ -22,7 +22,7 @@ export const CHAIN_PROGRAM = ['node', 'chain/main.ts'] as const;
 export const PREPARE_PROGRAM = ['node', 'harness/export/containers.ts', 'prepare'] as const;
 export const nodeArguments = (config: string) => ['start', '--config', config];
 
-/** Answers once the process serves. */
+/** Path that answers once the process serves requests. */
 export const NODE_HEALTH_PATH = '/health';
 
 /** Time from the stop request to the end by force: a node closes its store, the chain writes its state. */

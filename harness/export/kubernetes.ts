@@ -1,5 +1,6 @@
 /**
- * `svcnet export kubernetes`: a group is a StatefulSet, a node a pod, whose name selects its configuration and keys.
+ * `svcnet export kubernetes`: manifests for `kubectl apply`. A group is a StatefulSet and a node one of its
+ * pods, whose name selects its configuration and keys.
  */
 import type {
   KubernetesObject,
@@ -62,7 +63,7 @@ export function exportKubernetes(request: ExportRequest): Exported {
   const hostOf = (node: string) => `${pods.get(node)?.pod ?? node}.${NODES_SERVICE}`;
   const network = containerNetwork(request, {
     nodeHost: hostOf,
-    // Its service, and both names from other namespaces.
+    // Its service, and the names that pods of other namespaces use for both.
     otherHosts: (node) => [
       node,
       ...['', '.svc', '.svc.cluster.local'].flatMap((end) =>
@@ -260,14 +261,14 @@ function nodeSet(kit: Kit, name: string, nodes: readonly SetNode[]): V1StatefulS
   });
 }
 
-/** A mount can select a folder by the pod's name. */
+/** A folder for each pod: by the pod's name, a mount can select only a folder. */
 function keyItems(nodes: readonly SetNode[]): { key: string; path: string }[] {
   return nodes.flatMap(({ pod, keys }) =>
     keys.map(({ path }) => ({ key: keyName(pod, path), path: path.replace(/^keys/, pod) })),
   );
 }
 
-/** A node gives up on a silent chain after seconds. */
+/** Waits for the chain: a node gives up on one that does not answer for some seconds. */
 function waitForChain(kit: Kit): V1Container {
   const url = `http://${CHAIN}:${CHAIN_PORTS.control}${CHAIN_HEALTH_PATH}`;
   const script = `const look = () => fetch('${url}').then((answer) => answer.ok, () => false).then((ok) => ok || setTimeout(look, 1000)); look();`;
@@ -310,7 +311,7 @@ function statefulSet(
     metadata: { labels: of.labels },
     spec: {
       automountServiceAccountToken: false,
-      // Otherwise every port of every service is a variable.
+      // Otherwise there is an environment variable for every port of every service.
       enableServiceLinks: false,
       terminationGracePeriodSeconds: STOP_GRACE_SECONDS,
       securityContext: {

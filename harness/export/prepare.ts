@@ -44,7 +44,7 @@ export async function prepare(environment: NodeJS.ProcessEnv): Promise<string> {
   const preparedFile = join(ofChain, 'prepared');
   const known = existsSync(preparedFile) && readFileSync(preparedFile, 'utf8') === described;
   if (!known) for (const name of volumesOf(network.nodes)) emptyVolume(join(folder, name));
-  // Always: containers do not read published ports.
+  // Written every time: published ports are not among what the containers read.
   writeIn(join(ofChain, 'network.yaml'), networkFile(network, localDoors(definition)).content);
   writeDashboards(folder, network);
   // A removed volume's node begins anew, with its keys.

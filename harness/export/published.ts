@@ -54,10 +54,10 @@ export function networkUrls(
   };
 }
 
-/** It controls the chain, so only its machine may reach it. */
+/** The control endpoint controls the chain, so only its own machine may reach it. */
 export const CONTROL_HOST = '127.0.0.1';
 
-/** All on this machine, at the definition's address. */
+/** URLs on this machine, at the address that the definition chooses. */
 export function localDoors(definition: Definition): NetworkUrls {
   const host = definition.listen === '0.0.0.0' ? '127.0.0.1' : definition.listen;
   return networkUrls(definition, { chain: host, control: CONTROL_HOST, node: () => host });

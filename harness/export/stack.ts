@@ -16,7 +16,7 @@ import { servicesYaml } from './yaml-text.ts';
 const STACK_FILE = 'stack.yaml';
 const NODE_CONFIG = `${CONFIG_FOLDER}/node.yaml`;
 const CHAIN_CONFIG = `${CONFIG_FOLDER}/chain.json`;
-/** In names of secrets and configs. */
+/** Digits of the digest in names of secrets and configs. */
 const DIGEST_DIGITS = 10;
 
 /** A secret or config, with its source file. */
@@ -33,7 +33,8 @@ export function exportStack(request: ExportRequest): Exported {
   const node = (index: number) => machineOf(machines, index)?.address ?? '127.0.0.1';
   const network = containerNetwork(request, { otherHosts: (_node, index) => [node(index)] });
   const files = filesOf(network);
-  // Without the control endpoint: ports cannot be limited to an interface.
+  // Without the control endpoint, which can change everything about the chain: a published port cannot be
+  // limited to one interface.
   const doors = networkUrls(definition, { chain: node(0), node });
   return {
     files: [
@@ -110,7 +111,8 @@ function stackText(
   return servicesYaml(parts, notes(request));
 }
 
-// Names resolve once healthy, and readiness needs peers: such a check would wait for itself.
+// Others can resolve a container's name only once it is healthy, and a node is ready only once it has peers:
+// a readiness check would wait for itself.
 const INSIDE = { chain: CHAIN_CONFIG, node: NODE_CONFIG, health: NODE_HEALTH_PATH } as const;
 const HEALTH: Readonly<Record<string, object>> = {
   [CHAIN]: { interval: '2s', timeout: '2s', start_period: '30s', retries: 30 },
@@ -147,7 +149,7 @@ function inWords(
     configs: configs?.map(mount),
     secrets: secrets?.map(mount),
     volumes: volumes && [...volumes, TEMPORARY],
-    // On the container's machine, leading to that node alone.
+    // Published on the machine where the container runs: a node's port leads to that node alone.
     ports: ports
       ?.filter(({ local = false }) => !local)
       .map(({ target, published }) => ({ target, published, protocol: 'tcp', mode: 'host' })),

@@ -16,7 +16,7 @@ import { AUTHORITY_FILE, beeCarrierFiles, beeCarrierOptions, multiaddress } from
 
 /** The keys follow from the seed, so the password protects nothing. */
 const PASSWORD = 'svcnet';
-/** The cheapest parameters that the format allows. */
+/** The cheapest parameters that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
 /** UDP port of a Jaeger agent. */
@@ -140,7 +140,7 @@ function programOf({ binary }: { binary?: string | undefined }): string {
   return binary;
 }
 
-/** A raw scalar for account and messages, DER for libp2p (node-behaviour.md 1.7). */
+/** Key files with a raw scalar for account and messages, and DER for libp2p (node-behaviour.md 1.7). */
 function keyFiles({ identity }: NodePlan): PlannedFile[] {
   const libp2p = p256Identity(identity.keys.libp2p);
   const files = [

@@ -93,9 +93,9 @@ export interface NodePlan {
   /** `host:port` advertised to peers; undefined: its interfaces' addresses. */
   readonly advertised?: string | undefined;
   readonly profile: Profile;
-  /** Host names that its API answers to, besides addresses and localhost. */
+  /** Host names that its API answers to, besides addresses and localhost; options may name more. */
   readonly allowedHosts: readonly string[];
-  /** Origins of browsers that may call its API. */
+  /** Origins that browsers may call its API from; options may name others. */
   readonly cors: readonly string[];
   /** OTLP receiver of its traces: a URL, or `host:port`; undefined: no traces, unless options say so. */
   readonly otlp?: string | undefined;

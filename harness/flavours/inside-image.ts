@@ -6,7 +6,7 @@ import type { NodePorts } from './flavour.ts';
 export const USER_ID = 1000;
 /** A volume of the image, owned by its user. */
 export const DATA_FOLDER = '/data';
-/** Containers have own addresses, so all use the same ports. */
+/** Every container has its own address, so all use the same ports. */
 export const NODE_PORTS = { api: 1633, p2p: 1634, debug: 1635 } as const satisfies NodePorts;
 export const CHAIN_PORTS = { rpc: 8545, control: 8546 } as const;
 /** Has a folder for each container's volume, owned by the image's user. */

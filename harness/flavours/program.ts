@@ -80,8 +80,8 @@ function howItFailed(error: ExecFileException, args: readonly string[]): string 
 }
 
 /**
- * Option names in a help text, from lines such as `-b, --boot_nodes <list> first contacts`; text after a gap may name
- * others.
+ * Option names in a help text, from indented lines such as `-b, --boot_nodes <list>  first contacts`. What
+ * follows a gap explains the option, and may name others.
  */
 export function optionsListed(help: string): ReadonlySet<string> {
   const heads = help

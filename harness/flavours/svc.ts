@@ -11,7 +11,7 @@ import { carrierFiles, carrierOptions, multiaddress, ownSuffix } from './underla
 
 /** The keys follow from the seed, so the password protects nothing; it only has to be the same everywhere. */
 const PASSWORD = 'svcnet';
-/** The cheapest parameters that the format allows. */
+/** The cheapest parameters that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 const CONFIG_FILE = 'config.yaml';
 /** Short waits and high credit for quick clusters; `production` keeps the network's values. */
@@ -33,8 +33,8 @@ const PROFILE_OPTIONS = {
 const CREDIT_OPTIONS = {
   high: { 'payment-threshold': 13_500_000_000, 'refresh-rate': 4_500_000_000 },
   network: {},
-  // A chunk costs up to 320,000: time settles almost nothing, so cheques pay. A refused node waits as long as time
-  // would take.
+  // A chunk costs up to 320,000: time settles almost nothing, so cheques pay. A node refused for its debt
+  // waits as long as time would take to settle it.
   low: {
     'payment-threshold': 8_000_000,
     'refresh-rate': 100_000,

@@ -7,7 +7,7 @@ import { type Authority, createAuthority } from '../base/machine/certificates.ts
 import { p256Identity } from './bee-keys.ts';
 import type { NodePlan, PlannedFile } from './flavour.ts';
 
-/** Names in certificates; reserved for tests (RFC 2606). */
+/** Domain of all names in certificates; reserved for tests (RFC 2606). */
 const DOMAIN = 'nodes.test';
 /** A certificate authority that no one asks: its name is part of a path. */
 const NO_AUTHORITY = 'https://127.0.0.1:1/directory';
@@ -83,7 +83,7 @@ export function carrierFiles({ identity, network: { underlays, seed } }: Planned
   ];
 }
 
-/** A Bee cannot turn plain TCP off. */
+/** Options of a Bee, which cannot turn plain TCP off. */
 export function beeCarrierOptions({ listen, network: { underlays } }: Planned): Record<string, unknown> {
   return {
     ...(underlays.includes('ws') ? { 'p2p-ws-enable': true } : {}),

@@ -28,7 +28,7 @@ const CAPABILITIES = [
 /** What a driver can do to a node from outside. */
 export type Capability = (typeof CAPABILITIES)[number];
 
-/** What does it; undefined: this driver cannot, or not here. */
+/** What does it; undefined: this driver cannot, or not to the nodes of this cluster. */
 export interface Capabilities {
   readonly kill?: {
     /** Ends it at once. */
@@ -97,7 +97,10 @@ const MACHINE_FAULTS = {
   absent: (cluster: string) => `cluster '${cluster}' was started without machine faults`,
 };
 
-/** What the driver's cluster needed at its start for a capability; undefined: nothing helps. */
+/**
+ * What a cluster of that driver would have needed at its start for a capability that it lacks; undefined:
+ * nothing helps.
+ */
 export function startedWithout(driver: DriverName, lacking: Capability): typeof LINK_FAULTS | undefined {
   const { owned, images, simulated, tappable } = DRIVER_FACTS[driver];
   if (lacking === 'tap' && tappable) return simulated ? { ...TAP, start: 'tap: true' } : TAP;
@@ -297,7 +300,8 @@ export interface Driver {
   stop(handle: Handle, graceMs: number): Promise<{ forced: boolean }>;
   observe(handle: Handle): Promise<Observed>;
   /**
-   * What runs of a node, recorded or not: its starter may have been killed. Only of drivers whose clusters can grow.
+   * What runs of a node, recorded or not: its starter may have been killed before it wrote a record. Only of
+   * drivers whose clusters can grow.
    */
   find?(node: string): Promise<readonly Handle[]>;
   /**

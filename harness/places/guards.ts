@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { ProcessId, Spawned } from '../base/machine/processes.ts';
 
-/** Between asking an orphan to stop and killing it. */
+/** Time between asking an orphan to stop and killing it. */
 const ORPHAN_GRACE_S = 5;
 
 /**

@@ -56,7 +56,7 @@ type ProcessDriverOptions = Pick<
   'clock' | 'stopWithParent' | 'listen' | 'compileCache' | 'token' | 'linkFaults' | 'machineFaults' | 'tap'
 >;
 
-/** For helpers of killed programs to end by themselves. */
+/** Time for helpers of killed programs to end by themselves. */
 const HELPER_GRACE_MS = 300;
 
 export class ProcessDriver implements Driver {

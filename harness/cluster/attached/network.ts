@@ -118,7 +118,10 @@ function strangers(found: readonly Found[]): string[] {
   );
 }
 
-/** Nodes of another chain: another id or height, or accounts and chequebooks unknown to it. */
+/**
+ * Nodes that do not belong to the file's chain: another id or height, or accounts and chequebooks that it
+ * does not know.
+ */
 async function aliens(
   { record, height }: ProbedChain,
   found: readonly Found[],
@@ -201,7 +204,7 @@ function recordOf({ node, seen }: Found): NodeRecord {
   };
 }
 
-/** The file's batches, or else all of the nodes. */
+/** Batches named in the file, or else all that the nodes have. */
 function batchesOf({ batches }: NetworkFile, found: readonly Found[]): BatchRecord[] {
   return found.flatMap(({ node, seen }) =>
     seen.batches

@@ -75,7 +75,7 @@ export async function probeChain(
         control,
         chainId: Number(chainId),
         contracts,
-        // A public chain has years of history.
+        // Earlier history is not read: a public chain has years of it.
         startBlock: isSvcnet ? START_BLOCK : height,
         blockTimeMs: await paceOf(chain, latest),
         // Real nodes tell time by blocks, which must keep their pace.
@@ -118,8 +118,8 @@ async function contractsOfControl(
 }
 
 /**
- * svcnet's contracts have fixed addresses. Elsewhere, chequebooks know the token, and the postage contract announced
- * a node's batch.
+ * The contracts of a chain that svcnet started have fixed addresses. On other chains, chequebooks know the
+ * token, and the postage contract is the one that announced a node's batch.
  */
 async function detectContracts(chain: Chain, nodes: readonly ProbedNode[]): Promise<Partial<Contracts>> {
   const own = ownContracts();

@@ -16,7 +16,7 @@ import type { NetworkFile } from './schema.ts';
 const ANSWER_LIMIT_MS = 15_000;
 /** An address with the peer id of an Ed25519 key, as our own nodes have; a Bee's keys are on other curves. */
 const ED25519_PEER = /\/p2p\/12D3Koo\w+$/;
-/** A Bee has more names for nodes that store nothing or have no network. */
+/** Modes as nodes report them. A Bee has more names, for nodes that store nothing or have no network. */
 const MODES: Readonly<Record<string, NodeMode>> = {
   full: 'full',
   dev: 'full',
@@ -33,7 +33,7 @@ export interface ProbedNode {
   readonly overlay: string;
   /** 40 lower-case hex digits. */
   readonly ethereum: string;
-  /** Multiaddress for others; empty: none. */
+  /** Multiaddress that others dial; empty: the node reports none. */
   readonly p2p: string;
   /** Overlays of its peers. */
   readonly peers: readonly string[];
@@ -89,7 +89,7 @@ async function probeWith(client: NodeClient, dialect: DialectName, signal: Abort
     p2p: addresses.underlay[0] ?? '',
     peers: peers.map(({ address }) => address),
     chain,
-    // Default: the one that lasts longest.
+    // The first is the default: the one that lasts longest.
     batches: batches.filter(({ usable }) => usable).toSorted((a, b) => b.batchTTL - a.batchTTL),
   };
 }
@@ -164,7 +164,7 @@ function isRefusal(error: unknown): boolean {
   return error instanceof ClientError && error.status !== undefined;
 }
 
-/** Without the node's name, which the caller prepends. */
+/** The message without the node's name, which the caller prepends. */
 function inWords(error: unknown): string {
   return messageOf(error).replace(/^[\w.-]+: /, '');
 }

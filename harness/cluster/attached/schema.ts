@@ -46,7 +46,7 @@ const nodeName = z
 /** The token of nodes that require one. */
 const TOKEN_FIELDS = {
   token: z.string({ error: TOKEN_EXPECTED }).regex(TOKEN, { error: TOKEN_EXPECTED }).optional(),
-  /** Relative to the file and below its folder: its content is sent to nodes. */
+  /** Path relative to the network file and below its folder: nodes are sent the content. */
   tokenFile: z.string({ error: 'the path of a file' }).min(1, { error: 'the path of a file' }).optional(),
 };
 
@@ -60,7 +60,7 @@ const contracts = z.strictObject(
 
 const chain = z.strictObject(
   {
-    /** May be left out when no node has a chain. */
+    /** JSON-RPC endpoint of the nodes' chain; may be left out when no node has one. */
     rpc: url.optional(),
     /** Control endpoint, for a chain that svcnet has started. */
     control: origin.optional(),
@@ -154,7 +154,10 @@ export function parseNetwork(
   };
 }
 
-/** All values are texts: YAML takes an unquoted address for a number. @throws HarnessError `DEFINITION_INVALID` */
+/**
+ * Reads all values as texts: YAML takes an unquoted address for a number.
+ * @throws HarnessError `DEFINITION_INVALID`
+ */
 export async function readNetworkFile(
   path: string,
   options: { readonly name?: string | undefined; readonly tokenFile?: string | undefined } = {},

@@ -1,5 +1,6 @@
 /**
- * What nodes count about each other, and the chain about them. `violations` names every wrong sum (scenarios.md 3.8).
+ * What nodes count about each other, and the chain about them. Nothing may be lost or created: `violations`
+ * names every wrong sum (scenarios.md 3.8).
  */
 
 /** What a node counts about one peer. */
@@ -52,7 +53,7 @@ export interface ChainBooks {
   /** What the staking contract holds, and owes each account. */
   readonly staked: bigint;
   readonly stakes: ReadonlyMap<string, bigint>;
-  /** The pot, what batches have left, and remainders. */
+  /** What the postage contract holds: the pot, what batches have left, and remainders of divisions. */
   readonly postage: bigint;
   readonly pot: bigint;
   readonly batches: readonly { readonly id: string; readonly depth: number; readonly remaining: bigint }[];
@@ -65,7 +66,7 @@ export interface ChainBooks {
 /** The books of all nodes, and of the contracts where they could be read. */
 export interface Books {
   readonly nodes: readonly NodeBooks[];
-  /** Absent where accounts are unknown: no sums then. */
+  /** Absent where not every account is known: sums are impossible there. */
   readonly chain?: ChainBooks;
 }
 
@@ -116,7 +117,7 @@ export function linkViolations(nodes: readonly NodeBooks[]): string[] {
 
 /** Something that the ends of a link count differently. */
 export interface LinkGap {
-  /** What differs, without figures: stable for a link. */
+  /** What differs, without figures: always the same for a link. */
   readonly id: string;
   /** Names of both ends. */
   readonly ends: readonly [string, string];

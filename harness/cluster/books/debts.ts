@@ -1,4 +1,4 @@
-/** Who owes whom, by the nodes' accounts. */
+/** Who owes whom, from what the nodes say about each other. */
 
 /** What a node says about one link. */
 export interface ReportedBalance {
@@ -12,7 +12,7 @@ export interface Debt {
   readonly creditor: string;
   /** Accounting units as the debtor counts them, or the creditor when nothing is known from the debtor. */
   readonly units: bigint;
-  /** The creditor's count, if different: something is under way, or the books differ. */
+  /** The creditor's count, if different: a payment or a chunk is under way, or the books differ. */
   readonly creditorCounts?: bigint;
 }
 

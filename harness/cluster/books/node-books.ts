@@ -1,4 +1,4 @@
-/** Reads nodes' accounts, and waits until both ends of links agree. */
+/** Reads what nodes count about each other, and waits until both ends of each link agree. */
 import { orMissing, type ProbeResult } from '../../base/wait.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { NodeClient } from '../../client/node-client.ts';
@@ -21,7 +21,7 @@ export interface AccountedNode {
   >;
 }
 
-/** Nodes are read in turn, so they may differ for a moment. */
+/** Nodes are read one after another, so they may differ while something is under way. */
 export async function probeLinks(
   nodes: readonly AccountedNode[],
   signal: AbortSignal,
@@ -38,7 +38,7 @@ export async function probeLinks(
   return { missing: `${wrong.slice(0, LINKS_SHOWN).join('; ')}${more}` };
 }
 
-/** A node's present accounts. @throws ClientError */
+/** What a node counts about its peers now. @throws ClientError */
 export async function readNodeBooks(node: AccountedNode, signal?: AbortSignal): Promise<NodeBooks> {
   const { client } = node;
   const [balances, accounts, byTime, byCheques, chequebook, peers] = await Promise.all([
@@ -76,7 +76,7 @@ export async function readNodeBooks(node: AccountedNode, signal?: AbortSignal): 
   };
 }
 
-/** A node without cheques refuses, which counts as nothing. */
+/** A node with cheques off refuses the request, which counts as nothing. */
 export async function unlessOff<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

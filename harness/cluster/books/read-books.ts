@@ -1,4 +1,4 @@
-/** Reads the books: nodes by API, the chain as of one block. */
+/** Reads a cluster's books: from its nodes over their API, and from the chain as of one block. */
 import { createAccount } from '../../../chain/account.ts';
 import { LOCAL_CHAIN_DEFAULTS } from '../../../chain/local-chain.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
@@ -9,11 +9,11 @@ import { spareAccounts } from '../plan/seed.ts';
 import type { Books, ChainBooks, ChequebookBooks } from './books.ts';
 import { type AccountedNode, readNodeBooks } from './node-books.ts';
 
-/** Word of `stakes(address)` owed to the owner. */
+/** Index of the word of `stakes(address)` that the contract owes to the owner. */
 const POTENTIAL_STAKE = 2;
 
 /**
- * With the chain where all accounts are known: on networks svcnet started.
+ * Reads the books, with the chain's part where all accounts are known: on networks that svcnet started.
  * @param others further accounts that got tokens, 40 hex digits each
  */
 export async function readBooks(
@@ -21,7 +21,7 @@ export async function readBooks(
     readonly nodes: readonly AccountedNode[];
     readonly chain: Chain;
     readonly seed: bigint | undefined;
-    /** Accounts of nodes that join, or left for good. */
+    /** Accounts of nodes that are joining, or have left for good: they got tokens too. */
     readonly otherAccounts?: () => readonly string[];
   },
   others: readonly string[] = [],

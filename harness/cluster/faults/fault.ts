@@ -52,7 +52,7 @@ export interface FaultStart {
   readonly signal: AbortSignal;
   /** Records what undoes the next step. Call it before the damage, in case this process dies. */
   readonly hold: (handle: Handle) => void;
-  /** Unique among all faults of the cluster. */
+  /** Unique among all faults that the cluster ever had. */
   readonly key: string;
 }
 
@@ -74,7 +74,10 @@ export interface FaultKind<R = unknown> {
   readonly fields?: readonly FaultField[];
   /** What it cannot do on this cluster, in words; undefined: it can do everything. */
   note?(context: FaultContext): string | undefined;
-  /** What it sets, such as `the pace of the chain`: one active fault at a time. */
+  /**
+   * What it sets, such as `the pace of the chain`: of the faults that set the same, only one is active at a
+   * time.
+   */
   sets?(request: R): string;
   /**
    * `end` starts nodes. They become ready only when nothing keeps them from the chain or their peers, so
@@ -125,7 +128,7 @@ export function hadEffect({ effect }: Pick<Fault, 'effect'>): boolean {
   return Object.values(effect).some((count) => count > 0);
 }
 
-/** After a fault, nodes may lack connections for so long. */
+/** Time after a fault in which its nodes may lack connections. */
 const REDIAL_MS = 10_000;
 /** Fields of a link fault that only resets. */
 const RESETTING = new Set(['kind', 'from', 'to', 'oneWay', 'share', 'reset']);

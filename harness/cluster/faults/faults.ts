@@ -19,7 +19,7 @@ import { FAULT_KINDS } from './table.ts';
 
 /** How long `healOwn` waits for beginning faults to stop. */
 const BEGIN_WAIT_MS = 10_000;
-/** Most start a node, which keeps a core busy. */
+/** Faults ended at once: most start a node, which keeps a core busy for a moment. */
 const ENDED_AT_ONCE = 8;
 
 /** The faults of a cluster: `cluster.faults`. */
@@ -81,7 +81,10 @@ export class Faults {
     }
   }
 
-  /** @param given.signal the caller's; `stop`: all faults are being healed, or abandoned */
+  /**
+   * @param given.signal the caller's, which wants all of the fault or none of it; `stop`: all faults are
+   * being healed, or abandoned
+   */
   async #begin(
     request: FaultRequest,
     given: { readonly signal: AbortSignal | undefined; readonly stop: AbortSignal },
@@ -388,7 +391,7 @@ export class Faults {
   }
 }
 
-/** A restarted node has forgotten earlier counts. */
+/** Keeps counts seen before the end, because a restarted node has forgotten them. */
 function atLeast(before: Effect, after: Effect): Effect {
   const counted = Object.entries(before).map(([what, count]) => [what, Math.max(count, after[what] ?? 0)]);
   return { ...after, ...Object.fromEntries(counted) };

@@ -16,11 +16,11 @@ import { parsePercent } from '../../base/format.ts';
 export interface FaultField {
   /** Name in the request. */
   readonly field: string;
-  /** `<node>`, `[to]`, `<groups...>`, or `--latency <duration>`, `--one-way`. */
+  /** An argument, `<node>`, `[to]`, `<groups...>`, or an option, `--latency <duration>`, `--one-way`. */
   readonly flag: string;
   /** Noun phrase for the help. */
   readonly about: string;
-  /** Words, joined by blanks, to schema input. Default: the text; true for a bare option. */
+  /** Turns the words, joined by blanks, into schema input. Default: the text; true for a bare option. */
   readonly parse?: (text: string) => unknown;
 }
 

@@ -1,4 +1,4 @@
-/** What killed processes left while they added nodes. */
+/** What processes that were killed while they added nodes left behind. */
 import type { OpenContext } from '../nodes/open-nodes.ts';
 import { abandonedNodes, endJoining } from '../state/joining.ts';
 import { isOwnCluster, readRecord, readRun, removeNodeFiles } from '../state/state.ts';
@@ -6,7 +6,7 @@ import { isOwnCluster, readRecord, readRun, removeNodeFiles } from '../state/sta
 /** They have no data that anybody wants. */
 const GRACE_MS = 500;
 
-/** Ends it, with a line per removed node on standard error. */
+/** Removes what they left, with a line on standard error for each removed node. */
 export async function endAbandoned({
   stateDir,
   record: { name, token },

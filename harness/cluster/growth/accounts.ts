@@ -5,7 +5,7 @@ import { planCluster } from '../plan/plan.ts';
 import { readDefinition } from '../plan/written.ts';
 import type { ClusterRecord } from '../state/state.ts';
 
-/** Mining overlays takes a while, so only changed records are read. */
+/** Accounts by record: mining overlays takes a while, so it is repeated only for a changed record. */
 const found = new WeakMap<ClusterRecord, readonly string[]>();
 
 /** @returns 40 hex digits each */

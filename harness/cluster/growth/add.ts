@@ -33,7 +33,7 @@ import {
 import { withFlavour } from './known-flavours.ts';
 import { expectElastic, expectSameKind, refusal } from './refused.ts';
 
-/** Mined after the purchase of batches on chains that mine on demand: a batch ten blocks old is usable. */
+/** Blocks mined after buying batches on chains that mine on demand: a batch ten blocks old is usable. */
 const SETTLING_BLOCKS = 13;
 /** For parts of a failed addition. */
 const GRACE_MS = 500;
@@ -215,7 +215,7 @@ function withNodes(
   };
 }
 
-/** Keeps numbers, and logs, which may say why. */
+/** Undoes an addition. Only the numbers stay, and the logs, which may say why it failed. */
 async function undo(
   { stateDir, record: { name, token }, driver }: GrowthContext,
   { parts, open }: Launched,

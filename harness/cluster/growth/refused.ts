@@ -44,7 +44,7 @@ export interface ActiveFault {
   readonly targets: readonly string[];
 }
 
-/** A fault ends on its node. @throws HarnessError `GROWTH_REFUSED` */
+/** A fault must end on the node on which it began. @throws HarnessError `GROWTH_REFUSED` */
 export function expectNoFault(
   action: string,
   { name }: { readonly name: string },

@@ -1,6 +1,6 @@
 /**
- * A node leaves for good. Nothing is moved: the network heals, or not. It leaves the record before it stops, so that
- * its end is no failure.
+ * A node leaves for good. None of what it stored is moved: the network heals by itself, or does not. The node
+ * leaves the record before it stops, so that its end is not taken for a failure.
  */
 import { REMOVE } from '../faults/members.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';

@@ -48,7 +48,7 @@ interface Upgrade {
   readonly to: UpgradeInput;
   readonly faults: readonly ActiveFault[];
   readonly options: UpgradeOptions;
-  /** Called when the record has the new node, before it starts. */
+  /** Called when the record has the node as it is now, before it starts. */
   readonly onChanged: (record: ClusterRecord) => void;
 }
 
@@ -192,7 +192,7 @@ function groupOf(definition: Definition, index: number): NodeGroup | undefined {
   return definition.upgraded?.[index] ?? groupsByNumber(definition)[index];
 }
 
-/** The node with that flavour before. Snapshots keep only the present and the first group. */
+/** What a node was when it last had the flavour. A snapshot keeps only its present group and its first. */
 export function lastOf(
   definition: Definition,
   index: number,

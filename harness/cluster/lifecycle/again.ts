@@ -19,12 +19,12 @@ import { driverOf, partsOf } from './drivers.ts';
 /** Time for nodes that still run when their chain is gone: they flush what they have. */
 const GRACE_MS = 1500;
 
-/** It ran once and belongs to no process: only `down` may remove it. */
+/** Whether it ran once and belongs to no process: only `down` may remove it. */
 export function isMeantToStay({ ephemeral, timings, driver }: ClusterRecord): boolean {
   return !ephemeral && timings !== undefined && DRIVER_FACTS[driver].owned;
 }
 
-/** Why a cluster cannot start from its folder; undefined: nothing is known. */
+/** Why a cluster cannot start from its folder; undefined: nothing is known to be missing. */
 export function whyNotAgain(stateDir: string, record: ClusterRecord): string | undefined {
   const { name, driver, nodes, definition } = record;
   if (!isOwnCluster(stateDir, name)) return 'its files were not made here, so nothing that they name is run';
@@ -51,7 +51,7 @@ export function lastWritten(stateDir: string, name: string): Date | undefined {
   return times.length === 0 ? undefined : new Date(Math.max(...times));
 }
 
-/** What to do about it, a line per choice. */
+/** What to do about a cluster with nothing running, a line per choice. */
 export function nextSteps(stateDir: string, record: ClusterRecord): string {
   const { name } = record;
   const why = whyNotAgain(stateDir, record);
@@ -62,7 +62,7 @@ export function nextSteps(stateDir: string, record: ClusterRecord): string {
   return `${start}\nRemove it with: svcnet down --name ${name}`;
 }
 
-/** `since 2026-05-04 12:34:56`, UTC of this machine; empty: unknown. */
+/** `since 2026-05-04 12:34:56`, in UTC by this machine's clock; empty: unknown. */
 export function sinceText(stateDir: string, name: string): string {
   const at = lastWritten(stateDir, name)?.toISOString().slice(0, 19).replace('T', ' ');
   return at === undefined ? '' : ` since ${at} UTC`;
@@ -76,7 +76,7 @@ export function downLines(stateDir: string, record: ClusterRecord): string[] {
 }
 
 export interface TakenAgain {
-  /** What to write when it cannot be started. */
+  /** The record as it was, to write back when the cluster cannot be started. */
   readonly before: ClusterRecord;
   /** Says that this process starts it. */
   readonly record: ClusterRecord;

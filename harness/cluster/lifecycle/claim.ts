@@ -1,6 +1,6 @@
 /**
- * Takes a cluster's name: a prepared folder is moved there, which one process can do. Remains of a process's cluster
- * are moved aside; one meant to stay keeps its name.
+ * Takes a cluster's name: a prepared folder is moved there, which exactly one process can do. Remains of a
+ * cluster that belonged to a process are moved aside; one that is meant to stay keeps its name.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -27,9 +27,10 @@ import { isMeantToStay, nextSteps, sinceText } from './again.ts';
 import { driverOf, isInUse, partsOf } from './drivers.ts';
 
 /**
- * Removes remains of a cluster that never started or whose process is gone.
- * @throws HarnessError `CANNOT_WRITE`, `CLUSTER_EXISTS` when a cluster of that name runs, is being started, or was
- * left to stay
+ * Takes a name, after removing the remains of a cluster of that name that never started or whose process is
+ * gone.
+ * @throws HarnessError `CANNOT_WRITE`, `CLUSTER_EXISTS` when a cluster of that name runs, is being started,
+ * or was left to stay
  */
 export async function claimCluster(
   stateDir: string,
@@ -80,7 +81,7 @@ async function removeAbandoned(stateDir: string, name: string): Promise<void> {
   // Its folder is its last record: containers survive a reboot.
   if (before !== undefined && isOwnCluster(stateDir, name)) await disposeOf(stateDir, before);
   const aside = setAside(stateDir, name);
-  // Another process removed it meanwhile.
+  // Another process removed it between our check and our move.
   if (aside === undefined) return;
   const moved = readJson(join(aside, 'cluster.json')) as ClusterRecord | undefined;
   if (moved?.token !== before?.token) {

@@ -81,7 +81,10 @@ export function partsOf(
   return { token, parts: isIts ? runRecords(stateDir, name) : [] };
 }
 
-/** A part or starting process runs; attached networks are in use until forgotten. */
+/**
+ * Whether a part of the cluster or the process that starts it runs; attached networks are in use until
+ * forgotten.
+ */
 export async function isInUse(stateDir: string, record: ClusterRecord): Promise<boolean> {
   if ((record.phase === 'starting' || record.ephemeral) && isAlive(record.owner)) return true;
   if (!DRIVER_FACTS[record.driver].owned) return record.phase === 'running';

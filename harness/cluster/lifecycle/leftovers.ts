@@ -9,7 +9,7 @@ import { isMeantToStay } from './again.ts';
 import { driverOf } from './drivers.ts';
 import { tearDown } from './teardown.ts';
 
-/** Tied to a process that is gone, or never fully started. */
+/** Clusters tied to a process that is gone, or never fully started. */
 function leftovers(stateDir: string): ClusterRecord[] {
   return listClusters(stateDir)
     .map((name) => readableRecord(stateDir, name, leftAlone))
@@ -21,7 +21,7 @@ function leftovers(stateDir: string): ClusterRecord[] {
 /** Records of other versions. */
 const leftAlone = () => undefined;
 
-/** Folders left by killed removals and claims. */
+/** Removes folders that killed removals and claims left. */
 function removeAside(stateDir: string): void {
   for (const path of asideFolders(stateDir)) {
     const record = readJson(join(path, 'cluster.json')) as ClusterRecord | undefined;
@@ -35,7 +35,7 @@ function whyRemoved({ ephemeral, owner }: ClusterRecord): string {
     : `process ${owner.pid} ended before it had started it`;
 }
 
-/** A line per removed cluster on standard error. @returns their names */
+/** Removes leftovers, with a line on standard error for each. @returns their names */
 export async function removeLeftovers(stateDir: string): Promise<string[]> {
   const records = leftovers(stateDir);
   const removed: string[] = [];
@@ -46,7 +46,7 @@ export async function removeLeftovers(stateDir: string): Promise<string[]> {
       removed.push(record.name);
       process.stderr.write(`svcnet: removed cluster '${record.name}': ${whyRemoved(record)}\n`);
     } catch (error) {
-      // Such as another user's; it must not prevent a start.
+      // A cluster that cannot be removed, such as another user's, must not prevent a start.
       process.emitWarning(
         `cluster '${record.name}', whose owner is gone, could not be removed: ${messageOf(error)}`,
       );

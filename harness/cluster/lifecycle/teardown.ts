@@ -1,4 +1,4 @@
-/** Stops and removes a cluster by its records, so that half a one can be removed. */
+/** Stops and removes a cluster by its records alone, so that half a cluster can be removed too. */
 
 import { flavourOf } from '../../flavours/table.ts';
 import { endDashboards } from '../../metrics/dashboards/running.ts';

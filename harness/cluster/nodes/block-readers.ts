@@ -3,7 +3,7 @@ import type { Clock } from '../../../formats/clock.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { ClusterNode } from './cluster-node.ts';
 
-/** Nodes look ten times a second, production nodes every few seconds. */
+/** Nodes look at the chain ten times a second, production nodes every few seconds. */
 const WAIT_MS = 15_000;
 const PAUSE_MS = 25;
 /** A node that saw the head and reads no further for so long leaves more blocks unread than others. */

@@ -1,4 +1,4 @@
-/** A node's process; `known-node.ts` has what the node is. */
+/** What is done to a node's process; `known-node.ts` says what the node is. */
 
 import type { Clock } from '../../../formats/clock.ts';
 import { HarnessError } from '../../base/errors.ts';
@@ -32,7 +32,7 @@ import {
 } from './node-run.ts';
 
 const READY_TIMEOUT_MS = 60_000;
-/** Of one request to a node that does not answer yet. */
+/** Limit of one request to a node that does not answer yet. */
 const READINESS_REQUEST_MS = 2000;
 const LOG_LINES_DEFAULT = 200;
 
@@ -44,11 +44,11 @@ export interface ClusterNodeDeps extends NodeRunDeps {
   readonly onUploaded: (node: ClusterNode, uploaded: Uploaded) => void;
   /** All nodes of the cluster. */
   readonly all: () => readonly ClusterNode[];
-  /** Removes what a launch left after cluster or node are gone. */
+  /** Removes what a launch left behind after the cluster or the node is gone. */
   readonly removed: () => void;
   /** Why this process must not start nodes, if so. */
   readonly mayStart: () => HarnessError | undefined;
-  /** Why stopped nodes' data may not change. */
+  /** Why nobody may change the data of stopped nodes, if so. */
   readonly mayChange: () => HarnessError | undefined;
 }
 

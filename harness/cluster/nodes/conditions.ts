@@ -12,7 +12,7 @@ import type { BatchRecord } from '../state/state.ts';
 import type { ClusterNode } from './cluster-node.ts';
 import { someNames } from './mesh.ts';
 
-/** Older ones are looked up on nodes. */
+/** Uploads remembered; older ones are looked up on the nodes. */
 const UPLOADS_REMEMBERED = 10_000;
 
 /** The nodes of a cluster. */
@@ -122,7 +122,8 @@ interface CreatedBatch {
 }
 
 /**
- * Usable: its node may stamp, and every running node saw its creation; one that did not would refuse stamps.
+ * Whether a batch is usable: its node may stamp, and every running node saw its creation; one that did not
+ * would refuse the stamps.
  */
 export async function probeBatch(
   batch: string,
@@ -167,7 +168,7 @@ async function probeForeignBatch(
   return missing === undefined ? { done: true } : { missing };
 }
 
-/** One request per node; reports what the first batch lacks. */
+/** Probes all batches with one request per node; reports what the first batch lacks. */
 export async function probeBatches(
   batches: readonly BatchRecord[],
   nodes: readonly ClusterNode[],
@@ -202,7 +203,7 @@ export interface TagTarget {
 /** Called at every poll with the chunks that reached their neighbourhood, and those of the upload. */
 type SyncProgress = (synced: number, split: number) => void;
 
-/** Every chunk was seen before or reached its neighbourhood (4.5). */
+/** Whether an upload is synced: every chunk was seen before or has reached its neighbourhood (4.5). */
 export async function probeTag(
   { node, tag }: TagTarget,
   signal: AbortSignal,
@@ -216,7 +217,7 @@ export async function probeTag(
       missing: `${node.name} tag ${tag}: ${seen.synced + seen.seen} of ${plural(seen.split, 'chunk')} synced`,
     };
   } catch (error) {
-    // A missing tag will not come; a silent node may.
+    // A tag that does not exist will not come; a node that does not answer may still do so.
     if (error instanceof ClientError && error.status === 404) throw error;
     return { missing: error instanceof Error ? error.message : String(error) };
   }
@@ -289,7 +290,7 @@ export async function findOwner(
   });
 }
 
-/** `silent` says why a node could not be asked. */
+/** Searches the running nodes; `silent` says why one could not be asked. */
 async function searched<T>(
   nodes: readonly ClusterNode[],
   read: (node: ClusterNode, signal: AbortSignal) => Promise<readonly T[]>,

@@ -39,7 +39,7 @@ export function introducers<N extends Acquaintance>(node: Acquaintance, others: 
     .toSorted((a, b) => own(b) - own(a));
 }
 
-/** Gives a first peer, unless it has one, finds peers itself, or there is no candidate. */
+/** Gives the node a first peer, unless it has one, finds peers itself, or there is no candidate. */
 export async function introduce(
   node: Acquaintance,
   others: readonly Acquaintance[],

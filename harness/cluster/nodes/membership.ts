@@ -16,7 +16,7 @@ import {
 import type { ClusterNode } from './cluster-node.ts';
 import type { NodeSight } from './node-run.ts';
 
-/** Notices a death while the requests it broke still fail. */
+/** Short enough to notice a death while the requests that it broke still fail. */
 const OBSERVE_PAUSE_MS = 200;
 /** Incidents kept for the next listener. */
 const UNTOLD_MAX = 100;

@@ -36,9 +36,10 @@ export interface Apart {
 }
 
 /**
- * Every running node is connected to all full nodes of each bin, up to saturation (light nodes: to those that hear of
- * each other), and lacks nothing to serve. Late nodes of a large cluster have fewer peers in full bins. Up to nine
- * full nodes are all connected. A topology's links are expected exactly. Dishonest nodes do not count.
+ * A cluster is meshed when every running node is connected to all full nodes of each bin, up to saturation (a
+ * light node: to those that tell it of each other), and lacks nothing that it needs to serve. A node that
+ * joins a large cluster late has fewer peers in bins whose nodes accept no more. Up to nine full nodes are
+ * all connected. A topology's links are expected exactly. Dishonest nodes do not count.
  */
 export async function probeMesh(
   nodes: readonly ClusterNode[],
@@ -71,8 +72,8 @@ export async function probeMesh(
 }
 
 /**
- * Expected links are unknown here: every running node must have a peer, listed or not, and lack nothing. Counts links
- * between listed nodes.
+ * In a network that svcnet did not start, the expected links are unknown: every running node must have a
+ * peer, listed or not, and lack nothing. Counts links between listed nodes.
  */
 export async function probeNetwork(
   nodes: readonly ClusterNode[],

@@ -52,7 +52,7 @@ export class NodeRun {
   readonly #name: string;
   readonly #deps: NodeRunDeps;
   #sight: NodeSight = NEVER_STARTED;
-  /** The state this process wants; another one has another cause. */
+  /** The state that this process put it into; if the observed state differs, something else changed it. */
   #wanted: Pick<NodeSight, 'state' | 'handle'> | undefined;
   #witness: BreakWitness | undefined;
   #done: { readonly state: RunState | undefined; readonly changes: number } = {

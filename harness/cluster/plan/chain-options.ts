@@ -81,7 +81,8 @@ export function plannedBatches({
 }
 
 /**
- * Among all nodes ever, as one start would deploy them.
+ * Place among the chequebooks of all nodes that the cluster ever had, as one start with all of them would
+ * deploy them.
  * @returns undefined: the node's first program deploys its own
  */
 function chequebookPlace(definition: Definition, { index }: Pick<PlannedNode, 'index'>): number | undefined {
@@ -89,7 +90,7 @@ function chequebookPlace(definition: Definition, { index }: Pick<PlannedNode, 'i
   return adopt[index] === true ? adopt.slice(0, index).filter((adopts) => adopts).length : undefined;
 }
 
-/** The chequebook deployed for a node; undefined: none. */
+/** Address of the chequebook that the chain deploys for a node; undefined: none. */
 export function chequebookOf(
   definition: Definition,
   node: Pick<PlannedNode, 'index' | 'flavour' | 'declared'>,

@@ -52,7 +52,7 @@ export function withGroup(
   throw new HarnessError('DEFINITION_INVALID', lines);
 }
 
-/** A group per node, without what its place gives. */
+/** A group for each node, without what follows from the node's place in its original group. */
 function singleGroups(definition: Definition): NodeGroup[] {
   return groupsByNumber(definition).map((group) => ({
     ...group,
@@ -100,7 +100,7 @@ function mistakesIn(definition: Definition): readonly string[] {
     : [...again, ...contradictions(withPrograms(definition))];
 }
 
-/** Valid keys, whose contradictions are reported at once. */
+/** The valid keys: contradictions among them are reported together with the other mistakes. */
 function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<string, unknown> {
   if (input === null || typeof input !== 'object') return {};
   const wrong = new Set(
@@ -111,7 +111,10 @@ function withoutMistakes(input: unknown, issues: readonly Issue[]): Record<strin
   return Object.fromEntries(Object.entries(input).filter(([key]) => !wrong.has(key)));
 }
 
-/** Programs left to the environment: the flavour's variable first. Not for containers. */
+/**
+ * Fills in programs that the definition leaves to the environment, from the flavour's variable first.
+ * Containers run none of this machine's programs.
+ */
 function withPrograms(definition: Definition): Definition {
   const { images } = DRIVER_FACTS[definition.driver];
   const nodes = definition.nodes.map((group): NodeGroup => {
@@ -140,7 +143,7 @@ export function batchAmount(
 type Issue = z.core.$ZodIssue;
 
 /**
- * Texts are made when told, as few are.
+ * The mistakes of an issue. Their texts are made only when told: of a hundred thousand, few are.
  * @param known the keys allowed at a path
  */
 export function explain(issue: Issue, input: unknown, known = keysAt): Mistake[] {
@@ -187,8 +190,8 @@ function isSecret(path: readonly PropertyKey[]): boolean {
 }
 
 /**
- * The intended branch of a union: a list that is too long, or the branch that got deepest, rather without keys of
- * others.
+ * The intended branch of a union: one with a list that is too long, or one that got further into the value
+ * than its type, preferably without a key that only another branch knows.
  */
 function meantBranch(issue: z.core.$ZodIssueInvalidUnion): Issue[] {
   const isLong = (inner: Issue) => inner.code === 'too_big' && inner.origin === 'array';
@@ -216,7 +219,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   );
 }
 
-/** Letters of a value in messages, and searched for URLs. */
+/** Letters of a value that messages show, and of what is searched for URLs, which are shown shorter. */
 const SHOWN_MAX = 60;
 const SHOWN_URL_MAX = 1000;
 

@@ -7,7 +7,7 @@ import { DRIVER_FACTS, type DriverName } from '../../places/facts.ts';
 import type { NetworkShape } from '../../places/links/regions.ts';
 import type { Definition, NodeGroup } from './schema.ts';
 
-/** The definition's, or what suits profile, nodes and cheques. */
+/** The definition's credit, or else what suits profile, nodes and cheques. */
 export function creditOf(definition: Definition): Credit {
   const { credit, profile, prepare } = definition;
   const asOnTheNetwork = profile === 'production' || hasPublicNode(definition) || prepare.cheques.length > 0;
@@ -57,7 +57,7 @@ export function groupsInUse({ nodes, grown, upgraded = {} }: Definition): UsedGr
   return [...asStarted, ...changed];
 }
 
-/** The definition's, or what suits the driver. */
+/** The definition's store, or else what suits the driver. */
 export function storeOf({
   driver,
   store,
@@ -70,7 +70,7 @@ export function engineOf({ driver, chain }: Pick<Definition, 'driver' | 'chain'>
   return DRIVER_FACTS[driver].simulated ? 'in-process' : chain.engine;
 }
 
-/** Links without faults; undefined: all arrives at once. */
+/** What links are like without faults; undefined: all arrives at once. */
 export function networkOf({ network }: Pick<Definition, 'network'>): NetworkShape | undefined {
   if (network === undefined) return undefined;
   const { latency, jitter, regions, bandwidth } = network;

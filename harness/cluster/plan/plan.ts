@@ -141,7 +141,7 @@ export interface ChainFacts {
   readonly startBlock: number;
   /** Endpoint of a node, by the node's name. */
   rpcOf(node: string): string;
-  /** The chequebook deployed for a node. */
+  /** Address of the chequebook deployed for a node. */
   chequebookOf(node: PlannedNode): string | undefined;
 }
 

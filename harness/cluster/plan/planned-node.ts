@@ -17,7 +17,7 @@ export function numberOf(name: string): number {
 
 /** One node of a cluster, wherever it will run. */
 export interface PlannedNode {
-  /** Among all nodes ever, from 0; gives name and keys. */
+  /** Number among all nodes that the cluster ever had, from 0; its name and keys follow from it. */
   readonly index: number;
   readonly name: string;
   readonly flavour: FlavourName;
@@ -35,7 +35,7 @@ export interface PlannedNode {
   readonly batches: NodeGroup['batches'];
   /** Limits of its container. */
   readonly resources: NodeGroup['resources'];
-  /** Faults or dishonesty; undefined: neither. */
+  /** Its surroundings can fail, or it breaks rules; undefined: neither. */
   readonly tampered: TamperSettings | undefined;
   readonly identity: NodeIdentity;
   /** Names of its only peers; undefined: any. */

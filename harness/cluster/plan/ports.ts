@@ -1,6 +1,6 @@
 /**
- * A fixed range of ports: ten per node, which uses three. The tenth port is the chain's, whatever the number of
- * nodes.
+ * A fixed range of ports: by default ten per node, which uses three. The tenth port is the chain's, whatever
+ * the number of nodes.
  */
 import type { NodePorts } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
@@ -18,7 +18,10 @@ export interface WantedPort {
   readonly by: string;
 }
 
-/** A node's fixed ports; 0: debug API outside. Without a debug API, the API's port. */
+/**
+ * Ports of a node in a fixed range; 0 for a debug API outside the range. Nodes without a debug API use their
+ * API's port instead.
+ */
 export function fixedPorts({ first, stride, debug }: PortRange, index: number): NodePorts {
   const api = first + index * stride;
   return { api, p2p: api + 1, debug: debug === 'range' ? api + 2 : 0 };

@@ -7,7 +7,7 @@ import { linksOf } from './topology.ts';
 /** Needed to send and take cheques. */
 const SWAP_OPTIONS = ['swap-enable', 'chequebook-enable'] as const;
 
-/** @returns a line each, with key, value and expectation */
+/** @returns a line per contradiction, with key, value and expectation */
 export function preparationContradictions(definition: Definition): string[] {
   return [
     ...uploadContradictions(definition),
@@ -76,7 +76,10 @@ function isNode(name: string, count: number): boolean {
   return name === `node-${index}` && index < count;
 }
 
-/** A payer needs a chequebook, and stamps of a batch, its own or another's. */
+/**
+ * A payer needs a chequebook, and stamps, of its own batch or another node's, for the chunks that put it in
+ * debt.
+ */
 function payerProblems(definition: Definition, group: NodeGroup): string[] {
   const off = SWAP_OPTIONS.filter((option) => isOff(group, option));
   return [

@@ -23,7 +23,7 @@ export const schema = z.strictObject(shape, { error: 'a map' });
 export interface Growth {
   /** Nodes at the start, which its chain was made with. */
   readonly from: number;
-  /** Removed for good, or failed additions: never reused. */
+  /** Numbers of nodes that were removed for good, or whose addition failed: never given again. */
   readonly gone: readonly number[];
 }
 

@@ -111,7 +111,7 @@ function accountOf(key: Uint8Array, { networkId }: NodeOrigin): NodeAccount {
   return { key, address, overlay: overlayAddress(address, BigInt(networkId), OVERLAY_NONCE) };
 }
 
-/** The first key in the neighbourhood, or the first. */
+/** The first key whose overlay is in the neighbourhood; without a neighbourhood, the first key. */
 function minedAccount(origin: NodeOrigin): NodeAccount {
   const { seed, index, neighbourhood = '' } = origin;
   const triesMax = TRIES_PER_EXPECTED * expectedTries(neighbourhood);
@@ -127,7 +127,7 @@ function minedAccount(origin: NodeOrigin): NodeAccount {
   );
 }
 
-/** Average tries for these bits; about 50 µs each. */
+/** Keys to try, on average, until an overlay begins with these bits; about 50 µs each. */
 export function expectedTries(neighbourhood: string): number {
   return 2 ** neighbourhood.length;
 }

@@ -27,7 +27,10 @@ function fixedLinks(topology: Topology, nodes: number): Link[] | undefined {
   return topology.links.map(([one, other]) => link(numberOf(one), numberOf(other)));
 }
 
-/** Connected, each with at least this many peers: each joins an earlier node, then draws more. */
+/**
+ * A connected graph in which every node has at least this many peers: each node joins a random earlier one,
+ * then those with too few draw more.
+ */
 function randomLinks(peers: number, nodes: number, seed: bigint): Link[] {
   let drawn = 0;
   const below = (bound: number) =>

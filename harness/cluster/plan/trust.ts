@@ -1,4 +1,4 @@
-/** Programs and files named by a foreign file need a person's word. */
+/** Programs and files that a file from elsewhere names are run or sent only if a person has said so. */
 import { resolve } from 'node:path';
 import { HarnessError } from '../../base/errors.ts';
 import { FLAVOUR_NAMES } from '../../flavours/flavour.ts';
@@ -8,7 +8,8 @@ import { FLAVOURS } from '../../flavours/table.ts';
 export const TRUST = '--trust';
 
 /**
- * Programs of flavour files and groups, unless this environment names them.
+ * Paths of programs in flavour files, and in groups of nodes except those that this machine's environment
+ * names too.
  * @param definition as in a file, unchecked
  */
 export function programsIn({
@@ -77,7 +78,7 @@ export function expectTrusted(
   });
 }
 
-/** Named in the message; a file may name any number. */
+/** Most that the message names; a file may name any number. */
 const NAMED_MAX = 10;
 
 function someOf(names: readonly string[]): string {

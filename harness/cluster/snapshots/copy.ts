@@ -8,7 +8,8 @@ import { isOfOneRun } from '../../flavours/tampered/settings.ts';
 const LOCKS = new Set(['lock', 'index.mdb-lock']);
 
 /**
- * Copies a folder if it exists, sharing blocks if possible, without a node's faults.
+ * Copies a folder if it exists, sharing blocks of files if possible. A node's faults stay behind: the list of
+ * those that can be healed is the cluster's.
  * @param signal ends it before the next file @throws HarnessError `INTERRUPTED`
  */
 export async function copyFolder(from: string, to: string, signal?: AbortSignal): Promise<void> {

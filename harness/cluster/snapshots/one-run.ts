@@ -1,4 +1,4 @@
-/** What a repeated start does not continue. */
+/** What a cluster that starts again from its own folder does not continue. */
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isOfOneRun, TAMPERED_FILE } from '../../flavours/tampered/settings.ts';

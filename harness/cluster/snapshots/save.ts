@@ -40,7 +40,7 @@ export interface SaveContext {
   readonly signal?: AbortSignal | undefined;
   /** Receives progress messages. */
   readonly onProgress: (text: string) => void;
-  /** Waits until nodes serve; then others may save. */
+  /** Waits until the nodes serve again; only then may another process save the cluster. */
   readonly restarted: () => Promise<void>;
 }
 
@@ -68,7 +68,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
   const path = beginSnapshot(context.stateDir);
   let copying: Promise<number> | undefined;
   try {
-    // First: a silent chain has nothing to save.
+    // Before anything stops: a chain that does not answer has nothing to save.
     await context.chain.height(context.signal);
     const height = await whileStopped(context, () => (copying = copyAll(context, path)));
     const { record, stateDir } = context;
@@ -100,7 +100,7 @@ async function save(context: SaveContext, name: string, { force }: { force: bool
     if (!(error instanceof HarnessError && error.code === 'INTERRUPTED')) throwIfInterrupted(context.signal);
     throw error;
   } finally {
-    // A file may still be being copied.
+    // After an interruption a file may still be being copied.
     await Promise.allSettled([copying]);
     // On success the folder was renamed.
     removeFolder(path);
@@ -172,7 +172,7 @@ async function whileStopped<T>(context: SaveContext, work: () => Promise<T>): Pr
           await stopFor(stopped, node);
         }),
       );
-      // Nodes run again at once, however long the copy takes.
+      // After an interruption the nodes run again at once, however long the copy takes.
       const done = await (signal === undefined ? work() : orAborted(work(), signal, interrupted));
       await expectStopped(nodes, sights);
       return done;
@@ -205,7 +205,7 @@ async function stopFor(stopped: ClusterNode[], node: ClusterNode): Promise<void>
   throw reason;
 }
 
-/** @param before their states before @throws HarnessError `NODE_STATE` */
+/** @param before their states before they were stopped @throws HarnessError `NODE_STATE` */
 async function expectStopped(nodes: readonly ClusterNode[], before: readonly NodeSight[]): Promise<void> {
   const after = await Promise.all(nodes.map((node) => node.observe()));
   const started = nodes.filter((_, index) => {
@@ -219,7 +219,10 @@ async function expectStopped(nodes: readonly ClusterNode[], before: readonly Nod
   });
 }
 
-/** Names nodes that an ending process could not restart; ephemeral ones end with it. */
+/**
+ * Makes a process that ends before it has restarted the nodes name them; those of an ephemeral cluster end
+ * with it.
+ */
 function tellAtExit({ name, ephemeral }: ClusterRecord, stopped: readonly ClusterNode[]): Disposable {
   const tell = () => {
     if (ephemeral || stopped.length === 0) return;
@@ -263,7 +266,7 @@ async function copyAll(context: SaveContext, path: string): Promise<number> {
   return height;
 }
 
-/** Copies would connect to this cluster's nodes. */
+/** Copies that know the addresses of this cluster's nodes would connect to them. */
 async function forgetPeers({ nodes, stateDir, signal }: SaveContext, path: string): Promise<void> {
   for (const flavour of new Set(nodes.map(flavourOf))) {
     const copies = nodes

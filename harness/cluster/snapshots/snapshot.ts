@@ -75,7 +75,7 @@ export const inside = {
   node: (path: string, node: string) => join(path, 'nodes', node),
 } as const;
 
-/** Sorted by name. @param onBroken gets the name of each that cannot be read, and why */
+/** Complete snapshots, sorted by name. @param onBroken gets the name of each that cannot be read, and why */
 export function listSnapshots(
   stateDir: string,
   onBroken: (name: string, why: string) => void = () => undefined,

@@ -18,13 +18,16 @@ import {
   snapshotsDir,
 } from './snapshot.ts';
 
-/** Also unreadable ones. @returns bytes freed @throws HarnessError `SNAPSHOT_NOT_FOUND` */
+/**
+ * Removes a snapshot, even one that cannot be read.
+ * @returns bytes freed @throws HarnessError `SNAPSHOT_NOT_FOUND`
+ */
 export function removeSnapshot(stateDir: string, name: string): number {
   const isThere = NAME_PATTERN.test(name) && foldersIn(snapshotsDir(stateDir)).includes(name);
   const path = isThere
     ? join(snapshotsDir(stateDir), name)
     : findSnapshot(stateDir, name, 'snapshot rm').path;
-  // A half-removed one is never visible.
+  // Moved aside first, so that a half-removed one is never visible.
   const aside = setAside(path, stateDir);
   const bytes = sizeOf(aside);
   removeFolder(aside);

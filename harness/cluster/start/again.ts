@@ -13,7 +13,7 @@ export function isFixed({ before, driver }: Pick<StartContext, 'before' | 'drive
   return before !== undefined && driver.halt !== undefined;
 }
 
-/** The old port, if any will do and it is free. */
+/** The chain's old port, if any port will do and this one is free. */
 export async function chainPortAgain(
   { before, driver, definition }: StartContext,
   { chain: { port } }: ClusterPlan,

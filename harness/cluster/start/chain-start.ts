@@ -40,7 +40,7 @@ export interface StartChain {
   readonly stopWithParent: boolean;
   /** Its log has lines of an earlier run. */
   readonly isAgain?: boolean;
-  /** As soon as it runs, for interruptions to find it. */
+  /** Called as soon as the chain runs, so that an interruption finds it. */
   readonly onStarted: (started: Started) => void;
   readonly signal?: AbortSignal | undefined;
 }

@@ -23,7 +23,7 @@ export interface NodeSetup {
   readonly stateDir: string;
   readonly record: ClusterRecord;
   readonly driver: Driver;
-  /** The earlier cluster, whose free ports are kept. */
+  /** The cluster as it ran before; its nodes keep those of their ports that are free. */
   readonly before?: ClusterRecord | undefined;
 }
 
@@ -153,7 +153,7 @@ export function portOf(url: string): number {
 }
 
 /**
- * Together: a second call might find the same ones.
+ * Picks all ports together: a second call might find the same ones.
  * @returns `behind`: p2p ports of nodes if a proxy holds those of `ports`; else none
  */
 async function choosePorts(
@@ -214,7 +214,7 @@ async function choosePorts(
 }
 
 /**
- * Before a node fails on a fixed port.
+ * Checks fixed ports before anything starts, so that a conflict does not surface only when a node fails.
  * @throws HarnessError `PORT_IN_USE`, `DEFINITION_INVALID`
  */
 export async function checkPorts(

@@ -8,12 +8,12 @@ import { atOnce, pilotCount, type Start, tooSlow } from './pace.ts';
 import type { StartContext } from './start-context.ts';
 import { stopwatch } from './startup-conditions.ts';
 
-/** Of the nodes that a start waits for. */
+/** Names shown of the nodes that a start waits for. */
 const NAMES_SHOWN = 3;
 
 export interface WaveDeps {
   readonly clock: Clock;
-  /** Shared by nodes; any number for nodes without time. */
+  /** Processors that the nodes share; any number for nodes that take no time. */
   readonly processors: number;
   /** For all nodes to be ready. */
   readonly limitMs: number;
@@ -24,8 +24,9 @@ export interface WaveDeps {
 }
 
 /**
- * Ends only when every node's process is known.
- * @throws HarnessError `START_TIMEOUT` when at the first nodes' pace not all can start in time; what a launch throws
+ * Returns or throws only once it is known for every node whether it has a process.
+ * @throws HarnessError `START_TIMEOUT` when at the first nodes' pace not all can start in time; what a launch
+ * throws
  */
 export async function startInWaves(
   nodes: readonly ClusterNode[],

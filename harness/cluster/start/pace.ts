@@ -1,11 +1,12 @@
 /**
- * Whether a machine can start many nodes, by the first. Simultaneous nodes become ready together, so a group sets the
- * pace: four seconds for eight are forty for eighty.
+ * Whether a machine can start many nodes, judged by the first ones. Nodes that start together share the
+ * processors and become ready at about the same time, so the pace is that of a group: a machine that takes
+ * four seconds for the first eight takes about forty for eighty.
  */
 
 /** Enough to keep the processors of a usual machine busy, so that more at once would not be faster. */
 const PILOTS_MIN = 8;
-/** Fewer would make the first wave too large a part. */
+/** Waves below which the first one is too large a part of the start to predict anything early. */
 const WAVES_MIN = 4;
 /** The first nodes also load their code from the disk: a start expected to take a little too long is still tried. */
 const MARGIN = 2;
@@ -23,7 +24,7 @@ export interface Pace {
   readonly msPerNode: number;
   /** For all nodes. */
   readonly expectedMs: number;
-  /** Ready within the limit, at least one. */
+  /** Nodes that would be ready within the limit, at least one. */
   readonly fits: number;
 }
 
@@ -32,7 +33,7 @@ export function atOnce(nodes: number, processors: number): number {
   return Math.min(nodes, Math.max(PILOTS_MIN, 2 * processors));
 }
 
-/** Nodes to judge by; 0: too few. */
+/** How many nodes the pace is judged by; 0: too few nodes to judge. */
 export function pilotCount(nodes: number, processors: number): number {
   const pilots = atOnce(nodes, processors);
   return nodes >= WAVES_MIN * pilots ? pilots : 0;

@@ -28,7 +28,7 @@ export class PartWatch {
     return this.#lost.signal;
   }
 
-  /** @returns forgets the part, which may then end */
+  /** @returns forgets the part, which may then be ended on purpose */
   add(part: WhyEnded): Disposable {
     this.#parts.add(part);
     return { [Symbol.dispose]: () => void this.#parts.delete(part) };
@@ -53,7 +53,7 @@ export class PartWatch {
 
   async #look(): Promise<void> {
     const parts = [...this.#parts];
-    // An unseen part, such as with a busy engine, is looked at again.
+    // A part that cannot be seen now, such as a container whose engine is busy, is looked at again.
     const seen = await Promise.allSettled(parts.map((whyEnded) => whyEnded()));
     const why = seen
       .filter((_, index) => this.#parts.has(parts[index] as WhyEnded))

@@ -23,7 +23,7 @@ export function sharesRecords(
 ): boolean {
   const introduces = nodes.some(({ mode }) => mode === 'boot');
   const { owned, images } = DRIVER_FACTS[driver];
-  // Of several addresses only one is known before.
+  // Of several addresses of a node only one is known before it starts.
   return !coldGossip && underlays.length === 1 && topology === 'mesh' && !introduces && owned && !images;
 }
 

@@ -16,7 +16,10 @@ import { seededBytes } from '../plan/seed.ts';
 import type { StartContext } from './start-context.ts';
 import { timeoutFor } from './start-deadline.ts';
 
-/** A peer wants payment for some twenty chunks; a second pays for fifteen, and as much again goes by cheque. */
+/**
+ * At the public network's limits a peer wants payment for some twenty chunks; at first a second pays for
+ * fifteen of them, and as much again is paid by cheque.
+ */
 const CHUNKS_AT_ONCE = 64;
 /** A chunk's price does not depend on its length. */
 const PAYLOAD_SIZE = 32;
@@ -82,7 +85,8 @@ async function push({ from, nodes }: Pair, chunks: readonly Chunk[], signal: Abo
 }
 
 /**
- * Waits until both ends of links agree: last chunks are paid after the first cheque.
+ * Waits until nothing is in progress and both ends of every link agree: some of the last chunks are still
+ * being paid for after the first cheque.
  * @throws HarnessError `WAIT_TIMEOUT`
  */
 export async function settled(context: StartContext, nodes: readonly ClusterNode[]): Promise<void> {

@@ -147,7 +147,10 @@ async function uploadPath(
   });
 }
 
-/** Mines to a height, and waits for nodes. A chain that never mines on demand was there before. */
+/**
+ * Mines up to a height, and waits until every node has read the chain that far. A chain that never mines on
+ * demand has had that height since before its nodes ran.
+ */
 async function raise(height: number, context: StartContext, { chain, nodes }: Running): Promise<void> {
   const { clock, definition, signal, timeoutMs, onProgress } = context;
   onProgress({ step: 'state', done: false, detail: `mining up to block ${height}` });

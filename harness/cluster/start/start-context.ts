@@ -27,7 +27,7 @@ export interface StartContext {
   readonly seed: bigint;
   readonly driver: Driver;
   readonly ephemeral: boolean;
-  /** Data is in the folder, from a snapshot or its own. */
+  /** Whether chain and nodes find their data, from a snapshot or their own, in the cluster's folder. */
   readonly continued: boolean;
   /** The earlier cluster, when started from its folder. */
   readonly before?: ClusterRecord | undefined;

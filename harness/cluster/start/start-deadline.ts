@@ -7,7 +7,7 @@ import { formatMs } from '../../base/format.ts';
 import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 import type { StartContext, StartProgress, StartStep } from './start-context.ts';
 
-/** Grows with the cluster: small machines start nodes in turn. */
+/** Limits of single steps grow with the cluster: small machines start the nodes one after another. */
 const BASE_TIMEOUT_MS = 30_000;
 const TIMEOUT_PER_NODE_MS = 1500;
 

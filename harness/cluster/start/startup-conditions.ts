@@ -18,7 +18,7 @@ import { meshTimeoutFor, timeoutFor } from './start-deadline.ts';
 /** Each poll costs every node a ms, and this process as much for all. */
 const PAUSE_PER_NODE_MS = 10;
 const PAUSE_MS = 100;
-/** Usual time to find each other; and between reminders. */
+/** Nodes that start together have found each other by then; also the time between two reminders. */
 const REMIND_MS = 10_000;
 /** A batch is usable after a number of blocks set by the profile, never more than this. */
 const USABLE_BLOCKS_MAX = 20;
@@ -62,7 +62,8 @@ export async function awaitMesh(context: WaitContext, nodes: readonly ClusterNod
 }
 
 /**
- * A Bee that thinks itself unreachable stores nothing; if all do, no upload is synced.
+ * A Bee that considers itself unreachable stores nothing that others push to it; if all Bees do, no upload is
+ * ever synced.
  * @throws HarnessError BINARY_INVALID
  */
 export async function checkReachable(

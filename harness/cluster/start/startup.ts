@@ -1,4 +1,7 @@
-/** Starts name, chain, nodes, links, batches, prepared state, in order. A failed start leaves nothing running. */
+/**
+ * Starts a cluster: name, chain, nodes, links, batches, prepared state, in this order. A failed start leaves
+ * nothing running.
+ */
 
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
@@ -36,11 +39,12 @@ import { startDeadline, timeoutFor } from './start-deadline.ts';
 import { awaitBatches, awaitMesh, checkReachable, stopwatch } from './startup-conditions.ts';
 
 /**
- * Mined first on chains that never mine on demand: a Bee stamps once it read ten blocks more, in steps of five, four
- * behind the head (contracts.md 11.3). Includes a prepared height.
+ * Blocks mined before the nodes run on chains that never mine on demand: a real node may stamp with a batch
+ * once it has read ten blocks after it, in steps of five, four behind the head (contracts.md 11.3). A
+ * prepared height is reached here too.
  */
 const HEAD_START_BLOCKS = 20;
-/** Others may take a port; twice in a row is no accident. */
+/** Another process may take a picked port before the node does; twice in a row it is no accident. */
 const PORT_ATTEMPTS = 3;
 /** For parts of a failed start. */
 const GRACE_MS = 500;
@@ -110,7 +114,7 @@ async function startParts(context: StartContext, launched: Launched): Promise<St
   context.onProgress({ step: 'chain', done: false, detail: `${engineOf(definition)}, 7 contracts` });
   // In parallel with the chain, which leaves a processor idle.
   const prepared = prepare(context.driver, groups, signal);
-  // An earlier failure has its own reason.
+  // A start that fails before this is awaited reports its own reason.
   void Promise.allSettled([prepared]);
   const started = await startChainOf(context, plan, launched);
   launched.watch.add(started.whyEnded);
@@ -212,7 +216,7 @@ function withEvidence(error: unknown, { clock, stateDir, record }: StartContext)
   return new HarnessError(error.code, error.message, { cause: error, hint: hint.join('\n') });
 }
 
-/** A bad program must not cost a chain. */
+/** Checks programs before anything runs: one that cannot be started must not cost a chain. */
 export async function checkPrograms(driver: Driver, groups: readonly UsedGroup[]): Promise<void> {
   for (const { where, group } of groups) {
     const { binary, image, options } = group;
@@ -280,7 +284,7 @@ export interface NodeParts {
   readonly launched: Launched;
   /** Called before any of them runs. */
   readonly onCreated: (records: readonly NodeRecord[]) => void;
-  /** All nodes of the cluster to join; absent: they are all. */
+  /** All nodes of the cluster that those of the plan join; absent: the plan's are all. */
   readonly all?: () => readonly ClusterNode[];
 }
 

@@ -1,4 +1,7 @@
-/** Compiled code for all clusters. It runs unseen, so a folder not made here is replaced by an empty one. */
+/**
+ * Compiled code for all clusters. It is run without a look at it, so a folder not made here is replaced by an
+ * empty one.
+ */
 import { randomUUID } from 'node:crypto';
 import { renameSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -7,7 +10,7 @@ import { moveInto, removeFolder } from './move.ts';
 import { statePath } from './state-folder.ts';
 
 /**
- * `NODE_COMPILE_CACHE`, if set: its setter trusts that folder.
+ * Below `NODE_COMPILE_CACHE`, if set: whoever sets it trusts that folder.
  * @param of nodes run as processes, embedded nodes, or everything else @throws HarnessError as `statePath`
  */
 export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {

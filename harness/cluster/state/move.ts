@@ -1,12 +1,12 @@
 /** Folders that change their names, or go. */
 import { renameSync, rmSync } from 'node:fs';
 
-/** While a dying process writes into the folder. */
+/** Tries to remove a folder into which a dying process still writes. */
 const REMOVE_TRIES = 20;
 const REMOVE_PAUSE_MS = 20;
 
 /**
- * Renames a folder if nothing, or an empty folder, has the name: one of two succeeds.
+ * Renames a folder if nothing, or an empty folder, has the name: exactly one of two processes succeeds.
  * @returns false when the name is taken
  */
 export function moveInto(prepared: string, path: string): boolean {

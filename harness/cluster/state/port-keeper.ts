@@ -2,11 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type ClusterRecord, clusterFolder } from './state.ts';
 
-/** Tells clusters of one name apart, without controlling one. */
+/** Digits of the token: enough to tell clusters of one name apart, too few to control one. */
 const TOKEN_SHOWN = 8;
 
 /**
- * A file that is there as long as the cluster, for port claims. Its folder returns when another cluster has the name.
+ * A file that is there as long as the cluster, for port claims. The cluster's folder would not do: it is
+ * there again as soon as another cluster has the name.
  * @returns its path, absolute
  */
 export function portKeeper(stateDir: string, { name, token }: Pick<ClusterRecord, 'name' | 'token'>): string {

@@ -56,7 +56,7 @@ const shape = z.looseObject({
   phase: z.enum(['starting', 'running'], { error: 'starting or running' }).optional(),
   createdAt: z.number({ error: 'milliseconds' }).optional(),
   owner: z.looseObject({ pid: z.int({ error: 'a process id' }), startedAt: text }, { error: 'a process' }),
-  /** What its driver reads; attached networks have other nodes. */
+  /** Only what its driver reads; attached networks have other nodes. */
   definition: z
     .looseObject(
       {

@@ -1,4 +1,7 @@
-/** Who saves a cluster: nobody else may save it, start its nodes or change their data. */
+/**
+ * Who saves a cluster: its nodes are stopped and their data is copied, so nobody else may save it, start them
+ * or change their data.
+ */
 import { HarnessError } from '../../base/errors.ts';
 import type { ProcessId } from '../../base/machine/processes.ts';
 import { type ClusterRecord, readRecord } from './state.ts';

@@ -20,12 +20,13 @@ function namedStateDir(): string | undefined {
 export type StatePart = 'clusters' | 'snapshots' | 'failed' | 'runs' | 'cache';
 
 /**
- * @returns its path, perhaps of nothing yet
- * @throws HarnessError `STATE_INVALID` when it is no folder, another user's, or a link leads out of it; `CANNOT_READ`
+ * @returns its path, where there may be nothing yet
+ * @throws HarnessError `STATE_INVALID` when it is no folder, another user's, or a link leads out of it;
+ * `CANNOT_READ`
  */
 export function statePath(stateDir: string, part: StatePart): string {
   const isLink = statusOf(stateDir)?.isSymbolicLink() === true;
-  // A repository may hold one; a person's choice is meant.
+  // A repository may hold a link; a folder that a person has named is the one meant.
   if (isLink && namedStateDir() === undefined && resolve(stateDir) === resolve(DEFAULT)) {
     throw new HarnessError('STATE_INVALID', `${stateDir} is a link, expected a folder`, {
       hint: 'If it leads where you want the state to be, name that folder with SVCNET_STATE; otherwise remove the link.',

@@ -192,7 +192,7 @@ export function foldersWithoutRecord(stateDir: string): string[] {
   return foldersOf(stateDir).filter((name) => !hasRecord(stateDir, name));
 }
 
-/** Others were not made by this program. */
+/** Folders that could be a cluster's; others were not made by this program. */
 function foldersOf(stateDir: string): string[] {
   return foldersIn(clustersDir(stateDir)).filter((name) => NAME_PATTERN.test(name));
 }
@@ -206,7 +206,7 @@ function hasRecord(stateDir: string, name: string): boolean {
   }
 }
 
-/** Moved aside, or not yet in place. */
+/** Folders that have been moved aside, or are not yet in place. */
 export function asideFolders(stateDir: string): string[] {
   const path = clustersDir(stateDir);
   return namesIn(path)
@@ -246,7 +246,7 @@ function readAsOwn({ madeAs, ...record }: Written, folder: ClusterFolder): Clust
     ...node,
     // The file's content would be sent to the node.
     ...(isOwn && tokenFile !== undefined ? { tokenFile } : {}),
-    // Nodes' data is in the cluster's folder, wherever moved.
+    // Nodes' data is in the cluster's folder, wherever that has been moved.
     ...(isLocal ? { dataDir: folder.dataDir(node.name), log: folder.log(node.name) } : {}),
   }));
   return { ...record, nodes, batches: record.batches ?? [] };
@@ -255,7 +255,10 @@ function readAsOwn({ madeAs, ...record }: Written, folder: ClusterFolder): Clust
 /** Identities of own folders, by path. */
 const own = new Map<string, string>();
 
-/** Whether this program made the cluster here. Of a foreign one or a copy, nothing named is run, asked or ended. */
+/**
+ * Whether this program made the cluster on this machine. Of a foreign cluster or a copy, nothing that its
+ * files name is run, asked or ended.
+ */
 export function isOwnCluster(stateDir: string, name: string): boolean {
   const { path } = clusterFolder(stateDir, name);
   const identity = identityOf(path);
@@ -332,7 +335,10 @@ function writeOwn(folder: string, record: ClusterRecord): void {
   writeJson(join(folder, RECORD_FILE), written);
 }
 
-/** By part, cluster name and state directory: joining the latter two costs more than a look. */
+/**
+ * Run records by state directory, cluster name and part: joining the first two into a key costs more than the
+ * rest of a look.
+ */
 const heldRuns = new Map<string, Map<string, Map<string, RunRecord>>>();
 
 /**
@@ -384,7 +390,10 @@ export function runRecords(stateDir: string, cluster: string): (RunRecord & { re
     });
 }
 
-/** Removes the cluster's files, not another one's of its name. The folder is moved aside first, to free the name. */
+/**
+ * Removes the cluster's files, but not those of another cluster that has its name now. The folder is moved
+ * aside first, to free the name.
+ */
 export function removeCluster(
   stateDir: string,
   { name, token }: Pick<ClusterRecord, 'name' | 'token'>,
@@ -403,7 +412,7 @@ function isTheirs(path: string, token: string): boolean {
   return record === undefined || record.token === token;
 }
 
-/** @returns where the folder is now; undefined: none */
+/** Moves the cluster's folder aside. @returns where it is now; undefined: there is none */
 export function setAside(stateDir: string, name: string): string | undefined {
   const aside = join(clustersDir(stateDir), `.${randomUUID()}`);
   try {

@@ -1,4 +1,7 @@
-/** Who upgrades a node: nobody else may upgrade, start, change or remove it, or save its cluster. */
+/**
+ * Who upgrades a node: it is stopped and its files change, so nobody else may upgrade, start, change or
+ * remove it, or save its cluster.
+ */
 import { HarnessError } from '../../base/errors.ts';
 import { type ClusterRecord, clusterFolder } from './state.ts';
 import { takeClusterTurn, whoseTurn } from './turn.ts';

@@ -14,7 +14,7 @@ const NEVER_LOADED = /^(bare-.*|@nomicfoundation\/.*|@types\/.*|node-addon-api|n
 /** Folders and files of a package that are not code, below any folder; licences stay. */
 const ASIDE =
   /(^|\/)(tests?|docs|examples?|benchmarks?|\.github)$|\.(d\.[cm]?ts|map|md)$|^zod\/src$|^(lmdb|secp256k1)\/(src|dict|dependencies)$/;
-/** For other systems, or Node.js versions other than 24. */
+/** Files compiled for other systems, or for Node.js versions other than 24. */
 const FOREIGN = /\/prebuilds\/(?!linux-)[^/]+$|\/node\.abi[^/]*$|\.musl\.node$/;
 
 interface LockFile {
@@ -47,7 +47,7 @@ export function neededPackages({ packages }: LockFile): Set<string> {
   return needed;
 }
 
-/** The nearest parent's, as Node.js resolves. */
+/** The nearest package of that name in a parent folder, as Node.js resolves it. */
 function resolvedFrom(path: string, name: string, packages: LockFile['packages']): string | undefined {
   for (let folder = path; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
     const candidate = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`;

@@ -43,7 +43,7 @@ type Flags = { readonly [key in Key]?: string } & {
   readonly trust?: true;
 };
 
-/** @returns undefined: help @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
+/** @returns undefined when help was asked for @throws HarnessError `USAGE`, `DEFINITION_INVALID` */
 export async function networkDefinition(
   argv: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -109,7 +109,7 @@ function hostNames(
   return text.split(',').map((name) => name.trim());
 }
 
-/** A flag wins; an empty variable is none. */
+/** A flag wins over the variable; an empty variable is none. */
 function valueOf(
   key: Key,
   flags: Flags,

@@ -1,6 +1,6 @@
 /**
- * A network in one container: nodes here, the chain as child. Ends when asked, or no longer whole, so that it does
- * not seem healthy.
+ * A network in one container, as its main process: the nodes live here, the chain is a child process. It ends
+ * when asked to, or when the network is no longer whole, so that the container does not seem healthy.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,10 +1,10 @@
-/** Ports of a network in one container, and of exports without own ones. */
+/** Ports of a network in one container, and of exported networks whose definition chooses none. */
 
 import { fixedPorts } from '../../cluster/plan/ports.ts';
 import type { NodePorts } from '../../flavours/flavour.ts';
 import { CHAIN_PORTS } from '../../flavours/inside-image.ts';
 
-/** A storage node's usual API port. */
+/** Port of node-0's API: the usual one of a storage node. */
 const FIRST = 1633;
 /** Port of the chain's JSON-RPC endpoint: the usual one of a local chain. */
 export const RPC_PORT = CHAIN_PORTS.rpc;

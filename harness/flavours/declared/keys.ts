@@ -10,7 +10,7 @@ import { ed25519Identity } from '../svc-keys.ts';
 import type { DeclaredFlavour } from './file.ts';
 import { PASSWORD } from './values.ts';
 
-/** The cheapest parameters that the format allows. */
+/** The cheapest parameters that the format allows: start-up time instead of secrecy. */
 const SCRYPT = { n: 2, r: 8, p: 1 } as const;
 /** Identity multihash of 37 bytes, then a protobuf key: type Secp256k1, 33 bytes. */
 const SECP256K1_PREFIX = Buffer.from('002508021221', 'hex');

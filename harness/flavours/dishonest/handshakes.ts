@@ -20,7 +20,7 @@ const DAY_MS = 86_400_000;
 const GARBAGE = 300;
 const LARGE = 1_048_576;
 
-/** Spoils an introduction. @returns once spoilt; rejects if it could not begin */
+/** Spoils an introduction. @returns when it is spoilt; rejects when it could not begin */
 type Way = (stage: Stage, underlay: string) => Promise<void>;
 
 // ── an honest host that says something wrong ────────────────────────────────────────────────────────────────────────

@@ -15,7 +15,7 @@ export function newSigner({ random }: Pick<Stage, 'random'>): Signer {
   return createSigner(random.bytes(KEY_SIZE));
 }
 
-/** On a free loopback port, not started. The caller handles all but greetings. */
+/** Creates an identity on a free loopback port, not started. The caller handles all but greetings. */
 export function newIdentity(
   { newHost, options, deps, random }: Pick<Stage, 'newHost' | 'options' | 'deps' | 'random'>,
   differently: { options?: Partial<HostOptions>; deps?: Partial<HostDeps> } = {},

@@ -39,7 +39,10 @@ export function withStream(
   });
 }
 
-/** Every `everyMs` ms runs `work` with all peers not yet at it, until the node stops. */
+/**
+ * Every `everyMs` ms runs `work` at once with all peers for which it is not still running, until the node
+ * stops.
+ */
 export async function withPeers(
   stage: Pick<Stage, 'host' | 'clock' | 'signal'>,
   everyMs: number,

@@ -20,7 +20,7 @@ export function wrongClock(base: Clock, surroundings: Pick<Surroundings, 'clocks
     monotonic: () => base.monotonic(),
     nowNs() {
       const wallNs = BigInt(now()) * 1_000_000n;
-      // Timestamps of one start stay in order, even when set back.
+      // Timestamps of one start stay in order, even when the clock is set back.
       lastNs = wallNs > lastNs ? wallNs : lastNs + 1n;
       return lastNs;
     },

@@ -47,7 +47,7 @@ export async function nodeCounts(dataDir: string, of: string): Promise<Counts> {
 }
 
 /**
- * A node that is gone or frozen reads the files when it runs again.
+ * A node that is gone or frozen reads the files when it runs again, and has written most of its counts.
  * @throws HarnessError `FAULT_REFUSED` when a running node does not take it
  */
 async function ask(dataDir: string, what: keyof Controlled): Promise<void> {

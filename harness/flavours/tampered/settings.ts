@@ -9,7 +9,7 @@ import { readJson, writeJson } from '../../base/json-file.ts';
 import type { BehaviourName } from '../dishonest/names.ts';
 
 const FOLDER = 'tampered';
-/** Its presence in a data directory makes a tampered node. */
+/** Path in a data directory; its presence makes the node a tampered one. */
 export const TAMPERED_FILE = `${FOLDER}/node.json`;
 
 /** What a dishonest node was told to do. */

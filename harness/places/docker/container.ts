@@ -11,7 +11,7 @@ import { labelsOf, networkName, type Owner, partName } from './names.ts';
 
 /** Each probe starts a program: one every two seconds for twenty nodes would load two processors. */
 const HEALTH = { Interval: 30e9, Timeout: 10e9, StartPeriod: 60e9, Retries: 3 } as const;
-/** This driver's logs can be read back. */
+/** Logs of this log driver can be read back, whatever the engine's default. */
 const LOGS = { Type: 'json-file', Config: { 'max-size': '32m', 'max-file': '2' } } as const;
 
 /** What a container cannot do, whatever its image. */

@@ -10,7 +10,7 @@ import { containerLog } from './log.ts';
 import { buildContext, canBuild, DOCKERFILE, dependenciesFor, sourcesHash } from './sources.ts';
 
 const IMAGE = 'svcnet';
-/** Found by what it was built from: its name may belong to another checkout. */
+/** An image is found by what it was built from: its name may belong to another checkout. */
 const SOURCES_LABEL = 'svcnet.sources';
 const BUILD_COMMAND = `docker build -f ${DOCKERFILE} -t ${IMAGE} .`;
 /** For a program that only prints its help. */
@@ -112,7 +112,7 @@ interface Following {
   readonly failed: (error: unknown, lines: readonly string[]) => HarnessError;
 }
 
-/** Follows an operation with progress; its failure is a line. */
+/** Follows an operation with progress; its failure is one of the progress lines. */
 async function follow(
   engine: Engine,
   start: (docker: Docker, onProgress: (progress: Progress) => void) => Promise<void>,

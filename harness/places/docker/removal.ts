@@ -16,7 +16,7 @@ const GONE = [404, 409];
 const ROUNDS_MAX = 100;
 const ROUND_PAUSE_MS = 100;
 const GUARD = 'harness/places/docker/guard';
-/** Wait of an ending process; the guard removes the rest. */
+/** How long an ending process waits for the removal; the guard removes the rest. */
 const EXIT_REMOVAL_MS = 60_000;
 
 /**

@@ -25,7 +25,7 @@ export interface HostedPart {
 
 /** What simulated nodes have instead of the machine. */
 export interface Surroundings {
-  /** Links without faults. Default: all arrives at once. */
+  /** What links are like without faults. Default: all arrives at once. */
   readonly links?: LastingLinks | undefined;
   readonly network: Pick<MemoryNetworkOptions, 'observe'> & Required<Pick<MemoryNetworkOptions, 'defer'>>;
   /** How its tampered nodes are asked for something. */

@@ -14,7 +14,7 @@ type Life =
   | { readonly phase: 'running'; readonly node: RunningNode }
   | { readonly phase: 'ended'; readonly exit: Exit };
 
-/** A power cut strikes amid work: this much is awaited, no longer than this. */
+/** A power cut strikes amid work: after at most this many pieces of it, and no later than this. */
 const CUT_WITHIN_PIECES = 40;
 const CUT_WITHIN_MS = 100;
 
@@ -97,7 +97,10 @@ export class HostedNode {
     await this.cut();
   }
 
-  /** Ends soon, at some point of its work; its disk loses what is not synced. @returns what was lost */
+  /**
+   * Ends the node soon, at some point of its work; its disk loses what is not synced.
+   * @returns what was lost
+   */
   async cutPower(): Promise<Counts> {
     const { platform, clock, tampered } = this.#deps;
     const late = Promise.withResolvers<void>();

@@ -55,7 +55,7 @@ function imageFile(dataDir: string): string {
   return join(dataDir, 'disk.image');
 }
 
-/** Initial content, used once: then the disk is newer. */
+/** Initial content of an in-memory disk. The file is used once: from then on the disk is newer. */
 function takeImage(dataDir: string): Uint8Array | undefined {
   const file = imageFile(dataDir);
   if (!existsSync(file)) return undefined;

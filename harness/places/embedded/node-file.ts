@@ -10,7 +10,7 @@ export interface EmbeddedNode extends EmbeddedSettings {
   readonly transport: 'memory' | 'tcp';
   readonly store: 'memory' | 'disk';
   readonly shareResults: boolean;
-  /** Whether to keep what nodes in memory say. */
+  /** Whether to keep what nodes in memory say to each other. */
   readonly tap: boolean;
   /** Hex. */
   readonly overlay: string;

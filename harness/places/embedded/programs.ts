@@ -25,7 +25,7 @@ export async function tamperedWith(
   return tamper(platform, { dataDir, tampered, options: options(), serve: serve ?? serveControl, disk });
 }
 
-/** Hardly any cluster has damaged nodes. */
+/** Loads what damages nodes and their data, on demand: hardly any cluster has such nodes. */
 export async function loadTampering() {
   const [{ tamper }, { serveControl }, { flipInMemory }] = await Promise.all([
     import('../../flavours/tampered/tamper.ts'),
@@ -36,7 +36,7 @@ export async function loadTampering() {
   return { tamper, serveControl, flipInMemory };
 }
 
-/** Shared by all nodes; loading it is most of the first start. */
+/** Loads what all nodes of a host share, which takes most of the time of the first start. */
 export async function loadPrograms() {
   const [{ startNode }, memory, { MemoryDisk }, { resolveOptions }, { ownIdentity }, { MemoryTap }] =
     await Promise.all([

@@ -64,7 +64,7 @@ export async function serveHost(host: NodeHost, token: string): Promise<Served> 
 
   server.listen({ host: HOST, port: 0 });
   await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
-  // Must not keep the caller's process alive.
+  // The control port alone must not keep the caller's process alive.
   server.unref();
   return {
     port: (server.address() as AddressInfo).port,

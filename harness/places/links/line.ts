@@ -31,7 +31,7 @@ export class Line {
     this.#random = uniform(seed);
   }
 
-  /** @param readyAt when they reach the line, by a monotonic clock */
+  /** Sends bytes. @param readyAt when they reach the line, now or later, by a monotonic clock */
   send(readyAt: number, bytes: number, shape: Shape): Sent {
     const sent: Sent = { bytes, readyAt, leavesAt: readyAt, dueAt: 0 };
     if (Number.isFinite(shape.bytesPerSecond)) {

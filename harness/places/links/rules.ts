@@ -168,7 +168,7 @@ export class Direction {
   readonly shape: Shape;
   /** What the link is like without any rule. */
   readonly lasting: LinkConditions | undefined;
-  /** Rules that delayed something; ended ones are collected. */
+  /** Rules that have delayed something on it; this does not keep ended ones alive. */
   readonly #delayed: WeakSet<ActiveRule>;
 
   /** @param before the direction so far @param lasting the link without rules; default: as before */

@@ -11,7 +11,7 @@ export const FRAMES_FILE = 'frames.log';
 const LINES_MAX = 3_000_000;
 const BUFFERED_MAX = 65_536;
 
-/** Writes at once, in this turn: a watched simulation must not differ. */
+/** Writes at once, in this turn: a watched simulation must take the same course as one that is not. */
 export class FrameLog implements Disposable {
   readonly #file: number;
   #buffered = '';

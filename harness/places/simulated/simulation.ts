@@ -19,7 +19,7 @@ import { VirtualTime } from './virtual-time.ts';
 const FIRST_PORT = 8545;
 /** Frames that are kept for what goes wrong. */
 const LAST_FRAMES = 40;
-/** Digest length that tells two frames apart. */
+/** Digits of a digest that tell the contents of two frames apart. */
 const CONTENT_DIGITS = 16;
 
 /**

@@ -19,7 +19,7 @@ const PUT_OFF = 'Immediate';
 const PUT_OFF_TURNS_MAX = 1000;
 /** Turns that files may take, some 20 s of a core: a read of a pipe that nobody writes to never ends. */
 const FILE_TURNS_MAX = 5_000_000;
-/** Turns that this process's simulations wait for. */
+/** Turns that simulations of this process wait for, which are no work that others must wait for. */
 let turns = 0;
 
 /** A simulation cannot go on. */
@@ -55,8 +55,8 @@ export class VirtualTime implements Disposable {
   /** Of what is simulated. */
   readonly clock: Clock = this.#clock((at, wake) => this.#timers.set(at, wake));
   /**
-   * Clock of those who watch: their waits let time pass, except in the background. They wake after all that was due
-   * then.
+   * Clock of those who watch: their waits let time pass, except in the background. They wake after all that
+   * was due at that instant.
    */
   readonly outside: Clock = this.#clock((at, wake, inBackground) => {
     if (inBackground === true) return this.#timers.set(at, wake, true);
@@ -169,7 +169,7 @@ export class VirtualTime implements Disposable {
         this.#timers.take()?.();
       }
     } finally {
-      // First: a later wait starts the rounds again.
+      // Before anything else runs: whoever waits from now on starts the rounds again.
       this.#isPassing = false;
     }
   }

@@ -1,4 +1,4 @@
-/** No blocks, slow blocks, or replaced last blocks. */
+/** Faults of the chain's blocks: none, slow ones, or the last ones replaced. */
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
 import { formatMs, plural } from '../../../base/format.ts';
@@ -9,11 +9,11 @@ import { duration } from '../fields.ts';
 import { flag, whole } from '../machines/fields.ts';
 
 const TARGET = ['chain'] as const;
-/** A second fault would end the first one's effect. */
+/** A second fault would end the first one's effect with its own. */
 const PACE = 'the pace of the chain';
 /** The chain keeps the state of no more blocks than this. */
 const REORGANISED_MAX = 60;
-/** Wait for transactions in the blocks to replace. */
+/** How long to wait for transactions in the blocks that are to be replaced. */
 const LOAD_WAIT_MS = 60_000;
 
 interface Pace {

@@ -45,7 +45,7 @@ export const PAUSE: FaultKind<OneNode> = {
   },
 };
 
-/** @returns 1 in that state, for counters in handles */
+/** @returns 1 when the node is in that state, for counters in handles */
 async function isInState(context: FaultContext, node: string, expected: NodeState): Promise<0 | 1> {
   const { state } = await context.node(node).observe();
   return state === expected ? 1 : 0;

@@ -128,7 +128,7 @@ async function restartAll(
     lost: [...wiped].join(', '),
   });
   const restartOne = async (node: ClusterNode) => {
-    // A node taken away by others is refused, not returned.
+    // A node that something else has taken away is refused, and not brought back.
     if (await isUp(node)) hold(soFar(node.name));
     await node[end]();
     if ((await node.observe()).state !== 'running') gone++;
@@ -161,7 +161,7 @@ export function expectReturn({ startRefusal }: Pick<ClusterNode, 'startRefusal'>
   if (startRefusal !== undefined) throw startRefusal;
 }
 
-/** Removed for good meanwhile: nothing brings it back. */
+/** Whether the node was removed for good meanwhile: nothing brings it back. */
 function hasLeft({ startRefusal }: ClusterNode): boolean {
   return startRefusal?.code === 'NODE_NOT_FOUND';
 }

@@ -37,7 +37,7 @@ class PlainValues {
   readonly #yaml: typeof import('yaml');
   readonly #text: string;
   readonly #source: string;
-  /** Each anchor's last node, and what aliases stood for where written. */
+  /** The last node of each anchor, and what each alias stood for where it is written. */
   readonly #anchors = new Map<string, Node>();
   readonly #targets = new Map<Alias, Node>();
   /** Those that contain the one under way. */
@@ -50,7 +50,7 @@ class PlainValues {
     this.#source = source;
   }
 
-  /** @param inAlias below an alias, already read where written */
+  /** @param inAlias whether the node is below an alias, and so was read where it is written */
   of(node: Node | null, inAlias = false): unknown {
     if (node === null) return null;
     if (++this.#values > VALUES_MAX)

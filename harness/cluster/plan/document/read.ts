@@ -9,8 +9,9 @@ import { readFlavour } from './flavour-file.ts';
 import { documentOf, textOf } from './text.ts';
 
 /**
- * Does not check keys, as flags may override them.
- * @param argument how the path was given @param scalars `failsafe`: all are texts, even what looks like a number
+ * Reads a document without checking its keys, because flags may override them.
+ * @param argument how the path was given
+ * @param scalars `failsafe`: all are texts, even what looks like a number
  * @throws HarnessError `DEFINITION_INVALID`
  */
 export async function readDefinitionFile(

@@ -5,7 +5,7 @@ import { HarnessError, messageOf } from '../../../base/errors.ts';
 import { readFileLimited, readLimitedText } from '../../../base/read-limited.ts';
 import { plainYaml } from './plain-yaml.ts';
 
-/** Bytes; a cluster with every link and key has half. */
+/** Longest document, bytes: a cluster with every link and key written out has half of it. */
 const DOCUMENT_MAX = 2 * 2 ** 20;
 
 /** @param source names the text @throws HarnessError `DEFINITION_INVALID` when it is no map */
@@ -34,7 +34,10 @@ export async function textOf(path: string, argument: string): Promise<string> {
   }
 }
 
-/** Of a pipe, as for `-f <(…)`; a signal ends it. @returns undefined: no pipe */
+/**
+ * Text of a pipe, as shells make for `-f <(…)`, read so that a signal ends the wait.
+ * @returns undefined: no pipe
+ */
 async function pipedText(path: string): Promise<string | undefined> {
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   if (!fstatSync(file).isFIFO()) {

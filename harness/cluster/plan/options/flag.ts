@@ -1,7 +1,10 @@
 /** Command-line options as data, and value parsers. */
 import { suggestion } from '../../../base/format.ts';
 
-/** Help of an option, and its value. Without parser: text, or on. */
+/**
+ * What the help says of an option, and what becomes of its value. Without a parser it is a text, or the
+ * option is just on.
+ */
 export interface FlagSpec {
   /** A noun phrase with unit and default. */
   readonly help: string;

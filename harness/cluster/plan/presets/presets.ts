@@ -20,8 +20,8 @@ const TOKEN = 10n ** 16n;
 const COIN = 10n ** 18n;
 
 /**
- * The ecosystem's five-node stack. Its height is beyond the second round of the storage game (152 blocks each), so
- * that uploads count in a sample.
+ * The ecosystem's five-node stack. Its height is beyond the second round of the storage game (152 blocks
+ * each), so that everything uploaded before counts in a reserve sample.
  */
 const factory: DefinitionInput = {
   seed: 1337,

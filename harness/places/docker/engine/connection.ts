@@ -75,7 +75,10 @@ function invalid(host: string): HarnessError {
   );
 }
 
-/** @returns for paths below `origin` @throws HarnessError `ENGINE_FAILED`: no certificate */
+/**
+ * @returns an agent, and the origin that precedes the paths of its requests
+ * @throws HarnessError `ENGINE_FAILED`: no certificate
+ */
 export function connectEngine(target: EngineTarget): { readonly origin: string; readonly agent: Dispatcher } {
   const origin = 'origin' in target ? target.origin : 'http://docker';
   // Waiting for a container or following its log has no time limit.

@@ -56,7 +56,7 @@ export class Docker {
     return this.#json('GET', '/version', { signal });
   }
 
-  /** @returns running and other ones */
+  /** @returns those that are running, and those that are not */
   containers(filters: Filters): Promise<readonly ContainerEntry[]> {
     return this.#json('GET', '/containers/json', { query: { all: true, ...filtered(filters) } });
   }

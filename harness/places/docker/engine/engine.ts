@@ -68,7 +68,7 @@ export function statusOf(error: unknown): number | undefined {
   return undefined;
 }
 
-/** Tolerates a target that is gone or already so. @param statuses that are no failures */
+/** Tolerates a target that is gone or already in the wanted state. @param statuses that are no failures */
 export async function unless(statuses: readonly number[], work: Promise<unknown>): Promise<boolean> {
   try {
     await work;

@@ -35,7 +35,7 @@ export function dialOverSsh({ host, user, port }: SshTarget): buildConnector.con
   return (_options, connected) => {
     const child = spawn(PROGRAM, args);
     child.once('error', (error) => connected(error, null));
-    // The HTTP client uses only what duplex streams have.
+    // The HTTP client uses only what every duplex stream has, and what `streamOf` defines.
     child.once('spawn', () => connected(null, streamOf(child) as unknown as Socket));
   };
 }

@@ -59,7 +59,7 @@ export class AddressDiallers implements DiallerLookup {
   }
 }
 
-/** False also if the name does not resolve. */
+/** False also if the name does not resolve: its node does not run. */
 function hasAddress(host: string, address: string): Promise<boolean> {
   return new Promise((tell) => {
     resolver.resolve4(host, (error, found) => tell(error === null && found.includes(address)));

@@ -1,7 +1,7 @@
 /**
- * Connections past the proxy. A Bee learns where a peer listens and may dial that (libp2p's identify; remembered for
- * a quarter of an hour). While a rule is in force, the dialler's API ends such a connection once the system's tables
- * show it.
+ * Connections past the proxy. A Bee learns where a peer listens and may dial that address (libp2p's identify;
+ * it remembers for a quarter of an hour). While a rule is in force, such a connection is ended through the
+ * dialler's API once the system's tables show it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestDirectly } from '../../../base/direct.ts';

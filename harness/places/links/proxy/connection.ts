@@ -151,7 +151,7 @@ export class Connection {
     }
   }
 
-  /** None of its bytes arrive. */
+  /** Whether none of its bytes arrive, so that it cannot be opened. */
   #isHeld(): boolean {
     return [this.#up, this.#down].some(({ direction: { shape } }) => shape.stalls || shape.swallows);
   }

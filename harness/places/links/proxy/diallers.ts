@@ -1,7 +1,6 @@
 /**
  * Finds the dialling node: the one whose process holds the other end of the socket and listens where the node
- * does.
- * Simultaneous questions share one reading of the system's tables, some ms.
+ * does. Simultaneous questions share one reading of the system's tables, which takes some milliseconds.
  */
 import { allPids, socketsOf, type TcpSocket, tcpSockets } from '../../../base/machine/socket-tables.ts';
 

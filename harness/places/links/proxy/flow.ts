@@ -8,7 +8,7 @@ import type { Shape } from '../conditions.ts';
 import { type Line, pieceBytes, type Sent } from '../line.ts';
 import { type Direction, isFree } from '../rules.ts';
 
-/** In flight one way: about what TCP allows. */
+/** Bytes in flight in one direction: about what TCP lets a sender have outstanding. */
 const QUEUE_MAX_BYTES = 4 * 2 ** 20;
 /** For a direction that passes nothing, or slowly. */
 const QUEUE_MIN_BYTES = 64 * 2 ** 10;

@@ -35,7 +35,8 @@ export interface ProxyOptions {
   readonly routes: readonly Route[];
   readonly seed: string;
   /**
-   * How to find the dialler: by this machine's sockets (default), or by the address to which its host name resolves.
+   * How to find the dialler: by this machine's sockets (default), or by its address, where every node's host
+   * name resolves to an address of its own.
    */
   readonly diallers?: 'sockets' | 'addresses';
   /** Where it takes commands; default: a free loopback port. */

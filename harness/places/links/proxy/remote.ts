@@ -4,7 +4,7 @@ import { HarnessError, messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 
-/** Time for a busy machine. */
+/** Limit of a call: a proxy answers at once, but a busy machine gets time. */
 const CALL_TIMEOUT_MS = 10_000;
 
 /**

@@ -6,7 +6,7 @@ import { messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 
-/** Enough for two hundred nodes in every group. */
+/** Enough for two hundred nodes in every group of a partition. */
 const BODY_MAX = 1024 * 1024;
 const METHODS = [
   ...(['begin', 'effect', 'end'] as const),

@@ -1,7 +1,8 @@
 /**
- * Events of a tap as a capture that Wireshark reads: one packet each, of a link type for private use, which the
- * dissector in `svcnet.lua` beside this file reads. A packet is seven texts, each with two bytes of length in front
- * (kind, protocol, name, from, to, stream, id), four bytes that count the bytes on the stream (at most 2^32 - 1), and the fields as JSON.
+ * Events of a tap as a capture that Wireshark reads: one packet each, of a link type for private use, which
+ * the dissector in `svcnet.lua` beside this file reads. A packet is seven texts, each with two bytes of
+ * length in front (kind, protocol, name, from, to, stream, id), four bytes that count the bytes on the stream
+ * (at most 2^32 - 1), and the fields as JSON.
  */
 import type { TapEvent } from './events.ts';
 

@@ -23,7 +23,7 @@ export interface Account {
   readonly address: string;
   /** The signed EIP-1559 transaction, ready for eth_sendRawTransaction; equal inputs give equal bytes. */
   sign(transaction: UnsignedTransaction, chainId: number): string;
-  /** The contract that the transaction with `nonce` deploys. */
+  /** Address of the contract that the transaction with `nonce` deploys. */
   contractAt(nonce: number): string;
 }
 
@@ -42,7 +42,7 @@ export function createAccount(privateKey: string): Account {
 }
 
 /**
- * Address of a created contract.
+ * Address of a contract that an account or another contract creates.
  * @param creator 20 bytes
  * @returns 20 bytes
  */

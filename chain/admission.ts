@@ -6,9 +6,9 @@ import { createHostCheck } from '../node/api/admission/hosts.ts';
 export interface AdmissionOptions {
   /** Opens the control endpoint and Anvil's own methods. */
   readonly token: string;
-  /** Besides addresses and `localhost`; `*` for any. */
+  /** Host names besides addresses and `localhost`; `*` for any. */
   readonly allowedHosts: readonly string[];
-  /** Pages that may use JSON-RPC; `*` for any. None may control. */
+  /** Origins of the pages that may use JSON-RPC; `*` for any. The control endpoint is for no page. */
   readonly origins: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface Admission {
   /** For the JSON-RPC endpoint, before a method is known. */
   rpcRefusal(request: Asking): Refusal | undefined;
   hasToken(request: Asking): boolean;
-  /** Headers that show the answer to a page; none for programs. */
+  /** Headers with which a browser shows the answer to the page that asked; none for programs. */
   pageHeaders(request: Asking): Readonly<Record<string, string>>;
 }
 
@@ -95,7 +95,7 @@ export function createAdmission({ token, allowedHosts, origins }: AdmissionOptio
   };
 }
 
-/** Requests without origin: newer browsers name the site's relation. */
+/** Some requests of pages have no origin, but newer browsers say how the page's site relates to ours. */
 function isForeignRead({ headers }: Asking): boolean {
   const site = headers['sec-fetch-site'];
   return site === 'cross-site' || site === 'same-site';

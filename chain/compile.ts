@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url);
 const CONTRACTS = new URL('contracts/', import.meta.url);
 const ARTIFACTS = new URL('artifacts/', import.meta.url);
 
-/** The other sources are parts of them. */
+/** Contracts to deploy; the other sources are parts of them. */
 const DEPLOYED = [
   'TestToken',
   'PostageStamp',

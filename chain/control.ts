@@ -36,7 +36,7 @@ export interface Control {
 
 interface Controlled {
   readonly chain: LocalChain;
-  /** Its nodes have names at the endpoint, for faults. */
+  /** Whether its nodes have names at its endpoint, so that it can be made to fail for them. */
   readonly gate: boolean;
   readonly steady: boolean;
 }
@@ -104,7 +104,7 @@ function describeChain(chain: LocalChain): Record<string, unknown> {
   return { rpc, chainId, contracts, startBlock, batches, chequebooks, anvilPid };
 }
 
-/** Says that chain and control endpoint are ready. */
+/** The line that says that a chain and its control endpoint are ready. */
 export function readyLine({ chain, gate }: Pick<Controlled, 'chain' | 'gate'>, { url }: Control): string {
   return JSON.stringify({
     ready: true,

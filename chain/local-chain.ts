@@ -54,7 +54,10 @@ export const LOCAL_CHAIN_DEFAULTS = {
   /** Real nodes treat this id as a private chain. */
   chainId: 31_337,
   blockTimeMs: 1_000,
-  /** The fewest with which every node sees a batch before it expires. Publicly 17,280. */
+  /**
+   * Blocks for which a new batch must be paid: the fewest with which every node sees it before it expires. On
+   * the public network 17,280.
+   */
   minimumValidityBlocks: 2,
   /** Token units: the lowest price the oracle accepts. */
   storagePrice: 24_000,
@@ -63,7 +66,7 @@ export const LOCAL_CHAIN_DEFAULTS = {
 
 /** Blocks of one `mine` call: more keep an engine busy for longer than a call may take. */
 const MINE_BLOCKS_MAX = 10_000;
-/** Anvil keeps 64 states, and needs one before the branch. */
+/** Anvil keeps the state of 64 blocks, and needs that of the one before the branch. */
 const REORG_BLOCKS_MAX = 60;
 
 export interface LocalChainOptions {
@@ -100,7 +103,10 @@ export interface LocalChainOptions {
   storagePrice?: number;
   /** 32 bytes hex; gives the contract addresses. */
   deployerKey?: string;
-  /** Where a chain with the same options continues, even after `kill -9`. Absent: memory only. */
+  /**
+   * Where its state is kept: the next chain with the same options continues from it, even after `kill -9`.
+   * Absent: in memory only.
+   */
   stateFolder?: string | undefined;
   log?: (line: string) => void;
   /** Aborts the start; `stop` ends a running chain. */
@@ -125,12 +131,12 @@ export interface LocalChain extends AsyncDisposable {
   readonly paused: boolean;
   /** Of the engine's process; undefined: it has none of its own. */
   readonly anvilPid: number | undefined;
-  /** Resolves when the engine ended, with a description. */
+  /** Resolves when the engine has ended, through `stop` or by itself, with a description of how. */
   readonly exited: Promise<string>;
-  /** Mines at once, all with the current second. */
+  /** Mines blocks at once, whatever the block time, all timestamped with the current second. */
   mine(blocks?: number): Promise<void>;
   setBlockTime(ms: number): void;
-  /** No blocks until `resume`, except those of `mine`. */
+  /** Stalls the chain: no blocks until `resume`, except those of `mine`. */
   pause(): Promise<void>;
   resume(): void;
   /**
@@ -144,7 +150,7 @@ export interface LocalChain extends AsyncDisposable {
    */
   setUp(setup: Setup): Promise<void>;
   /**
-   * Token units per accounting unit, and deduction from a first cheque.
+   * Sets token units per accounting unit, and what is deducted from a peer's first cheque.
    * @throws LocalChainError PAUSED
    */
   setSwapPrice(change: { price?: bigint; deduction?: bigint }): Promise<void>;
@@ -160,18 +166,19 @@ export interface LocalChain extends AsyncDisposable {
   pauseContract(contract: PausableContract): Promise<void>;
   resumeContract(contract: PausableContract): Promise<void>;
   /**
-   * Replaces last blocks with empty ones; transactions are lost.
+   * Replaces the last blocks with as many empty ones; their transactions are lost.
    * @throws LocalChainError OPTIONS_INVALID
    */
   reorganise(blocks: number): Promise<void>;
-  /** The whole state for another chain; mines pending transactions first. */
+  /** The whole state, for another chain to start from; pending transactions are mined first. */
   save(): Promise<Omit<SavedState, 'blocks'>>;
   head(): Promise<number>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts, deploys or loads, and mines. A failure leaves nothing running.
+ * Starts the engine, deploys everything or loads the saved state, and starts mining. A failure leaves nothing
+ * running.
  * @throws LocalChainError with its codes; RpcError; the signal's reason
  */
 export async function startLocalChain(options: LocalChainOptions): Promise<LocalChain> {

@@ -1,7 +1,8 @@
 /**
  * The chain's process: `node chain/main.ts [OPTIONS.json]`, or options in SVC_CHAIN_OPTIONS. Prints a JSON line once
  * deployed; ends on SIGTERM, SIGINT and, if asked, at the end of standard input.
- * Exit codes: 0 stopped, 1 failed, 2 wrong options, or not those of the state on disk.
+ * Exit codes: 0 stopped as asked, 1 could not start or the engine ended by itself, 2 wrong options, or not
+ * those of the state on disk.
  */
 import { readFileSync } from 'node:fs';
 import { readyLine, startControl } from './control.ts';
@@ -21,7 +22,7 @@ function readOptions(path: string | undefined, environment: string | undefined):
   }
 }
 
-/** Raised when this process should end. */
+/** A signal that is raised when this process is asked to end. */
 function stopRequests(stopOnStdinEnd: boolean): AbortSignal {
   const controller = new AbortController();
   const stop = (): void => controller.abort(new LocalChainError('STOPPED', 'stopped before it was ready'));
@@ -71,5 +72,5 @@ async function main(): Promise<number> {
   }
 }
 
-// Open standard input would keep the process.
+// Standard input may still be open, and would keep this process alive.
 process.exit(await main());

@@ -13,7 +13,7 @@ export interface ProcessOptions {
   controlHost: string;
   /** 0: any free port. */
   controlPort: number;
-  /** The parent's request to end, or its death. */
+  /** The parent asks for the end by closing standard input; its own death closes it too. */
   stopOnStdinEnd: boolean;
   /** Each node has a path of its own at the JSON-RPC endpoint, which can be made to fail for it. */
   gate: boolean;

@@ -3,11 +3,11 @@ import type * as http from 'node:http';
 import { type Clock, systemClock } from '../formats/clock.ts';
 import type { Upstream } from './engine/ipc.ts';
 
-/** Everything takes ms; slower chains are broken. */
+/** Everything asked here takes milliseconds; a chain that needs longer is stopped or broken. */
 const CALL_DEADLINE_MS = 30_000;
 /** Longest answer read: the state of a chain that many tests have used has some 100 MiB. */
 const ANSWER_MAX = 256 * 2 ** 20;
-/** Bounds the body when hundreds of accounts are set up. */
+/** Calls per HTTP request: bounds the body when hundreds of accounts are set up. */
 const BATCH_CALLS_MAX = 200;
 /** Errors of a connection that its other end closed. */
 const CLOSED_IDLE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
@@ -117,7 +117,7 @@ interface Target {
   readonly signal: AbortSignal;
 }
 
-/** A connection that closes as it is reused carried nothing: the next one does. */
+/** The endpoint may close an idle connection as it is reused. It carried nothing, so another is tried. */
 async function post(target: Target, body: string): Promise<string> {
   for (;;) {
     const { reused, answer } = exchange(target, body);
@@ -131,7 +131,7 @@ async function post(target: Target, body: string): Promise<string> {
 }
 
 interface Exchange {
-  /** Used before, and no part of this answer came. */
+  /** Whether the connection was used before, and no part of this answer has come. */
   readonly reused: () => boolean;
   readonly answer: Promise<string>;
 }

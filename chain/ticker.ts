@@ -7,7 +7,7 @@ import type { Clock } from '../formats/clock.ts';
 
 /** Block timestamps are whole seconds: block times are counted from the beginning of one. */
 const SECOND_MS = 1000;
-/** A timer may fire early. */
+/** Blocks come this long after the second: a timer may fire a little early. */
 const PHASE_MS = 10;
 
 export interface TickerDeps {

@@ -53,7 +53,7 @@ export function swapPriceCall(price: bigint): OwnerCall {
   return change(`swap price ${price}`, 'swapPriceOracle', 'updatePrice(uint256)', price);
 }
 
-/** Deducted from a peer's first cheque, token units. */
+/** Sets what is deducted from a peer's first cheque, token units. */
 export function swapDeductionCall(deduction: bigint): OwnerCall {
   const signature = 'updateChequeValueDeduction(uint256)';
   return change(`swap deduction ${deduction}`, 'swapPriceOracle', signature, deduction);

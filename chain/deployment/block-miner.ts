@@ -17,7 +17,7 @@ export interface Step {
   to?: string;
 }
 
-/** Blocks one second apart; every step must succeed. */
+/** Mines the deployer's steps into blocks one second apart; each must succeed. */
 export class BlockMiner {
   readonly #rpc: RpcClient;
   readonly #deployer: string;
@@ -55,7 +55,7 @@ export class BlockMiner {
   }
 }
 
-/** Repeats a failed step as a call. */
+/** Repeats a failed step as a call, which returns the reason. */
 export async function reasonOf(
   rpc: RpcClient,
   { from, to, data }: { from: string; to?: string; data: string },

@@ -11,7 +11,7 @@ const CLONE = {
   head: '0x3d602d80600a3d3981f3363d3d373d3d3d363d73',
   tail: '0x5af43d82803e903d91602b57fd5bf3',
 };
-/** The factory's constructor makes the master copy. */
+/** Nonce of a contract's first creation: the factory makes the master copy in its constructor. */
 const FIRST_CREATION = 1n;
 
 /**

@@ -35,17 +35,17 @@ const SETTLING_BLOCKS = 13;
 
 /** Nodes and contracts agree on this number of buckets: 2^16. */
 const BUCKET_DEPTH = 16;
-/** Token units per accounting unit, and deducted from a first cheque. */
+/** Token units per accounting unit of a cheque, and what is deducted from a peer's first cheque. */
 const SWAP_PRICE = 10_000;
 const SWAP_DEDUCTION = 0;
-/** 10^9 tokens of 10^16 units; accounts' tokens are minted. */
+/** 10^9 tokens of 10^16 units; the accounts' tokens are minted on top. */
 const INITIAL_SUPPLY = 10n ** 25n;
-/** Small reserves' samples have large last elements. */
+/** Small reserves' samples have large last elements, so the game accepts any. */
 const SAMPLE_MAX = 2n ** 256n - 1n;
-/** For the deployment and a lifetime of mints. */
+/** Pays for the deployment and for a lifetime of mints. */
 const DEPLOYER_BALANCE_WEI = 10n ** 24n;
 
-/** Upper bounds; a block takes up to 30 million gas. */
+/** Upper bounds; a block takes transactions up to 30 million gas by their limits. */
 const GAS_OF_CALL = 150_000;
 const GAS_OF_CREATE_BATCH = 500_000;
 /** Nodes use the same limit. */
@@ -81,7 +81,7 @@ export interface GenesisBatch {
   amount: bigint;
   depth: number;
   immutable: boolean;
-  /** 32 bytes hex; with the deployer gives the batch's id */
+  /** 32 bytes as hex; the batch's id follows from it and the deployer's address */
   nonce: string;
 }
 
@@ -90,7 +90,7 @@ export interface GenesisChequebook {
   issuer: string;
   /** token units, minted to it */
   deposit: bigint;
-  /** Gives its address. Absent: its place in the list. */
+  /** Among all chequebooks of the deployer: its address follows from it. Absent: its place in the list. */
   place?: number | undefined;
 }
 
@@ -121,7 +121,7 @@ export interface ChainToSetUp {
   readonly clock: Clock;
 }
 
-/** Contracts of a key's first seven transactions. */
+/** Addresses of the contracts that a key's first seven transactions deploy. */
 export function contractAddresses(deployer: Account): ContractAddresses {
   return {
     token: deployer.contractAt(0),
@@ -143,12 +143,12 @@ export function batchId(sender: string, nonce: string): string {
   return hexText(keccak256(encodeWord(sender), encodeWord(nonce)));
 }
 
-/** Minted token units, as a deployer's transaction. */
+/** The deployer's transaction that mints token units to an account. */
 export function mintCall(to: string, amount: bigint): { data: string; gas: number } {
   return { data: encodeCall(selectorOf('mint(address,uint256)'), to, amount), gas: GAS_OF_CALL };
 }
 
-/** Signs one account's transactions by nonce. */
+/** Signs one account's transactions in the order of its nonces. */
 class Signing {
   readonly #account: Account;
   readonly #chainId: number;
@@ -179,7 +179,7 @@ function sending(what: string, to: string, gas: number, signature: string, ...va
 }
 
 /**
- * Contracts, accounts, batches, and a head at the wall clock.
+ * Sets up an empty chain: contracts, accounts, batches, and a head at the wall clock.
  * @throws LocalChainError DEPLOYMENT_FAILED, naming step and reason
  */
 export async function deploy(
@@ -222,7 +222,7 @@ export async function deploy(
   };
 }
 
-/** Brings the head to the wall clock, with history. */
+/** Brings the head to the wall clock, with the history that nodes ask for. */
 export async function settle({ rpc, clock }: ChainToSetUp): Promise<void> {
   await rpc.call('evm_setTime', Math.floor(clock.now() / 1000));
   await rpc.call('anvil_mine', quantity(SETTLING_BLOCKS), '0x0');

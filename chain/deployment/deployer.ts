@@ -6,7 +6,7 @@ import { LocalChainError } from '../errors.ts';
 import type { RpcClient } from '../rpc.ts';
 import { reasonOf, succeeded } from './block-miner.ts';
 
-/** The chain may be slow on purpose. */
+/** Longest wait for a block: the chain may be slow on purpose. */
 const BLOCK_DEADLINE_MS = 60_000;
 const RECEIPT_POLL_MS = 20;
 
@@ -23,7 +23,7 @@ export interface Sending {
 export interface DeployerDeps {
   readonly rpc: RpcClient;
   readonly clock: Clock;
-  /** Blocks come, on demand only, or not at all. */
+  /** Whether blocks are mined automatically, on demand only, or not at all. */
   readonly blocks: () => 'coming' | 'on demand' | 'paused';
   readonly mine: () => Promise<void>;
 }
@@ -74,7 +74,7 @@ export class Deployer {
     throw new LocalChainError('REFUSED', `${what}: ${await reasonOf(rpc, { from, to, data })}`);
   }
 
-  /** @param last by nonce: many need several blocks */
+  /** @param last of the transactions in the order of their nonces: many need several blocks */
   async #mined(last: unknown): Promise<void> {
     const { rpc, clock, blocks, mine } = this.#deps;
     const deadline = clock.monotonic() + BLOCK_DEADLINE_MS;

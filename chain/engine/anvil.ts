@@ -14,7 +14,7 @@ import { type RpcClient, rpcOver } from '../rpc.ts';
 import { type Engine, type EngineOptions, GENESIS_TIMESTAMP_S } from './engine.ts';
 import { openIpc } from './ipc.ts';
 
-/** Nodes read state 12 blocks back; reorganisations are shallow. */
+/** Nodes read state up to 12 blocks back, and reorganisations go a few blocks deep. */
 const STATE_HISTORY_BLOCKS = 64;
 /** Anvil listens after some 40 ms; a machine under heavy load needs several times that. */
 const START_DEADLINE_MS = 20_000;
@@ -56,13 +56,13 @@ export function anvilBinary(platform: string = process.platform, arch: string = 
   }
 }
 
-/** Dumps load only in the same version. */
+/** Anvil's version: a dump loads only in the version that made it. */
 export function anvilVersion(): string {
   return (require('@foundry-rs/anvil/package.json') as { version: string }).version;
 }
 
 /**
- * Starts it and waits until it listens.
+ * Starts Anvil and waits until it listens.
  * @throws LocalChainError ANVIL_MISSING, ANVIL_START_FAILED; the signal's reason
  */
 export async function startAnvil(options: AnvilOptions): Promise<Engine> {
@@ -140,7 +140,7 @@ function anvilArguments(
   { chainId }: AnvilOptions,
   { folder, stateFile }: { folder: string; stateFile: string | undefined },
 ): string[] {
-  // Newer hardforks hash a growing history per block.
+  // The newest hardfork hashes an ever longer history in each block; cancun stays fast for hours.
   return Object.entries({
     host,
     port: 0,
@@ -193,7 +193,7 @@ async function listening(
   }
 }
 
-/** It may not bind an address; the rest differs by system. */
+/** How Anvil says that it may not bind an address; the rest of its reason differs between systems. */
 const ADDRESS_REFUSED = /assign requested address|not supported|Invalid argument/i;
 
 function startError(how: string, output: string): LocalChainError {

@@ -29,7 +29,7 @@ export interface Engine {
   /** Texts of JSON-RPC, whatever they ask. */
   readonly upstream: Upstream;
   readonly rpc: RpcClient;
-  /** Resolves when it ended, with a description. */
+  /** Resolves when it has ended, for whatever reason, with a description of how. */
   readonly exited: Promise<string>;
   stop(): Promise<void>;
 }

@@ -12,7 +12,7 @@ import { LocalChainError } from '../errors.ts';
 const CONNECTIONS_MAX = 64;
 /** Requests that wait for a connection; more are refused. */
 const WAITING_MAX = 4096;
-/** Bytes of a socket's address on any system. */
+/** Longest address of a socket on every system, bytes, without its closing zero. */
 const SOCKET_PATH_BYTES_MAX = 103;
 const NEW_LINE = 0x0a;
 
@@ -80,7 +80,10 @@ class Connection {
     });
   }
 
-  /** @throws the signal's reason; the connection is closed, as its next answer would be this one's */
+  /**
+   * @throws the signal's reason when it aborts; the connection is then closed, as its next answer would be
+   * this one's
+   */
   async ask(request: string, signal: AbortSignal): Promise<string> {
     const asked = Promise.withResolvers<string>();
     this.#asked = asked;

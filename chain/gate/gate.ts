@@ -1,6 +1,8 @@
 /**
- * Everyone's way to the chain's JSON-RPC endpoint: admits, filters calls, and fails on purpose for nodes with a path
- * (`/node-0`), one or all; faults add up and are counted.
+ * Everyone's way to the chain's JSON-RPC endpoint: admits, filters calls, and fails on purpose for nodes with
+ * a path
+ * (`/node-0`), one or all. Faults add up. Requests that they affect are counted: a fault without effect
+ * proves nothing.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../formats/clock.ts';
@@ -10,15 +12,15 @@ import { type Listen, listen as listenOnSocket, reachableHost } from '../listen.
 import { ActiveFault, type GateFault, isWrong, type RpcFault } from './faults.ts';
 import { type Call, callsOf, INVALID_REQUEST, METHOD_NOT_AVAILABLE, mayRewrite, whyNot } from './methods.ts';
 
-/** Bytes of a body: Anvil's limit. */
+/** Longest body of a request, bytes: Anvil's own limit. */
 const BODY_SIZE_MAX = 2_097_152;
-/** Public endpoints' code for an exceeded limit. */
+/** Error code of public endpoints when a limit is exceeded. */
 const LIMIT_EXCEEDED = -32_005;
 /** Of JSON-RPC: what was sent is not JSON. */
 const NOT_JSON = -32_700;
 /** Of a server's own errors. */
 const REFUSED = -32_000;
-/** Ended faults whose effect can be queried. */
+/** Ended faults kept, so that their effect can still be queried. */
 const ENDED_KEPT = 1000;
 /** Names whose requests are counted: more than a cluster has nodes. */
 const CLIENTS_MAX = 1000;
@@ -60,7 +62,7 @@ export interface GateOptions {
   readonly clock: Clock;
   /** Default: on a socket. */
   readonly listen?: Listen;
-  /** Before calls that may change what is in no block. */
+  /** Called before and after a call that may change what is in no block. */
   readonly onRewrite?: () => void;
 }
 

@@ -109,7 +109,7 @@ export function callsOf(asked: unknown): readonly Call[] | undefined {
   return calls.length > 0 && calls.every(isCall) ? calls : undefined;
 }
 
-/** Nobody could await a call without id. */
+/** A call without an id asks for no answer, so nobody could wait for it. */
 function isCall(value: unknown): value is Call {
   if (typeof value !== 'object' || value === null) return false;
   const { jsonrpc, id, method } = value as Record<string, unknown>;

@@ -25,9 +25,9 @@ interface Answer {
   readonly result?: unknown;
 }
 
-/** Blocks that a wrong number is ahead. */
+/** Blocks by which a wrong number is ahead of the chain. */
 const AHEAD = 100_000;
-/** Calls for the newest block. */
+/** Calls by which a client asks for the newest block. */
 const HEAD_METHODS = ['eth_blockNumber', 'eth_getBlockByNumber'];
 const BALANCE_METHOD = 'eth_getBalance';
 

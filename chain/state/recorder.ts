@@ -10,7 +10,7 @@ import { type BlockFile, writeState } from './state-folder.ts';
 
 /** Blocks since a dump: rebuilding takes about a millisecond each. */
 const BLOCKS_MAX = 250;
-/** Characters since a dump: about a dump's size. */
+/** Transactions of the blocks since a dump, characters: about the size of a dump. */
 const TRANSACTIONS_MAX = 500_000;
 
 interface RecorderDeps {

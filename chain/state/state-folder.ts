@@ -27,7 +27,7 @@ import type { Deployment } from '../deployment/deploy.ts';
 import { LocalChainError } from '../errors.ts';
 import type { ChainIdentity } from './identity.ts';
 
-/** Rebuilds a block: the same parent gives the same hash. */
+/** What is needed to rebuild a block: on the same parent it gets the same hash. */
 export interface BlockLine {
   readonly number: number;
   /** Unix seconds. */
@@ -70,7 +70,10 @@ export function readState(folder: string): SavedState | undefined {
   }
 }
 
-/** The last line may be incomplete, or after a power cut anything; nothing after it can be built. */
+/**
+ * The last line is incomplete if its writer was killed; after a power failure its place may hold anything,
+ * and nothing that follows it can be built.
+ */
 function wholeLines(text: string): BlockLine[] {
   const lines = text.split('\n').slice(0, -1);
   const blocks = lines.map((line) => blockOf(line));
@@ -130,7 +133,7 @@ function blockFile(file: number): BlockFile {
   return {
     append(lines) {
       const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-      // A nearly full disk stores half and says so only by a count.
+      // A single write may store half of it on a nearly full disk, and says so only by a count.
       writeFileSync(file, text, { flush: true });
     },
     close: () => closeSync(file),

@@ -12,7 +12,7 @@ const SHOWN_MAX = 40;
 export const DIGITS = {
   /** Address of a chunk, batch id, overlay, hash. */
   hash: [64],
-  /** The longer one ends with a key. */
+  /** The longer one ends with the key of encrypted content. */
   reference: [64, 128],
   /** Address on the chain. */
   account: [40],

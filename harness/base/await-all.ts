@@ -1,5 +1,5 @@
 /**
- * `Promise.all` that rejects once every task ended.
+ * `Promise.all` that rejects only when every task has ended: nothing still runs when the caller tidies up.
  * @throws the first failure in order of tasks
  */
 export async function awaitAll<T>(works: readonly Promise<T>[]): Promise<T[]> {

@@ -19,7 +19,7 @@ const directAgent = new SocketAgent();
 const directTlsAgent = new TlsAgent();
 const memoryAgent = new MemoryAgent();
 
-/** `HTTPS_PROXY` for `https:`, `NO_PROXY` lists exceptions; lower case wins. */
+/** `HTTPS_PROXY` is for `https:`, `NO_PROXY` lists hosts without a proxy; names in lower case win. */
 const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'] as const;
 const THIS_MACHINE = /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/i;
 
@@ -28,7 +28,7 @@ type RequestOptions = Pick<Dispatcher.RequestOptions, 'body' | 'signal'> & {
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** A connection per request: undici ends kept ones by the machine's time. */
+/** A connection for each request: undici ends those that it keeps by the machine's time. */
 const IN_MEMORY: Pool.Options = { pipelining: 0, connect: connectorFor() };
 
 /** Whose a URL is: of a part of a cluster, or `foreign`, of a network that svcnet has not started. */
@@ -37,7 +37,7 @@ export interface Whose {
 }
 
 /**
- * Proxies for a foreign URL.
+ * The environment that names the proxies for a foreign URL.
  * @returns undefined: none, or this machine @throws HarnessError `USAGE` for a proxy that is no URL
  */
 export function proxyEnvironment(url: string, { foreign = false }: Whose): NodeJS.ProcessEnv | undefined {

@@ -156,7 +156,7 @@ export function cannotWrite(
  * @param error of reading it @returns the error itself if the system did not refuse
  */
 export function cannotRead(path: string, error: unknown): unknown {
-  // Under jest of another realm: no `instanceof`.
+  // Under jest it is of another realm, so `instanceof` says nothing of it.
   const { code = '' } = error as NodeJS.ErrnoException;
   if (!(code in UNREADABLE)) return error;
   return new HarnessError('CANNOT_READ', `cannot read ${path}: ${UNREADABLE[code]} (${code})`, {
@@ -186,7 +186,7 @@ function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** Why the folder, or its nearest ancestor, is unwritable; undefined: it is not. */
+/** Why the folder, or its nearest existing ancestor, cannot be written to; undefined: it can. */
 function accessFailure(folder: string): NodeJS.ErrnoException | undefined {
   const parent = dirname(folder);
   if (!existsSync(folder) && parent !== folder) return accessFailure(parent);

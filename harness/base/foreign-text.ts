@@ -7,7 +7,7 @@ import { grouped } from './format.ts';
 
 /** Longer texts are cut: names and messages are shorter, whatever a peer says. */
 const LINE_MAX = 500;
-/** Longest error or log text to read. */
+/** Longest text of errors and logs, characters, which a person has to read. */
 export const LONG_LINE_MAX = 4_000;
 
 /**
@@ -49,7 +49,7 @@ export type Mistake = string | (() => string);
 /** As many mistakes of one file are told: a person mends them and asks again. */
 const MISTAKES_MAX = 20;
 
-/** The first ones, and how many more. */
+/** The first of the mistakes, and how many more there are. */
 export function firstMistakes(mistakes: readonly Mistake[]): string[] {
   const told = mistakes.slice(0, MISTAKES_MAX).map((one) => (typeof one === 'string' ? one : one()));
   const rest = mistakes.length - told.length;

@@ -1,7 +1,7 @@
 /** Words for messages: suggestions, plurals, measured times and amounts. */
 import { nearest } from '../../formats/nearest.ts';
 
-/** `, did you mean 'x'?`, or nothing. */
+/** `, did you mean 'x'?`, or nothing when no known word is near. */
 export function suggestion(given: string, known: readonly string[]): string {
   const near = nearest(given, known);
   return near === undefined ? '' : `, did you mean '${near}'?`;
@@ -22,18 +22,18 @@ export function formatMs(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** Groups of three digits, also beyond numbers. */
+/** Groups of three digits, also for amounts beyond the range of a number. */
 export function grouped(value: number | bigint | string): string {
   const [whole = '', fraction] = String(value).split('.');
   const text = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? text : `${text}.${fraction}`;
 }
 
-/** Powers of ten: a coin's and a token's base units. */
+/** Base units of one coin and of one token, as powers of ten. */
 export const NATIVE_DECIMALS = 18;
 export const TOKEN_DECIMALS = 16;
 
-/** All decimals, no trailing zeros: 15 with one decimal is `1.5`. */
+/** Base units as whole units, with all decimals and no trailing zeros: 15 with one decimal is `1.5`. */
 export function inUnits(amount: bigint, decimals: number): string {
   const digits = amount.toString().padStart(decimals + 1, '0');
   const fraction = digits.slice(-decimals).replace(/0+$/, '');

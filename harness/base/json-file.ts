@@ -8,7 +8,7 @@ import { readFileLimited } from './read-limited.ts';
 const NOT_THROUGH_LINKS =
   constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
 
-/** Bytes; a long run's report has some MiB. */
+/** Longest file read, bytes; a long run's report has some MiB. */
 const JSON_MAX = 128 * 2 ** 20;
 
 export function writeJson(path: string, value: unknown): void {

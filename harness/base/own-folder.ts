@@ -20,11 +20,11 @@ import { cannotRead, HarnessError } from './errors.ts';
 
 /** Names of clusters and snapshots, each of which is the name of a folder. */
 export const NAME_PATTERN = /^[a-z0-9][a-z0-9-]{0,39}$/;
-/** Says on which machine and as which folder it was made. */
+/** File that says on which machine, and as which folder, its folder was made. */
 const MARK = '.made-here';
 
 /**
- * Perhaps missing. @param remedy how to choose another
+ * Checks that a folder, which may be missing, is this user's. @param remedy how to choose another
  * @throws HarnessError `STATE_INVALID` when it is no folder, or another user's; `CANNOT_READ`
  */
 export function expectOwn(folder: string, remedy: string): void {
@@ -42,7 +42,7 @@ export function expectOwn(folder: string, remedy: string): void {
 }
 
 /**
- * Follows links as far as there is a path.
+ * Checks that a path, with links followed as far as it exists, stays in the folder.
  * @throws HarnessError `STATE_INVALID` when it leads out of the folder, or nowhere
  */
 export function expectInside(folder: string, path: string): void {
@@ -60,7 +60,8 @@ export function expectInside(folder: string, path: string): void {
 }
 
 /**
- * A regular file in the folder after links, or none; a pipe would never end.
+ * Checks that a path is missing, or a regular file in the folder once links are followed: reading a pipe
+ * would never end.
  * @throws HarnessError `STATE_INVALID`
  */
 export function expectFile(folder: string, path: string): void {
@@ -97,7 +98,7 @@ export function strayPath(
 }
 
 /**
- * Of a link itself.
+ * What is at a path; of a link, the link itself.
  * @returns undefined when nothing is there, or a file is where a folder of the path should be
  * @throws HarnessError `CANNOT_READ`
  */
@@ -152,7 +153,7 @@ export function expectNoLinks(folder: string): void {
   });
 }
 
-/** None for a missing or impossible folder. @throws HarnessError `CANNOT_READ` */
+/** Entries of a folder; none if it does not exist or cannot exist. @throws HarnessError `CANNOT_READ` */
 export function entriesOf(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
@@ -211,7 +212,7 @@ export function identityOf(folder: string): string | undefined {
 
 let machine: string | undefined;
 
-/** Empty where the machine has none, as in containers. */
+/** The machine's id; empty where it has none, as in most containers. */
 function machineId(): string {
   if (machine !== undefined) return machine;
   try {

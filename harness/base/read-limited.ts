@@ -4,7 +4,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { HarnessError } from './errors.ts';
 
-/** Too long for its kind: not read further; the connection closes. */
+/** An answer that was longer than its kind can be: the rest was not read, and the connection is closed. */
 export class AnswerTooLong extends Error {
   readonly code = 'ANSWER_TOO_LONG';
 
@@ -39,7 +39,7 @@ export async function readLimitedText(source: Source, max: number): Promise<stri
   return textOf(await readLimited(source, max));
 }
 
-/** The beginning of a longer one. @param max bytes */
+/** All of an answer, or the beginning of a longer one, whose rest is not read. @param max bytes */
 export async function readBeginning(source: Source, max: number): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   let length = 0;

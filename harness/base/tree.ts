@@ -46,7 +46,7 @@ export async function readTree(folder: string): Promise<TreeFile[]> {
   return files;
 }
 
-/** A folder if it has no data. */
+/** An entry of an archive: a folder if it has no data. */
 export interface TarEntry extends Partial<TreeFile> {
   readonly path: string;
   readonly mode?: number;
@@ -59,7 +59,7 @@ export async function tarOf(files: readonly TreeFile[]): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(await Array.fromAsync(tarStream(files) as AsyncIterable<Buffer>)));
 }
 
-/** The same, made while read. */
+/** The same of any entries, made while it is read. */
 export function tarStream(entries: Iterable<TarEntry>): Pack {
   const archive = pack();
   const fill = async () => {

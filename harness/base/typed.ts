@@ -6,6 +6,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const COMMAND = /(?<![\w./-])svcnet (?=[a-z])/g;
 
 /**
+ * The command line as it is typed here.
  * @param args what follows the program's name
  * @param env npm sets `npm_lifecycle_event` to the script's name, or `npx`
  */

@@ -9,7 +9,7 @@ import { formatMs } from './format.ts';
 
 /** Short enough that a wait ends soon after its condition; a loopback request costs about a millisecond. */
 const FIRST_PAUSE_MS = 10;
-/** Fifty waiting nodes must not load two cores. */
+/** Long enough that fifty waiting nodes do not load a machine with two cores. */
 const LONGEST_PAUSE_MS = 200;
 const GROWTH = 1.3;
 
@@ -71,7 +71,7 @@ export async function pause(clock: Pick<Clock, 'sleep'>, ms: number, signal: Abo
 }
 
 /**
- * Work's result; once the signal aborts, nothing waits for it.
+ * The result of work that may ignore the signal: once that aborts, nothing waits for the work any longer.
  * @param why what is thrown then @throws the signal's reason, unless `why` says otherwise
  */
 export async function orAborted<T>(
@@ -110,7 +110,7 @@ export function every(clock: Pick<Clock, 'timer'>, ms: number, work: () => void)
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
 }
 
-/** A failed request's message becomes what is missing. */
+/** A request that fails counts as not seen yet: its message becomes what is missing. */
 export async function orMissing<T>(
   prefix: string,
   probe: () => Promise<ProbeResult<T>>,

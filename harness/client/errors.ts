@@ -86,7 +86,9 @@ const CLASS_OF_CODE: Readonly<Record<string, ClientErrorClass>> = {
   ANSWER_TOO_LONG: 'client.long_body',
 };
 
-/** @param bodyBegun a connection lost after the head cuts the body */
+/**
+ * @param bodyBegun whether the head of the answer had arrived: a connection lost after it is a body cut short
+ */
 export function classOfFailure(error: unknown, bodyBegun: boolean): ClientErrorClass {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause.name === 'TimeoutError') return 'client.timeout';

@@ -11,18 +11,18 @@ import { Authorization, type TokenSource } from '../base/token.ts';
 import { ClientError, classOfAnswer, classOfFailure } from './errors.ts';
 import { parseJson } from './json.ts';
 
-/** As many as a node serves a client at once. */
+/** As many as a node serves at once for one client; more would only wait inside the node. */
 const CONNECTIONS_MAX = 128;
 /** Below the node's 30 s, so that no request meets a closing connection. */
 const KEEP_ALIVE_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** For small requests; transfers set their own. */
+/** For requests that read or change a little; transfers set their own. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
  * A chain operation is answered once its two transactions are mined, or after two minutes for each of them.
  */
 export const CHAIN_TIMEOUT_MS = 300_000;
-/** Larger error bodies are not a node's. */
+/** Longest body of an error, bytes; larger ones are not a node's. */
 const ERROR_BODY_MAX = 16_384;
 /** Lists of a large node: 64 MiB are a million references. Metrics have a few hundred KiB. */
 const TEXT_MAX = 64 * 2 ** 20;
@@ -142,7 +142,7 @@ export class HttpClient implements AsyncDisposable {
     expectTimeout('timeoutMs', timeoutMs);
     const outcome = this.#observer?.(this.node, options);
     const headers = { ...this.authorization(), ...options.headers };
-    // An unread body must not keep the process.
+    // In the background: an unread body must not keep the process alive.
     const deadline = this.clock.deadline(timeoutMs, options.signal, true);
     try {
       const response = await this.#pool.request({
@@ -288,7 +288,7 @@ export function errorBody(text: string): { message: string; reasons: string[] } 
   try {
     parsed = JSON.parse(shown);
   } catch (error) {
-    // Another server answered; its text says more.
+    // A proxy or another server answered; its text says more than our parser's complaint.
     return {
       message: shown === '' ? 'no body' : shown.slice(0, 200),
       reasons: error instanceof SyntaxError ? [] : [String(error)],

@@ -1,6 +1,6 @@
 /** Nodes' JSON: amounts beyond 2^53, or decimal strings, must not pass through a float. */
 
-/** The shortest integers that doubles cannot hold. */
+/** Digits of the shortest integers that a double cannot hold. */
 const LONG_INTEGER = /\d{16}/;
 
 /** Integers that a double cannot hold become `bigint`, digit for digit. */

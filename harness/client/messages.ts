@@ -7,10 +7,10 @@ import type { Dialect } from './dialect.ts';
 import { ClientError } from './errors.ts';
 import { type HttpClient, settled } from './http.ts';
 
-/** Mining three bytes takes a minute of processor. */
+/** Mining for three bytes takes a minute of processor time, and longer on a busy machine. */
 const SEND_TIMEOUT_MS = 600_000;
 const OPEN_TIMEOUT_MS = 30_000;
-/** Further messages are counted, not kept. */
+/** Messages kept of one subscription; further ones are counted, not kept. */
 const KEPT_MAX = 100_000;
 /** A message has at most 4 KiB; longer ones end the subscription. */
 const MESSAGE_MAX = 65_536;
@@ -171,7 +171,7 @@ export class MessagesClient {
   }
 }
 
-/** Whole bytes, no more than a node mines for. */
+/** Digits of a target: whole bytes, no more than a node mines for. */
 const TARGET_DIGITS = [2, 4, 6];
 
 function expectTargets(where: string, targets: unknown): void {

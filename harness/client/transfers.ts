@@ -21,7 +21,7 @@ import {
 } from './http.ts';
 import type { DownloadOptions, OpenedFile, Uploaded, UploadOptions } from './types.ts';
 
-/** A gigabyte at ten megabytes per second, with room. */
+/** A transfer's default limit: a gigabyte at ten megabytes per second, with room. */
 const TRANSFER_TIMEOUT_MS = 300_000;
 
 /** Defaults of all uploads of a client. */
@@ -52,7 +52,7 @@ export interface UploadRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Shared by uploads: headers, answer, telling the cluster. */
+/** What all uploads share: their headers, their answer, and telling the cluster about it. */
 export class Uploads {
   readonly #http: HttpClient;
   readonly #dialect: Dialect;

@@ -5,9 +5,9 @@ export interface CommandContext {
   readonly stateDir: string;
   readonly json: boolean;
   readonly style: ConsoleStyle;
-  /** Columns per line; infinite without a terminal. */
+  /** Columns per line; infinite when standard output is no terminal. */
   readonly width: number;
-  /** For live displays; undefined without a terminal. */
+  /** For live displays; undefined when standard output is no terminal. */
   readonly terminal?: Terminal | undefined;
   /** Aborts on SIGINT and SIGTERM, and on SIGHUP with a terminal. */
   readonly signal: AbortSignal;

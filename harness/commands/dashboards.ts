@@ -33,7 +33,7 @@ import { onCluster } from './on-cluster.ts';
 
 export const DEFAULT_PORTS: Readonly<Record<ServerName, number>> = { prometheus: 9090, grafana: 3000 };
 const CHECK_PAUSE_MS = 500;
-/** What nodes may take when the cluster ends. */
+/** As long as nodes may take to stop when the whole cluster ends. */
 const END_PAUSE_MS = 3000;
 
 export interface DashboardsFlags extends ClusterFlags {
@@ -104,7 +104,7 @@ async function show(cluster: Cluster, flags: DashboardsFlags, context: CommandCo
   }
 }
 
-/** Another command may have replaced them. */
+/** Ends only this command's servers: another one may have stopped them and started new ones. */
 async function endOwn(folder: string): Promise<void> {
   const running = readRunning(folder);
   if (running?.owner.pid === process.pid) await endDashboards(folder);

@@ -1,4 +1,4 @@
-/** `svcnet diff`: one seed on several flavours, and the differences. */
+/** `svcnet diff`: the same scenarios and seed on networks of several flavours, and the differences. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT, HarnessError } from '../base/errors.ts';

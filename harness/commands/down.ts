@@ -17,7 +17,7 @@ import { DRIVER_FACTS } from '../places/facts.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 
 /**
- * Idempotent. One cluster's failure does not keep the others.
+ * Idempotent. A cluster that cannot be removed does not keep the others from being removed.
  * @throws HarnessError code and hint of the first failure, naming every cluster that remains
  */
 export async function down(flags: ClusterFlags & { all?: boolean }, context: CommandContext): Promise<void> {

@@ -6,13 +6,16 @@ import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { programPath } from '../base/machine/programs.ts';
 import type { CommandContext } from './context.ts';
 
-/** A job that computes endlessly does not hear the request to end. */
+/** Time for a job to end when asked to: one that computes without end hears nothing. */
 const END_WITHIN_MS = 12_000;
 
 /** The printed document, or why there is none. */
 type Answered = { readonly document: unknown } | { readonly failed: string };
 
-/** @param words with `--json` @returns what it printed, or why nothing; undefined: it was ended */
+/**
+ * @param words of the command, with `--json`
+ * @returns what it printed, or why it printed nothing; undefined: it was ended
+ */
 export async function documentOf(
   words: readonly string[],
   {

@@ -78,7 +78,7 @@ function fail(
     print(usageDocument(withShownUrls(error.message)));
     return EXIT.usage;
   }
-  // What an interruption left behind matters more than the signal.
+  // An error that reports what the interruption left behind says more than the signal.
   const isLeft = error instanceof HarnessError && error.code === 'INTERRUPTED';
   const told: unknown = signal.aborted && !isLeft ? signal.reason : error;
   print(failureDocument(told));

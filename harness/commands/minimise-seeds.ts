@@ -1,4 +1,4 @@
-/** `svcnet run --seeds --minimise`: minimises the first failure of each kind in a process. */
+/** `svcnet run --seeds --minimise`: minimises the first failure of each kind, in a process of its own. */
 import type { FailedSeed, SeedsRun, SmallestRun } from '../report/result.ts';
 import type { MinimiseDocument } from '../run/replay/minimise.ts';
 import type { CommandContext } from './context.ts';

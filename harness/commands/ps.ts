@@ -76,7 +76,7 @@ function clustersOf(names: readonly string[], context: CommandContext): Promise<
   );
 }
 
-/** A silent engine must not hide other clusters. */
+/** An engine that does not answer must not hide the other clusters. */
 async function stateIfKnown(
   record: ClusterRecord,
   { stateDir, note }: CommandContext,

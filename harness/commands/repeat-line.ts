@@ -27,7 +27,7 @@ export function repeatFlags(options: Options, flags: object): string[] {
   });
 }
 
-/** The seed tells two runs apart. */
+/** A reader looks for the seed: it tells two runs apart. */
 function seedFirst(options: Options): (readonly [string, Options[string]])[] {
   const all = Object.entries(options);
   const isSeed = ([flag]: readonly [string, unknown]) => longOf(flag) === '--seed';

@@ -14,11 +14,11 @@ import {
   SEEDS_FILE,
 } from '../report/folder.ts';
 
-/** Any of these marks a folder of runs. */
+/** Any of these files makes a folder that of a run, or of several. */
 const SIGNS = [REPORT_FILE, RECIPE_FILE, REPEAT_FILE, SEEDS_FILE, SCHEDULE_FILE, LEDGER_FILE];
 /** A repetition's runs are in its folder, a comparison's one level deeper. */
 const LEVELS = 2;
-/** A killed process may leave one. */
+/** Files of writing runs, which a killed process may have left. */
 const TURN = /^reporting-\d+\.json$/;
 
 export interface ReportFolder extends Disposable {

@@ -137,7 +137,7 @@ function expectOneWay(flags: RunFlags): void {
   if (lonely !== undefined) throw new HarnessError('USAGE', `${lonely} goes with --seeds`);
 }
 
-/** More clusters overload disk and memory. */
+/** Clusters at once by default; more overload the disk and the memory of an ordinary machine. */
 const LANES_MAX = 4;
 
 /**

@@ -1,4 +1,4 @@
-/** `svcnet run --repeat`: several seeds in sequence. */
+/** `svcnet run --repeat`: the same run with several seeds, one after the other. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cannotWrite, EXIT, HarnessError, messageOf } from '../base/errors.ts';
@@ -19,7 +19,8 @@ export interface Repetition {
 }
 
 /**
- * A run that cannot finish is a finding; other seeds follow. An interruption keeps what is known.
+ * A run that cannot finish is a finding; the other seeds are still tried. What is known when the repetition
+ * is interrupted is written and shown as well.
  * @returns exit code @throws HarnessError `INTERRUPTED`, `CANNOT_WRITE`
  */
 export async function runRepeated(
@@ -62,7 +63,7 @@ async function runOrFailure(
   }
 }
 
-/** An earlier repetition's files must not pass for this one's. */
+/** What an earlier repetition has left in the folder must not be taken for the result of this one. */
 function forgetEarlier(folder: string): void {
   try {
     rmSync(join(folder, REPEAT_FILE), { force: true });

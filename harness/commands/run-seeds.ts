@@ -1,4 +1,4 @@
-/** `svcnet run --seeds`: many seeds in processes, several at once. */
+/** `svcnet run --seeds`: the same run with many seeds, each in a process of its own, several at once. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ export interface ManySeeds extends SeedRange {
   readonly minimise?: boolean | undefined;
   readonly trust?: boolean | undefined;
   readonly limitMs?: number | undefined;
-  /** Reports; those of passed seeds are removed. */
+  /** Folder of the reports; those of seeds that have passed are removed. */
   readonly folder: string;
   /** Arguments of the program for a seed. */
   readonly words: (seed: bigint) => readonly string[];
@@ -58,7 +58,7 @@ export async function runSeeds(many: ManySeeds, context: CommandContext): Promis
       const seed = next++;
       const report = join(folder, `seed-${seed}`);
       const kinds = await kindsOf({ ...many, words: () => many.words(seed), report }, { context, signal });
-      // Nothing is known of an ended job.
+      // Of a job that was ended with the others nothing is known.
       if (kinds === undefined) return;
       ran++;
       if (kinds.length === 0) rmSync(report, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** `svcnet run --check-determinism`: one seed, twice. */
+/** `svcnet run --check-determinism`: the same run with the same seed, twice. */
 import { EXIT, HarnessError } from '../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { DRIVER_FACTS, type DriverName } from '../places/facts.ts';

@@ -82,7 +82,7 @@ export async function run(
   );
 }
 
-/** `--vary`'s choices as flags, so that the printed line suffices. */
+/** What `--vary` says of a run with this seed, as flags: the line that repeats it needs nothing else. */
 function variedFlags(seed: bigint, chosen: readonly Chosen[], flags: RunFlags): Partial<RunFlags> {
   if (flags.vary !== true) return {};
   const { simulated } = DRIVER_FACTS[flags.driver ?? DRIVER_DEFAULT];
@@ -293,7 +293,7 @@ function seedsFrom(first: bigint, count: number): bigint[] {
   return Array.from({ length: count }, (_, index) => first + BigInt(index));
 }
 
-/** A failed threshold's code only if nothing else failed. */
+/** The exit code of a failed threshold only when nothing else has failed. */
 export function exitCodeOf({ passed, scenarios }: Pick<RunResult, 'passed' | 'scenarios'>): number {
   if (passed) return EXIT.success;
   if (!scenarios.some(({ result }) => result === 'failed')) return EXIT.usage;

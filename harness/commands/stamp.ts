@@ -20,7 +20,7 @@ export interface StampFlags extends ClusterFlags {
   readonly ttl: number;
   readonly amount?: bigint;
   readonly label?: string;
-  /** Node, or address of 40 hex digits, that will own the batch, bought without a node. */
+  /** Node, or address of 40 hex digits, that will own the batch; it is then not bought through a node. */
   readonly owner?: string;
   readonly mutable?: boolean;
   readonly wait: boolean;

@@ -49,7 +49,7 @@ export async function upgrade(
 }
 
 /**
- * Boot and dishonest nodes stay; a program is for flavours that need one.
+ * Boot and dishonest nodes stay as they are; a program alone is for flavours that need one.
  * @returns `skipped`: eligible nodes that do not run @throws HarnessError `USAGE` before the first stops
  */
 export function rollingOrder(

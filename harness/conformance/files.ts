@@ -8,7 +8,7 @@ import { conformanceJunit } from './junit.ts';
 import { conformancePage } from './page.ts';
 import type { ConformanceReport } from './row.ts';
 
-/** Bytes; a report with every exchange has some MiB. */
+/** Longest report, bytes; one with every exchange has some MiB. */
 const REPORT_MAX = 128 * 2 ** 20;
 
 /** @throws HarnessError `RUN_INVALID` for a file that is missing or no conformance report */

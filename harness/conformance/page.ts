@@ -3,7 +3,7 @@ import { Html, html, table } from '../report/page/html.ts';
 import { VERDICTS } from './matrix.ts';
 import { type ConformanceReport, isRed, type RowResult, totalsOf } from './row.ts';
 
-/** More red rows are folded, so that names fit. */
+/** More red rows than this are folded, so that their names fit on a page. */
 const UNFOLDED_MAX = 10;
 
 const STYLE = new Html(`

@@ -19,7 +19,7 @@ export interface Exchange {
 
 /** What a row receives besides its subject. */
 export interface RowRun {
-  /** Aborts when the row or the run is out of time. */
+  /** Aborts when the row has taken too long, or when the run was interrupted. */
   readonly signal: AbortSignal;
   /** Keeps an exchange as evidence of the verdict. */
   readonly record: (exchange: Exchange) => void;

@@ -83,7 +83,7 @@ async function outcomeOf<Subject>(
   const onAbort = () => waits.use(clock.timer(LAST_WORDS_MS, () => late.reject(signal.reason)));
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    // Ends a row even if subject and signal are ignored.
+    // Raced, so that a row ends even if its subject never answers and it ignores its signal.
     await Promise.race([row.run(subject, { signal, record }), late.promise]);
     return { verdict: 'passed' };
   } catch (error) {

@@ -80,7 +80,7 @@ export class Distribution {
     return this.#count;
   }
 
-  /** @param ms 0 or more; in percentiles, at most an hour */
+  /** @param ms 0 or more; values above an hour count as an hour in the percentiles, but not in the maximum */
   add(ms: number): void {
     const microseconds = Math.round(ms * MICROSECONDS_PER_MS);
     this.#histogram.recordValue(Math.min(LATENCY_MICROSECONDS_MAX, Math.max(1, microseconds)));

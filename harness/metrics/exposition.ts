@@ -1,4 +1,4 @@
-/** Prometheus's text exposition format, version 0.0.4. */
+/** Parses the text exposition format of Prometheus, version 0.0.4, into samples. */
 
 export interface MetricFamily {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** Sums over all nodes since each was first seen, across restarts. */
+/** Sums over all nodes of what each has counted since it was first seen, even across restarts. */
 import type { Scrape } from './scrape.ts';
 import { gained, type SeriesId } from './series.ts';
 import type { NetworkFigures } from './testbed.ts';
@@ -32,7 +32,7 @@ export class NetworkTotals {
       const value = values.get(number);
       if (value === undefined) continue;
       this.#met.add(node);
-      // A later series started at zero.
+      // A series that appears later than its node has started at zero.
       const before = this.#last.get(number) ?? (metBefore.has(node) ? 0 : value);
       total.value += gained(before, value);
       this.#last.set(number, value);

@@ -40,7 +40,7 @@ export interface SlowOperation extends OperationKey {
   readonly subject?: string | undefined;
 }
 
-/** Timed elsewhere, ms since the epoch. */
+/** An operation timed elsewhere. Times are ms since the epoch. */
 export interface TimedOperation {
   readonly endMs: number;
   /** From the intended start, if known. */
@@ -68,7 +68,7 @@ interface Series extends OperationKey {
 /** Collects the durations and errors of operations. */
 export interface Recorder {
   /**
-   * Times an operation; counts its error by class and rethrows it.
+   * Runs and times an operation; counts its error by class and rethrows it.
    * @returns what `work` returned
    */
   measure<T>(key: OperationKey, work: () => Promise<T>, bytesOf: (result: T) => number): Promise<T>;

@@ -20,7 +20,7 @@ export class SeriesNumbers {
   /** By node, then exposed series; -1: not kept. */
   readonly #numbers = new Map<string, Map<string, number>>();
 
-  /** @param node undefined: the harness @throws SyntaxError */
+  /** Adds the values of one exposition. @param node undefined: the harness @throws SyntaxError */
   read(node: string | undefined, text: string, values: Map<number, number>): void {
     let known = this.#numbers.get(node ?? '');
     if (known === undefined) this.#numbers.set(node ?? '', (known = new Map()));

@@ -15,7 +15,7 @@ import type { FaultMoment, NodeFigures, TestbedMetrics } from './testbed.ts';
 
 const INTERVAL_PER_NODE_MS = 100;
 const INTERVAL_MIN_MS = 1000;
-/** The pause is at least this many times the reading. */
+/** The pause after a reading is at least this many times as long as the reading. */
 const REST_FACTOR = 4;
 const AT_ONCE = 8;
 /** A node that takes longer leaves a gap. */
@@ -57,7 +57,7 @@ export interface ScraperOptions {
   readonly onScrape: (scrape: Scrape, ids: readonly SeriesId[]) => Promise<void> | void;
   /** Default: by the number of nodes. */
   readonly intervalMs?: number;
-  /** Aborts a reading; the last one is skipped. */
+  /** Aborts a reading in progress; the last reading is skipped. */
   readonly signal?: AbortSignal;
 }
 
@@ -74,7 +74,7 @@ export class Scraper implements AsyncDisposable {
   readonly #options: ScraperOptions;
   readonly #numbers = new SeriesNumbers();
   readonly #totals = new NetworkTotals();
-  /** Processes that held several nodes keep their name with one. */
+  /** Processes that have held several nodes: they keep their name when one node is left. */
   readonly #shared = new Set<number>();
   #watch:
     | { readonly closing: AbortController; readonly ended: Promise<{ readonly error: unknown } | undefined> }
@@ -84,7 +84,7 @@ export class Scraper implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Series numbers continue from a cluster read before. */
+  /** Starts reading a cluster. Series numbers continue from a cluster read before. */
   watch(cluster: ScrapedCluster): void {
     if (this.#watch !== undefined) throw new TypeError('a cluster is watched already');
     const closing = new AbortController();

@@ -17,7 +17,7 @@ import type { Series, SeriesColumns, SeriesId } from './series.ts';
 
 export const METRICS_FILE = 'metrics.jsonl';
 const SCHEMA = 1;
-/** Digits of fractions; the rest of a duration is noise. */
+/** Significant digits of values that are not whole numbers; the rest of a duration's digits is noise. */
 const DIGITS = 7;
 
 type SeriesRow = readonly [
@@ -42,7 +42,7 @@ export class SeriesFile {
   #begun = false;
   /** Bytes of whole lines. */
   #size = 0;
-  /** A part of a line may follow: a full disk takes what fits. */
+  /** Whether a part of a line may follow them: a full disk takes what still fits. */
   #torn = false;
 
   /** @param folder of the run */

@@ -43,8 +43,10 @@ type Values = Map<string, Value & Pick<MetricsSnapshot, 'atMs'>>;
 type Row = Pick<MetricRow, 'name' | 'labels' | 'kind' | 'help'>;
 
 /**
- * @param snapshots one per node @param before readings some seconds earlier, for rates: nodes without one are in
- * none, new series count from zero. Each node has its own interval: a hanging node delays others.
+ * @param snapshots one per node @param before readings some seconds earlier, for rates: nodes without one are
+ * in no
+ * rate, new series count from zero. Each node's growth is over its own interval: a hanging node delays
+ * others.
  * @returns sorted by name
  */
 export function summarise(
@@ -127,7 +129,7 @@ function* valuesOf({ families, samples }: Exposition): Iterable<{ key: string; r
   }
 }
 
-/** From words in the name; names without such words are listed. */
+/** Unit by the words in a metric's name; the few names without such words are listed. */
 function unitOf(name: string): Unit {
   if (/^postage_listener_(page|event)_duration$/.test(name)) return 'ns';
   if (/_bytes(_total)?$|^api_(up|down)load_speed$/.test(name)) return 'bytes';

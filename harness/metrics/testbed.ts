@@ -27,7 +27,7 @@ export interface NodeFigures {
   readonly residentBytes?: number | undefined;
 }
 
-/** Nodes' counts, summed; never fall, even across restarts. */
+/** What nodes have counted, summed over the cluster; never falls, even across restarts. */
 export interface NetworkFigures {
   readonly networkBytes: readonly { readonly protocol: string; readonly direction: string; value: number }[];
   readonly cheques: Readonly<Record<string, number>>;
@@ -146,7 +146,7 @@ export class TestbedMetrics {
   }
 }
 
-/** By the class's largest payload; `none` moves no bytes. */
+/** Class of a payload, named by its largest one; `none` moves no bytes. */
 function sizeClass(bytes: number): string {
   return SIZE_CLASSES.find(([limit]) => bytes <= limit)?.[1] ?? SIZE_CLASS_LARGEST;
 }

@@ -126,7 +126,7 @@ function barText(part: StepProgress, elapsedMs: number): string {
 }
 
 const FRAME_MS = 100;
-/** Shows that it goes on, without filling a log. */
+/** Often enough to show that it goes on, seldom enough for a log. */
 const TELL_MS = 5000;
 const NAME_WIDTH = 12;
 const TIME_WIDTH = 8;

@@ -28,7 +28,7 @@ export interface Failure {
   readonly evidence?: string | undefined;
   /** Ms since the epoch, where that is known. */
   readonly at?: number | undefined;
-  /** The scenario's last faults and incidents before. */
+  /** The last faults and incidents of the scenario up to then. */
   readonly before: readonly RunEvent[];
   readonly logs: readonly LogLine[];
 }
@@ -100,7 +100,10 @@ function scenarioFailures(run: RunResult, scenario: ScenarioResult): Failure[] {
   return [error, ...assertions];
 }
 
-/** Logs of a run or a part. @throws HarnessError `STATE_INVALID` for a link that leads out of it */
+/**
+ * Log files of all clusters of a run, or of a part.
+ * @throws HarnessError `STATE_INVALID` for a link that leads out of it
+ */
 async function logFiles(run: string, part: string): Promise<string[]> {
   const folder = join(run, part);
   if (!existsSync(folder)) return [];

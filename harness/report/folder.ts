@@ -25,10 +25,10 @@ export const REPORT_PAGE = 'report.html';
 /** In a run's folder: its verdict for CI systems. */
 export const JUNIT_FILE = 'junit.xml';
 
-/** The page as text, for comments and job summaries. */
+/** In a run's folder: its page as text, for comments and job summaries. */
 export const REPORT_TEXT = 'report.md';
 
-/** Remedy for an unwritable folder. */
+/** What to do when the folder cannot be written to. */
 export const REPORT_REMEDY = 'choose another with --report';
 
 /** In a run's folder: what it was asked for. */
@@ -40,7 +40,7 @@ export const SCHEDULE_FILE = 'schedule.json';
 /** In the folder of a repetition: its `RepeatedRun`. */
 export const REPEAT_FILE = 'repeat.json';
 
-/** A `SeedsRun`, in the folder of many seeds. */
+/** In the folder of a run with many seeds: its `SeedsRun`. */
 export const SEEDS_FILE = 'seeds.json';
 
 /** In a run's folder: every acknowledged upload. */

@@ -18,7 +18,7 @@ export interface OperationTotal extends Omit<LatencySummary, 'histogram'> {
   readonly mibPerSecond: number | null;
 }
 
-/** All pages need them, and merging takes a moment. */
+/** Each page of a report shows the totals, and merging distributions takes a moment. */
 const known = new WeakMap<ScenarioResult, readonly OperationTotal[]>();
 
 export function operationTotals(scenario: ScenarioResult): readonly OperationTotal[] {
@@ -154,7 +154,10 @@ export function costsOf(scenarios: readonly Pick<ScenarioResult, 'metrics'>[], u
   };
 }
 
-/** The same of a run in parts; what one does not know is unknown. If all was skipped, no cluster started. */
+/**
+ * The same of a run in parts; what one of them does not know is not known. Parts that started no cluster, as
+ * all their scenarios were skipped, are left out.
+ */
 export function costsOfParts(parts: readonly Pick<RunResult, 'scenarios' | 'series' | 'costs'>[]): RunCosts {
   const started = parts.filter(({ series }) => series !== undefined);
   const known = started.map(({ scenarios, costs = {} }) => ({

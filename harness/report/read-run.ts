@@ -13,7 +13,7 @@ import { checkedResult } from './result-shape.ts';
 const LAST = 'last';
 
 /**
- * @param name folder path, name of a run in the state directory, or `last`
+ * @param name path of a folder, name of a run in the state directory, or `last`: the latest run there
  * @returns a folder, of a run or of repeats @throws HarnessError `RUN_NOT_FOUND`
  */
 export function findRun(name: string, stateDir: string): string {

@@ -80,7 +80,7 @@ export async function readResources(folder: string): Promise<Resources | undefin
   };
 }
 
-/** Nodes of one name in successive clusters, perhaps of other kinds. */
+/** Joins values of a node and of its namesake in a later cluster, which may be of another kind. */
 function joined(earlier: Float64Array | undefined, later: Float64Array): Float64Array {
   return earlier === undefined
     ? later

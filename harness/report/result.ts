@@ -10,7 +10,7 @@ export interface Assertion {
   readonly passed: boolean;
   readonly observed: string;
   readonly expected: string;
-  /** Node, peer, chunk, log excerpt. */
+  /** Node, peer, chunk, log excerpt: whatever helps find the cause. */
   readonly evidence?: string | undefined;
   /** A condition on speed or errors of a load, not on what was stored. */
   readonly threshold?: true;
@@ -30,14 +30,15 @@ export interface Figure {
 }
 
 /**
- * An event on charts. `phase`: a step. `fault`: done by the scenario to a node, link or chain. `incident`: happened
- * to one without the scenario.
+ * An event on charts. `phase`: a step. `fault`: what the scenario did to a node, a link or the chain.
+ * `incident`: what
+ * happened to one of them without the scenario's doing.
  */
 export interface RunEvent {
   readonly kind: 'phase' | 'fault' | 'incident';
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Absent: instantaneous, or not ended with the run. */
+  /** Absent: it took no time, or had not ended when the run ended. */
   readonly endAt?: number | undefined;
   /** A node, or `chain`; absent: the whole cluster. */
   readonly part?: string;
@@ -82,7 +83,7 @@ export interface ScenarioResult {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly ledger: LedgerResult;
   readonly error?: string;
-  /** What happened to nodes or chain without the scenario; with any, it has not passed. */
+  /** What happened to nodes or the chain without the scenario's doing; with any, it has not passed. */
   readonly incidents?: readonly Incident[];
   readonly skipReason?: string;
   /** What could not be checked, a line each. */
@@ -188,7 +189,7 @@ export interface SeedsRun {
   readonly minimised?: readonly SmallestRun[];
 }
 
-/** The smallest run with the first failure of its kind; or why there is none. */
+/** The smallest run that still fails as the first one of its kind does; or why there is none. */
 export interface SmallestRun {
   readonly kind: string;
   readonly seed: number | string;

@@ -8,7 +8,7 @@ import { type ConsoleStyle, paint } from './console.ts';
 import type { ScenarioOutcome, ScenarioResult } from './result.ts';
 
 const FRAME_MS = 250;
-/** Without a terminal: shows what hangs, without filling a log. */
+/** Without a terminal: often enough to name a scenario that hangs, seldom enough for a short log. */
 const TELL_MS = 15_000;
 const NAME_WIDTH = 22;
 const TIME_WIDTH = 11;

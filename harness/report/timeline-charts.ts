@@ -3,9 +3,11 @@ import type { OperationTimeline } from '../metrics/timeline.ts';
 import type { ChartFrame, ChartMark, TimeChartData, TimeSeries } from '../web/chart/chart-data.ts';
 import type { RunEvent, RunResult, ScenarioResult } from './result.ts';
 
-/** One line per colour, for the highest counts; tables have all. */
+/**
+ * Lines of one chart: as many as colours, for the operations with the highest counts; the tables have all.
+ */
 const OPERATIONS_MAX = 8;
-/** More points are noise at a page's width. */
+/** Points of one line; more are noise at the width of a page. */
 const STEPS_MAX = 240;
 
 export function chartFrame(run: RunResult, scenario: ScenarioResult): ChartFrame {

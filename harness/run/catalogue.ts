@@ -6,7 +6,7 @@ import { HarnessError, messageOf } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import type { Scenario } from './scenario.ts';
 
-/** Built-in ones; the file's name is the scenario's. */
+/** Scenarios that come with the package; a file's name is its scenario's. */
 const FOLDER = resolve(import.meta.dirname, '../../scenarios');
 const EXTENSION = import.meta.filename.endsWith('.ts') ? '.ts' : '.js';
 

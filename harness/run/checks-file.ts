@@ -72,7 +72,7 @@ const TAKEN_CARE_OF = new Set([
   'rnd-seed',
 ]);
 
-/** Each loads a scenario, or is compared with all names. */
+/** Entries of a map: each loads a scenario, or is compared with all names. */
 const ENTRIES_MAX = 200;
 const few = (map: object) => Object.keys(map).length <= ENTRIES_MAX;
 
@@ -140,7 +140,7 @@ function ownRow(type: string): Row | undefined {
   return bundledScenarios().includes(type) ? { scenario: type } : undefined;
 }
 
-/** As on the command line; sizes in bytes, durations perhaps in ms. */
+/** A value as on the command line. Sizes are bytes, durations may be plain milliseconds. */
 function textOf(scenario: Scenario, name: string, value: z.infer<typeof option>): string {
   if (Array.isArray(value)) return value.join(',');
   const isDuration = scenario.parameters[name]?.kind === 'duration';

@@ -9,7 +9,8 @@ import { FAULTS_FILE } from '../report/folder.ts';
 import type { RunEvent } from '../report/result.ts';
 
 /**
- * Faults with effects, and breakage without faults, but for a fault's own targets.
+ * Faults, each with its effect in its text, and what was broken without one. What a fault did to its own
+ * targets is the fault itself.
  * @param fromMs since the epoch: earlier breakage is not the scenario's
  */
 export function eventsOf(broken: readonly Breakage[], fromMs: number): RunEvent[] {
@@ -34,7 +35,7 @@ interface MendedScenario {
 }
 
 /**
- * Ends a scenario's faults, and writes them into the run's folder.
+ * Ends the faults that a scenario has left, and writes its faults into the run's folder.
  * @param scenario.fromMs when it began, ms since the epoch @param scenario.removed its cluster goes now, with its
  * faults
  * @returns what is wrong: a fault without effect proves nothing, a lasting one spoils later scenarios

@@ -6,7 +6,7 @@ import type { ParametersOf, ParameterTable, Scenario } from './scenario.ts';
 const OF_MACHINES: readonly Capability[] = ['clock', 'disk', 'power'];
 
 /**
- * What a scenario wants of a cluster besides nodes: equal ones can share.
+ * What a scenario wants of its cluster besides a number of nodes: scenarios that want the same can share one.
  * @param parameters absent: unknown, all values count as one
  */
 export function kindWanted(

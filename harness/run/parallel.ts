@@ -73,7 +73,7 @@ export async function runInParallel(options: ParallelOptions, lanes: number): Pr
   const lane = async (): Promise<void> => {
     while (next < together.length && !failed.signal.aborted) await runPart(next++);
   };
-  // A failed lane stops the others; all stop their clusters first.
+  // A lane that fails stops the others; all stop their clusters before the error propagates.
   await Promise.all(
     Array.from({ length: Math.min(lanes, together.length) }, () =>
       lane().catch((error: unknown) => failed.abort(error)),

@@ -1,6 +1,7 @@
 /**
- * What a run was asked for: with the files beside, enough to repeat it elsewhere. Written first, for interrupted
- * runs.
+ * What a run was asked for: with the files beside it, enough to repeat it elsewhere. Written before anything
+ * starts,
+ * so that an interrupted run has it too.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -137,7 +138,7 @@ export function readRecipeFile(file: string): Recipe {
   throw new HarnessError('RUN_INVALID', mistakeLines(mistakes, file));
 }
 
-/** A line per difference from where the run was made. */
+/** What differs between where the run was made and here: a line each. */
 export async function differences({ versions: then }: Pick<Recipe, 'versions'>): Promise<string[]> {
   const now = await versions();
   return (['svcnet', 'commit', 'node'] as const).flatMap((what) =>
@@ -152,7 +153,7 @@ async function versions(): Promise<Recipe['versions']> {
   return { svcnet: VERSION, commit, node: process.version };
 }
 
-/** The environment's programs are named: elsewhere it differs. */
+/** Names programs of other flavours from the environment in their groups: elsewhere it names others. */
 function withPrograms(nodes: NodesInput): NodesInput {
   if (typeof nodes === 'number') return nodes;
   return nodes.map((group) => {

@@ -178,7 +178,7 @@ export function plannedFor(asking: PlannedScenario, options: RunOptions): Presen
 }
 
 /**
- * Parameters must name existing or planned, working nodes.
+ * Checks that parameters which name a node name an existing or planned one, and one that works.
  * @throws HarnessError `USAGE`; nothing has been started then
  */
 export function checkNodeParameters(options: RunOptions): void {

@@ -1,4 +1,4 @@
-/** A run's series, and metrics for Prometheus. */
+/** What a run measures of itself and its clusters: series in its folder, and metrics for Prometheus. */
 
 import { messageOf } from '../base/errors.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
@@ -12,14 +12,15 @@ import { TestbedMetrics } from '../metrics/testbed.ts';
 import type { RunOptions } from './run-options.ts';
 import { MessageWatch } from './watch/messages.ts';
 
-/** For the dashboards' Prometheus to read final values. */
+/** Time for the dashboards' Prometheus, which scrapes every few seconds, to read the final values. */
 const LAST_SCRAPE_WITHIN_MS = 6000;
 
+/** Silent nodes that a problem names; the others are counted. */
 const SILENT_NAMED = 3;
 
 export class RunMetrics implements AsyncDisposable {
   readonly testbed: TestbedMetrics;
-  /** Unmeasured, a line each; the run goes on. */
+  /** What could not be measured, a line each; the run goes on without it. */
   readonly problems: string[] = [];
   readonly #scraper: Scraper;
   readonly #messages: MessageWatch;
@@ -51,12 +52,12 @@ export class RunMetrics implements AsyncDisposable {
     return new RunMetrics({ name, report, signal }, testbed, { scraper, endpoint });
   }
 
-  /** Undefined: no cluster to read. */
+  /** File of the run's folder; undefined: there was no cluster to read. */
   get file(): string | undefined {
     return this.#watched ? METRICS_FILE : undefined;
   }
 
-  /** From here on; dashboards show the run. */
+  /** Reads the metrics of its nodes from here on. Dashboards that run for the cluster show the run. */
   async watch(cluster: Cluster): Promise<void> {
     const { totalMs } = cluster.timings;
     // Zero for a cluster started by something else.

@@ -21,7 +21,7 @@ export interface RunOptions {
   /** Name of a running cluster; absent: a fresh one, stopped afterwards. */
   readonly attachTo?: string | undefined;
   readonly seed: bigint;
-  /** Of a fresh cluster; default: the most a scenario of its kind wants. */
+  /** Nodes of a fresh cluster; default: the largest number that a scenario of its kind asks for. */
   readonly nodes?: NodesInput | undefined;
   /**
    * Each kind of cluster has as many of our own nodes as its scenarios ask for, whatever `nodes` says of a group that
@@ -47,14 +47,14 @@ export interface RunOptions {
   /** Command that repeats the run. */
   readonly command: string;
   readonly signal: AbortSignal;
-  /** Where the run's metrics are scraped; 0: any free port. */
+  /** Port on this machine where the run's metrics can be scraped meanwhile; 0: any free one. */
   readonly metricsPort?: number | undefined;
   readonly display?: StepDisplay | undefined;
-  /** At its start, with the cluster's, and with the result. */
+  /** Called when a scenario begins, including its cluster's start, and with its result when it has ended. */
   readonly onScenario?:
     | ((scenario: { readonly name: string; readonly ended?: ScenarioResult }) => void)
     | undefined;
-  /** Before a scenario; the returned function after its own end. */
+  /** Called before a scenario, with its cluster; what it returns, when the scenario has ended by itself. */
   readonly observe?: (context: ScenarioContext, name: string) => () => Promise<void>;
   /**
    * Called with what was seen of a run that was interrupted, when its cluster is stopped and before the report is

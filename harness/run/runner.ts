@@ -180,7 +180,10 @@ interface Surroundings {
   readonly testbed: TestbedMetrics;
 }
 
-/** Nothing it broke stays broken; a fault without effect is an error. */
+/**
+ * However a scenario ends, nothing that it broke stays broken in a cluster that goes on. A fault without
+ * effect is an error.
+ */
 async function runOne(planned: PlannedScenario, surroundings: Surroundings): Promise<ScenarioResult> {
   const { clock, cluster, options } = surroundings;
   const fromMs = clock.now();

@@ -44,7 +44,7 @@ export async function keepSource(path: string, folder: string): Promise<string> 
 }
 
 /**
- * References lead to this package.
+ * A copy whose references lead to this package.
  * @param path of a copy @returns path of a file to load, beside it
  */
 export function resolvedSource(path: string): string {

@@ -31,7 +31,7 @@ export class Refusal extends Error {
   }
 }
 
-/** @param failure of the provider, wrapping the contract's */
+/** @param failure of the provider, which wraps what a contract returns */
 export function refusalOf({ code, message, data }: RpcFailure): Refusal {
   if (isObject(data) && isObject(data['reason']) && typeof data['reason']['Revert'] === 'string') {
     const { reason, data: bytes } = decodeRevert(data['reason']['Revert'], 'no reason');
@@ -40,7 +40,7 @@ export function refusalOf({ code, message, data }: RpcFailure): Refusal {
   return new Refusal({ code: code === NOT_SUPPORTED ? METHOD_NOT_FOUND : code, message });
 }
 
-/** A method left out on purpose. */
+/** The refusal of a method that this chain lacks on purpose. */
 export function unavailable(method: string, why: string): Refusal {
   return new Refusal({ code: METHOD_NOT_FOUND, message: `${method} is not available: ${why}` });
 }

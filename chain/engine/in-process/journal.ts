@@ -21,7 +21,7 @@ export class Journal {
     this.#entries.push(entry);
   }
 
-  /** Entries up to a block; undefined: no such block. */
+  /** Number of entries that lead to a block; undefined: there is no such block. */
   lengthAt(block: number): number | undefined {
     if (block === 0) return 0;
     let mined = 0;

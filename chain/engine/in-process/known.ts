@@ -4,7 +4,7 @@ import type { Call } from './answers.ts';
 /** Of one head; more than nodes ask about it. */
 const ANSWERS_MAX = 1000;
 
-/** Changeless calls answered by the chain alone, not time or filters. */
+/** Calls that change nothing and whose answer follows from the chain alone, not from time or filters. */
 const READS: ReadonlySet<string> = new Set([
   'eth_blockNumber',
   'eth_call',
@@ -49,7 +49,7 @@ export class KnownAnswers {
   }
 }
 
-/** The next block has the call's time. */
+/** Whether a call is such a read; not one of the pending block, which has the time of the call. */
 function isRead({ method, params }: Call): boolean {
   return READS.has(method) && !(Array.isArray(params) && params.includes('pending'));
 }

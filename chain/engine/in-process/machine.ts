@@ -1,4 +1,4 @@
-/** The provider with clock and journal: calls and times alone decide. */
+/** The provider with a clock and a journal: what it computes follows from its calls and their times alone. */
 import type { Clock } from '../../../formats/clock.ts';
 import { quantity } from '../../../formats/ethereum/hex.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
@@ -76,7 +76,7 @@ export class Machine {
     return answer.result;
   }
 
-  /** @throws Refusal, and nothing has changed */
+  /** Asks what changes the chain. @throws Refusal, and nothing has changed */
   async change(method: string, params: readonly unknown[]): Promise<unknown> {
     this.#head = undefined;
     const result = await this.ask(method, params);
@@ -132,7 +132,7 @@ export class Machine {
   }
 
   /**
-   * Forgets last blocks and changes; waiting transactions stay.
+   * Forgets the last blocks and what they changed; waiting transactions go on waiting.
    * @param empty blocks in their place
    */
   async rollBack(blocks: number, empty = 0): Promise<void> {

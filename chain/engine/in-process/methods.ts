@@ -7,7 +7,7 @@ import type { Machine } from './machine.ts';
 
 type Method = (machine: Machine, params: readonly unknown[]) => unknown;
 
-/** Changing calls by Anvil's and the provider's name; answers are Anvil's. */
+/** Calls that change the chain, by Anvil's name and by the provider's; their answer is Anvil's. */
 const SETTERS: ReadonlyMap<string, string> = new Map(
   [
     'setBalance',

@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { LocalChainError } from '../../errors.ts';
 import { GENESIS_TIMESTAMP_S } from '../engine.ts';
 
-/** As Anvil's: newer ones hash a growing history. */
+/** As Anvil's: the newest hardfork hashes an ever longer history in each block. */
 const HARDFORK = 'cancun';
 const GAS_OF_BLOCK = 30_000_000n;
-/** The first block then asks an eighth less, 10^9, as Anvil's. */
+/** The first block's parent used no gas, so the first block asks an eighth less: 10^9, as Anvil's does. */
 const FIRST_BASE_FEE_WEI = 1_142_857_142n;
 const ADDRESS_SIZE = 20;
 const HASH_SIZE = 32;

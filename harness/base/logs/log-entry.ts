@@ -23,7 +23,7 @@ export function logEntry(line: string): LogEntry | undefined {
   };
 }
 
-/** Its fields, or else the text. */
+/** The line for a program: its fields, or else the text itself. */
 export function logValue(line: string): unknown {
   return (line.startsWith('{') ? jsonOf(line) : pairsOf(line)) ?? line;
 }

@@ -15,7 +15,7 @@ export function tail(path: string, lines: number): string[] {
   return lines === 0 ? [] : all.slice(-lines);
 }
 
-/** At the size `end`: last complete lines, and the next one's part. */
+/** Of the file when it had the size `end`: its last complete lines, and what of the next one was there. */
 function linesBefore(
   path: string,
   end: number,

@@ -36,7 +36,7 @@ export async function bundleProgram(source: string, folder: string): Promise<Bun
       { in: programPath('node/platform/workers/thread'), out: 'thread' },
     ],
     inject: [programPath('harness/base/machine/source-positions')],
-    // The final depth: source maps hold relative paths.
+    // At the same depth as its final place: source maps hold relative paths.
     outdir: join(folder, 'bundle'),
     bundle: true,
     write: false,
@@ -83,7 +83,7 @@ function inputsOf(paths: readonly string[], startedAt: number): Inputs {
   );
 }
 
-/** Others may write the same bundle. */
+/** Another process may write the same bundle at the same time. */
 function writeWhole(folder: string, files: readonly { name: string; contents: Uint8Array }[]): void {
   const temporary = `${folder}.${randomUUID()}`;
   makeFolder(temporary);

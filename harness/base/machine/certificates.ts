@@ -25,7 +25,7 @@ export interface Authority {
   issue(names: readonly string[]): Issued;
 }
 
-/** RFC 5280 and RFC 5758, DER contents in hex. */
+/** Identifiers of RFC 5280 and RFC 5758, as their DER contents in hex. */
 const OID = {
   commonName: '550403',
   basicConstraints: '551d13',
@@ -44,7 +44,7 @@ const KEY_USAGE = { authority: '030202 04', server: '030207 80' } as const;
 const LINE_LENGTH = 64;
 
 /**
- * Authorities of one name and key are equal.
+ * Authorities of one name and one key stand for each other.
  * @param name shown where a certificate is refused @param key of P-256, PEM; absent: a new one
  */
 export function createAuthority(name: string, key?: string): Authority {

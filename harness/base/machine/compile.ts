@@ -6,17 +6,17 @@ import { readJson, writeJson } from '../json-file.ts';
 import { areUnchanged, type Bundle, bundleProgram } from './bundle.ts';
 import { type Command, runProgram } from './processes.ts';
 
-/** A second, or many under load; without it nodes start more slowly. */
+/** Compiling takes a second, or many under load; without it the nodes still start, but more slowly. */
 const TIMEOUT_MS = 60_000;
 /** Written when everything is there. The folder also looks full while being filled, and after a killed run. */
 const RECORD = 'compiled.json';
-/** Running nodes load rare parts of their bundle late. */
+/** Bundles kept: running nodes load rarely used parts of theirs only when they need them. */
 const BUNDLES_KEPT = 4;
 
 interface CompiledRecord {
-  /** Of the runtime, which reads only its own compiled code. */
+  /** Version of the runtime, which reads only its own compiled code. */
   readonly version: string;
-  /** Up to the program: code compiled under other flags is not used. */
+  /** Arguments up to and including the program: code compiled under other flags is not used. */
   readonly args: readonly string[];
   readonly bundle: Bundle;
 }
@@ -53,7 +53,8 @@ export function currentBundle(command: Command, folder: string): Bundle | undefi
 }
 
 /**
- * Makes a missing or outdated bundle. Callers here share a run, which ends without waiters.
+ * Makes a missing or outdated bundle. Callers in this process share a run, which ends early when none of them
+ * waits any more.
  * @returns whether it was made, never an error: only start-up time depends on it
  */
 export async function compile(command: Command, folder: string, signal?: AbortSignal): Promise<boolean> {

@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A path; more was not written here. */
+/** Longest claim, bytes: a path; anything longer was not written by this program. */
 const CLAIM_BYTES_MAX = 4096;
 
 /** Folders cleaned of gone clusters' claims by this process. */

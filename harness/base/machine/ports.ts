@@ -22,7 +22,10 @@ interface PickOptions {
   readonly keeper?: string;
 }
 
-/** @returns `count` ports, free and not kept by a stopped cluster. All are held until found. */
+/**
+ * @returns `count` different ports, none in use now or kept by a cluster whose node is down. All are held
+ * until all are found.
+ */
 export async function pickFreePorts(
   count: number,
   { host = LOOPBACK, keeper }: PickOptions = {},

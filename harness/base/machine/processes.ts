@@ -18,7 +18,7 @@ export interface Command {
   readonly prefix?: string | undefined;
 }
 
-/** Identifies a process for others here. */
+/** Identifies a process for any other process on this machine. */
 export interface ProcessId {
   readonly pid: number;
   /** Opaque; differs for a reused pid. */
@@ -27,13 +27,15 @@ export interface ProcessId {
 
 /** Environment variable that marks processes that belong together. */
 const LABEL = 'SVCNET_LABEL';
-/** Says which part a process is, or belongs to. */
+/** Environment variable that says which part a process is, or belongs to. */
 const PART = 'SVCNET_PART';
-/** Moved aside at the next start; one older file is kept. */
+/** A log this large is moved aside at the next start; one older file is kept. */
 const LOG_ROTATE_BYTES = 32 * 1024 * 1024;
 /** How often to check for an exit; a loopback node takes some tens of milliseconds to stop. */
 const EXIT_POLL_MS = 5;
-/** A stopped process may await its disk. */
+/**
+ * Longest wait until a paused process stands still: it may first have to finish what it asked of its disk.
+ */
 const STANDSTILL_MS = 10_000;
 
 export interface SpawnOptions {
@@ -43,7 +45,7 @@ export interface SpawnOptions {
   readonly stopWithParent: boolean;
   /** Folder of compiled code; undefined: the program neither reads nor writes any. */
   readonly compileCache: string | undefined;
-  /** On the program and all it starts; `labelled` finds them. */
+  /** Put on the program and on all it starts; `labelled` finds them by it. */
   readonly label?: string;
   /** Its name among all with the label. */
   readonly part?: string;
@@ -118,7 +120,7 @@ function compileCacheOf({ compileCache }: Pick<SpawnOptions, 'compileCache'>): R
     : { NODE_COMPILE_CACHE: compileCache };
 }
 
-/** Set by a caller's shell for its own node. */
+/** Variables that a caller's shell may have set for its own node. */
 const NODE_VARIABLES = /^(SVC|BEE)_/;
 
 /**
@@ -130,7 +132,7 @@ export function inheritedEnvironment({ prefix }: Pick<Command, 'prefix'>): NodeJ
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOfNode(name)));
 }
 
-/** For appending; a large one is moved aside first. */
+/** Opens a log for appending; a large one is moved aside first. */
 export function openLog(path: string): number {
   makeFolder(dirname(path));
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -197,7 +199,7 @@ export function processOf(pid: number): ProcessId | undefined {
   return startedAt === undefined ? undefined : { pid, startedAt };
 }
 
-/** The process and, if it leads one, its group. @returns false: gone */
+/** Signals the process and, if it leads a group, all it started. @returns false: it was gone */
 export function signalGroup(id: ProcessId, signal: NodeJS.Signals): boolean {
   return isAlive(id) && (send(-id.pid, signal) || send(id.pid, signal));
 }
@@ -212,7 +214,7 @@ function send(target: number, signal: NodeJS.Signals): boolean {
 }
 
 /**
- * Asks, then forces after `graceMs`. Resolves when gone.
+ * Asks a process to end, and forces it after `graceMs`. Resolves when it is gone.
  * @returns whether force was needed
  */
 export async function endProcess(id: ProcessId, graceMs: number): Promise<{ forced: boolean }> {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** Large and rare: the next trace rereads them. */
+/** Large and rarely needed: the next trace reads them again. */
 const maps = new Map<string, WeakRef<SourceMap>>();
 
 function mapOf(file: string): SourceMap {
@@ -17,7 +17,7 @@ function mapOf(file: string): SourceMap {
   return map;
 }
 
-/** A trace's line with source positions; unchanged without the bundle. */
+/** A line of a stack trace with each position in a bundle replaced; unchanged if the bundle is gone. */
 function inSources(line: string): string {
   return line.replace(
     /(file:\/\/\S+\.mjs):(\d+):(\d+)/g,

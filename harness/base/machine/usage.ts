@@ -10,7 +10,7 @@ export interface ProcessUsage {
   readonly residentBytes: number;
 }
 
-/** Cheap enough for every node every second; undefined: gone or unknown. */
+/** Cheap enough for every node every second; undefined: the process is gone, or the system does not say. */
 export function processUsage(pid: number): ProcessUsage | undefined {
   if (process.platform !== 'linux') return undefined;
   try {

@@ -21,7 +21,7 @@ interface Served {
 export interface Clients {
   /** Told of each of them, until it is disposed: the connection has ended, or carries a WebSocket. */
   begin(): Disposable;
-  /** Carries it out after that many bytes. */
+  /** Calls `arrive` when so many bytes have passed a connection. */
   carry: Carry;
 }
 

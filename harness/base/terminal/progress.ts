@@ -7,7 +7,7 @@ import { every } from '../wait.ts';
 
 const NAME_WIDTH = 10;
 const DETAIL_WIDTH = 36;
-/** Shows progress without filling a log. */
+/** Often enough to show progress, rarely enough for a log. */
 const TELL_MS = 5000;
 
 /** What has become of one step so far. */

@@ -17,7 +17,7 @@ export interface Table {
   readonly hidden: readonly string[];
 }
 
-/** @param width of the terminal; infinite: none @param rows one text per column */
+/** @param width of the terminal, columns; infinite: there is none @param rows one text per column */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],

@@ -2,7 +2,7 @@
 import { CLUSTER_OPTIONS, type ClusterFlag, type FlaggedOption } from '../../cluster/plan/options/table.ts';
 import type { Options } from './spec.ts';
 
-/** @param own help that replaces the table's @returns in the given order */
+/** @param own what the command says of an option instead of the table @returns in the given order */
 export function clusterOptions(
   names: readonly FlaggedOption[],
   own: Readonly<Partial<Record<FlaggedOption, Partial<ClusterFlag>>>> = {},

@@ -21,7 +21,7 @@ export interface ChainFlags {
   readonly startBlock?: bigint;
 }
 
-/** @param around changes answers on purpose */
+/** @param around put between endpoint and rows, to change answers on purpose */
 export function chainConformance(
   flags: ChainFlags,
   around: (ask: RpcCall) => RpcCall = (ask) => ask,

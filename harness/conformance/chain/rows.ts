@@ -20,7 +20,7 @@ const DEPLOY_GAS = 175_000n;
 const HEAD_AGE_MAX_S = 60n;
 /** The last batches, each of which is checked. */
 const BATCHES_MAX = 20;
-/** Public networks, whose contracts nodes expect. */
+/** Ids of the public networks, where nodes expect their contracts. */
 const PUBLIC_CHAINS = [100n, 11_155_111n];
 /** Around the address of the implementation contract (EIP-1167). */
 const PROXY = { head: '363d3d373d3d3d363d73', tail: '5af43d82803e903d91602b57fd5bf3' } as const;
@@ -44,7 +44,7 @@ const LINKS: readonly (readonly [contract: keyof Contracts, view: string, other:
   ['chequebookFactory', 'ERC20Address()', 'token'],
 ];
 
-/** Transactions that must fail with a reason: public nodes exit on a revert without data. */
+/** Transactions that must fail and say why: a node of the public network exits on a revert without data. */
 const REVERTS: readonly (readonly [
   contract: keyof Contracts,
   signature: string,
@@ -262,7 +262,10 @@ async function copyOf(ask: Questions): Promise<string> {
   return `0x${event.data.slice(-40)}`;
 }
 
-/** Code, functions and events of a contract. @param callable the contract whose views are called */
+/**
+ * Rows about code, functions and events of a contract.
+ * @param callable the contract whose views are called
+ */
 function needed(
   name: string,
   needs: ContractRequirements,

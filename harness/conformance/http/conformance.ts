@@ -33,7 +33,7 @@ export interface HttpOptions {
   readonly batch?: string;
 }
 
-/** @param around changes answers on purpose */
+/** @param around put between node and rows, to change answers on purpose */
 export function httpConformance(
   options: HttpOptions,
   around: (transport: Transport) => Transport = (transport) => transport,

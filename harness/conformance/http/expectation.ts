@@ -35,7 +35,7 @@ const SOURCES = {
 /** Where a request has what is refused. */
 export type Source = keyof typeof SOURCES;
 
-/** Refused parameters. @param reasons by field */
+/** The answer to a request whose parameters are refused. @param reasons by field */
 export function refusal(source: Source, reasons: Readonly<Record<string, string | RegExp>>) {
   const listed = Object.entries(reasons).map(([field, error]): ExpectedReason => ({ field, error }));
   return { status: 400, message: SOURCES[source], reasons: listed } satisfies Expectation;
@@ -97,7 +97,7 @@ function jsonDifferences(
     const { message, code } = (body ?? {}) as { message?: unknown; code?: unknown };
     if (typeof message !== 'string' || !fits(message, expected.message))
       found.push(`message ${shown(message)}, expected ${wantedText(expected.message)}`);
-    // An answer of another kind shows its status already.
+    // An answer of another kind has no code, which its status already shows.
     const isOther = code === undefined && message === undefined;
     if (code !== answer.status && !isOther) found.push(`code ${shown(code)}, expected ${answer.status}`);
   }

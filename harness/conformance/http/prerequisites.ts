@@ -14,9 +14,9 @@ interface ListedBatch {
   readonly usable: boolean;
 }
 
-/** The header that pays for an upload. */
+/** The header with the batch that pays for an upload. */
 export const BATCH = { 'svc-postage-batch-id': '{batch}' } as const;
-/** Bytes that no other row changes: `{content}`. */
+/** Bytes on the node that no other row changes: their reference is `{content}`. */
 export const CONTENT: Fresh = { fresh: 'content', length: 10_000 };
 
 /** What `{name}` of a row stands for. */
@@ -118,7 +118,7 @@ function storedChunk(session: RowSession): Promise<string> {
   );
 }
 
-/** A peer with an account, which got content. */
+/** A peer that the node has an account with: content went there. */
 function tradingPeer(session: RowSession): Promise<string> {
   return session.once('trading peer', async (setup) => {
     const headers = { ...BATCH, 'svc-deferred-upload': 'false' };
@@ -143,7 +143,7 @@ async function peerOf(session: RowSession): Promise<string> {
   return peer;
 }
 
-/** The same key for the same name within a run. */
+/** The key of a name: within one run the same for the same name. */
 export function signerOf(session: RowSession, name: string): Signer {
   const key = session.content(`key ${name}`, 32);
   // Below the order of the curve, and not zero.
@@ -189,6 +189,7 @@ export function storedSoc(session: RowSession): Promise<SignedChunk> {
   });
 }
 
+/** Number of updates that a feed of this run has. */
 export const UPDATES = 2;
 
 export function storedFeed(session: RowSession): Promise<{ path: string; updates: readonly SignedChunk[] }> {

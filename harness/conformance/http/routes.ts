@@ -24,7 +24,7 @@ export interface RouteData {
 
 export const ROUTES = data as unknown as readonly RouteData[];
 
-/** The public node's other shapes; http-api-completion 2 and 4.2. */
+/** Where the public network's node answers in another shape; http-api-completion 2 and 4.2. */
 const SWARM_RESPONSES: Readonly<Record<string, string>> = {
   'GET /addresses':
     '{overlay:hex32,underlay:multiaddr[],ethereum:0xaddress,chain_address:0xaddress,publicKey:hex33,pssPublicKey:hex33}',

@@ -50,7 +50,7 @@ const PATHS: Readonly<Record<string, string>> = {
 /** Only the document's formats exclude these. */
 const WRONG_LENGTH: Refused = { text: 'abcd', error: 'want len:32 or 64', checked: true };
 const NO_HASH: Refused = { text: 'abcd', error: 'want len:32', checked: true };
-/** No amount, and no batch has the sample's id. */
+/** Zero is no amount there, and no batch has the sample's id. */
 const TOP_UP = /^\/stamps\/topup\//;
 /** Addresses of chunks, not references. */
 const ADDRESSES = /^\/(chunks|gsoc)\//;

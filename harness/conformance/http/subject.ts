@@ -119,7 +119,7 @@ export class RowSession {
     if (off !== undefined) throw new NotApplicable(`the node is configured without: ${message}`);
   }
 
-  /** Asks and checks, in names of `svc`. @throws Mismatch */
+  /** Asks, and checks the answer; header names and paths are those of the `svc` dialect. @throws Mismatch */
   async ask(ask: Ask, expect: Expected): Promise<Answered> {
     const request = await this.#request(ask);
     const { answer, wrong } = await this.#attempt(request, await this.#expectation(expect));

@@ -8,7 +8,7 @@ import { readLimited } from '../../base/read-limited.ts';
 import type { Expectation } from './expectation.ts';
 import type { Conversation, HttpAnswer, HttpRequest, Place, Transcript } from './messages.ts';
 
-/** Longer answers are not read: rows ask for little. */
+/** Longer answers are not read: rows ask for little, and for content of their own. */
 const ANSWER_MAX = 64 * 2 ** 20;
 const MESSAGE_MAX = 2 ** 20;
 /** Rows wait for a few. */

@@ -26,7 +26,7 @@ import type { Conversation } from './conversation.ts';
 import type { Transcript } from './transcript.ts';
 
 const NOTHING_HERE = 'nothing is stored here';
-/** The node's long poll stays open, as does our end. */
+/** How long the node's long poll is left open, and so our end. */
 const POLL_MS = 600_000;
 
 /** Something that happens once, with a wait for it. */

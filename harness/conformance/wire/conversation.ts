@@ -60,7 +60,7 @@ export class Conversation {
     this.#write(bytes);
   }
 
-  /** An ended stream accepts no more; reading judges the node. */
+  /** A stream that the node has ended accepts no more; what the node did is judged by what is read. */
   #write(bytes: Uint8Array): void {
     try {
       this.#raw.write(bytes);
@@ -134,7 +134,7 @@ export class Conversation {
     return bytes;
   }
 
-  /** The node ends its side first, silently. @throws Mismatch */
+  /** The node ends its side, without saying anything before. @throws Mismatch */
   async expectEnd(withinMs = ANSWER_MS): Promise<void> {
     await this.#expect(['end'], 'expected the end of the stream', withinMs);
   }
@@ -149,7 +149,7 @@ export class Conversation {
     await this.#expect(['end', 'reset', 'gone'], `expected no answer to ${what}`, withinMs);
   }
 
-  /** The node abandons a silent stream. @throws Mismatch */
+  /** The node gives up on a stream on which nothing is said. @throws Mismatch */
   async expectGivenUp(withinMs: number): Promise<void> {
     const next = await this.next(withinMs);
     this.record(next);

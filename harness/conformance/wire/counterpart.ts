@@ -35,14 +35,14 @@ export const CONNECT_MS = 15_000;
 const WELCOME = '';
 /** The node announces right after the handshake. */
 const PRICING_MS = 3_000;
-/** Light nodes' fraction of the credit. */
+/** Full nodes get this many times the credit of light ones. */
 const LIGHT_FACTOR = 10n;
 /** What a node of the public network announces. */
 const USUAL_THRESHOLD = 13_500_000n;
 /** Two words, as real nodes expect it. */
 const AGENT = 'svcnet-conformance/1.0.0 node/24';
 
-/** Where the node is, and the identity to prove. */
+/** Where the node is, and which identity it must prove there. */
 export interface Address {
   /** Without identity. */
   readonly address: string;
@@ -200,7 +200,7 @@ export class Counterpart {
     return new Conversation(raw, this.#log, { isGone: () => this.isClosed, clock: this.#clock });
   }
 
-  /** An agreed stream. @returns undefined when the node does not speak the protocol */
+  /** A stream whose protocol the node has agreed to. @returns undefined when it does not speak it */
   async tryOpen(protocolId: string): Promise<Conversation | undefined> {
     this.#log.sent(`open ${protocolId}`);
     using limit = this.#clock.deadline(ANSWER_MS);
@@ -301,7 +301,7 @@ export class Counterpart {
     return answer;
   }
 
-  /** Next, each tells how much the other may owe. @throws Mismatch */
+  /** What peers do after the handshake: each tells the other how much it may owe. @throws Mismatch */
   async settle(): Promise<void> {
     const announced = await this.unsolicited.pricing.within(PRICING_MS);
     this.#granted = granted(announced?.threshold ?? 0n, this.fullNode);
@@ -324,7 +324,7 @@ export class Counterpart {
     return conversation;
   }
 
-  /** A node that heard of us may introduce itself here. */
+  /** A node that has heard of us may introduce itself on our connection. */
   async #answerHandshake(conversation: Conversation, protocolId: string): Promise<void> {
     const generation = HANDSHAKE_DIALECTS.find(({ id }) => id === protocolId)?.generation ?? '15.0.0';
     await conversation.receive(Syn, 'Syn');

@@ -12,11 +12,11 @@ import { NotApplicable } from '../row.ts';
 /** The smallest batch that the contract sells. */
 const DEPTH = 17;
 const BUCKET_DEPTH = 16;
-/** Beyond the contract's minimum: a whole run on any chain. */
+/** Blocks that it is bought for beyond the contract's minimum: a whole run, on any chain. */
 const VALIDITY_BLOCKS = 5_000n;
 /** Blocks until nodes accept a batch's stamps. */
 const USABLE_BLOCKS = 12n;
-/** A chain may make no blocks of its own. */
+/** Longest wait for a usable batch: a chain may make no blocks of its own. */
 const USABLE_MS = 200_000;
 const GAS = { approve: 90_000, createBatch: 500_000, deploy: 175_000, transfer: 90_000 } as const;
 /** Accounting units covered by a chequebook. */
@@ -45,7 +45,7 @@ export interface Funds {
   readonly signer: Signer;
   chainId(): Promise<bigint>;
   stamping(): Promise<Stamping>;
-  /** Funded; the account is its issuer. 20 bytes. */
+  /** Funded with tokens; the account is its issuer. 20 bytes. */
   chequebook(): Promise<{ readonly chequebook: Uint8Array }>;
 }
 

@@ -17,7 +17,7 @@ import type { Funds, SwapPrice } from './funds.ts';
 import { freshIdentity } from './identities.ts';
 import { Transcript } from './transcript.ts';
 
-/** A remote node accepts ten connections per second from an address. */
+/** Between two connections to a node on another machine: it accepts ten per second from one address. */
 const PACE_MS = 250;
 /** Time for a node that may have ended, or hangs, to accept a connection; less once it is known to be gone. */
 const ALIVE_MS = { first: 5_000, again: 1_000 } as const;
@@ -73,7 +73,7 @@ export class Memory {
   /** What rows have found out for others, by name. */
   readonly #kept = new Map<string, Promise<unknown>>();
 
-  /** @param run.signal ends all connections and waits */
+  /** @param run.signal ends all connections, and what waits for one */
   constructor(options: WireOptions, { clock, signal }: Opening) {
     this.clock = clock;
     this.#options = options;
@@ -374,7 +374,7 @@ export interface WireRow extends Omit<Row<WireSubject>, 'run'> {
   readonly mode?: 'full' | 'light';
   /** Begun with the run, by this name. */
   readonly background?: string;
-  /** Ends a node version in use: runs last. */
+  /** Ends a version of a node that is in use: runs last, after all others. */
   readonly mayEndIt?: true | undefined;
   readonly check: (desk: Desk) => Promise<void>;
 }

@@ -4,7 +4,7 @@ import { proposalOf } from '../../../node/p2p/libp2p/multistream.ts';
 export const TYPE = { data: 0, windowUpdate: 1, ping: 2, goAway: 3 } as const;
 export const FLAG = { syn: 1, ack: 2, fin: 4, rst: 8 } as const;
 export const YAMUX_HEADER_SIZE = 12;
-/** Bytes that may be outstanding at first. */
+/** Bytes that may be outstanding on a stream at first. */
 export const WINDOW = 262_144;
 
 /** Header of a frame, version 0. */

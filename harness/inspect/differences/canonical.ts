@@ -91,7 +91,7 @@ export class Names {
     return text.replace(ADDRESSES, (word) => this.#drawn.get(word.toLowerCase()) ?? word);
   }
 
-  /** A node's path with these names and its tag's. */
+  /** A path of a node, with these names and that of its tag. */
   inPath(node: string, path: string): string {
     return this.in(path).replace(/(?<=^\/tags\/)\d+/, (tag) => this.ofTag(node, tag));
   }
@@ -102,7 +102,7 @@ export class Names {
   }
 }
 
-/** The batch that a node got at the start. */
+/** Name of the batch that a node got when its cluster started. */
 export function batchName(node: string): string {
   return `{batch of ${node}}`;
 }
@@ -197,7 +197,7 @@ export function learn({ headers, body }: Answered, node: string, asked: string, 
   }
 }
 
-/** Place of an answer's status and its transfer's result. */
+/** Place of an answer's status, and of what became of its transfer. */
 export const STATUS = 'status';
 const IN_ANSWER = ' → ';
 

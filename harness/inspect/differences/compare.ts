@@ -27,7 +27,9 @@ export interface Difference {
 /** One network beside the first. */
 export interface Compared {
   readonly name: string;
-  /** In order, with accepted ones; of answers with another status, only the status. */
+  /**
+   * In the order in which they were seen, with accepted ones; of answers of another status, the status alone.
+   */
   readonly differences: readonly Difference[];
   /** Differences by kind, without those that are accepted. */
   readonly counts: Readonly<Partial<Record<Fact['kind'], number>>>;

@@ -46,11 +46,11 @@ export interface Watched {
   readonly signal: AbortSignal;
 }
 
-/** One scenario on one network, without later nodes. */
+/** Watches one scenario on one network. Nodes that join later are not heard. */
 export class ScenarioWatch {
   /** By what was asked for, if it only reads. */
   readonly #exchanges = new Map<unknown, Exchange>();
-  /** Changing requests and their answers so far. */
+  /** How often each request that changes something was asked, and was answered. */
   readonly #times = new Map<string, number>();
   readonly #names = new Names();
   readonly #watched: Watched;
@@ -175,7 +175,7 @@ export class ScenarioWatch {
               kind: 'money',
               what: `${name} ${this.#names.in(batchID)}`,
               seen: `amount ${amount}, depth ${depth}, bucket depth ${bucketDepth}, immutable ${immutableFlag}`,
-              // A new batch may not be listed yet; its purchase tells.
+              // A new batch may not be listed yet; the answer to its purchase tells that it is there.
               ...(given.has(batchID) ? {} : { ifBoth: true as const }),
             }),
           ),
@@ -223,7 +223,7 @@ async function placement(
     kind: 'placement',
     what: `chunk ${chunk}`,
     seen: wanted.map((node) => (lacking.includes(node) ? `not on ${node.name}` : node.name)).join(', '),
-    // Its reference shows what the other network has.
+    // Its reference, in an answer, tells what another network has instead.
     ifBoth: true,
   }));
 }

@@ -15,7 +15,7 @@ export function uncovered(storers: readonly Storer[]): string[] {
   return gaps('', covered);
 }
 
-/** Descends only into partly covered ranges: at most the sum of all radii. */
+/** Descends only into partly covered ranges: at most as many steps as the radii of all storers together. */
 function gaps(prefix: string, covered: ReadonlySet<string>): string[] {
   if (covered.has(prefix)) return [];
   const within = [...covered].filter((other) => other.startsWith(prefix));

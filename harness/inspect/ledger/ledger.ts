@@ -50,7 +50,7 @@ export interface LedgerVerdict {
 
 /** In a result; the run's folder has all. */
 const LOSSES_SHOWN = 50;
-/** Enough to keep nodes busy, few enough for a small machine. */
+/** Requests under way at once: enough to keep the nodes busy, few enough for a small machine. */
 const VERIFY_CONCURRENCY = 64;
 
 /** The acknowledged uploads of a run. */

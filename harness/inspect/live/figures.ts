@@ -5,7 +5,7 @@ import { keptName } from '../../metrics/kept-series.ts';
 import { gained } from '../../metrics/series.ts';
 import { FIGURES, type FigureName } from '../../web/picture/live.ts';
 
-/** Metrics behind figures; apart from the prefix, ours and Bees' are equal. */
+/** The metrics behind a node's figures; apart from the prefix, our own nodes and Bees use the same names. */
 const COUNTERS = {
   pushed: ['pusher_sync_time_count'],
   retrieved: ['retrieval_request_success_count'],

@@ -22,7 +22,7 @@ export async function logAnswer(log: PartLog, after: string | undefined): Promis
   };
 }
 
-/** A number in a file, or text if an engine keeps the log. */
+/** A position is a number in a file, or text if an engine keeps the log. */
 function positionOf(text: string): number | string {
   return text.startsWith('n') ? Number(text.slice(1)) : text.slice(1);
 }

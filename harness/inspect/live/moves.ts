@@ -11,7 +11,7 @@ const NODES_AT_ONCE = 8;
 /** Events per round of all nodes, and moves reported. */
 const EVENTS_MAX = 1000;
 const MOVES_MAX = 100;
-/** Rounds until a node without events is asked again. */
+/** Rounds until a node without events is asked again: it may have been restarted with them. */
 const ROUNDS_WITHOUT = 40;
 /** Beyond all events: a node answers with its last number. */
 const END = Number.MAX_SAFE_INTEGER;
@@ -49,12 +49,12 @@ export class MoveReader {
     return this.#readers.some(({ cursor }) => cursor !== undefined) ? 'on' : 'off';
   }
 
-  /** Moves without an open page are not shown. */
+  /** Moves that happened while no page was open are not shown. */
   forget(): void {
     for (const reader of this.#readers) reader.cursor = undefined;
   }
 
-  /** A sample since the previous call; none at first. */
+  /** A sample of the moves since the previous call; none at the first. */
   async sample(signal: AbortSignal): Promise<ChunkMove[]> {
     const limit = Math.max(10, Math.floor(EVENTS_MAX / Math.max(this.#nodes.length, 1)));
     const found = await allAtMost(

@@ -22,9 +22,9 @@ import {
   usedOf,
 } from './figures.ts';
 
-/** More than in `status`: nodes under load matter. */
+/** More than in `status`: nodes under load are the ones worth watching. */
 const ANSWER_LIMIT_MS = 5000;
-/** Hanging nodes do not delay others, without loading the machine. */
+/** Enough that several hanging nodes do not delay the others, few enough not to load the machine. */
 const NODES_AT_ONCE = 8;
 
 /** Requests per node, for figures and for relations. */
@@ -281,7 +281,7 @@ export class NetworkObserver {
     );
   }
 
-  /** Charged: growth of the debt plus payments. */
+  /** The amount charged is the increase of the debt plus what was paid meanwhile. */
   #flow(key: string, { balance, settled, sent, received }: Side): number {
     const [total, paid, at] = [balance + settled, sent + received, this.#clock.monotonic()];
     const before = this.#links.get(key);

@@ -115,7 +115,7 @@ function linkKey({ a, b }: LinkView): string {
   return `${a}-${b}`;
 }
 
-/** Same code, so same order of fields. */
+/** Both are made by the same code, so their fields have the same order. */
 function differs(now: object, before: object | undefined): boolean {
   return JSON.stringify(now) !== JSON.stringify(before);
 }

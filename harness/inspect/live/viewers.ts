@@ -5,7 +5,7 @@ import { every } from '../../base/wait.ts';
 
 /** Proxies and browsers drop silent connections. */
 const HEARTBEAT_MS = 5000;
-/** A reader stuck this long is gone; open pages reconnect. */
+/** A reader that takes nothing for this long counts as gone; a page that is still open reconnects. */
 const STUCK_MS = 60_000;
 
 interface Viewer {
@@ -20,7 +20,7 @@ export interface ViewersDeps {
   readonly clock: Pick<Clock, 'now' | 'timer'>;
   /** The current state as JSON. */
   readonly snapshot: () => string;
-  /** On the first viewer's arrival and the last one's departure. */
+  /** Called when the first viewer has come or the last one has gone. */
   readonly onWatched: (watched: boolean) => void;
 }
 
@@ -60,7 +60,7 @@ export class Viewers {
     this.#sendAll(message('delta', delta));
   }
 
-  /** The state changed in a way no delta tells. */
+  /** Sends the whole state, which has changed in a way that no delta tells. */
   renew(): void {
     this.#sendAll(message('snapshot', this.#deps.snapshot()));
   }

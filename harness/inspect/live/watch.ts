@@ -13,10 +13,10 @@ import { MoveReader } from './moves.ts';
 import { NetworkObserver, type ObservedNode } from './network-observer.ts';
 import { type Findings, UiState } from './state.ts';
 
-/** A reading costs a node some ms: 5 nodes every 1 s, 100 every 6 s. */
+/** A reading costs a node some milliseconds of processor time: 5 nodes are read every 1 s, 100 every 6 s. */
 const PAUSE_PER_NODE_MS = 60;
 const PAUSE_MS = { min: 1000, max: 10_000 } as const;
-/** Links change slowly and cost more. */
+/** Links are read once in so many readings of figures: they change slowly and cost more. */
 const FIGURES_PER_RELATIONS = 3;
 const CHAIN_LIMIT_MS = 2000;
 /** How often chunk moves are read, which costs a node less than a millisecond. */
@@ -45,7 +45,7 @@ export interface WatchDeps {
   readonly isThere: () => boolean;
   /** Called with every change. */
   readonly tell: (delta: Delta) => void;
-  /** Nodes joined or left: another snapshot. */
+  /** Called when nodes have joined or left: the snapshot is another one. */
   readonly renewed: () => void;
 }
 
@@ -179,7 +179,7 @@ export class ClusterWatch {
     const before = this.#state.snapshot();
     const links = withRelations ? await this.#observer.relations(signal) : [];
     const [row, height] = await Promise.all([this.#observer.figures(signal), this.#height(signal)]);
-    // Requests at the end of the watch are partly answered.
+    // Requests in progress when the watch ended are only partly answered.
     if (signal.aborted) return;
     this.#rounds++;
     const nodes = this.#observer.views;

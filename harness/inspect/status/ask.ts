@@ -64,7 +64,7 @@ export interface NodeAnswers {
   readonly displacing?: readonly Pick<Stamp, 'batchID' | 'displaced'>[];
 }
 
-/** Takes as long as the slowest node, at most one limit. */
+/** Takes about as long as the slowest node, and at most the limit of one. */
 export async function askNodes(nodes: readonly ClusterNode[], signal: AbortSignal): Promise<NodeAnswers[]> {
   const states = nodes.map((node) => ({ node, state: node.state }));
   const running = new Set(states.filter(({ state }) => state === 'running').map(({ node }) => node.overlay));

@@ -2,11 +2,14 @@
 import { formatMs } from '../../base/format.ts';
 import { type NodeAnswers, valueOr } from './ask.ts';
 
-/** A node refuses records further in its future (p2p-protocols.md 3.4). One look takes seconds. */
+/**
+ * A node refuses an address record that is further in its future (p2p-protocols.md 3.4). Answers of one look
+ * are some seconds apart at most.
+ */
 const SKEW_MAX_MS = 60_000;
 
 /**
- * @param nowMs this machine's clock, to outvote one of two nodes
+ * @param nowMs this machine's clock, one among those of the nodes: two nodes could not outvote each other
  * @returns what is wrong and what follows; undefined: nothing known
  */
 export function clockProblem(

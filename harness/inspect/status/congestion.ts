@@ -10,9 +10,9 @@ import { type Flavoured, flavourOf } from '../../flavours/table.ts';
 export interface CongestedNeighbourhood {
   /** First bits of its addresses, as `0` and `1`. */
   readonly neighbourhood: string;
-  /** Chunks of uploads that wait for it. */
+  /** Chunks of uploads that wait for it, on all nodes. */
   readonly waiting: number;
-  /** Chunks that outside nodes hold for it. */
+  /** Chunks that nodes outside hold for it and cannot hand over. */
   readonly leftover: number;
   /** Its nodes whose reserves are full. */
   readonly full: readonly string[];

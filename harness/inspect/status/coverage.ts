@@ -9,7 +9,7 @@ const SHOWN = 4;
 
 /**
  * One line per neighbourhood.
- * @param named already listed
+ * @param named neighbourhoods already listed as a problem
  */
 export function coverageProblems(nodes: readonly NodeAnswers[], named: readonly string[] = []): string[] {
   const storers = nodes.flatMap(({ overlay, mode, replies }) =>

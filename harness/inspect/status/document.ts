@@ -200,7 +200,7 @@ function lonely(nodes: readonly NodeStatus[], isolated: ReadonlyMap<string, stri
   });
 }
 
-/** Our nodes are unreachable only by an option. */
+/** Nodes of ours are unreachable only where an option says so. */
 function unreachable({ name, flavour, mode, replies }: NodeAnswers): string[] {
   const status = replies && valueOr(replies.status, undefined);
   if (flavour !== 'bee' || mode !== 'full' || status?.isReachable !== false) return [];

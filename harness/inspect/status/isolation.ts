@@ -1,4 +1,4 @@
-/** Why a running node has no peer, as nodes tell. */
+/** Why a running node has no peer, as far as the nodes themselves can tell. */
 import type { Clock } from '../../../formats/clock.ts';
 import type { BlockedPeer } from '../../client/types.ts';
 import type { Fault } from '../../cluster/faults/fault.ts';

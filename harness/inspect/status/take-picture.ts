@@ -14,7 +14,7 @@ const NODES_AT_ONCE = 32;
 const SHORT_HEX = 8;
 const CACHE_SIZE = /_localstore_cache_size$/;
 
-/** Takes as long as the slowest node, at most little more than a limit. */
+/** Takes about as long as the slowest node, and at most a little more than the limit of one. */
 export async function takePicture(
   cluster: {
     readonly name: string;

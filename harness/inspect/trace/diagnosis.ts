@@ -19,7 +19,7 @@ import {
   witnessesOf,
 } from './witnesses.ts';
 
-/** Events of chunks in a reserve; such nodes keep other kinds too. */
+/** Events that show that it was in a reserve; nodes that had it also keep other kinds. */
 const ARRIVALS: readonly ChunkEvent['kind'][] = ['stored', 'pulled', 'kept'];
 const DEPARTURES: readonly ChunkEvent['kind'][] = ['evicted', 'replaced'];
 /** Possible last events of a chunk, in words. */
@@ -65,7 +65,7 @@ export interface Diagnosis {
   readonly uploader: string;
   /** Its first bits, as many as the largest radius. */
   readonly neighbourhood: string;
-  /** Full nodes that cover it now; none: the network has no place. */
+  /** Full nodes that cover it with their current radius; none: the network has no place for it. */
   readonly covering: readonly string[];
   /** The closest full node, and its proximity order. */
   readonly closest: { readonly node: string; readonly proximityOrder: number } | null;

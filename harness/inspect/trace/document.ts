@@ -193,7 +193,9 @@ function contentDocument(
   };
 }
 
-/** From a node's first push to the receipt that counted, with all attempts. */
+/**
+ * From a node's first attempt to push the chunk to the receipt that counted, with all attempts in between.
+ */
 function longestPush(
   chunk: string,
   told: readonly Testimony[],

@@ -28,11 +28,11 @@ export interface Attempt {
   readonly ms?: number | undefined;
   readonly outcome: 'done' | 'failed' | 'open';
   readonly detail?: string | undefined;
-  /** What the peer did; absent if not reported or reached. */
+  /** What the peer did with it; absent when the peer does not report it, or was never reached. */
   readonly hop?: Hop | undefined;
 }
 
-/** What one node did, asked by a peer or first. */
+/** What one node did, asked by a peer or, at the beginning of a route, by itself. */
 export interface Hop {
   readonly node: string;
   /** Absent at the beginning of a route. */
@@ -40,8 +40,9 @@ export interface Hop {
   readonly at: number;
   readonly ms?: number | undefined;
   /**
-   * Kind of its last event. Silent: reports nothing, but others got the chunk from it, or were asked by it,
-   * meanwhile.
+   * Kind of the event that ended it. Silent: the node reports nothing, but others got the chunk from it, or
+   * were
+   * asked by it, during the attempt.
    */
   readonly outcome: ChunkEventKind | 'open' | 'silent';
   /** The storer whose receipt ended it. */

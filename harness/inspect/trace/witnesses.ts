@@ -84,7 +84,7 @@ export async function askedForBatches(
   return allAtMost(NODES_AT_ONCE, works);
 }
 
-/** Other nodes do not support this request. */
+/** Nodes that are not ours do not support this request. */
 async function ringOf(client: NodeClient, signal: AbortSignal): Promise<Ring | undefined> {
   try {
     const { capacity, lost } = await client.chunkEvents({ limit: 1 }, signal);

@@ -17,7 +17,7 @@ export interface ServerPlan {
   readonly folder: string;
 }
 
-/** By default any origin could read; a pattern for the origin. */
+/** By itself it lets pages of every origin read; the pattern must match the whole origin. */
 export const CORS_OF_PROMETHEUS = String.raw`--web.cors.origin=http://127\.0\.0\.1:\d+`;
 
 interface Start {

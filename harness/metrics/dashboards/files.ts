@@ -27,7 +27,7 @@ export interface DashboardFile {
   readonly content: string;
 }
 
-/** What matters of a node for metrics. */
+/** The properties of a node that matter for its metrics. */
 export interface ScrapedPlace {
   readonly name: string;
   /** URL of its debug API. */

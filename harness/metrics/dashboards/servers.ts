@@ -60,7 +60,7 @@ export async function findServer(
 }
 
 /**
- * Waits until it answers.
+ * Starts a server, and waits until it answers.
  * @throws HarnessError `PROCESS_FAILED` with its last log lines, `INTERRUPTED`
  */
 export async function startServer(request: ServerRequest, signal: AbortSignal): Promise<RunningServer> {

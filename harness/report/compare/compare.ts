@@ -18,17 +18,17 @@ export interface ComparedSide {
 export interface Compared {
   /** Name of the side. */
   readonly side: string;
-  /** Side to base; null for errors, or without a value. */
+  /** Side to base; null for errors, and when one of the two has no value. */
   readonly ratio: number | null;
   /** For errors: side minus base, percentage points. */
   readonly difference: number | null;
-  /** 95 %, of the ratio or difference; null: too few samples. */
+  /** 95 % interval of the ratio or the difference; null: too few samples. */
   readonly interval: Interval | null;
   readonly verdict: Verdict;
 }
 
 export interface ComparedFigure extends FigureKey {
-  /** Per side, with the first: the median of runs; for errors, the share over all. */
+  /** Per side, including the first: the median of its runs; for errors, the share over all its runs. */
   readonly values: readonly (number | null)[];
   /** For each side except the first. */
   readonly compared: readonly Compared[];

@@ -14,7 +14,7 @@ import {
   UNTRIMMED,
 } from './statistics.ts';
 
-/** With this many runs per side their spread is measured; with fewer, assumed. */
+/** With at least this many runs per side their spread is measured; with fewer, it is assumed. */
 export const REPEATS_MIN = 4;
 /** Assumed standard deviation of the logarithm between equal runs, which differ by up to 7 % for no reason. */
 const BETWEEN_RUNS = 0.025;

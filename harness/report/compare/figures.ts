@@ -50,7 +50,7 @@ const LATENCIES = [
   { figure: 'p99', percent: 99 },
 ] as const;
 
-/** Same order in every run of a scenario. @param scenario its title */
+/** A run's figures of one scenario, in the same order in every run of it. @param scenario its title */
 export function figuresOf(run: RunResult, scenario: string): RunFigure[] {
   const result = run.scenarios[titlesOf(run.scenarios).indexOf(scenario)];
   return result === undefined ? [] : operationFigures(scenario, result);
@@ -148,7 +148,7 @@ function typicalTail(windows: readonly Window[]): number {
   return weightedMedian(windows.map(({ p99Ms, count }) => [p99Ms ?? 0, count]));
 }
 
-/** Without the incomplete first and last window. */
+/** A timeline's windows without the first and the last, which are incomplete. */
 function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] {
   return count
     .map((n, i) => ({
@@ -160,7 +160,7 @@ function windowsOf({ count, bytes, p50Ms, p99Ms }: OperationTimeline): Window[] 
     .slice(1, -1);
 }
 
-/** Equal for the same figure of different runs. */
+/** A key that is equal for the same figure of different runs. */
 export function keyText({ scenario, what, of = '', figure, unit }: FigureKey): string {
   return JSON.stringify([scenario, what, of, figure, unit]);
 }

@@ -21,24 +21,27 @@ export interface Estimate {
   readonly interval: (confidence: number) => Interval;
 }
 
-/** Trimmed at either end of sorted repeats: one disturbed run does not decide. */
+/** Share trimmed at either end of the sorted repeats: one disturbed run does not decide. */
 export const TRIMMED = 0.1;
 /** For rare events in single runs, such as errors: that run must count. */
 export const UNTRIMMED = 0;
-/** With fewer pairs per order, its effect cannot be estimated. */
+/** With fewer pairs of each order, the effect of the order cannot be estimated. */
 const EACH_ORDER_MIN = 2;
 const REPLICATES = 500;
 const SEED = 0x5eed;
 
-/** @param values at least two, independent @param trim share at either end */
+/** The mean of independent values. @param values at least two @param trim share at either end */
 export function trimmedMean(values: readonly number[], trim: number): Estimate {
   const { mean, error, freedom } = trimmed(values, trim);
   return { value: mean, interval: (confidence) => around(mean, error, freedom, confidence) };
 }
 
 /**
- * The mean of differences within pairs of both orders. A second run may suffer from the first, such as a disk still
- * writing: that effect is half the difference of the orders; removing it costs a degree of freedom.
+ * The mean of differences within pairs of both orders. The second run may be affected by what the first left
+ * behind,
+ * such as full caches or a disk still writing: that effect is half the difference of the orders; removing it
+ * costs a
+ * degree of freedom.
  * @param differences at least two @param turned for each, whether its pair began with the other side
  * @param trim share at either end
  */
@@ -76,7 +79,7 @@ export function differenceOfMeans(a: readonly number[], b: readonly number[], tr
   return { value, interval: (confidence) => around(value, error, freedom, confidence) };
 }
 
-/** Normal distribution with known standard error. */
+/** An estimate of a normal distribution with a known standard error. */
 export function normalEstimate(value: number, error: number): Estimate {
   return { value, interval: (confidence) => around(value, error, Number.POSITIVE_INFINITY, confidence) };
 }
@@ -194,7 +197,7 @@ export function quantileOfT(share: number, freedom: number): number {
 
 /** @param t 0 or more */
 function shareBelow(t: number, freedom: number): number {
-  // From here the distributions agree to six digits.
+  // With this many degrees of freedom the two distributions agree to six digits.
   const degrees = Math.min(freedom, 1e7);
   return 1 - incompleteBeta(degrees / (degrees + t * t), degrees / 2, 0.5) / 2;
 }
@@ -224,7 +227,7 @@ function nonZero(value: number): number {
   return Math.abs(value) < 1e-300 ? 1e-300 : value;
 }
 
-/** Stirling's series, shifted to where it is exact. @param x above zero */
+/** Stirling's series, shifted to where it is accurate to the last digits. @param x above zero */
 function logGamma(x: number): number {
   let shift = 0;
   let z = x;

@@ -13,7 +13,7 @@ export const CONFIDENCE = 0.95;
 export interface Judgement {
   /** Difference that still counts as the same, in the estimate's measure. */
   readonly tolerance: number;
-  /** Difference that is worse or better; usually the tolerance. */
+  /** By how much it must differ to be worse or better; usually the tolerance. */
   readonly beyond: number;
   readonly better: 'higher' | 'lower';
   /** How many figures are judged together. */

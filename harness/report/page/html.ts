@@ -52,7 +52,7 @@ function isShort(cell: Part): boolean {
 }
 
 /**
- * Scrolls by itself when wider than the page. A row's first cell is its heading.
+ * A table that scrolls by itself when wider than the page. A row's first cell is its heading.
  * @param name label for screen readers
  */
 export function table(name: string, columns: readonly Column[], rows: readonly (readonly Part[])[]): Html {

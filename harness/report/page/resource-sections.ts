@@ -18,7 +18,7 @@ const KINDS = [
   { key: 'eventLoop', title: 'event loop', colour: 2, text: duration, note: 'p99 of its delay' },
 ] as const;
 
-/** @param parts folders of a run in parts, with own reports */
+/** @param parts folders of a run in parts, each with a report of its own */
 export function resources(used: Resources | undefined, parts: readonly string[]): Html {
   if (used === undefined || used.nodes.length === 0) {
     const links = parts.map(
@@ -67,7 +67,7 @@ function sparkline({ points }: ResourceCurve, top: number, colour: number): Html
       }
       const step = `${pen}${x(i).toFixed(1)} ${y(value).toFixed(1)}`;
       pen = 'L';
-      // A single value between gaps is drawn as a dash.
+      // A single value between gaps is a dash, or it would be invisible.
       return points[i + 1] == null && (i === 0 || points[i - 1] === null) ? `${step}h1.5` : step;
     })
     .join('');

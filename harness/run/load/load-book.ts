@@ -86,7 +86,7 @@ export class LoadBook {
     for (const sink of this.#sinks) sink.succeeded(key, seen);
   }
 
-  /** Thousands of rows tell nothing, and keep latencies. */
+  /** A table of thousands of rows tells nobody anything, and each of them keeps its latencies. */
   #rowOf({ operation, node }: Pick<OperationRecord, 'operation' | 'node'>): Row {
     const key = JSON.stringify([operation, node]);
     const row = this.#rows.get(key) ?? (this.#rows.size < ROWS_MAX ? { operation, node } : OTHER_ROW);

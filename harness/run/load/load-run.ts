@@ -18,7 +18,7 @@ import { findScript } from './scripts.ts';
 
 const PROGRESS_MS = 500;
 /**
- * Its requests are in `operations`, its unverified uploads in `uploads`.
+ * Runs a load on a running cluster. Its requests are in `operations`, its unverified uploads in `uploads`.
  * @throws HarnessError `LOAD_FAILED` when k6 cannot end it, `BINARY_INVALID` without k6, `INTERRUPTED`, `USAGE`
  */
 export async function runLoadStep(cluster: Cluster, plan: LoadPlan, options: LoadOptions): Promise<LoadStep> {

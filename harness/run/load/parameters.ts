@@ -76,7 +76,7 @@ export type LoadParameters = ParametersOf<typeof LOAD_PARAMETERS>;
 /** Share of downloads that is compared byte by byte. */
 const COMPARE_SHARE = 0.1;
 
-/** @throws HarnessError `USAGE` for invalid or exclusive values */
+/** @throws HarnessError `USAGE` for invalid values, and for those that exclude each other */
 export function loadPlan(parameters: LoadParameters, seed: bigint): LoadPlan {
   const script = findScript(parameters.script);
   const profile = parameters.profile as LoadProfile;

@@ -49,7 +49,7 @@ export interface LoadPlan {
   readonly label: string;
 }
 
-/** About once a second. Rates are recent, percentiles of all. */
+/** How a load is going, about once a second. Rates are of the last seconds, percentiles of all of it. */
 export interface LoadProgress {
   /** Operations per second. */
   readonly rate: number;

@@ -137,7 +137,7 @@ export interface SignedUpdate {
   readonly signed: string;
 }
 
-/** Update i is number floor(i / feeds) of feed i % feeds. */
+/** Signs all updates that a load may make: update i is number floor(i / feeds) of feed i % feeds. */
 export function signUpdates(plan: LoadPlan): {
   readonly feeds: FeedsConfig;
   readonly updates: readonly SignedUpdate[];

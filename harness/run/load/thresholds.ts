@@ -120,7 +120,7 @@ export interface K6Threshold {
 }
 
 /**
- * @param options.seconds measured: k6's rates cover the run, so a rate becomes a count
+ * @param options.seconds of the measured part: k6's own rates cover the whole run, so a rate becomes a count
  * @param options.helper whether the script uses the helper library
  */
 export function toK6(
@@ -207,7 +207,7 @@ function samplesOf(type: SummaryMetric['type'], values: SummaryMetric['values'])
   return type === 'trend' ? (values['count'] ?? 0) : undefined;
 }
 
-/** The script's own. @param ours those that we set */
+/** Verdicts on the script's own thresholds. @param ours those that we set */
 export function ownVerdicts(
   metrics: Readonly<Record<string, SummaryMetric>>,
   ours: readonly K6Threshold[],

@@ -18,7 +18,7 @@ export const LEDGER_KINDS = {
 } as const satisfies Record<LoadUpload['kind'], LedgerEntry['kind']>;
 
 /**
- * Of encrypted content only the answered root is known.
+ * Of encrypted content, whose reference differs each time, only the root chunk is known, from the answer.
  * @param updates that the load could make, when it updates feeds
  */
 export async function expectedUpload(

@@ -8,7 +8,7 @@ import { keepRecipe } from '../recipe.ts';
 import type { Case } from './case.ts';
 import type { Subject } from './subject.ts';
 
-/** What a candidate needs. @param from the given run's folder */
+/** Writes what a run of the candidate needs. @param from the given run's folder */
 export function layCase({ recipe, schedule }: Case, from: string, folder: string): void {
   rmSync(folder, { recursive: true, force: true });
   makeFolder(folder);
@@ -18,7 +18,7 @@ export function layCase({ recipe, schedule }: Case, from: string, folder: string
   if (schedule !== undefined) writeJson(join(folder, SCHEDULE_FILE), schedule);
 }
 
-/** @returns path of the scenario file, all in one */
+/** @returns path of the scenario file: all of the smallest run in one document */
 export function writeCase(
   { recipe, schedule }: Case,
   { folder, scenario }: Pick<Subject, 'folder' | 'scenario'>,

@@ -74,7 +74,7 @@ export function withCount(given: Case, scenario: Scenario, index: number, count:
   return { recipe: { ...given.recipe, nodes: groups, ownCounts: false, exactNodes: true }, schedule };
 }
 
-/** Per-node lists keep the remaining nodes'. */
+/** Lists with an item per node keep those of the remaining nodes. */
 function resized(group: GroupInput, count: number): GroupInput {
   const lists = Object.entries(group).map(([key, value]) =>
     Array.isArray(value) && value.length === (group.count ?? 1) ? [key, value.slice(0, count)] : [key, value],
@@ -122,7 +122,7 @@ function isEmptied({ schedule: before }: Case, after: Pick<Schedule, 'operations
 }
 
 /**
- * Downloads of dropped uploads go too; faults wait for fewer.
+ * Fewer operations; downloads of dropped uploads go too, and faults that wait for uploads wait for fewer.
  * @returns undefined when none is left
  */
 export function withOperations(given: Case, kept: readonly Operation[]): Case | undefined {
@@ -143,7 +143,7 @@ function bytesOf(operations: readonly Operation[]): number {
   return operations.reduce((sum, operation) => sum + (operation.do === 'upload' ? operation.size : 0), 0);
 }
 
-/** All earlier and shorter. @param share above 0 and below 1 */
+/** Everything earlier and shorter by the same factor. @param share above 0 and below 1 */
 export function sooner(given: Case, share: number): Case {
   const { schedule } = given;
   if (schedule === undefined) return given;
@@ -163,7 +163,7 @@ export function sooner(given: Case, share: number): Case {
   };
 }
 
-/** A parameter of amount or time, and lower values. */
+/** A parameter that says how much or how long, and the values it may be lowered to. */
 export interface Amount {
   readonly name: string;
   readonly value: number;

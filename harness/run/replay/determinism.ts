@@ -10,7 +10,7 @@ import type { Difference, RunResult } from '../../report/result.ts';
 const CLUSTER_NAME = /\bnet-[\da-f]{8}\b/g;
 
 /**
- * A different frame is the cause of different results.
+ * The first different frame, which is the cause, comes before any different result, which is its consequence.
  * @param first with its logs in its report
  * @returns undefined: equal
  */

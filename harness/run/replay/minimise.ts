@@ -43,7 +43,7 @@ const BY_TIMING: Repetition = { first: 3, firstMax: 10, last: 3 };
 const EXACT: Repetition = { first: 1, firstMax: 1, last: 1 };
 /** Tries of one candidate. */
 const TRIES_MAX = 5;
-/** Of candidates as reliable as the original, dropped by mistake. */
+/** At most this share of the candidates that fail as often as the original is dropped by mistake. */
 const MISSED_SHARE = 0.1;
 const ROUNDS_MAX = 4;
 /** Factor by which times are shortened, again and again. */
@@ -83,7 +83,7 @@ export interface MinimiseDocument {
   readonly runs: number;
   /** Why it may not be the smallest; null: it is. */
   readonly stopped: 'attempts' | 'budget' | 'interrupted' | null;
-  /** The smallest one's failures, of its last runs. */
+  /** How often the smallest one failed the same way, of its last runs. */
   readonly failed: number;
   readonly of: number;
   /** Folder of the smallest run. */
@@ -262,7 +262,7 @@ class Minimiser {
   }
 
   /**
-   * Fails the same way in any try? Then it is the best so far.
+   * Whether it fails the same way in any of its tries; if so, it is the best so far.
    * @param candidate undefined: there is none
    */
   async #try(candidate: Case | undefined, what: string): Promise<boolean> {
@@ -331,7 +331,9 @@ class Minimiser {
     return join(this.#request.out, 'run');
   }
 
-  /** The smallest one's failures within the budget, with the run that made it best. */
+  /**
+   * How often the smallest one fails, as far as the budget goes; the run that made it the best counts too.
+   */
   async #measure(): Promise<{ failed: number; of: number }> {
     let failed = 1;
     let of = 1;

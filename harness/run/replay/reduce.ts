@@ -1,9 +1,9 @@
 /** Makes a list as short as a test allows: delta debugging. */
 
 /**
- * Leaves out parts, larger first, while the rest passes.
- * @param does never called for the whole list, nor twice in a row for one
- * @returns a list without a removable item, unless `does` threw
+ * Leaves out parts, larger ones first, while what is left still passes.
+ * @param does whether a list passes; never called for the whole list, nor for the same one twice in a row
+ * @returns a list from which no single item can be left out, unless `does` stopped the search by throwing
  */
 export async function shortened<T>(
   items: readonly T[],
@@ -39,7 +39,8 @@ async function firstThatDoes<T>(
 }
 
 /**
- * Tries `least`, then bisects, never below a failed one.
+ * The smallest whole number that passes: tries `least` first, then bisects; never tries one below a failed
+ * one.
  * @param from a number that passes @param least the smallest that makes sense
  */
 export async function lowered(

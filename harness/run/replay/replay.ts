@@ -11,7 +11,7 @@ import { type Rerun, rerun } from './rerun.ts';
 import { mostFrequent, signaturesOf } from './signature.ts';
 import { expectTrustedRun } from './trust.ts';
 
-/** `same`: as the run. `otherwise`: another failure. `not-run`: impossible. */
+/** `same`: failed as the run did. `otherwise`: failed in another way. `not-run`: could not be run. */
 export type Ending = 'passed' | 'same' | 'otherwise' | 'not-run';
 
 /** Each ending, for a person to read. */
@@ -35,7 +35,10 @@ export interface ReplayedRun {
 export interface ReplayDocument {
   /** Folder of the run that was replayed. */
   readonly folder: string;
-  /** The most frequent failure, first of equals; null: it passed or did not end, and any counts. */
+  /**
+   * That run's failure that came again most often, the first of equals; null: it passed or did not end, and
+   * any failure counts.
+   */
   readonly failure: string | null;
   readonly runs: readonly ReplayedRun[];
   readonly counts: Readonly<Record<Ending, number>>;

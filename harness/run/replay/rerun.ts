@@ -139,7 +139,8 @@ export function scheduleOf(folder: string, { schedule }: Pick<Recipe, 'schedule'
 }
 
 /**
- * The part's folder, or the run's. Parts keep the order of equal rows.
+ * Folder of the part that ran a scenario, if clusters ran side by side, else the run's. Parts keep the order
+ * of equal rows.
  * @param row of the recipe itself: others may be alike
  */
 function partOf(

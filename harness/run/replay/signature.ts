@@ -1,4 +1,4 @@
-/** Names of conditions and kinds of errors tell equal failures. */
+/** What tells whether two runs failed the same way: names of conditions and kinds of errors. */
 import type { RunResult, ScenarioResult } from '../../report/result.ts';
 
 /** @returns a line per failure, in order; none: passed or skipped */

@@ -25,7 +25,7 @@ export interface Subject {
 /**
  * @param folder of a run
  * @param report folder for the inputs of its runs
- * @param options.trust also foreign code and programs
+ * @param options.trust also code and programs of a run that was not made here are run
  * @throws HarnessError `RUN_NOT_FOUND`, `NOT_TRUSTED`, `RUN_INVALID` when it has no failure, or ran on a running
  * cluster
  */

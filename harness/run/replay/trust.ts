@@ -8,7 +8,8 @@ import { bundledScenarios } from '../catalogue.ts';
 import type { Recipe } from '../recipe.ts';
 
 /**
- * Kept code and named programs run, and named files are uploaded, if made here or with --trust.
+ * Code kept in a folder and programs that its recipe names run, and files that it names are uploaded, only if
+ * the run was made here, or with --trust.
  * @throws HarnessError `NOT_TRUSTED`
  */
 export function expectTrustedRun({

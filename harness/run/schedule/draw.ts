@@ -32,7 +32,7 @@ const LATENCY_RANGE_MS = 450;
 
 /** Word of a fault that only simulated nodes with machine faults can have. */
 export const POWER_CUT = 'power-cut';
-/** A node joins and leaves for good, on clusters that can grow. */
+/** Word for a node that joins and then leaves for good, on clusters that can get more nodes. */
 export const ARRIVAL = 'add';
 
 type Draw = (nodes: readonly string[], random: RandomIntegers) => FaultRequest;
@@ -58,7 +58,8 @@ const DRAWN: Readonly<Record<string, Draw>> = {
 export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
 
 /**
- * At least one, unless there is no word; one that fits, if gaps are too long.
+ * Draws at least one fault, unless there is no word: one that fits, if gaps are too long or the first would
+ * outlast the time.
  * @returns in order of beginning
  * @throws HarnessError `USAGE` for an unknown word, too many faults, or when the shortest does not fit
  */
@@ -124,7 +125,7 @@ function oneOf<T>(list: readonly T[], random: RandomIntegers): T {
   return list[random.below(list.length)] as T;
 }
 
-/** The first has at least one, at most half. */
+/** Two groups of all nodes; the first has at least one node, and at most half of them. */
 function halves(nodes: readonly string[], random: RandomIntegers): [string[], string[]] {
   const left = [...nodes];
   const minority: string[] = [];

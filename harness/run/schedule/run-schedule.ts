@@ -28,6 +28,7 @@ export interface ScheduleDeps {
 const POLL_MS = 5;
 
 /**
+ * Plays the faults of a schedule.
  * @param signal ends the wait for later faults and heals the active ones; the promise waits for that
  * @throws HarnessError as `faults.begin` and `faults.heal` do; the others are healed first
  */
@@ -63,7 +64,7 @@ export async function runSchedule(
     const names = affected(fault.request, [...seen]);
     const earlier = names.flatMap((name) => before.get(name) ?? []);
     const work = play(fault, earlier);
-    // The work reports itself; later faults only wait.
+    // The work itself reports what went wrong; later faults only wait for it.
     const settled = work.catch((error: unknown) => failed.abort(error));
     for (const name of names) before.set(name, settled);
     await work;

@@ -89,7 +89,7 @@ const whenSchema = z.union(
   { error: `a time { atMs } or an event { after, of }, of one of ${MILESTONES.join(', ')}` },
 );
 
-/** Arguments are checked by the table of faults. */
+/** Kind and arguments as `net.faults.begin` takes them; the table of faults checks the arguments. */
 const requestSchema = z.looseObject({ kind: text });
 
 const faultSchema = z.strictObject({
@@ -107,7 +107,7 @@ const common = {
   n: z.int().min(0),
   /** Operations of a lane follow each other; lanes run side by side. */
   lane: text,
-  /** Since the load's beginning, not earlier: as in the run that drew it. */
+  /** Not earlier than this, since the beginning of the load: when it began in the run that drew it. */
   atMs: ms,
   /** Node that is asked. */
   node: text,
@@ -129,7 +129,7 @@ const operationSchema = z.discriminatedUnion('do', [
   }),
   /** Reads what operation `upload` has uploaded, and compares every byte. */
   z.strictObject({ ...common, do: z.literal('download'), upload: z.int().min(0) }),
-  /** `to` must hear it, unless one is away meanwhile. */
+  /** Sends a message through the network; `to` must hear it, unless either is away meanwhile. */
   z.strictObject({ ...common, do: z.literal('message'), to: text }),
   /** Cashes the last cheque of every peer. */
   z.strictObject({ ...common, do: z.literal('cash') }),
@@ -137,7 +137,7 @@ const operationSchema = z.discriminatedUnion('do', [
 
 const scheduleSchema: z.ZodType<Schedule> = z.strictObject({
   schema: z.literal(1),
-  /** The load's, without healing and checking. */
+  /** Duration of the load, without the time it takes to heal and check. */
   durationMs: ms,
   faults: z.array(faultSchema),
   /** Empty for a scenario with a load of its own. */

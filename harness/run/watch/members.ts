@@ -1,4 +1,7 @@
-/** A run owns its cluster's members: whatever else happens to one ends the scenario and is in its result. */
+/**
+ * A run owns the members of its cluster: whatever happens to one, other than by the scenario, ends the
+ * scenario and appears in its result.
+ */
 import { HarnessError } from '../../base/errors.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { Cluster } from '../../cluster/cluster.ts';

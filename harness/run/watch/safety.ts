@@ -33,7 +33,7 @@ export class SafetyWatch implements Disposable {
     this.#report = report;
   }
 
-  /** When a condition is false, or fails by no node's error. */
+  /** Aborts as soon as a condition is false, or cannot be looked at for a reason that is no node's. */
   get signal(): AbortSignal {
     return this.#aborted.signal;
   }
@@ -44,7 +44,7 @@ export class SafetyWatch implements Disposable {
     this.#lookOn(watched);
   }
 
-  /** Looks once more; held ones are conditions of the result. */
+  /** Looks at all once more. Those that have held are conditions of the result. */
   async end(): Promise<void> {
     this[Symbol.dispose]();
     for (const watched of this.#watched) {
@@ -73,7 +73,7 @@ export class SafetyWatch implements Disposable {
     for (const { timer } of this.#watched) timer?.[Symbol.dispose]();
   }
 
-  /** In the background: looking must not advance time. */
+  /** In the background: looking must not make time pass where the scenario itself does not wait. */
   #later(watched: Watched): void {
     if (!this.#goesOn || this.#isEnded()) return;
     const look = () => this.#lookOn(watched);
@@ -102,7 +102,7 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** Told even if nodes say no more. */
+  /** Lines that explain it: what was wrong is told even where nodes can say no more of it. */
   async #explain(condition: AlwaysCondition): Promise<readonly string[]> {
     try {
       return (await condition.explain?.(this.#report.signal)) ?? [];
@@ -111,7 +111,7 @@ export class SafetyWatch implements Disposable {
     }
   }
 
-  /** What is there now, then what must be asked. */
+  /** Ends the scenario. Evidence: first what is there at this moment, then what has to be asked for. */
   async #stop(condition: AlwaysCondition, wrong: readonly string[]): Promise<void> {
     const { name } = condition;
     const cluster = this.#cluster;

@@ -41,7 +41,7 @@ export function themeColour(at: Element, variable: string): string {
 }
 
 /**
- * Calls back on a change of theme or printing.
+ * Calls back when the theme changes between light and dark, or the page is printed.
  * @returns removes the callback
  */
 export function onThemeChange(changed: () => void): () => void {

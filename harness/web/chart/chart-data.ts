@@ -5,7 +5,7 @@ export interface TimeSeries {
   readonly label: string;
   /** One per time; `null` is a gap. */
   readonly values: readonly (number | null)[];
-  /** Thinner and dashed, such as a median beside its extreme. */
+  /** Drawn thinner and dashed, such as a median beside its extreme. */
   readonly dashed?: boolean | undefined;
   /** Colour number from 1; default: its place. Related series share one. */
   readonly colour?: number | undefined;

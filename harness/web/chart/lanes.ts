@@ -3,9 +3,9 @@ import { element } from '../base/dom.ts';
 import { clock, duration } from '../base/format.ts';
 import type { ChartFrame, ChartMark } from './chart-data.ts';
 
-/** Overlapping bars stack; more than this overlap. */
+/** Overlapping bars are stacked; more than this at once are drawn over each other. */
 const ROWS_MAX = 6;
-/** Minimum width of a visible bar. */
+/** Minimum width of a bar, so that it can be seen. */
 const PERCENT_MIN = 0.4;
 
 const KINDS: readonly (readonly [ChartMark['kind'], string])[] = [

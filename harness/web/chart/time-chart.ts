@@ -17,7 +17,7 @@ const COLOURS = 8;
 /** The enumeration exists only in the package's type declarations. */
 // oxlint-disable-next-line typescript/no-unsafe-enum-assignment
 const LOGARITHMIC = 3 as uPlot.Scale.Distr.Logarithmic;
-/** With more series the summary is only for screen readers. */
+/** With more series the summary is a wall of text: it is then hidden, except from screen readers. */
 const SUMMARY_SHOWN_MAX = 3;
 /** Times must ascend: a step ends this long before the next. */
 const STEP_GAP_SECONDS = 1e-4;
@@ -43,7 +43,7 @@ export class TimeChart {
   readonly #endTheme: () => void;
   #chart: uPlot | undefined;
 
-  /** Drawn once `root` is on the page and has a width. */
+  /** The chart is drawn as soon as `root` is on the page and has a width. */
   constructor(data: TimeChartData, frame: ChartFrame) {
     this.#data = data;
     this.#frame = frame;
@@ -65,7 +65,7 @@ export class TimeChart {
     this.#describe();
   }
 
-  /** Keeps the chart if the series are the same. */
+  /** Shows new values; keeps the drawn chart if the series are the same. */
   update(data: TimeChartData, frame: ChartFrame): void {
     const labels = ({ series }: TimeChartData) => series.map(({ label }) => label).join('\n');
     const same = labels(data) === labels(this.#data);
@@ -201,7 +201,7 @@ export class TimeChart {
     ];
   }
 
-  /** The value that a drawn point belongs to. */
+  /** Index of the value that a drawn point belongs to. */
   #valueIndex(point: number): number {
     return this.#data.steps === true ? Math.floor(point / 2) : point;
   }

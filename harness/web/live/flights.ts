@@ -13,7 +13,7 @@ import type { ChunkMove } from '../picture/live.ts';
 const FLIGHT_MS = 900;
 /** Moves come in batches, spread over the expected time to the next. */
 const SPREAD_MS = { min: 300, max: 2500 } as const;
-/** More are a cloud; figures cover the rest. */
+/** More dashes than this are a cloud; the figures cover the rest. */
 const FLIGHTS_MAX = 400;
 const TAIL = 0.09;
 

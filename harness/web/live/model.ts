@@ -102,7 +102,7 @@ function knownOf(row: Row | undefined, name: FigureName): number[] {
   });
 }
 
-/** A part that is down gets a band until its recovery, if any. */
+/** A part that is not running gets a band from its fault to its recovery; without one the band has no end. */
 export function marksOf(events: readonly UiEvent[], part?: string): ChartMark[] {
   const open = new Map<string, { fromMs: number; text: string }>();
   const marks: ChartMark[] = [];

@@ -14,7 +14,7 @@ import { clusterCharts, frameOf, hasValues } from './series.ts';
 import { type Connection, openStream } from './stream.ts';
 import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts';
 
-/** Of the largest links; longer lists are not read. */
+/** The largest links are shown: nobody reads longer lists. */
 const LINKS_SHOWN = 60;
 const EVENTS_SHOWN = 60;
 
@@ -132,7 +132,7 @@ class Page {
     this.#draw();
   }
 
-  /** After a reconnection, or when nodes joined or left. */
+  /** Shows another snapshot: after a reconnection, or when nodes have joined or left. */
   replace(snapshot: Snapshot): void {
     this.#model.replace(snapshot);
     const { shown } = this.#drawer;

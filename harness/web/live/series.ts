@@ -4,7 +4,7 @@ import type { ChartFrame, ChartMark, TimeChartData } from '../chart/chart-data.t
 import { type FigureName, LATENCIES, type LatencyName, type Row } from '../picture/live.ts';
 import { figureOf, highestOf, totalOf } from './model.ts';
 
-/** Minimum axis, so that first rows do not fill it. */
+/** The axis is at least this long, so that the first rows do not fill it. */
 const SPAN_MIN_MS = 60_000;
 
 type Column = (row: Row) => number | null;
@@ -33,7 +33,7 @@ const latency =
   (row) =>
     row.latencies[LATENCIES.indexOf(name)] ?? null;
 
-/** Sum of a shared process and of other nodes' processes. */
+/** Sum of a process with several nodes and of nodes with their own processes. */
 function together(shared: number | null | undefined, own: number | null): number | null {
   return shared === null || shared === undefined ? own : shared + (own ?? 0);
 }

@@ -28,7 +28,7 @@ export interface RingLink {
   readonly a: number;
   readonly b: number;
   readonly connected: boolean;
-  /** The larger, the wider; 0: only a connection. */
+  /** The larger, the wider it is drawn; 0: only as a connection. */
   readonly weight: number;
   readonly title?: string | undefined;
 }
@@ -111,7 +111,7 @@ export interface RingDrawing {
   /** Of the circle on which the nodes are. */
   readonly radius: number;
   readonly areas: readonly DrawnArea[];
-  /** From overlays to their nodes, which may be moved to not cover others. */
+  /** From where overlays are to their nodes, which may be drawn elsewhere so that they cover no other. */
   readonly leaders: string;
   /** In the order in which they are painted. */
   readonly links: readonly DrawnLinks[];
@@ -123,11 +123,11 @@ export interface RingDrawing {
 const NARROW_PX = 520;
 const MARGIN_PX = { narrow: 44, wide: 86 } as const;
 const DOT_PX = { min: 4, max: 15 } as const;
-/** With more nodes, only troubled and chosen ones are named. */
+/** With more nodes than this, only those in trouble and the chosen one are named. */
 const NAMED_MAX = 60;
 /** From the circle to a name. */
 const LABEL_OUT_PX = { narrow: 25, wide: 33 } as const;
-/** Of a line, and about a character's width. */
+/** Height of a line of text, and about the width of a character. */
 const TEXT_PX = { height: 14, character: 7 } as const;
 /** A ring with more neighbourhoods cannot show their names. */
 const AREAS_NAMED_MAX = 32;
@@ -231,7 +231,7 @@ function nodesOf(nodes: readonly RingNode[], { points, largest, labels, chosen }
   });
 }
 
-/** Level where none covers another, else like rays. @param shares where nodes are drawn */
+/** Names are level where none covers another, else like rays. @param shares where nodes are drawn */
 function labelsOf(
   nodes: readonly RingNode[],
   shares: readonly number[],

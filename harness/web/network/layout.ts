@@ -2,7 +2,7 @@
 import type { NetworkPicture, PictureNode } from '../picture/picture.ts';
 
 const TURN = 2 * Math.PI;
-/** More digits than a screen can tell apart. */
+/** Digits of an overlay that decide its place: more than a screen can tell apart. */
 const PREFIX_DIGITS = 8;
 
 export interface Point {
@@ -20,7 +20,7 @@ export function onCircle(share: number, radius: number, centre: Point): Point {
   return { x: centre.x + radius * Math.cos(angle), y: centre.y + radius * Math.sin(angle) };
 }
 
-/** Addresses with the same first bits and responsible nodes. */
+/** Addresses with the same first bits, for which the same nodes are responsible. */
 export interface Neighbourhood {
   /** First bits, `0` and `1`; empty: all. */
   readonly prefix: string;

@@ -25,7 +25,7 @@ export class Ring {
   readonly root: HTMLElement;
   readonly legend = element('ul', { class: 'ring-legend' });
   readonly #content: () => RingContent;
-  /** Others draw between the two. */
+  /** What others draw on the stage lies between the two. */
   readonly #ground = svg('svg', { 'aria-hidden': 'true' });
   readonly #nodes = svg('svg');
   readonly #areas = svg('g', { class: 'ring-areas' });
@@ -80,7 +80,7 @@ export class Ring {
     return this.#drawing?.nodes.find((node) => node.name === name)?.facts;
   }
 
-  /** An item per node, by address; remaining ones are kept. */
+  /** Makes an item for each node, in the order of addresses; those of nodes that stay are kept. */
   #follow(nodes: RingContent['nodes']): void {
     const known = this.#items;
     if (nodes.length === known.size && nodes.every(({ name }) => known.has(name))) return;

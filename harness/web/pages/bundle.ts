@@ -1,6 +1,7 @@
 /**
- * The pages' code as one script and style sheet: bundled on demand from source; a package has the result
- * (`.ci/package.ts`).
+ * The pages' browser code as one script and one style sheet. From source it is bundled on demand; a published
+ * package
+ * carries the result (`.ci/package.ts`), as its compiled files are no input for a page.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -22,7 +22,7 @@ export const FIGURES = [
 ] as const;
 export type FigureName = (typeof FIGURES)[number];
 
-/** Of all nodes, ms; `null`: nothing since the previous row. */
+/** Of all nodes together, ms; `null`: nothing has happened since the previous row. */
 export const LATENCIES = ['pushP50', 'pushP95', 'retrievalP50', 'retrievalP95'] as const;
 export type LatencyName = (typeof LATENCIES)[number];
 
@@ -33,7 +33,7 @@ export interface Row {
   /** Per node in cluster order, per figure; `null`: not reported. */
   readonly nodes: readonly (readonly (number | null)[] | null)[];
   readonly latencies: readonly (number | null)[];
-  /** Of a process with several nodes, percent of a core and bytes; `null`: none. */
+  /** Usage of a process with several nodes, percent of one core and bytes; `null`: there is none. */
   readonly shared: { readonly cpu: number | null; readonly memory: number } | null;
 }
 
@@ -71,7 +71,7 @@ export interface NodeView {
   readonly chequebook: { readonly total: string; readonly available: string } | null;
 }
 
-/** Two acquainted nodes; `a` precedes `b` in the cluster. */
+/** Two nodes that know each other; `a` precedes `b` in the cluster. */
 export interface LinkView {
   readonly a: number;
   readonly b: number;
@@ -155,7 +155,7 @@ export interface Delta {
 export interface LogAnswer {
   /** Path or command that prints it. */
   readonly where: string;
-  /** Oldest first; only the last ones of too many. */
+  /** Oldest first; only the last ones if there were too many. */
   readonly lines: readonly LogLine[];
   readonly leftOut: number;
   /** Where to continue. */

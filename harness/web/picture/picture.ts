@@ -8,7 +8,7 @@ export interface NetworkPicture {
   /** The chain's head; `null`: none, or no answer. */
   readonly height: number | null;
   readonly nodes: readonly PictureNode[];
-  /** Pairs of nodes that are connected or keep accounts. */
+  /** Pairs of nodes that are connected, or that keep accounts about each other. */
   readonly links: readonly PictureLink[];
   /** Total number of links, if not all are included. */
   readonly linksInAll?: number;
@@ -41,7 +41,9 @@ export interface PictureNode {
   readonly peers: readonly string[] | null;
 }
 
-/** Two nodes by name, `a` before `b`. Amounts are digits: they may exceed numbers. */
+/**
+ * Two nodes by name, `a` before `b`. Amounts are strings of digits: they may exceed the range of a number.
+ */
 export interface PictureLink {
   readonly a: string;
   readonly b: string;

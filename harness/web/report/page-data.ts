@@ -15,6 +15,6 @@ export interface ScenarioDrawings {
 
 /** Id of the script element with the data. */
 export const DATA_ID = 'report-data';
-/** Attributes of elements for drawings; value: the scenario's number. */
+/** Attributes of the elements that receive drawings; the value is the scenario's number. */
 export const CHARTS_ATTRIBUTE = 'data-charts';
 export const RING_ATTRIBUTE = 'data-ring';

@@ -152,7 +152,7 @@ export function moneyRows(names: Names): Row<HttpSubject>[] {
   ]);
 }
 
-/** Two days of the public network; ample on faster chains. */
+/** Blocks of two days on the public network, and more than enough on a faster chain. */
 const BLOCKS = 34_560n;
 
 /** Amount per chunk for that time. */

@@ -184,7 +184,7 @@ const LOGGERS: readonly (Question | Steps)[] = [
   },
 ];
 
-/** Refused requests: a node that accepts one spends. */
+/** Questions about money, and requests that are refused: a node that accepts one spends. */
 function money(names: Names): Question[] {
   const noCheque: Expected = { status: 404, message: 'no prior cheque' };
   const poor: Expected = { status: 400, message: 'insufficient funds' };

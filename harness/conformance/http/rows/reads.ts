@@ -8,7 +8,7 @@ import type { Expected, HttpSubject } from '../subject.ts';
 /** Slow to read, or dependent on more than the node. */
 const SPECIAL = new Set(['GET /loggers/{exp}', 'GET /pins/check', 'GET /chunks/stream']);
 
-/** The public node has no `/v1` for these. */
+/** The public network's node has no `/v1` for these. */
 const WITHOUT_PREFIX = new Set([
   '/node',
   '/addresses',

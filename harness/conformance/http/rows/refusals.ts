@@ -81,7 +81,7 @@ function missingRow(route: RouteData, names: Names, { source, name }: Omit<Refus
   });
 }
 
-/** The public node reads these headers only after finding the chunk. */
+/** The public network's node reads these headers only after it has found the chunk. */
 const STORED: Readonly<Record<string, string>> = {
   'GET /soc/{owner}/{id}': '{soc}',
   'GET /feeds/{owner}/{topic}': '{feed}',
@@ -113,13 +113,13 @@ function rowOf(route: RouteData, { id, about, request, expect, stored }: Refusal
 /** Paths below which an accepted request sends a transaction. */
 const PAID = /^\/(stake|chequebook|wallet|transactions|stamps\/(\{amount\}|topup|dilute))(\/|$)/;
 
-/** A node that does not refuse would act; samples are small, but transactions cost. */
+/** A node that does not refuse would do what was asked: samples are small, but a transaction costs. */
 function levelOf({ method, path }: RouteData): Level {
   if (method === 'GET' || method === 'HEAD') return 'read';
   return PAID.test(path) ? 'money' : 'write';
 }
 
-/** One parameter set or left out, all others valid. */
+/** A request with one parameter set to a text, or left out, and all others valid. */
 function requestOf(
   route: RouteData,
   { source, name, text }: { source: Source; name: string; text: string | undefined },

@@ -121,7 +121,7 @@ const OTHER_PATHS: readonly Question[] = [
   },
 ];
 
-/** The debug interface serves some paths, uncached. */
+/** The debug interface serves some of the paths, and nothing on it is cached. */
 function interfaces(): Question[] {
   const here = new Set(ROUTES.filter(({ port }) => port !== 'main').map(({ path }) => path));
   const elsewhere = new Set(ROUTES.map(({ path }) => path).filter((path) => !here.has(path)));

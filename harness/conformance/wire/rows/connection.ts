@@ -21,7 +21,7 @@ import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, TYPE, YAMUX_HEADER_SIZE } from '../yamux-frame.ts';
 
 const NONSENSE_ID = '/svcnet/no-such-protocol/1.0.0';
-/** A node may leave a silent stranger for a while. */
+/** A node that has not introduced itself may be a prober: it is left alone for a while. */
 const STRANGER_MS = 20_000;
 
 /** Frames that a node may send before it answers. */

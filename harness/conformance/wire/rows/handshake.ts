@@ -240,7 +240,7 @@ function rowsOf(generation: Generation): readonly WireEntry[] {
   ];
 }
 
-/** What follows from its other connections would have come. */
+/** By then, what its other connections lead to would have come. */
 async function mustStay(peer: Counterpart): Promise<void> {
   must(!(await peer.endsWithin(200)), 'the node closed the first connection');
   await mustServe(peer);

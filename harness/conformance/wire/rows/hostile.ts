@@ -21,11 +21,11 @@ import { type Desk, table, type WireEntry } from '../subject.ts';
 import { FLAG, frame, opening, TYPE } from '../yamux-frame.ts';
 import { mustServe } from './peers.ts';
 
-/** Enough for a serious peer, little for the machine. */
+/** Enough for a serious test by a peer, and no load for the machine. */
 const PINGS = 10_000;
 const STREAMS = 2_000;
 const SOCKETS = 20;
-/** Its answer shows that all before was processed. */
+/** Yamux ping whose answer shows that everything before it was processed. */
 const MARK = 0x5eed_0001;
 
 const PROTOCOLS: readonly string[] = [PRICING.id, PINGPONG.id, STATUS.id, PSEUDOSETTLE.id, SWAP.id];
@@ -150,7 +150,7 @@ function survives(what: string, attack: (desk: Desk) => Promise<void>): WireEntr
   };
 }
 
-/** Each must end its stream. */
+/** Sends bytes that are no messages: each must end its stream, whatever the node says before. */
 async function wrongMessages(desk: Desk, protocolId: string): Promise<void> {
   for (const [what, bytes] of NO_MESSAGES) {
     const peer = await desk.fresh();

@@ -257,7 +257,7 @@ async function heardBy(clock: Clock, peers: readonly Counterpart[]) {
 function checkRecord(record: AddressRecord, networkId: bigint, generation: Generation): void {
   try {
     decodeUnderlays(record.underlay);
-    // The older version passes on unsigned address subsets.
+    // The older version passes on a subset of the addresses, which is not signed.
     if (generation === '15.0.0') parseRecord(record, networkId, { generation });
   } catch (error) {
     if (!(error instanceof RecordError || error instanceof UnderlayError)) throw error;

@@ -15,12 +15,12 @@ import type { Stamping } from '../funds.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 import { retrieve } from './retrieval.ts';
 
-/** A push crosses the network, with its timeouts. */
+/** A push travels through the network, and so do its timeouts. */
 const PUSH_MS = 35_000;
-/** The purchase, then ten blocks until stamps count. */
+/** First the purchase, then ten blocks until nodes accept stamps of the batch. */
 const BUYING_MS = 240_000;
 
-/** Bits shared by chunk and node. */
+/** Leading bits that a chunk shares with the node it is pushed to. */
 const NEAR = 8;
 
 interface Refused {
@@ -37,7 +37,7 @@ interface Pushed {
   readonly stamp: Uint8Array;
 }
 
-/** Wrong before the stamp is checked, or stamped by an unknown batch. */
+/** None of these needs a batch: each is wrong before the stamp is checked, or stamped by an unknown batch. */
 const REFUSED: readonly Refused[] = [
   {
     id: 'stamp too short',
@@ -146,7 +146,7 @@ function someChunk(text: string): Chunk {
   return makeCac(BigInt(payload.length), payload);
 }
 
-/** A chunk in the node's neighbourhood, kept there. */
+/** A chunk in the node's neighbourhood, so that the node, or one as near, keeps it. */
 function nearChunk(desk: Desk, text: string): Chunk {
   for (let n = 0; ; n++) {
     const chunk = someChunk(`${text} ${desk.clock.now()} ${n}`);

@@ -10,12 +10,12 @@ import { digestOf } from '../identities.ts';
 import { type Desk, prerequisite, table, type WireEntry } from '../subject.ts';
 import { held, valid } from './pullsync.ts';
 
-/** A search ends after this time. */
+/** A search over the network ends after this time, whatever the result. */
 const SEARCH_MS = 35_000;
 /** Accounting units of one step of proximity. */
 const PRICE_STEP = 10_000n;
 const PRICE_STEPS = 32n;
-/** Requests of a row that runs into debt. */
+/** Most requests of a row that runs into debt. */
 const REQUESTS_MAX = 200;
 /** Percent of the threshold that a peer may owe: a quarter more, plus a second's forgiveness. */
 const LIMIT_PERCENT = 125n;
@@ -79,7 +79,7 @@ export const RETRIEVAL_ROWS = table({ group: 'retrieval', level: 'read', mode: '
   },
 ]);
 
-/** A refused peer returns with its overlay. @throws Mismatch when let in */
+/** A refused peer comes back with the same overlay. @throws Mismatch when it is let in */
 export async function refusedAgain(desk: Desk, peer: Counterpart): Promise<void> {
   const [generation] = await desk.memory.generations();
   if (generation === undefined) throw new NotApplicable("needs what the row 'introduction' looks at");

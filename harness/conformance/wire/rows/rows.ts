@@ -1,4 +1,4 @@
-/** All wire rows, in a connection's order. */
+/** All rows of the wire, in the order in which a connection reaches them. */
 import type { Row } from '../../row.ts';
 import { type Desk, rowOf, type WireRow, type WireSubject } from '../subject.ts';
 import { CONNECTION_ROWS, strangerStays } from './connection.ts';

@@ -9,9 +9,9 @@ import { must } from '../../row.ts';
 import { ANSWER_MS, type Conversation } from '../conversation.ts';
 import { type Desk, table, type WireEntry } from '../subject.ts';
 
-/** A node's time limit for a peer's headers. */
+/** Time that a node gives a peer to send its headers. */
 const HEADERS_MS = 10_000;
-/** Field tag and length before such a greeting. */
+/** Bytes of field tag and length before a greeting of this length. */
 const GREETING_PREFIX = 4;
 
 /** Ids that the node knows in other versions. */

@@ -9,7 +9,7 @@ const ENTRY = join(K6_FOLDER, 'entry/entry.js');
 const OPEN = join(K6_FOLDER, 'entry/open.js');
 const HTTP = join(K6_FOLDER, 'entry/http.js');
 
-/** Every other file gets our `k6/http`, which adds tags. */
+/** Every file but ours gets our `k6/http`, which adds tags to k6's. */
 const TAGGED_REQUESTS: Plugin = {
   name: 'tagged requests',
   setup(bundler) {
@@ -67,7 +67,7 @@ export async function bundle(script: LoadScript, outfile: string): Promise<Bundl
   }
 }
 
-/** Around the script: its options and summary, and the load's. */
+/** Code around the script: its own options and summary, and those of the load. */
 function entryOf({ path }: LoadScript, names: readonly string[]): string {
   const of = JSON.stringify(path);
   const own = (name: string) => (names.includes(name) ? `script.${name}` : 'undefined');

@@ -2,9 +2,12 @@
 
 /** Variable of k6 that names the first file. */
 export const CONFIG_VARIABLE = 'SVCNET_LOAD';
-/** Variable with `Authorization` headers by node, JSON. No file: the load's folder is kept. */
+/**
+ * Variable of k6 with the nodes' `Authorization` headers, JSON by name. Not a file, because the load's folder
+ * is kept.
+ */
 export const AUTHORIZATION_VARIABLE = 'SVCNET_LOAD_AUTHORIZATION';
-/** Of the helper library's lines; others are the script's. */
+/** Prefix of the helper library's lines; all others are the script's own. */
 export const RECORD_MARK = 'svcnet ';
 
 /** Sizes that payloads are drawn from, bytes. */

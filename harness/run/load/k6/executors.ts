@@ -3,7 +3,7 @@ import type { LoadPlan } from '../plan.ts';
 
 /** Name of the scenario of k6 that is measured. No script has one of its own by this name. */
 export const MEASURED = 'svcnet_load';
-/** Known to the helper library (`scenarios/k6/lib/operations.js`). */
+/** The helper library knows it by this name (`scenarios/k6/lib/operations.js`). */
 export const WARMUP = 'svcnet_warmup';
 
 /** `ramp` and `spike` begin with this part of their rate or number. */
@@ -12,7 +12,7 @@ const BASE_SHARE = 0.1;
 const SPIKE_REST_SHARE = 0.4;
 /** `soak` rises to its rate in this part of its time, and holds it for the rest. */
 const SOAK_RISE_SHARE = 0.1;
-/** k6 takes whole rates: per minute. */
+/** k6 takes whole numbers as rates: per minute they are fine enough. */
 const UNIT_S = 60;
 /** An iteration under way at the end may still end well. */
 const GRACE = '60s';
@@ -32,7 +32,7 @@ interface Shape {
   readonly stages: readonly Stage[];
 }
 
-/** Rate or users over the measured time. */
+/** How the rate or the number of users changes over the measured time. */
 function shapeOf({ profile, durationMs: ms }: LoadPlan): Shape {
   switch (profile) {
     case 'constant':

@@ -39,7 +39,10 @@ const EXIT_MEANING: Readonly<Record<number, string>> = {
   107: 'the script threw an error',
   108: 'the script ended the load',
 };
-/** Ended normally, with a threshold breached, or called failed by the script. */
+/**
+ * Exit codes of a load that ran to its end: without fault, with a threshold breached, or called failed by the
+ * script.
+ */
 const ENDS: ReadonlySet<number> = new Set([0, 99, MARKED_AS_FAILED]);
 
 /** Runs a program until it ends, or until standard input does. */

@@ -30,7 +30,7 @@ export function messageIn(line: string): string {
   return entryOf(line)?.msg ?? line;
 }
 
-/** The last lines. @param log of k6, perhaps with lines of the system or Docker */
+/** The last lines of a log as text. @param log of k6, perhaps with lines of the system or Docker */
 export function wordsOf(log: string, linesMax: number): string[] {
   const lines = log.split('\n').flatMap((line) => {
     const entry = entryOf(line);
@@ -41,7 +41,7 @@ export function wordsOf(log: string, linesMax: number): string[] {
   return lines.slice(-linesMax);
 }
 
-/** First line and place: `TypeError: … (at file:///…/my.js:5:9(12))`. */
+/** The first line of a stack, with the first place in it: `TypeError: … (at file:///…/my.js:5:9(12))`. */
 function shortened(stack: string): string {
   const [message = '', ...places] = stack.trim().split('\n');
   const place = places

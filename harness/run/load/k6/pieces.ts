@@ -1,7 +1,7 @@
 /** Parts of what a load moves, computed alike by k6 and the harness: runs in both, and imports nothing. */
 import type { SizeDistribution, SizeRange } from './config.ts';
 
-/** @param draws three numbers from 0 to 1 @returns bytes, at least 1 */
+/** Draws a size. @param draws three numbers from 0 to 1 @returns bytes, at least 1 */
 export function sizeOf(
   { parts }: SizeDistribution,
   [part = 0, first = 0, second = 0]: readonly number[],

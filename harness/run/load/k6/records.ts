@@ -17,7 +17,7 @@ export function recordOf(line: string): OperationRecord | undefined {
   }
 }
 
-/** k6's codes without an answer (its documentation, Error codes). */
+/** k6's error codes of requests without an answer (its documentation, Error codes), as ranges. */
 const CLASS_OF_CODE: readonly (readonly [from: number, to: number, ClientErrorClass])[] = [
   [1050, 1050, 'client.timeout'],
   [1100, 1199, 'client.connect'],
@@ -74,7 +74,7 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : url;
 }
 
-/** The first segment; the rest varies. */
+/** The first segment of the path: the rest differs in each request. */
 function pathOf(url: string): string {
   if (!URL.canParse(url)) return url;
   return `/${new URL(url).pathname.split('/')[1] ?? ''}`;

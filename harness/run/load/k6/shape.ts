@@ -30,7 +30,7 @@ export interface ShapeOptions {
 }
 
 /**
- * k6 reports a script's own scenarios.
+ * A user's script may have its own scenarios; k6 reports what it would run.
  * @throws HarnessError `USAGE` with k6's words when it cannot read the script
  */
 export async function shapeOf(plan: LoadPlan, script: LoadScript, options: ShapeOptions): Promise<Shape> {

@@ -31,11 +31,11 @@ export interface LimitLoad {
   readonly prepared: PreparedLoad;
   readonly load: LoadStep;
   readonly stage: LimitStep['stage'];
-  /** `disturbed`: other programs ran, so a failure says nothing. */
+  /** `disturbed`: other programs used the machine, so a failure says nothing; the load was repeated. */
   readonly outcome: StepOutcome | 'disturbed';
 }
 
-/** The highest rate that holds, its cause, and all loads. */
+/** The highest rate that holds, what limits it, and every load of the search. */
 export interface LimitResult {
   readonly limit: Limit;
   /** Of the lowest failed rate, or the last load if k6 was the limit; most telling first. */
@@ -112,7 +112,10 @@ export async function runLimit(
   return { limit, limiters: (decisive === undefined ? undefined : limitersAt.get(decisive)) ?? [], loads };
 }
 
-/** Metrics tell rest and limit. @throws HarnessError `LOAD_FAILED` */
+/**
+ * Checks that nodes have metrics, which say when one is at rest and what limits it.
+ * @throws HarnessError `LOAD_FAILED`
+ */
 async function checkMeasurable(cluster: Cluster): Promise<void> {
   const { nodes } = await sampleOf(cluster);
   const silent = [...nodes].filter(([, { counters }]) => counters === undefined).map(([name]) => name);
@@ -126,7 +129,9 @@ async function checkMeasurable(cluster: Cluster): Promise<void> {
   );
 }
 
-/** Overloaded nodes work on; the next load must find them idle. */
+/**
+ * Waits until nodes are idle: overloaded ones keep working, and the next load would measure the one before.
+ */
 async function atRest(cluster: Cluster, signal: AbortSignal): Promise<void> {
   let before = await sampleOf(cluster);
   await until(

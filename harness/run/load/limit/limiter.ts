@@ -3,9 +3,9 @@
 /** Measurements of one node during one load. */
 export interface NodeLoad {
   readonly name: string;
-  /** Shares of a core; undefined where nodes share a process. */
+  /** Processor time in shares of one core; undefined where nodes share a process. */
   readonly cores: number | undefined;
-  /** Peers not asked because owed too much. */
+  /** How often a peer could not be asked because it was owed too much. */
   readonly creditRefusals: number;
   /** Seconds in which one of its requests waited because no peer that could be asked granted credit. */
   readonly creditWaitSeconds: number;
@@ -21,14 +21,14 @@ export interface NodeLoad {
 export interface LoadObservation {
   readonly seconds: number;
   readonly nodes: readonly NodeLoad[];
-  /** Processes with several nodes, shares of a core. */
+  /** Processes that hold several nodes: what these use together, in shares of one core. */
   readonly shared: readonly { readonly nodes: readonly string[]; readonly cores: number }[];
   /** Of the whole machine, 0 to 1. */
   readonly machineBusy: number;
   readonly cores: number;
   /** Processor time of k6 in shares of one core; undefined where it cannot be told. */
   readonly k6Cores: number | undefined;
-  /** Outside cluster and load; undefined: nodes do not report. */
+  /** The same for everything outside cluster and load; undefined where nodes do not report what they use. */
   readonly othersCores: number | undefined;
   /** Ms that the chain took to answer at the end of the load; undefined when it did not. */
   readonly chainMs: number | undefined;

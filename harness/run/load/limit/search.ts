@@ -1,6 +1,7 @@
 /**
- * The highest rate that holds: doubled until it fails, then halved. Near the limit the best of three decides, so that
- * single disturbances do not lower it.
+ * The highest rate at which an objective holds: the rate is doubled until it fails, then the gap is halved.
+ * Near the
+ * limit the best of three decides, so that single disturbances do not lower the result.
  */
 
 /** `generator`: k6 was the limit; the cluster's is unknown. */
@@ -15,7 +16,7 @@ export interface LimitStep {
   readonly stage: 'double' | 'halve' | 'bisect' | 'confirm';
 }
 
-/** Operations per second, and how the search ended. */
+/** The highest rate that holds, operations per second, and how the search for it ended. */
 export interface Limit {
   /** Highest rate that held; undefined when none did. */
   readonly rate: number | undefined;

@@ -12,8 +12,9 @@ import { BEES, errorsInLogs, of, startMixed } from './kit.ts';
 
 const SEED = 62n;
 const RUN_MS = 300_000;
-/** Rows for the version that a Bee does not speak, and for light nodes. */
-const NOT_ITS_OWN = /^the node (does not speak handshake 1[45]\.0\.0|is a full node)$/;
+/** Rows for versions that a Bee does not speak, and for light nodes. */
+const NOT_ITS_OWN =
+  /^the node (does not speak (handshake 1[45]\.0\.0|\/swarm\/pullsync\/2\.0\.0\/pullsync)|is a full node)$/;
 
 /** Rows for a Bee built as released, which cannot be reached on a loopback address. */
 const PASSES_ON = 'the node says that it cannot be reached from outside, and passes chunks on';

@@ -17,7 +17,11 @@ const RUN_MS = 180_000;
 let net: Cluster;
 beforeAll(async () => {
   net = await Cluster.start({
-    nodes: [{ count: 2 }, { mode: 'light', count: 1 }],
+    // The full nodes speak all that a row asks for.
+    nodes: [
+      { count: 2, options: { 'pullsync-v2-enable': true } },
+      { mode: 'light', count: 1 },
+    ],
     seed: SEED,
     credit: 'network',
   });

@@ -66,10 +66,7 @@ import { defaultStateDir } from './state/state-folder.ts';
 const USABLE_TIMEOUT_MS = 60_000;
 /** Blocks that a node may want after a new batch, those of its purchase included (contracts.md 11.3). */
 const USABLE_BLOCKS_MAX = 30;
-/**
- * Most blocks that nodes with production values leave unread behind the head: four, and up to four more, as
- * blocks are read in fives.
- */
+/** Most blocks left unread behind the head with production values: four, and up to four of a group of five. */
 const UNREAD_BLOCKS = 8;
 const SETTLED_TIMEOUT_MS = 30_000;
 /** The slowest neighbourhood bounds pushing. Five minutes is also what a scenario has as a whole. */

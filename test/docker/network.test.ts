@@ -38,6 +38,10 @@ function run(flags: readonly string[], command: readonly string[]): string {
 const inspect = (id: string, format: string) => docker('inspect', '--format', format, id);
 const logs = (id: string) => spawnSync('docker', ['logs', id], { encoding: 'utf8' });
 
+/** What runs in a container that does not end, and what it has said: nothing of it is left after the test. */
+const lifeOf = (id: string) =>
+  `${spawnSync('docker', ['top', id], { encoding: 'utf8' }).stdout}\n${logs(id).stderr}`;
+
 async function healthy(id: string): Promise<void> {
   await until(
     'the container is not healthy',
@@ -55,7 +59,9 @@ async function ended(id: string): Promise<number> {
     'the container has not ended',
     () => {
       const state = inspect(id, '{{.State.Status}}');
-      return Promise.resolve(state === 'exited' ? { done: true } : { missing: `it is ${state}` });
+      return Promise.resolve(
+        state === 'exited' ? { done: true } : { missing: `it is ${state}\n${lifeOf(id)}` },
+      );
     },
     { timeoutMs: 120_000 },
   );

@@ -77,16 +77,24 @@ function documentOf(id: string): ClusterDocument {
   return JSON.parse(docker('exec', id, 'cat', '/data/network.json')) as ClusterDocument;
 }
 
-/** To the chain and to Anvil, its child. */
-function signalChain(id: string, signal: NodeJS.Signals): void {
+/** To a program of the container, known by a part of its command line. */
+function signal(id: string, name: NodeJS.Signals, ...parts: readonly string[]): void {
   const script = `
-    const { readdirSync, readFileSync } = require('node:fs');
+    const { existsSync, readdirSync, readFileSync } = require('node:fs');
     for (const pid of readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && name !== String(process.pid))) {
-      const [program, main] = readFileSync('/proc/' + pid + '/cmdline', 'utf8').split('\\0');
-      if (main?.endsWith('chain/main.ts') || program?.endsWith('/anvil')) process.kill(Number(pid), '${signal}');
+      try {
+        const line = readFileSync('/proc/' + pid + '/cmdline', 'utf8');
+        if (${JSON.stringify(parts)}.some((part) => line.includes(part))) process.kill(Number(pid), '${name}');
+      } catch (error) {
+        // One that has ended meanwhile, such as a health check.
+        if (existsSync('/proc/' + pid)) throw error;
+      }
     }`;
   docker('exec', id, 'node', '-e', script);
 }
+
+/** To the chain and to Anvil, its child. */
+const signalChain = (id: string, name: NodeJS.Signals) => signal(id, name, 'chain/main.ts', '/anvil\0');
 
 const exposed = (nodes: number) =>
   Array.from({ length: nodes }, (_, i) => ['--expose', String(1633 + 10 * i)]).flat();
@@ -153,6 +161,15 @@ test('it ends with an exit code and the reason when its chain dies', async () =>
   signalChain(id, 'SIGKILL');
   expect(await ended(id)).toBe(1);
   expect(logs(id).stderr).toMatch(/chain died \(SIGKILL\)[\s\S]*the network is not whole any more/);
+});
+
+test('it ends when its chain dies before what the chain has started', async () => {
+  const id = run([], ['network', '--nodes', '2']);
+  await healthy(id);
+  // What ends Anvil after its chain stands still: both become children of the container's first process.
+  signal(id, 'SIGSTOP', 'anvil-guard');
+  signal(id, 'SIGKILL', 'chain/main.ts');
+  expect(await ended(id)).toBe(1);
 });
 
 test('it runs as an unprivileged user, with a read-only file system', async () => {

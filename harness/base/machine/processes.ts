@@ -38,6 +38,9 @@ const EXIT_POLL_MS = 5;
  */
 const STANDSTILL_MS = 10_000;
 
+/** Programs that this process has started and not yet collected, by pid. */
+const started = new Set<number>();
+
 export interface SpawnOptions {
   readonly command: Command;
   readonly logFile: string;
@@ -78,8 +81,12 @@ export async function spawnProgram(options: SpawnOptions): Promise<Spawned> {
   } finally {
     closeSync(log);
   }
+  if (child.pid !== undefined) started.add(child.pid);
   const exited = new Promise<Awaited<Spawned['exited']>>((resolve) => {
-    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('exit', (code, signal) => {
+      started.delete(child.pid as number);
+      resolve({ code, signal });
+    });
   });
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve);
@@ -264,11 +271,11 @@ function startTimeOf(pid: number): string | undefined {
 function linuxStartTime(pid: number): string | undefined {
   const fields = linuxStat(pid);
   if (fields === undefined) return undefined;
-  // A zombie waits for its parent to collect it. We do so soon; others may never do. Its other threads may still run,
-  // and have its ports and files open until the last of them has ended.
-  const [state, parent] = fields;
-  const hasEnded = state === 'Z' && Number(parent) !== process.pid && Number(fields[17]) <= 1;
-  if (state === 'X' || hasEnded) return undefined;
+  // A zombie waits for its parent to collect it. We do so soon with what we started; others may never do, and neither
+  // do we, as the first process of a container, with orphans that became ours. Its other threads may still run, and
+  // have its ports and files open until the last of them has ended.
+  const hasEnded = fields[0] === 'Z' && !started.has(pid) && Number(fields[17]) <= 1;
+  if (fields[0] === 'X' || hasEnded) return undefined;
   return `${bootId()}/${fields[19]}`;
 }
 

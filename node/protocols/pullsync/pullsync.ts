@@ -25,7 +25,7 @@
 import { proximityOrder } from '../../../formats/chunk/address.ts';
 import type { Instruments } from '../../env/instruments.ts';
 import { encodeMessage } from '../../p2p/codec/codec.ts';
-import type { Host, MessageStream, Peer } from '../../p2p/host.ts';
+import type { Host, Peer } from '../../p2p/host.ts';
 import type { Reserve, ReserveEntry } from '../../store/ports.ts';
 import { converse, converseWithin, timeLimit } from '../conversation.ts';
 import { Intake, type IntakeDeps, keyOf } from './intake.ts';
@@ -46,6 +46,7 @@ import {
   BY_STAMP,
   BY_SUM,
   type Entries,
+  type Exchange,
   type OfferedEntry,
   type OfferedPage,
   type Version,
@@ -140,11 +141,6 @@ interface Selection {
   readonly wanted: readonly number[];
   readonly claims: ReadonlyMap<string, Claim>;
   readonly shared: readonly Shared[];
-}
-
-interface Exchange {
-  readonly version: Version;
-  readonly stream: MessageStream;
 }
 
 interface PageStart {

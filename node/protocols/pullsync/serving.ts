@@ -11,16 +11,11 @@ import { Announcements, type AnnouncementsDeps } from './announcements.ts';
 import type { PullsyncObserver } from './observer.ts';
 import { Pages, type PagesDeps } from './pages.ts';
 import { bitsOf, checkGet, DELIVERY_MS, PROMPT_MS, PullsyncError, SERVING } from './rules.ts';
-import type { Entries, OfferedEntry, Version } from './versions.ts';
+import type { Entries, Exchange, OfferedEntry, Version } from './versions.ts';
 import { Ack, Delivery, Get, KNOWN_HEADER, Known, Syn, Want } from './wire.ts';
 
 export type ServingDeps = AnnouncementsDeps &
   PagesDeps & { readonly reserve: Pick<Reserve, 'load'> & Entries; readonly clock: Clock };
-
-interface Exchange {
-  readonly version: Version;
-  readonly stream: MessageStream;
-}
 
 /** An entry that was offered to a peer. */
 type Offered = ReserveItem & OfferedEntry;

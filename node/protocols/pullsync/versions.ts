@@ -44,6 +44,12 @@ export interface Version {
   find(entry: OfferedEntry, reserve: Entries): ReserveEntry | undefined;
 }
 
+/** A conversation in one version. */
+export interface Exchange {
+  readonly version: Version;
+  readonly stream: MessageStream;
+}
+
 /** An entry is a chunk under a stamp: another payload of a single-owner chunk is the same one. */
 export const BY_STAMP: Version = {
   pullsync: PULLSYNC,

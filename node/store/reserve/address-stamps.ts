@@ -11,9 +11,9 @@ const NONE = new Uint8Array();
 /** Entries entered or removed in one transaction when the index is begun anew. */
 const STEP = 256;
 /** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
-const BIN_OFFSET = ADDRESS_SIZE;
-const ADDRESS_OFFSET = BIN_OFFSET + 1;
-const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
+export const BIN_OFFSET = ADDRESS_SIZE;
+export const ADDRESS_OFFSET = BIN_OFFSET + 1;
+export const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
 /** Stamps of one address that are looked at: each costs its owner a slot of a batch, so more are no accident. */
 const STAMPS_MAX = 64;
 

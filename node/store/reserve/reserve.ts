@@ -1,10 +1,10 @@
 /** The reserve: chunks that this node stores for the network, with their stamps. Rules of `node-behaviour.md` 2.5. */
 import { BINS, isResponsible, proximityOrder } from '../../../formats/chunk/address.ts';
-import type { Chunk } from '../../../formats/chunk/chunk.ts';
+import { ADDRESS_SIZE, type Chunk } from '../../../formats/chunk/chunk.ts';
 import { decodeStamp, encodeStamp, type Stamp, stampHash } from '../../../formats/chunk/stamp.ts';
 import type { Clock } from '../../../formats/clock.ts';
 import { fromBigEndian } from '../../../formats/crypto/big-endian.ts';
-import { toHex } from '../../../formats/crypto/hex.ts';
+import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvents } from '../../env/chunk-events.ts';
 import type { Backend, Entry, Transaction } from '../backend.ts';
 import type { ChunkTable } from '../chunk-table.ts';
@@ -17,17 +17,21 @@ import {
   ReserveOverwriteError,
 } from '../ports.ts';
 import { behind, decodeNumber, END, encodeNumber, join, NUMBER_SIZE, START } from '../records.ts';
-import { enterStamp, leaveStamp, openAddressStamps, stampsOf, sumWith } from './address-stamps.ts';
+import {
+  ADDRESS_OFFSET,
+  BIN_OFFSET,
+  enterStamp,
+  leaveStamp,
+  openAddressStamps,
+  STAMP_HASH_OFFSET,
+  stampsOf,
+  sumWith,
+} from './address-stamps.ts';
 import { type Bin, type BinChanges, binIdOf, binKey, binRange, ReserveBins } from './bins.ts';
 
 const EPOCH = Buffer.from('reserveEpoch');
 const RADIUS = Buffer.from('reserveRadius');
-const ADDRESS_SIZE = 32;
 const TIMESTAMP_SIZE = 8;
-/** Layout of a key in table `reserve`: batch, bin, address, stamp hash. */
-const BIN_OFFSET = ADDRESS_SIZE;
-const ADDRESS_OFFSET = BIN_OFFSET + 1;
-const STAMP_HASH_OFFSET = ADDRESS_OFFSET + ADDRESS_SIZE;
 /**
  * Entries of a batch removed in one transaction: a few milliseconds of work, so that the node stays
  * responsive.
@@ -157,7 +161,7 @@ class StoredReserve implements Reserve {
   entryOf(address: Uint8Array, sum: Uint8Array): ReserveEntry | undefined {
     const entries = stampsOf(this.#backend, address);
     const wrapped = entries.length === 0 ? undefined : this.#chunks.wrapped(address);
-    return wrapped && entries.find((entry) => Buffer.compare(sumWith(entry, wrapped), sum) === 0);
+    return wrapped && entries.find((entry) => equalBytes(sumWith(entry, wrapped), sum));
   }
 
   load(

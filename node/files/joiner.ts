@@ -330,7 +330,7 @@ function ownMemory(size: number): Uint8Array {
   return new Uint8Array(size);
 }
 
-/** Otherwise a gigabyte of pieces is garbage, of which the C library keeps tens of megabytes. */
+/** Otherwise a gigabyte of pieces becomes garbage, and the C library keeps tens of megabytes of it. */
 function sharedMemory(): Allocate {
   let memory: Uint8Array | undefined;
   return (size) => (memory ??= new Uint8Array(PIECE_SIZE_MAX + CHUNK_PAYLOAD_SIZE)).subarray(0, size);

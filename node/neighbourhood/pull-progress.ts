@@ -39,7 +39,7 @@ export class PullProgress {
 
   /**
    * A peer with a new reserve numbers its chunks anew, so nothing pulled from it before counts. Nor does a
-   * bin of which more has been pulled than exists: the peer lost its last entries, and reuses their ids.
+   * bin with more pulled than exists: the peer lost its last entries, and reuses their ids.
    */
   async meet(overlayHex: string, { epoch, cursors }: Cursors): Promise<void> {
     const text = String(epoch);

@@ -1,5 +1,5 @@
 /**
- * Pinned content (`node-behaviour.md` 2.3): for every root reference the set of chunks below it, each of which holds
+ * Pinned content (`node-behaviour.md` 2.3): for every root reference the set of chunks below it. Each entry holds
  * one reference to the chunk's bytes, so that no other store can remove them.
  * Collections are numbered. While a collection is being filled, and from the moment it is given up, a marker lies in
  * `openPins`; a marker found at the start belongs to work that a crash cut short, and the collection is removed. A

@@ -32,7 +32,7 @@ export function isSame({ id, at }: Pick<Fault, 'id' | 'at'>): (other: Pick<Fault
   return (other) => other.id === id && other.at === at;
 }
 
-/** It has not ended: whoever finds it here has yet to end it. */
+/** It has not ended: the process that finds it here has yet to end it. */
 function isLasting({ fault, endAt }: Breakage): boolean {
   return fault !== undefined && endAt === undefined;
 }

@@ -10,7 +10,7 @@ import { moveInto, removeFolder } from './move.ts';
 import { statePath } from './state-folder.ts';
 
 /**
- * Below `NODE_COMPILE_CACHE`, if set: whoever sets it trusts that folder.
+ * Below `NODE_COMPILE_CACHE`, if set: setting it means trusting that folder.
  * @param of nodes run as processes, embedded nodes, or everything else @throws HarnessError as `statePath`
  */
 export function compileCacheDir(stateDir: string, of: 'nodes' | 'embedded' | 'tools'): string {

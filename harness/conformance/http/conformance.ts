@@ -1,4 +1,4 @@
-/** Conformance of a node's HTTP interface: what is asked, of which node, and what is left behind, ideally nothing. */
+/** Conformance of a node's HTTP interface: what is asked, on which nodes, and what is left behind, ideally nothing. */
 
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../formats/clock.ts';

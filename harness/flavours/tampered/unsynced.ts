@@ -166,7 +166,7 @@ export class Unsynced {
 
 const WHOLE = { offset: 0, length: SLOT_SIZE };
 
-/** A slot of which only some sectors were written. */
+/** A slot with only some of its sectors written. */
 function torn(
   slot: number,
   { before, now, random }: { readonly before: Uint8Array; readonly now: Uint8Array; readonly random: Random },

@@ -29,7 +29,7 @@ export interface UiDeps {
 }
 
 export interface Ui {
-  /** Includes the token: whoever has it may view the page. */
+  /** Includes the token, which lets its holder view the page. */
   readonly url: string;
   /**
    * For the arguments of a browser, which other users of the machine can read: leads to the page once. Later, or for

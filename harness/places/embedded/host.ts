@@ -104,7 +104,7 @@ export class EmbeddedHost {
   }
 
   /**
-   * Which start of the node runs, whoever asked for it; `null`: none. One that has just begun is waited for.
+   * Which start of the node runs, no matter who asked for it; `null`: none. One that has just begun is waited for.
    */
   async startOf(name: string): Promise<number | null> {
     await Promise.allSettled([this.#starting.get(name)]);

@@ -169,7 +169,7 @@ export class VirtualTime implements Disposable {
         this.#timers.take()?.();
       }
     } finally {
-      // Before anything else runs: whoever waits from now on starts the rounds again.
+      // Before anything else runs: the next to wait starts the rounds again.
       this.#isPassing = false;
     }
   }

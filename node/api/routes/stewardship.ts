@@ -31,7 +31,7 @@ export const STEWARDSHIP_ROUTES = [
     summary: 'whether content can be retrieved from the network',
     gates: ['started'],
     params: PATH,
-    // Only validated: a root of which only replicas are left counts as missing, whatever the level.
+    // Only validated: a root with only its replicas left counts as missing, whatever the level.
     headers: { redundancyLevel: OTHER_DOWNLOAD_LEVEL },
     success: [200],
     response: 'Retrievability',

@@ -20,8 +20,8 @@ const HEADER = /^([!#$%&'*+\-.^_`|~0-9A-Za-z ]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)
 
 export interface MultipartOptions {
   /**
-   * Refuses what a Bee takes: a body without its last boundary, of which it stores what came; a part without a name,
-   * which becomes the file of the empty path, where no request finds it. Default true.
+   * Refuses what a Bee takes: a body without its last boundary, which it stores as far as it came; a part
+   * without a name, which becomes the file of the empty path, where no request finds it. Default true.
    */
   readonly strict?: boolean;
 }

@@ -27,6 +27,8 @@ export interface MemoryConversation {
   break(reason: Error): void;
   /** Another one of its opener, in the same protocol. @throws StreamError when the connection has ended */
   again(): RawStream;
+  /** Its acceptor sees it reset. @returns what its opener hears from now on, until the connection ends */
+  takeOver(reason: Error): Pick<RawStream, 'write' | 'closeWrite'>;
 }
 
 type Sent = Pick<MemoryFrame, 'kind'> & Partial<Pick<MemoryFrame, 'protocolId' | 'bytes' | 'conversation'>>;
@@ -139,6 +141,10 @@ export class MemoryLink implements Link {
         there.break(reason);
       },
       again: () => this.open(here.protocolId),
+      takeOver(reason) {
+        there.break(reason);
+        return { write: (bytes) => there.say(bytes), closeWrite: () => there.end() };
+      },
     };
     here.conversation = conversation;
     there.conversation = conversation;
@@ -208,6 +214,10 @@ class MemoryStream implements RawStream {
   write(bytes: Uint8Array): void {
     if (this.#failure !== undefined) throw this.#failure;
     if (!this.#writing) throw new StreamError('STREAM_RESET', 'our side of the stream is closed');
+    this.say(bytes);
+  }
+
+  say(bytes: Uint8Array): void {
     const { twin } = this;
     if (twin === undefined) return;
     twin.#coming += bytes.length;
@@ -256,9 +266,13 @@ class MemoryStream implements RawStream {
   closeWrite(): void {
     if (!this.#writing) return;
     this.#writing = false;
+    if (this.twin !== undefined) this.#finishWhenBothEnded();
+    this.end();
+  }
+
+  end(): void {
     const { twin } = this;
     if (twin === undefined) return;
-    this.#finishWhenBothEnded();
     this.#send({ kind: 'end' }, () => {
       twin.#inbox.end();
       twin.#ended = true;

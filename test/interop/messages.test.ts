@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { GroupInput } from '../../harness/cluster/plan/definition-input.ts';
 import { trace } from '../../harness/inspect/trace/document.ts';
+import { faultsOf, type TapEvent } from '../../harness/places/links/tap/events.ts';
 import { planScenarios, runScenarios } from '../../harness/run/runner.ts';
 import changedChunk from '../../scenarios/changed-chunk.ts';
 import lostReceipt from '../../scenarios/lost-receipt.ts';
@@ -54,6 +55,35 @@ describe.each(BEES)('$name', ({ name, binary }) => {
       expect(storers).toContain('signed');
       expect(chunks[0]?.holders).toContain(push?.storer);
       expect(notes).toEqual([expect.stringContaining('is read from the latest messages')]);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'a Bee whose request is answered with an error in the place of its peer asks another one',
+    async () => {
+      const stateDir = join(folder, 'answered');
+      const [group] = bees(binary);
+      const nodes = [{ ...group, count: 4, neighbourhoods: ['0', '0', '0', '1'] } as GroupInput];
+      await using net = await Cluster.start({ nodes, seed: 3, tap: true, stateDir });
+      // Of the neighbourhood of the first three.
+      let reference = '';
+      for (let n = 0; !/^[0-7]/.test(reference); n++) {
+        ({ reference } = await net.node(0).bytes.upload(Buffer.from(`chunk ${n}`), { redundancyLevel: 0 }));
+      }
+      await net.synced(reference);
+      const selection = { from: 'node-3', oneWay: true, protocol: 'retrieval', message: 'request' } as const;
+      await net.faults.message({ ...selection, answer: 'error', first: 1 });
+      const data = await net.node(3).bytes.download(reference);
+      expect(Buffer.from(data).toString()).toMatch(/^chunk /);
+      const [fault] = await net.faults.heal();
+      expect(fault?.effect).toMatchObject({ 'messages answered': 1 });
+      const events: TapEvent[] = [];
+      for await (const event of net.tap({ kept: true })) events.push(event);
+      const asked = events.filter(({ name, from }) => name === 'request' && from === 'node-3');
+      expect(asked.length).toBeGreaterThan(1);
+      expect(new Set(asked.map(({ to }) => to)).size).toBeGreaterThan(1);
+      expect(faultsOf(asked[0] as TapEvent)).toEqual(['answered']);
     },
     TEST_MS,
   );

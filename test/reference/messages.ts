@@ -39,6 +39,20 @@ export function messagesPage(): string {
     'The field `fault` of a message names what faults have done to it, such as `delayed, dropped`. `faultsOf(event)` of the package `svcnet` returns that as a list.',
     '## Replay',
     'With `replay`, the proxy keeps what the opener of a stream has sent so far, up to and including the message. After the given time it sends that again in a new stream in the name of the opener, if both nodes are still connected. The opener hears nothing of that stream. `messages replayed` counts the messages sent again. The proxy keeps at most 256 KiB of a stream, and 1000 messages and 16 MiB of a connection. The fault spares messages beyond that, and those of streams that were open before it. They do not count for `every` and `first`.',
+    '## Answers',
+    'With `answer`, a message does not arrive. Its receiver sees a reset of the stream instead. The sender gets an answer that the proxy makes up, and then the end of the stream. Only messages of the opener that the acceptor answers can be chosen: the first one gets the first message of the acceptor, and so on.',
+    table(
+      ['Answer', 'What the sender gets'],
+      [
+        ['`error`', 'the text `refused` in the field `err`, for `pushsync delivery` and `retrieval request`'],
+        ['`empty`', 'a message without fields'],
+        [
+          '`{"err":"no room"}`',
+          'these fields: bytes in hex, numbers, texts, `true` or `false`, lists, objects. The others are zero or empty',
+        ],
+      ],
+    ),
+    'The proxy answers after the headers of the acceptor. The fault spares a message that has its answer already. The field `fault` says `answered` of the message, and `made up` of the answer, which other faults treat as any message.',
     '## Captures',
     '`svcnet tap --write out.pcapng` writes each message as a packet until Ctrl-C, and then names the dissector, a Lua script for Wireshark and tshark. A packet holds what a line of `svcnet tap --json` holds: decoded fields, no contents of chunks. `svcnet.protocol`, `svcnet.message`, `svcnet.from`, `svcnet.to`, `svcnet.stream`, `svcnet.kind`, `svcnet.id`, `svcnet.bytes` and `svcnet.fields` work in filters.',
     '```\ntshark -X lua_script:svcnet.lua -r out.pcapng -Y \'svcnet.message == "receipt"\'\n```',

@@ -82,7 +82,8 @@ export async function overheard(
 }
 
 function hasArrived(event: TapEvent): boolean {
-  return !faultsOf(event).includes('dropped');
+  const done = faultsOf(event);
+  return !done.includes('dropped') && !done.includes('answered');
 }
 
 class Listener {
@@ -169,7 +170,8 @@ class Listener {
     const { from, to, at, fields } = event;
     const address = this.#address(fields['address']);
     if (address === undefined || !hasArrived(event)) return;
-    this.#add(from, 'pull-served', { at, address, peer: this.#overlay(to) });
+    if (!faultsOf(event).includes('made up'))
+      this.#add(from, 'pull-served', { at, address, peer: this.#overlay(to) });
     this.#add(to, 'pulled', { at, address, peer: this.#overlay(from) });
   }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../../../formats/clock.ts';
 import { StreamError } from '../../../node/p2p/host.ts';
 import type { MemoryRelay } from '../../../node/p2p/memory-host.ts';
 import type { MemoryConversation, MemoryFrame } from '../../../node/p2p/memory-link.ts';
+import type { RawStream } from '../../../node/p2p/transport.ts';
 import { Conversation } from '../links/tap/conversation.ts';
 import type { TapEvent } from '../links/tap/events.ts';
 import { DivertedStream } from '../links/tap/faults/diverted-stream.ts';
@@ -12,6 +13,8 @@ import { TapRecord } from '../links/tap/record.ts';
 import type { Names } from '../links/tap/values.ts';
 
 type Send = (frame: MemoryFrame) => void;
+
+const RESET = new StreamError('STREAM_RESET', 'the other side reset the stream');
 
 interface Connection {
   /** Such as `c0`. */
@@ -47,6 +50,8 @@ interface Passing {
 interface Way {
   data: Passing | undefined;
   end: Passing | undefined;
+  /** Instead of the end, when something else speaks in its place. */
+  instead: Pick<RawStream, 'write' | 'closeWrite'> | undefined;
 }
 
 export interface MemoryTapDeps {
@@ -61,6 +66,8 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
   readonly #connections = new Map<object, Connection>();
   #count = 0;
   #isReplaying = false;
+  /** What is sent is what goes on. */
+  #isPassing = false;
 
   constructor(deps: MemoryTapDeps) {
     super();
@@ -99,7 +106,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
   pass(frame: MemoryFrame, send: Send): void {
     const { conversation } = frame;
     const connection = conversation && this.#connections.get(conversation.connection);
-    if (connection === undefined) return send(frame);
+    if (connection === undefined || this.#isPassing) return send(frame);
     if (frame.kind === 'open') this.#open(connection, frame);
     const stream = connection.streams.get(conversation as MemoryConversation);
     if (stream === undefined) return send(frame);
@@ -110,8 +117,8 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
     if (conversation === undefined) return;
     const { clock, names } = this.#deps;
     const [opener, acceptor] = [this.#nameOf(from), this.#nameOf(to)];
-    const opened: Way = { data: undefined, end: undefined };
-    const accepted: Way = { data: undefined, end: undefined };
+    const opened = newWay();
+    const accepted = newWay();
     const isReplay = this.#isReplaying;
     const diverted =
       !isReplay && this.rules.concern(opener, acceptor)
@@ -120,10 +127,13 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
             acceptor,
             rules: this.rules,
             clock,
-            outletOf: (isOpener) => outletOf(isOpener ? opened : accepted),
+            outletOf: (isOpener) => this.#outletOf(isOpener ? opened : accepted),
             replays: connection.replays,
             replay: (said) => this.#replay(conversation, said),
             cut: () => this.#break(connection, conversation, true),
+            takeOver: () => {
+              accepted.instead = conversation.takeOver(RESET);
+            },
             onOver: () => connection.streams.delete(conversation),
           })
         : undefined;
@@ -167,10 +177,12 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
     const isOpener = from === stream.opener;
     if (!stream.isAgreed) this.#agreed(stream, protocolId);
     const way = isOpener ? stream.opened : stream.accepted;
+    if (way.instead !== undefined) return;
     if (kind === 'data') {
       way.data = passing;
       connection.bytes += bytes.length;
       talk.take(isOpener, asBuffer(bytes));
+      stream.isOver = talk.isOver;
       if (diverted === undefined) return send(frame);
       if (diverted.isDoomed) {
         this.#break(connection, conversation, isOpener);
@@ -189,7 +201,7 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
 
   #break(connection: Connection, conversation: MemoryConversation, isOpener: boolean): void {
     this.#lose(connection, conversation, { isOpener, name: 'reset' });
-    conversation.break(new StreamError('STREAM_RESET', 'the other side reset the stream'));
+    conversation.break(RESET);
   }
 
   #lose(
@@ -202,6 +214,32 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
     // Its end may wait for what was delayed.
     if (stream?.isOver === false) stream.talk.end(isOpener, name);
     streams.delete(conversation);
+  }
+
+  /** Writers in memory wait for what has not arrived, so nothing here counts it. */
+  #outletOf(way: Way): Outlet {
+    const passing = (send: () => void) => {
+      this.#isPassing = true;
+      try {
+        send();
+      } finally {
+        this.#isPassing = false;
+      }
+    };
+    return {
+      window: Infinity,
+      data(bytes) {
+        const { instead, data } = way;
+        if (instead !== undefined) passing(() => instead.write(bytes));
+        else data?.send({ ...data.frame, bytes });
+      },
+      end() {
+        const { instead, end } = way;
+        if (instead !== undefined) passing(() => instead.closeWrite());
+        else end?.send(end.frame);
+      },
+      held: () => undefined,
+    };
   }
 
   #nameOf(peerId: string): string {
@@ -218,14 +256,8 @@ export class MemoryTap extends TapRecord implements MemoryRelay {
   }
 }
 
-/** Writers in memory wait for what has not arrived, so nothing here counts it. */
-function outletOf(way: Way): Outlet {
-  return {
-    window: Infinity,
-    data: (bytes) => way.data?.send({ ...way.data.frame, bytes }),
-    end: () => way.end?.send(way.end.frame),
-    held: () => undefined,
-  };
+function newWay(): Way {
+  return { data: undefined, end: undefined, instead: undefined };
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

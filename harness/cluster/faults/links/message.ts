@@ -2,9 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { HarnessError } from '../../../base/errors.ts';
+import { inLine } from '../../../base/foreign-text.ts';
 import { formatMs, percentText } from '../../../base/format.ts';
 import { PROTOCOL_NAMES, type TapControl } from '../../../places/links/tap/events.ts';
-import type { MessageActions } from '../../../places/links/tap/faults/rule.ts';
+import type { MessageActions, MessageAnswer } from '../../../places/links/tap/faults/rule.ts';
 import { parseWhere, WHERE_EXPECTED } from '../../../places/links/tap/faults/where.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
 import { delay, duration, nodeName, parseNames, share } from '../fields.ts';
@@ -15,6 +16,7 @@ const names = z.array(nodeName, { error: 'a list of names of nodes' }).min(1, { 
 const yes = z.literal(true, { error: 'true, or nothing' });
 const text = (expected: string) => z.string({ error: expected }).min(1, { error: expected });
 const COUNT_MAX = 1_000_000;
+const ANSWER_TEXT_MAX = 60;
 
 const DELAY_EXPECTED = 'a duration above 0 such as 2s, or a range such as 2s..5s, the shorter one first';
 const ends = z.array(duration).min(1).max(2);
@@ -26,7 +28,21 @@ const delayRange = z.unknown().transform((value, { issues }) => {
   return z.NEVER;
 });
 
-const ACTIONS_EXPECTED = 'at least one action: drop, delay, duplicate, reorder, replay, cut or corrupt';
+const ANSWER_EXPECTED =
+  'error, empty, or the fields of the message as JSON, such as {"err":"no room"}, with bytes in hex';
+const answer = z.unknown().transform((value, { issues }): MessageAnswer => {
+  if (value === 'error' || value === 'empty') return value;
+  const { data, success } = z
+    .record(z.string(), z.json())
+    .safeParse(typeof value === 'string' ? parsedJson(value) : value);
+  if (success) return data;
+  issues.push({ code: 'custom', input: value, message: ANSWER_EXPECTED });
+  return z.NEVER;
+});
+
+const ACTIONS_EXPECTED =
+  'at least one action: drop, delay, duplicate, reorder, replay, cut, corrupt or answer';
+const LOST = 'nothing else can be done to a message that does not arrive';
 const fields = z.strictObject({
   /** Names of nodes, or `all`. */
   from: names.default([ALL]),
@@ -49,6 +65,7 @@ const fields = z.strictObject({
   replay: delay.optional(),
   cut: delay.optional(),
   corrupt: text('the name of a field').optional(),
+  answer: answer.optional(),
 });
 export type MessageRequest = z.output<typeof fields>;
 
@@ -61,9 +78,8 @@ const schema = fields
   .refine(({ drop, reset }) => reset === undefined || drop !== undefined, {
     error: 'drop beside reset, which says how a message is dropped',
   })
-  .refine((request) => request.drop === undefined || Object.keys(actionsOf(request)).length === 1, {
-    error: 'drop alone: nothing else can be done to a message that is lost',
-  })
+  .refine((request) => isAlone(request, request.drop), { error: `drop alone: ${LOST}` })
+  .refine((request) => isAlone(request, request.answer), { error: `answer alone: ${LOST}` })
   .refine(({ from, to }) => [...from, ...to].some((name) => name === ALL || name !== from[0]), {
     error: 'two different nodes',
   });
@@ -110,6 +126,12 @@ export interface MessageInput {
   readonly cut?: number | string | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
+  /**
+   * It does not arrive: its sender gets this from the proxy as the receiver's answer, then the end of the stream.
+   * `error` says so in the protocol's words, `empty` has no fields; or the answer's fields, with bytes in hex. Only
+   * of messages from the end that opens the stream.
+   */
+  readonly answer?: 'error' | 'empty' | { readonly [field: string]: unknown } | undefined;
 }
 
 export const MESSAGE: FaultKind<MessageRequest> = {
@@ -160,6 +182,11 @@ export const MESSAGE: FaultKind<MessageRequest> = {
     },
     { field: 'cut', flag: '--cut <duration>', about: 'reset their stream after this time' },
     { field: 'corrupt', flag: '--corrupt <field>', about: 'flip a bit of that field' },
+    {
+      field: 'answer',
+      flag: '--answer <message>',
+      about: 'do not deliver them, and answer for the receiver: error, empty, or fields as JSON',
+    },
     { field: 'oneWay', flag: '--one-way', about: 'only messages from the first nodes to the second' },
   ],
   text: requestText,
@@ -189,11 +216,25 @@ export const MESSAGE: FaultKind<MessageRequest> = {
 
 type Asked = Pick<
   MessageRequest,
-  'drop' | 'reset' | 'delay' | 'duplicate' | 'reorder' | 'replay' | 'cut' | 'corrupt'
+  'drop' | 'reset' | 'delay' | 'duplicate' | 'reorder' | 'replay' | 'cut' | 'corrupt' | 'answer'
 >;
+
+function parsedJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether an action that was asked for is the only one. */
+function isAlone(asked: Asked, action: unknown): boolean {
+  return action === undefined || Object.keys(actionsOf(asked)).length === 1;
+}
 
 function actionsOf(asked: Asked): MessageActions {
   const { drop, reset, delay: delayMs, duplicate, reorder, replay: replayMs, cut: cutMs, corrupt } = asked;
+  const { answer: given } = asked;
   return {
     ...(drop === undefined ? {} : { drop: reset === true ? ('reset' as const) : ('hang' as const) }),
     ...(delayMs === undefined ? {} : { delayMs }),
@@ -202,12 +243,14 @@ function actionsOf(asked: Asked): MessageActions {
     ...(replayMs === undefined ? {} : { replayMs }),
     ...(cutMs === undefined ? {} : { cutMs }),
     ...(corrupt === undefined ? {} : { corrupt }),
+    ...(given === undefined ? {} : { answer: given }),
   };
 }
 
 function requestText(request: MessageRequest): string {
   const { from, to, oneWay, protocol, message, where: condition, every, first, drop } = request;
   const { drop: how, delayMs, duplicate, reorder, replayMs, cutMs, corrupt } = actionsOf(request);
+  const { answer: given } = request;
   const [shortest, longest] = delayMs ?? [0, 0];
   const late = shortest === longest ? formatMs(shortest) : `${formatMs(shortest)} to ${formatMs(longest)}`;
   const done = [
@@ -218,6 +261,7 @@ function requestText(request: MessageRequest): string {
     ...(replayMs === undefined ? [] : [`replays after ${formatMs(replayMs)}`]),
     ...(cutMs === undefined ? [] : [`cuts streams ${formatMs(cutMs)} after`]),
     ...(corrupt === undefined ? [] : [`corrupts ${corrupt} of`]),
+    ...(given === undefined ? [] : [`answers (${answerText(given)})`]),
   ].join(', ');
   const part = typeof drop === 'number' ? drop : request.share;
   const which = [
@@ -234,6 +278,10 @@ function requestText(request: MessageRequest): string {
         ? ` from ${one} to ${other}`
         : ` between ${one} and ${other}`;
   return `${done} ${which === '' ? '' : `${which} of `}${what}${condition === undefined ? '' : ` where ${condition}`}${where}`;
+}
+
+function answerText(given: MessageAnswer): string {
+  return typeof given === 'string' ? given : inLine(JSON.stringify(given), ANSWER_TEXT_MAX);
 }
 
 function tapOf(context: FaultContext): TapControl {

@@ -155,11 +155,12 @@ export class ConnectionView implements RelayView {
       },
       data: ({ id }, bytes) => {
         diversion.data(direction, bytes);
-        const found = conversations.get(id);
+        const found = diversion.ignores(direction) ? undefined : conversations.get(id);
         found?.talk.take(isDialler === found.byDialler, bytes);
+        if (found?.talk.isOver === true) conversations.delete(id);
       },
       over: (frame) => {
-        if (isOfStream(frame)) this.#ended(isDialler, frame);
+        if (isOfStream(frame) && !diversion.ignores(direction)) this.#ended(isDialler, frame);
         const isReset = diversion.over(direction, frame);
         if (isReset) this.#reset(isDialler, frame.id);
       },

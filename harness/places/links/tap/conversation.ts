@@ -5,10 +5,11 @@
  */
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { decodeMessage } from '../../../../node/p2p/codec/codec.ts';
+import type { MessageTable } from '../../../../node/p2p/codec/message.ts';
 import { FrameReader } from '../../../../node/p2p/stream/framing.ts';
 import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
 import { FAULT_SEPARATOR, type TapEvent, type TapValue } from './events.ts';
-import type { DivertedStream } from './faults/diverted-stream.ts';
+import { type DivertedStream, withLength } from './faults/diverted-stream.ts';
 import { Arrived, encodeLine, MULTISTREAM, NO_LINE, REFUSED } from './lines.ts';
 import { type MessageRow, type ProtocolRow, protocolOf } from './protocols.ts';
 import { beginning, type Names, shown } from './values.ts';
@@ -58,6 +59,10 @@ export class Conversation {
   #address: Uint8Array | undefined;
   #bytes = 0;
   #openedAt: number | undefined;
+  /** What the acceptor is to have said, once it has said what comes before. */
+  #answer: Buffer | undefined;
+  /** What the acceptor says is said in its place. */
+  #isTakenOver = false;
 
   constructor(deps: ConversationDeps) {
     this.#deps = deps;
@@ -73,10 +78,18 @@ export class Conversation {
   take(isOpener: boolean, bytes: Buffer): void {
     const side = isOpener ? this.#opener : this.#acceptor;
     this.#bytes += bytes.length;
-    if (isOpener ? this.#openedAt !== undefined : this.#isAgreed) return this.#said(side, bytes);
-    side.arrived.push(bytes);
-    if (isOpener) this.#proposals(side);
-    else this.#answers(side);
+    if (isOpener ? this.#openedAt !== undefined : this.#isAgreed) this.#said(side, bytes);
+    else {
+      side.arrived.push(bytes);
+      if (isOpener) this.#proposals(side);
+      else this.#answers(side);
+      this.#answerInPlace();
+    }
+  }
+
+  /** Both ends have ended. */
+  get isOver(): boolean {
+    return this.#opener.hasEnded && this.#acceptor.hasEnded;
   }
 
   /** @returns whether both ends have */
@@ -86,9 +99,8 @@ export class Conversation {
     // What is not complete never will be.
     this.#handOn(side, side.arrived.rest());
     if (this.#deps.diverted !== undefined) this.#handOn(side, side.frames.rest());
-    const isOver = this.#opener.hasEnded && this.#acceptor.hasEnded;
-    if (isOver) this.end(isOpener, 'closed');
-    return isOver;
+    if (this.isOver) this.end(isOpener, 'closed');
+    return this.isOver;
   }
 
   end(isOpener: boolean, name: string): void {
@@ -140,6 +152,7 @@ export class Conversation {
     try {
       for (let frame = side.frames.next(); frame !== undefined; frame = side.frames.next()) {
         this.#frame(side, this.#row, frame.bytes);
+        this.#answerInPlace();
       }
     } catch (error) {
       // Too long: where it ends is not known.
@@ -148,6 +161,22 @@ export class Conversation {
       this.#handOn(side, rest);
       this.#undecodable(side, rest, error as Error);
     }
+  }
+
+  /** As soon as the acceptor has said what comes before it. */
+  #answerInPlace(): void {
+    const answer = this.#answer;
+    const isReady = this.#isAgreed && (this.#row?.headers !== true || this.#acceptor.hasHeaders);
+    if (answer === undefined || !isReady) return;
+    this.#answer = undefined;
+    this.#isTakenOver = true;
+    const { diverted } = this.#deps;
+    diverted?.takeOver();
+    // What it has begun to say is not said.
+    this.#acceptor.frames.rest();
+    this.take(false, answer);
+    this.ended(false);
+    diverted?.ended(false);
   }
 
   #handOn({ isOpener }: Side, bytes: Uint8Array | undefined): void {
@@ -193,11 +222,26 @@ export class Conversation {
     const address = this.#address;
     const isNamed = fields['data'] === undefined || fields['address'] !== undefined;
     const about: Fields = isNamed || address === undefined ? {} : { address: toHex(address) };
-    const what = { protocol: this.#row?.name ?? this.#id, message: name, table, decoded, address };
-    const replayed = this.#deps.isReplay === true && side.isOpener ? ['replayed'] : [];
-    const done = this.#deps.diverted?.message(side.isOpener, bytes, what) ?? replayed;
+    const protocol = this.#row?.name ?? this.#id;
+    const what = { protocol, message: name, table, decoded, address, awaited: this.#awaited(side) };
+    const verdict = this.#deps.diverted?.message(side.isOpener, bytes, what);
+    if (verdict?.answer !== undefined) this.#answer = withLength(verdict.answer);
+    const done = [...this.#origin(side), ...(verdict?.done ?? [])];
     const fault: Fields = done.length === 0 ? {} : { fault: done.join(FAULT_SEPARATOR) };
     this.#tell(side, 'message', { name, fields: { ...about, ...fields, ...fault }, bytes: bytes.length });
+  }
+
+  /** What the acceptor is to say next, if that is what the message just said asks for. */
+  #awaited({ isOpener, count }: Side): MessageTable | undefined {
+    const { count: said, isRaw, hasEnded } = this.#acceptor;
+    const isNext = isOpener && said === count - 1 && !isRaw && !hasEnded;
+    return isNext ? this.#row?.acceptor[said]?.table : undefined;
+  }
+
+  /** Of what its end itself has not said. */
+  #origin({ isOpener }: Side): readonly string[] {
+    if (isOpener) return this.#deps.isReplay === true ? ['replayed'] : [];
+    return this.#isTakenOver ? ['made up'] : [];
   }
 
   #undecodable(side: Side, bytes: Uint8Array, { message: reason }: Error): void {

@@ -49,6 +49,7 @@ test('of receipts that are dropped the chunks are pushed again, and arrive', asy
     'messages reordered': 0,
     'messages corrupted': 0,
     'messages replayed': 0,
+    'messages answered': 0,
     'streams cut': 0,
   });
   expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
@@ -67,6 +68,32 @@ test('a chunk that is changed on its way is fetched from another peer', async ()
   });
   expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
   expect((await healed(fault)).effect).toMatchObject({ 'messages corrupted': 1 });
+});
+
+test('a request that is answered in the place of the peer does not arrive, and another peer is asked', async () => {
+  const data = bytesOf('answered', 3000);
+  const { reference } = await net.node(0).bytes.upload(data);
+  await net.synced(reference);
+  const fault = await net.faults.message({
+    from: 'node-5',
+    protocol: 'retrieval',
+    message: 'request',
+    where: `address is ${reference}`,
+    answer: { err: 'not today' },
+    first: 1,
+  });
+  expect(fault.text).toContain('answers ({"err":"not today"}) the first 1 of retrieval request');
+  expect(Buffer.from(await net.node(5).bytes.download(reference)).equals(data)).toBe(true);
+  expect((await healed(fault)).effect).toMatchObject({ 'messages answered': 1, 'messages dropped': 0 });
+  const events = (await kept()).filter(
+    ({ protocol, kind }) => protocol === 'retrieval' && kind === 'message',
+  );
+  const asked = events.find(({ fields }) => fields['fault'] === 'answered');
+  const answers = events.filter(({ stream, name }) => stream === asked?.stream && name === 'delivery');
+  expect(answers.map(({ from, fields }) => [from, fields['err'], fields['fault']])).toEqual([
+    [asked?.to, 'not today', 'made up'],
+  ]);
+  expect(events.some(({ to, fields }) => to === 'node-5' && fields['data'] !== undefined)).toBe(true);
 });
 
 test('a delay of a message is in the times of the tap, and the fault outlasts a restart of its node', async () => {
@@ -119,8 +146,17 @@ test('what no message can match is refused with what is known, and leaves no fau
   await expect(
     net.faults.begin({ kind: 'message', protocol: 'hive', drop: true, duplicate: true }),
   ).rejects.toThrow('drop alone');
+  await expect(
+    net.faults.message({ protocol: 'retrieval', message: 'request', answer: 'empty', delay: '1s' }),
+  ).rejects.toThrow('answer alone');
+  await expect(
+    net.faults.begin({ kind: 'message', protocol: 'retrieval', answer: '{"err"' }),
+  ).rejects.toThrow('answer: got \'{"err"\', expected error, empty, or the fields of the message as JSON');
+  await expect(
+    net.faults.message({ protocol: 'retrieval', message: 'request', answer: { dta: '00' } }),
+  ).rejects.toThrow("answer: no field 'dta' (known: data, stamp, err)");
   await expect(net.faults.begin({ kind: 'message', protocol: 'hive' })).rejects.toThrow(
-    'at least one action: drop, delay, duplicate, reorder, replay, cut or corrupt',
+    'at least one action: drop, delay, duplicate, reorder, replay, cut, corrupt or answer',
   );
   expect(net.faults.active).toEqual([]);
 });

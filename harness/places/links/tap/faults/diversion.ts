@@ -40,8 +40,8 @@ export interface DiversionDeps {
 interface Diverted {
   readonly stream: DivertedStream;
   readonly opened: Direction;
-  /** The end that has opened it does not know of it. */
-  readonly isReplay: boolean;
+  /** The end that does not know of it, or not any more. */
+  deaf: Direction | undefined;
 }
 
 interface Side {
@@ -130,9 +130,14 @@ export class Diversion {
         this.#reset(id, stream, 'up', 'down');
         this.#deps.cut(id);
       },
+      takeOver: () => {
+        diverted.deaf = OTHER[direction];
+        this.#emit(direction, updateOf({ id, flags: YAMUX_FLAG.rst, length: 0 }));
+      },
       onOver: () => this.#streams.delete(id),
     });
-    this.#streams.set(id, { stream, opened: direction, isReplay: false });
+    const diverted: Diverted = { stream, opened: direction, deaf: undefined };
+    this.#streams.set(id, diverted);
     return stream;
   }
 
@@ -148,9 +153,10 @@ export class Diversion {
       replays: undefined,
       replay: () => undefined,
       cut: () => this.#reset(id, stream, direction),
+      takeOver: () => undefined,
       onOver: () => this.#streams.delete(id),
     });
-    this.#streams.set(id, { stream, opened: direction, isReplay: true });
+    this.#streams.set(id, { stream, opened: direction, deaf: direction });
     this.#emit(direction, updateOf({ id, flags: YAMUX_FLAG.syn, length: 0 }));
     stream.raw(true, said);
     stream.ended(true);
@@ -183,6 +189,12 @@ export class Diversion {
     return isReset;
   }
 
+  /** Whether the frame that arrives is of a stream that goes on without that end. */
+  ignores(direction: Direction): boolean {
+    const { isFramed, current } = this.#sides[direction];
+    return isFramed && current?.deaf === direction;
+  }
+
   /** What is no yamux passes as it is. */
   unknown(direction: Direction, bytes: Buffer): void {
     const side = this.#sides[direction];
@@ -197,23 +209,24 @@ export class Diversion {
 
   /** Opens and credits a stream as the frame does, as far as the credit is the sender's. */
   #answer(
-    { stream, opened, isReplay }: Diverted,
+    { stream, opened, deaf }: Diverted,
     direction: Direction,
     { type, flags, id, length }: YamuxFrame,
   ): void {
     const opening = flags & (YAMUX_FLAG.syn | YAMUX_FLAG.ack);
     const credit = type === YAMUX_TYPE.windowUpdate ? stream.credit(direction !== opened, length) : 0;
-    if (isReplay || (opening === 0 && credit === 0)) return;
+    if (deaf !== undefined || (opening === 0 && credit === 0)) return;
     this.#emit(direction, updateOf({ id, flags: opening, length: credit }));
   }
 
   /** @returns whether a rule resets it */
   #ended(
-    { stream, opened, isReplay }: Diverted,
+    { stream, opened, deaf }: Diverted,
     direction: Direction,
     { id, flags }: Pick<YamuxFrame, 'id' | 'flags'>,
   ): boolean {
-    if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, ...(isReplay ? [] : [direction]));
+    if (direction === deaf) return false;
+    if ((flags & YAMUX_FLAG.rst) !== 0) this.#reset(id, stream, ...(deaf === undefined ? [direction] : []));
     else if ((flags & YAMUX_FLAG.fin) !== 0) stream.ended(direction === opened);
     if (!stream.isDoomed) return false;
     this.#reset(id, stream, 'up', 'down');

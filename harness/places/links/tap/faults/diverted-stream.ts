@@ -18,6 +18,8 @@ interface StreamDeps {
   readonly replay: (said: Buffer) => void;
   /** Resets it at both ends. */
   readonly cut: () => void;
+  /** Resets it at the acceptor's end alone, from which nothing is heard any more. */
+  readonly takeOver: () => void;
   /** Both ends have ended. */
   readonly onOver: () => void;
 }
@@ -49,14 +51,14 @@ export class DivertedStream {
     this.#wayOf(isOpener).raw(Buffer.from(bytes));
   }
 
-  /** @param bytes of a message, without its length @returns what is done to it */
+  /** @param bytes of a message, without its length @returns what is done to it, and what is said in answer to it */
   message(
     isOpener: boolean,
     bytes: Uint8Array,
     about: Omit<Passing, 'from' | 'to' | 'bytes' | 'again'>,
-  ): readonly string[] {
+  ): Pick<Verdict, 'done' | 'answer'> {
     const way = this.#wayOf(isOpener);
-    if (way.isMute) return [];
+    if (way.isMute) return { done: [], answer: undefined };
     const { opener, acceptor, rules } = this.#deps;
     const [from, to] = isOpener ? [opener, acceptor] : [acceptor, opener];
     this.#record(isOpener, withLength(bytes));
@@ -65,7 +67,12 @@ export class DivertedStream {
     this.#isDoomed ||= verdict?.drop === 'reset';
     way.message(withLength(verdict?.bytes ?? bytes), verdict);
     this.#cutLater(verdict?.cut);
-    return verdict?.done ?? [];
+    return { done: verdict?.done ?? [], answer: verdict?.answer };
+  }
+
+  /** What the acceptor says from now on is said in its place. */
+  takeOver(): void {
+    this.#deps.takeOver();
   }
 
   /** @param bytes of a message that nothing is done to, without its length */
@@ -138,7 +145,7 @@ export class DivertedStream {
 }
 
 /** As a frame on a stream. */
-function withLength(bytes: Uint8Array): Buffer {
+export function withLength(bytes: Uint8Array): Buffer {
   const length: number[] = [];
   let rest = bytes.length;
   for (; rest >= 0x80; rest >>>= 7) length.push((rest & 0x7f) | 0x80);

@@ -37,7 +37,12 @@ export interface MessageActions {
   readonly cutMs?: number | undefined;
   /** Field in which a bit is flipped. */
   readonly corrupt?: string | undefined;
+  /** It does not arrive: its sender gets this in its receiver's name, and the end of the stream. */
+  readonly answer?: MessageAnswer | undefined;
 }
+
+/** `error`: one that says so in the protocol's words; `empty`: one without fields; or fields as in JSON, bytes in hex. */
+export type MessageAnswer = 'error' | 'empty' | { readonly [field: string]: unknown };
 
 export const MESSAGE_COUNTERS = [
   'messages dropped',
@@ -46,6 +51,7 @@ export const MESSAGE_COUNTERS = [
   'messages reordered',
   'messages corrupted',
   'messages replayed',
+  'messages answered',
   'streams cut',
 ] as const;
 export type MessageCounter = (typeof MESSAGE_COUNTERS)[number];

@@ -1,9 +1,12 @@
 /** Which messages the rules in force mean, and what is done to each: drawn from the seed, the same for the same messages. */
+
+import type { MessageTable } from '../../../../../node/p2p/codec/message.ts';
 import { uniform } from '../../line.ts';
 import { Register } from '../../rules.ts';
 import { messagesOf, protocolNamed } from '../protocols.ts';
+import { encodedAnswer, expectAnswerable } from './answer.ts';
 import { corrupted, hasField } from './corrupt.ts';
-import { MESSAGE_COUNTERS, type MessageCounter, type MessageRule } from './rule.ts';
+import { MESSAGE_COUNTERS, type MessageAnswer, type MessageCounter, type MessageRule } from './rule.ts';
 import { selectorOf, type Told } from './where.ts';
 
 /** A message that passes. */
@@ -15,6 +18,8 @@ export interface Passing extends Told {
   readonly message: string;
   /** Says it again with all that came before it; undefined: an answer, or its beginning is not known. */
   readonly again: Again | undefined;
+  /** Of the message that its sender waits for; undefined: for none, or it has begun. */
+  readonly awaited: MessageTable | undefined;
   /** Without its length. */
   readonly bytes: Uint8Array;
 }
@@ -37,6 +42,8 @@ export interface Verdict {
   swaps: ActiveMessageRule | undefined;
   /** Its stream is reset. */
   cut: { readonly afterMs: number; readonly onCut: () => void } | undefined;
+  /** It does not arrive, and its sender gets this message. */
+  answer: Uint8Array | undefined;
   /** For those who look on. */
   readonly done: string[];
 }
@@ -54,6 +61,8 @@ export class ActiveMessageRule {
   readonly #numbers = new Map<string, number>();
   #seen = 0;
   #hits = 0;
+  /** By their tables; undefined: what is answered does not fit that version of the protocol. */
+  readonly #answers = new Map<MessageTable, Uint8Array | undefined>();
 
   constructor(rule: MessageRule) {
     this.rule = rule;
@@ -72,12 +81,13 @@ export class ActiveMessageRule {
 
   /** @returns draws for what is done to it; undefined: it is spared */
   meant(passing: Passing): (() => number) | undefined {
-    const { from, to, protocol, message, table, bytes, again } = passing;
+    const { from, to, protocol, message, table, bytes, again, awaited } = passing;
     const { rule } = this;
     if (protocol !== rule.protocol || (rule.message ?? message) !== message || !this.meets(from, to)) {
       return undefined;
     }
-    const { corrupt, replayMs } = rule.actions;
+    const { corrupt, replayMs, answer } = rule.actions;
+    if (answer !== undefined && this.#answerIn(awaited) === undefined) return undefined;
     if (corrupt !== undefined && !hasField(bytes, table, corrupt)) return undefined;
     if (!this.#selects(passing)) return undefined;
     if (replayMs !== undefined && again?.isPossible() !== true) return undefined;
@@ -93,9 +103,9 @@ export class ActiveMessageRule {
   }
 
   /** Does its part. */
-  apply(verdict: Verdict, { table, again }: Passing, random: () => number): void {
-    const { drop, delayMs, duplicate, reorder, replayMs, cutMs, corrupt } = this.rule.actions;
-    const count = (what: 'dropped' | 'delayed' | 'duplicated' | 'corrupted') => {
+  apply(verdict: Verdict, { table, again, awaited }: Passing, random: () => number): void {
+    const { drop, delayMs, duplicate, reorder, replayMs, cutMs, corrupt, answer } = this.rule.actions;
+    const count = (what: 'dropped' | 'delayed' | 'duplicated' | 'corrupted' | 'answered') => {
       this.counts[`messages ${what}`]++;
       verdict.done.push(what);
     };
@@ -128,6 +138,17 @@ export class ActiveMessageRule {
       verdict.drop = drop;
       count('dropped');
     }
+    if (answer !== undefined) {
+      verdict.answer = this.#answerIn(awaited);
+      count('answered');
+    }
+  }
+
+  #answerIn(table: MessageTable | undefined): Uint8Array | undefined {
+    const { answer } = this.rule.actions;
+    if (table === undefined || answer === undefined) return undefined;
+    if (!this.#answers.has(table)) this.#answers.set(table, fitting(answer, table));
+    return this.#answers.get(table);
   }
 }
 
@@ -160,6 +181,7 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
         copies: 0,
         swaps: undefined,
         cut: undefined,
+        answer: undefined,
         done: [],
       };
       rule.apply(verdict, message, random);
@@ -168,15 +190,24 @@ export class MessageRules extends Register<MessageRule, ActiveMessageRule> {
   }
 }
 
+function fitting(answer: MessageAnswer, table: MessageTable): Uint8Array | undefined {
+  try {
+    return encodedAnswer(answer, table);
+  } catch {
+    return undefined;
+  }
+}
+
 /** @throws RangeError naming what is known, for a rule that no message can ever match */
 export function expectKnown(rule: MessageRule): void {
   const { between, share, protocol, message, where, actions } = rule;
-  const { corrupt, replayMs } = actions;
+  const { corrupt, replayMs, answer } = actions;
   if (!Array.isArray(between) || between.length !== 2 || !between.every(Array.isArray) || !(share >= 0)) {
     throw new RangeError('expected two lists of nodes, and a share of the messages');
   }
   const meant = messagesOf(protocol, message);
   if (where !== undefined) selectorOf(where, protocol, message);
+  if (answer !== undefined) expectAnswerable(protocol, message, answer);
   const opening = protocolNamed(protocol)?.opener ?? [];
   if (replayMs !== undefined && !meant.some((row) => opening.includes(row))) {
     const names = opening.map(({ name }) => name).join(', ') || 'none';

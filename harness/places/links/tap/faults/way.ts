@@ -81,7 +81,7 @@ export class Way {
   /** @param bytes of a message, with its length */
   message(bytes: Buffer, verdict?: Verdict): void {
     if (this.isMute) return;
-    if (verdict?.drop !== undefined) {
+    if (verdict?.drop !== undefined || verdict?.answer !== undefined) {
       this.#releaseLate();
       this.#isMute = true;
       return this.#flush();

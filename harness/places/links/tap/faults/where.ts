@@ -22,7 +22,7 @@ const ADDRESS = 'address';
 const ASKED = 'addr';
 const ADDRESS_BITS = 256;
 /** The least and the largest whole number of a kind. */
-const RANGES: Readonly<Record<string, readonly [bigint, bigint]>> = {
+export const RANGES: Readonly<Record<string, readonly [bigint, bigint]>> = {
   uint32: [0n, 2n ** 32n - 1n],
   uint64: [0n, 2n ** 64n - 1n],
   int32: [-(2n ** 31n), 2n ** 31n - 1n],

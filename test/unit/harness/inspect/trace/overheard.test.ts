@@ -18,6 +18,7 @@ test.each([
   ['', ['received']],
   ['delayed, duplicated', ['received']],
   ['dropped', []],
+  ['answered', []],
   ['corrupted, delayed, dropped', []],
 ])('a chunk that faults have %s reaches the other node: %j', async (fault, kinds) => {
   const [sender, receiver] = await overheard(push(fault), NODES, undefined);

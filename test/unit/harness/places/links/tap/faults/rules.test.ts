@@ -32,6 +32,7 @@ const RECEIPT = {
   message: 'receipt',
   table: Receipt,
   again: undefined,
+  awaited: undefined,
   bytes: receipt,
   decoded: decodeMessage(Receipt, receipt),
   address: undefined,

@@ -1,3 +1,8 @@
 set -e
-npx svcnet run ./isolated.ts --driver embedded --seed 7 --report reports/first
-npx svcnet replay reports/first
+run="npx svcnet run ./power-cut.ts --driver simulated --network 50ms --seed 7"
+# The upload is lost: the run fails, and so does each replay.
+$run --report reports/first && exit 1
+[ $? = 1 ]
+npx svcnet replay reports/first --times 3 && exit 1
+[ $? = 1 ]
+$run --set mode=direct

@@ -21,8 +21,7 @@ import { PartWatch } from '../start/part-watch.ts';
 import type { StartContext, StartProgress } from '../start/start-context.ts';
 import { checkPrograms, prepare, startNodes } from '../start/startup.ts';
 import { awaitBatches, stopwatch } from '../start/startup-conditions.ts';
-import { changeRecord } from '../state/change.ts';
-import { beginJoining } from '../state/joining.ts';
+import { beginJoining, changeRecord } from '../state/change.ts';
 import {
   type BatchRecord,
   type ClusterRecord,

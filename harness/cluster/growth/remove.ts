@@ -5,14 +5,16 @@
 import { REMOVE } from '../faults/members.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
-import { leftError, whySaved } from '../nodes/open-nodes.ts';
+import { leftError, type OpenContext, whySaved } from '../nodes/open-nodes.ts';
 import { numbersGiven } from '../plan/facts.ts';
 import { readDefinition, writtenDefinition } from '../plan/written.ts';
-import { changeRecord } from '../state/change.ts';
-import { type ClusterRecord, removeNodeFiles } from '../state/state.ts';
-import { whyUpgraded } from '../state/upgrading.ts';
+import { abandonedNodes, changeRecord, endJoining, whyUpgraded } from '../state/change.ts';
+import { type ClusterRecord, isOwnCluster, readRecord, readRun, removeNodeFiles } from '../state/state.ts';
 import type { GrowthContext } from './add.ts';
 import { type ActiveFault, expectElastic, expectNoFault, refusal } from './refused.ts';
+
+/** Half-added nodes have no data that anybody wants. */
+const GRACE_MS = 500;
 
 /** How a node is removed. */
 export interface RemoveOptions {
@@ -75,4 +77,33 @@ function expectOthers({ nodes }: ClusterRecord, { name, mode }: ClusterNode): vo
       hint: 'Remove the whole cluster with: svcnet down',
     });
   }
+}
+
+/** Removes what processes that were killed while they added nodes left behind, with a line on standard error each. */
+export async function endAbandoned({
+  stateDir,
+  record: { name, token },
+  driver,
+}: Pick<OpenContext, 'stateDir' | 'record' | 'driver'>): Promise<void> {
+  if (!isOwnCluster(stateDir, name)) return;
+  const abandoned = abandonedNodes(stateDir, name);
+  if (abandoned.length === 0) return;
+  // A process that is gone writes no more: whatever has joined is in the record by now.
+  const now = readRecord(stateDir, name);
+  if (now?.token !== token) return;
+  await Promise.all(
+    abandoned.map(async ({ node, pid }) => {
+      if (!now.nodes.some((joined) => joined.name === node)) {
+        const recorded = readRun(stateDir, name, node);
+        const found = (await driver.find?.(node)) ?? [];
+        const handles = [...(recorded === undefined ? [] : [recorded.handle]), ...found];
+        await Promise.all(handles.map((handle) => driver.stop(handle, GRACE_MS)));
+        removeNodeFiles(stateDir, name, node);
+        process.stderr.write(
+          `svcnet: removed ${node} from cluster '${name}': process ${pid} ended before it had added it\n`,
+        );
+      }
+      endJoining(stateDir, name, node);
+    }),
+  );
 }

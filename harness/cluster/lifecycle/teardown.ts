@@ -1,10 +1,19 @@
 /** Stops and removes a cluster by its records alone, so that half a cluster can be removed too. */
-
+import { runInThisContext } from 'node:vm';
+import { messageOf } from '../../base/errors.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import { endDashboards } from '../../metrics/dashboards/running.ts';
 import type { Disposed, Driver } from '../../places/driver.ts';
 import { type ClusterRecord, clusterFolder, isOwnCluster, removeCluster } from '../state/state.ts';
 import { partsOf } from './drivers.ts';
+
+/**
+ * Those of this process. When it ends without stopping them, for example because something threw, they are removed with
+ * it: synchronously, since nothing else runs at that moment.
+ */
+const ephemeral = new Set<Doomed>();
+/** Under jest `process` is a copy that never exits; only the main context has the real one. */
+const real = runInThisContext('process') as NodeJS.Process;
 
 /**
  * The chain and our nodes stop in some 10 ms, and `down` promises two seconds in total. Parts that take
@@ -41,4 +50,31 @@ function nodesOf({ nodes }: ClusterRecord, { stopped, forced }: Disposed): Teard
     stopped: stopped.filter((name) => flavours.has(name)),
     forced: forced.filter((name) => (flavours.get(name)?.stopGraceMs ?? Infinity) <= PROMISED_STOP_MS),
   };
+}
+
+interface Doomed {
+  readonly stateDir: string;
+  readonly record: ClusterRecord;
+  readonly driver: Driver;
+}
+
+/** @returns takes the cluster off the list again */
+export function removeAtExit(cluster: Doomed): () => void {
+  if (ephemeral.size === 0) real.once('exit', removeAll);
+  ephemeral.add(cluster);
+  return () => {
+    ephemeral.delete(cluster);
+    if (ephemeral.size === 0) real.off('exit', removeAll);
+  };
+}
+
+function removeAll(): void {
+  for (const { stateDir, record, driver } of ephemeral) {
+    try {
+      driver.disposeNow(partsOf(stateDir, record));
+      removeCluster(stateDir, record);
+    } catch (error) {
+      real.stderr.write(`svcnet: cluster '${record.name}' could not be removed: ${messageOf(error)}\n`);
+    }
+  }
 }

@@ -6,8 +6,7 @@ import type { Uploaded } from '../../client/types.ts';
 import type { Driver } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { numberOf } from '../plan/planned-node.ts';
-import { isJoining } from '../state/joining.ts';
-import { savingProcess } from '../state/saving.ts';
+import { isJoining, savingProcess, whyUpgraded } from '../state/change.ts';
 import {
   type BatchRecord,
   type ClusterRecord,
@@ -19,7 +18,6 @@ import {
   removeCluster,
   removeNodeFiles,
 } from '../state/state.ts';
-import { whyUpgraded } from '../state/upgrading.ts';
 import { ClusterNode } from './cluster-node.ts';
 
 export interface OpenContext {

@@ -1,8 +1,10 @@
-import { constants, existsSync, lstatSync, readdirSync } from 'node:fs';
+import { constants, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
-import { basename, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { throwIfInterrupted } from '../../base/errors.ts';
-import { isOfOneRun } from '../../flavours/tampered/settings.ts';
+import { isOfOneRun, TAMPERED_FILE } from '../../flavours/tampered/settings.ts';
+import type { ClusterFolder } from '../state/state.ts';
+import { namesIn } from '../state/state-folder.ts';
 
 /** Locks of a store in use, no data. */
 const LOCKS = new Set(['lock', 'index.mdb-lock']);
@@ -29,4 +31,24 @@ export function sizeOf(path: string): number {
   const info = lstatSync(path);
   if (!info.isDirectory()) return info.size;
   return readdirSync(path).reduce((sum, name) => sum + sizeOf(join(path, name)), 0);
+}
+
+/**
+ * Removes what a cluster that starts again from its own folder does not continue. Faults ended with the processes that
+ * had them: those on disk would be the only ones left.
+ */
+export function forgetRun(folder: ClusterFolder, nodes: readonly string[]): void {
+  rmSync(join(folder.path, 'faults'), { recursive: true, force: true });
+  for (const node of nodes) {
+    const tampered = dirname(TAMPERED_FILE);
+    const path = join(folder.dataDir(node), tampered);
+    for (const name of namesIn(path)) {
+      if (isOfOneRun(join(tampered, name))) rmSync(join(path, name), { recursive: true, force: true });
+    }
+  }
+  // Anvil leaves the folder of its socket behind when nothing is there to tidy up.
+  const chain = dirname(folder.chainOptions());
+  for (const name of namesIn(chain)) {
+    if (name.startsWith('svcnet-chain-')) rmSync(join(chain, name), { recursive: true, force: true });
+  }
 }

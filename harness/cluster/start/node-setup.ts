@@ -1,5 +1,7 @@
 /** Before nodes can start: their ports, and what each of them needs on disk. */
 
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
 import { toHex } from '../../../formats/crypto/hex.ts';
 import { awaitAll } from '../../base/await-all.ts';
@@ -13,10 +15,12 @@ import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
 import type { PlannedNode } from '../plan/planned-node.ts';
 import { fixedPorts, wantedPorts } from '../plan/ports.ts';
 import type { Definition } from '../plan/schema.ts';
-import { portKeeper } from '../state/port-keeper.ts';
 import { type ClusterRecord, clusterFolder, type NodeRecord } from '../state/state.ts';
 import type { StartedChain } from './chain-start.ts';
 import { sharesRecords, writePeerRecords } from './peer-records.ts';
+
+/** Digits of the token: enough to tell clusters of one name apart, too few to control one. */
+const TOKEN_SHOWN = 8;
 
 export interface NodeSetup {
   readonly clock: Pick<Clock, 'now'>;
@@ -234,4 +238,15 @@ function at<T>(list: readonly T[], index: number): T {
   const item = list[index];
   if (item === undefined) throw new RangeError(`nothing at ${index} of ${list.length}`);
   return item;
+}
+
+/**
+ * A file that is there as long as the cluster, for port claims. The cluster's folder would not do: it is
+ * there again as soon as another cluster has the name.
+ * @returns its path, absolute
+ */
+export function portKeeper(stateDir: string, { name, token }: Pick<ClusterRecord, 'name' | 'token'>): string {
+  const path = resolve(join(clusterFolder(stateDir, name).path, `ports-${token.slice(0, TOKEN_SHOWN)}`));
+  writeFileSync(path, '');
+  return path;
 }

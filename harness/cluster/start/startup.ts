@@ -2,14 +2,15 @@
  * Starts a cluster: name, chain, nodes, links, batches, prepared state, in this order. A failed start leaves
  * nothing running.
  */
-
 import { availableParallelism } from 'node:os';
 import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.ts';
+import { writeJson } from '../../base/json-file.ts';
 import { Chain } from '../../chain/chain.ts';
 import { flavourOf } from '../../flavours/table.ts';
-import type { Driver } from '../../places/driver.ts';
+import { type Driver, LINK_PROXY } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
 import { haltAll } from '../../places/halt.ts';
+import type { ProxyOptions, Route } from '../../places/links/proxy/proxy.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
 import { plannedBatches } from '../plan/chain-options.ts';
@@ -29,7 +30,6 @@ import {
 import { chainPortAgain, isFixed, livingBatches } from './again.ts';
 import { type StartedChain, startChain } from './chain-start.ts';
 import type { Launched } from './launched.ts';
-import { startLinkProxy } from './link-proxy.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
 import { startInWaves } from './node-waves.ts';
 import { PartWatch } from './part-watch.ts';
@@ -345,4 +345,24 @@ async function startNodesOnce(
     signal,
   });
   return { nodes, records };
+}
+
+/** After ports are chosen and before nodes run. @throws HarnessError `PORT_IN_USE`, `PROCESS_FAILED`, `WAIT_TIMEOUT` */
+async function startLinkProxy(
+  { stateDir, record, definition, driver, seed }: StartContext,
+  routes: readonly Route[],
+  launched: Launched,
+): Promise<void> {
+  const folder = clusterFolder(stateDir, record.name);
+  const options: ProxyOptions = { listen: definition.listen, routes, seed: seed.toString() };
+  writeJson(folder.linkProxyOptions(), options);
+  const { handle } = await driver.start({
+    kind: 'link-proxy',
+    name: LINK_PROXY,
+    options,
+    optionsFile: folder.linkProxyOptions(),
+    log: folder.log(LINK_PROXY),
+  });
+  launched.parts.push({ name: LINK_PROXY, handle });
+  writeRun(stateDir, record.name, LINK_PROXY, { handle, state: 'running' });
 }

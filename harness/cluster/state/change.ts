@@ -1,12 +1,21 @@
 /**
- * Changes to the record of a cluster that runs, one after the other: commands and programs that add nodes, remove
- * them or buy batches at the same moment each start from what the one before has written.
+ * What is done to a cluster that runs, and who does it. Commands and programs that add nodes, remove them or buy batches
+ * at the same moment change the record one after the other: each starts from what the one before has written. A node
+ * being upgraded is stopped and its files change, so nobody else may upgrade, start, change or remove it, or save its
+ * cluster. While a cluster is saved, its nodes are stopped and their data is copied, so nobody else may save it, start
+ * them or change their data. Of a node being added there is a file, from before the launch until recorded: that of a dead
+ * process says what it left, see `endAbandoned`.
  */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
 import { clusterGone, HarnessError } from '../../base/errors.ts';
+import { readJson, writeJson } from '../../base/json-file.ts';
+import { isAlive, ownProcess, type ProcessId } from '../../base/machine/processes.ts';
 import { until } from '../../base/wait.ts';
 import { type ClusterRecord, clusterFolder, readRecord, writeRecord } from './state.ts';
-import { takeTurn } from './turn.ts';
+import { namesIn } from './state-folder.ts';
+import { takeClusterTurn, takeTurn, whoseTurn } from './turn.ts';
 
 /** A change takes milliseconds. */
 const WAIT_MS = 10_000;
@@ -53,4 +62,96 @@ function turnOf(folder: string): { readonly done: Disposable } | { readonly miss
     if (!(error instanceof HarnessError)) throw error;
     return { missing: error.message };
   }
+}
+
+/** @returns ends it @throws HarnessError `NODE_STATE` when it is being upgraded, `CLUSTER_GONE` */
+export function beginUpgrading(
+  stateDir: string,
+  cluster: Pick<ClusterRecord, 'name' | 'token'>,
+  node: string,
+): Disposable {
+  return takeClusterTurn(stateDir, cluster, `upgrading-${node}`, ({ pid }) => beingUpgraded(node, pid));
+}
+
+/** Why the node stays as it is, if it is being upgraded. */
+export function whyUpgraded(stateDir: string, cluster: string, node: string): HarnessError | undefined {
+  const upgrading = whoseTurn(clusterFolder(stateDir, cluster).path, `upgrading-${node}`);
+  return upgrading === undefined ? undefined : beingUpgraded(node, upgrading.pid);
+}
+
+function beingUpgraded(node: string, pid: number): HarnessError {
+  return new HarnessError('NODE_STATE', `${node} is being upgraded by process ${pid}`, {
+    hint: 'Try again when it has been upgraded.',
+  });
+}
+
+/**
+ * @returns ends it
+ * @throws HarnessError `SNAPSHOT_REFUSED` when it is being saved, or a node is being upgraded, `CLUSTER_GONE`
+ */
+export function beginSaving(stateDir: string, cluster: Pick<ClusterRecord, 'name' | 'token'>): Disposable {
+  const { name } = cluster;
+  const refuse = (why: string) => refused(name, why);
+  const turn = takeClusterTurn(stateDir, cluster, 'saving', ({ pid }) =>
+    refuse(`is being saved by process ${pid}`),
+  );
+  const upgraded = (readRecord(stateDir, name)?.nodes ?? [])
+    .map((node) => whyUpgraded(stateDir, name, node.name))
+    .find((why) => why !== undefined);
+  if (upgraded === undefined) return turn;
+  turn[Symbol.dispose]();
+  throw refuse(`cannot be saved: ${upgraded.message}`);
+}
+
+/**
+ * The saving process, if any.
+ * @param folder of the cluster
+ */
+export function savingProcess(folder: string): ProcessId | undefined {
+  return whoseTurn(folder, 'saving');
+}
+
+function refused(cluster: string, why: string): HarnessError {
+  return new HarnessError('SNAPSHOT_REFUSED', `cluster '${cluster}' ${why}`, {
+    hint: 'Try again when that is done.',
+  });
+}
+
+/** @returns ends it */
+export function beginJoining(stateDir: string, cluster: string, nodes: readonly string[]): Disposable {
+  for (const node of nodes) writeJson(fileOf(stateDir, cluster, node), ownProcess());
+  return {
+    [Symbol.dispose]() {
+      for (const node of nodes) endJoining(stateDir, cluster, node);
+    },
+  };
+}
+
+export function endJoining(stateDir: string, cluster: string, node: string): void {
+  rmSync(fileOf(stateDir, cluster, node), { force: true });
+}
+
+export function isJoining(stateDir: string, cluster: string, node: string): boolean {
+  return existsSync(fileOf(stateDir, cluster, node));
+}
+
+/** Nodes whose adder is gone. */
+export function abandonedNodes(
+  stateDir: string,
+  cluster: string,
+): { readonly node: string; readonly pid: number }[] {
+  return namesIn(folderOf(stateDir, cluster))
+    .map((file) => file.replace(/\.json$/, ''))
+    .flatMap((node) => {
+      const adder = readJson(fileOf(stateDir, cluster, node)) as ProcessId | undefined;
+      return adder === undefined || isAlive(adder) ? [] : [{ node, pid: adder.pid }];
+    });
+}
+
+function folderOf(stateDir: string, cluster: string): string {
+  return join(clusterFolder(stateDir, cluster).path, 'joining');
+}
+
+function fileOf(stateDir: string, cluster: string, node: string): string {
+  return join(folderOf(stateDir, cluster), `${node}.json`);
 }

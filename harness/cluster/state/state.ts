@@ -10,7 +10,7 @@
  *                          /changing-<pid>.json  the one that changes its record, see `change.ts`
  *                          /upgrading-<node>-<pid>.json  the one that upgrades this node, see `upgrading.ts`
  *                          /joining/<node>.json  the one that adds this node, see `joining.ts`
- *                          /ports-<token>   see `port-keeper.ts`
+ *                          /ports-<token>   see `portKeeper`
  *   <state>/snapshots/<name>/                networks to start from, see `snapshots/`
  *   <state>/failed/<time>-<name>-<id>/      the same for the last few failed starts
  *   <state>/cache/                           compiled code, shared by all clusters

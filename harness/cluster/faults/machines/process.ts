@@ -1,8 +1,12 @@
-/** Faults of whole nodes: they die without warning, or freeze. */
+/** Faults of whole nodes: they die without warning, freeze, lose their power or most of their memory. */
+import { z } from 'zod';
 import type { NodeState } from '../../nodes/node-run.ts';
 import type { FaultContext, FaultKind } from '../fault.ts';
+import { NODE_FIELD, nodeName, size } from '../fields.ts';
 import { type OneNode, oneNode } from './fields.ts';
-import { isUp, START } from './restarts.ts';
+import { isUp, START, startAgain } from './restarts.ts';
+
+const memory = z.strictObject({ node: nodeName, limit: size });
 
 export const KILL: FaultKind<OneNode> = {
   name: 'kill',
@@ -50,3 +54,56 @@ async function isInState(context: FaultContext, node: string, expected: NodeStat
   const { state } = await context.node(node).observe();
   return state === expected ? 1 : 0;
 }
+
+/** Of a simulated node: what its disk has not synced is lost. A process that is merely killed loses none of it. */
+export const POWER_CUT: FaultKind<OneNode> = {
+  name: 'power-cut',
+  layer: 'power',
+  about:
+    'cut the power of a simulated node: its disk loses all or part of what it has not synced; the node starts again on the rest when healed',
+  capability: 'power',
+  schema: oneNode,
+  startsNodes: true,
+  text: ({ node }) => `cuts the power of ${node}`,
+  targets: ({ node }) => [node],
+  async begin(context, { node }, { hold }) {
+    if (await isUp(context.node(node))) hold({ node, 'power cuts': 1 });
+    const lost = await context.node(node).cutPower();
+    return { node, 'power cuts': 1, ...lost };
+  },
+  effect: (_context, { node: _node, ...counts }) =>
+    Promise.resolve(Object.fromEntries(Object.entries(counts).map(([what, count]) => [what, Number(count)]))),
+  end: (context, { node }) => startAgain(context, String(node)),
+};
+
+export const MEMORY: FaultKind<z.infer<typeof memory>> = {
+  name: 'memory',
+  layer: 'memory',
+  about:
+    'limit the memory of a node in a container; the engine kills a node that exceeds it, and it starts again on its data when healed',
+  capability: 'memory',
+  schema: memory,
+  fields: [NODE_FIELD, { field: 'limit', flag: '<limit>', about: 'memory that is left, such as 128MiB' }],
+  text: ({ node, limit }) => `limits the memory of ${node} to ${limit} bytes`,
+  targets: ({ node }) => [node],
+  // Healing one of two would end the other's limit.
+  sets: ({ node }) => `the memory of ${node}`,
+  startsNodes: true,
+  async begin(context, { node, limit }) {
+    const before = await context.node(node).limitMemory(limit);
+    return { node, before, limited: Number(before !== limit) };
+  },
+  async effect(context, { node, limited }) {
+    const { state, exit } = await context.node(String(node)).observe();
+    return {
+      'limits changed': Number(limited),
+      'nodes ended for want of memory': Number(state === 'crashed' && exit?.outOfMemory === true),
+    };
+  },
+  async end(context, { node, before }) {
+    const limited = context.node(String(node));
+    // First: the container keeps its limit for the next start.
+    await limited.limitMemory(Number(before));
+    if ((await limited.observe()).state === 'crashed') await limited.start(START);
+  },
+};

@@ -7,7 +7,7 @@ import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts'
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
 import { openNodes } from '../../../../../harness/cluster/nodes/open-nodes.ts';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
-import { beginSaving } from '../../../../../harness/cluster/state/saving.ts';
+import { beginSaving } from '../../../../../harness/cluster/state/change.ts';
 import {
   type ClusterRecord,
   clusterFolder,

@@ -10,7 +10,7 @@ import { typed } from '../../../../../harness/base/typed.ts';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
 import { type SaveContext, saveSnapshot } from '../../../../../harness/cluster/snapshots/save.ts';
 import { listSnapshots } from '../../../../../harness/cluster/snapshots/snapshot.ts';
-import { savingProcess } from '../../../../../harness/cluster/state/saving.ts';
+import { savingProcess } from '../../../../../harness/cluster/state/change.ts';
 import {
   type ClusterRecord,
   clusterFolder,

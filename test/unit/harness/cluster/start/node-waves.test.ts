@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { HarnessError } from '../../../../../harness/base/errors.ts';
 import type { ClusterNode } from '../../../../../harness/cluster/nodes/cluster-node.ts';
-import { startInWaves } from '../../../../../harness/cluster/start/node-waves.ts';
-import { pilotCount } from '../../../../../harness/cluster/start/pace.ts';
+import { pilotCount, startInWaves } from '../../../../../harness/cluster/start/node-waves.ts';
 import type { StartProgress } from '../../../../../harness/cluster/start/start-context.ts';
 import { ManualClock } from '../../../protocols/manual-clock.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { pilotCount, tooSlow } from '../../../../../harness/cluster/start/pace.ts';
+import { pilotCount, tooSlow } from '../../../../../harness/cluster/start/node-waves.ts';
 
 test('few nodes start without pilots; of many, the pilots are eight, or two per processor', () => {
   expect([1, 31].map((nodes) => pilotCount(nodes, 2))).toEqual([0, 0]);

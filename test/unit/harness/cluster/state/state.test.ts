@@ -9,7 +9,7 @@ import { claimCluster } from '../../../../../harness/cluster/lifecycle/claim.ts'
 import { isInUse } from '../../../../../harness/cluster/lifecycle/drivers.ts';
 import { removeLeftovers } from '../../../../../harness/cluster/lifecycle/leftovers.ts';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
-import { portKeeper } from '../../../../../harness/cluster/state/port-keeper.ts';
+import { portKeeper } from '../../../../../harness/cluster/start/node-setup.ts';
 import {
   type ClusterRecord,
   clusterFolder,

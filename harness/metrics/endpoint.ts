@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { endServer } from '../base/calls.ts';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import type { TestbedMetrics } from './testbed.ts';
 
@@ -39,11 +40,7 @@ export async function serveTestbed(testbed: TestbedMetrics, port: number): Promi
   return {
     url: `http://${HOST}:${(server.address() as AddressInfo).port}/metrics`,
     scraped: () => next.promise,
-    async [Symbol.asyncDispose]() {
-      const closed = new Promise((done) => server.close(done));
-      server.closeAllConnections();
-      await closed;
-    },
+    [Symbol.asyncDispose]: () => endServer(server),
   };
 }
 

@@ -4,16 +4,22 @@
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { endServer, LOOPBACK, listening } from '../../base/calls.ts';
 import { cannotWrite, EXIT, exitCodeOf, HarnessError, messageOf } from '../../base/errors.ts';
 import { forTerminal } from '../../base/foreign-text.ts';
 import { formatMs } from '../../base/format.ts';
+import { checkPortsFree } from '../../base/machine/ports.ts';
 import { lineProgress } from '../../base/terminal/progress.ts';
 import { Cluster } from '../../cluster/cluster.ts';
 import { type Incident, incidentText } from '../../cluster/nodes/membership.ts';
 import type { ClusterOptions } from '../../cluster/opening.ts';
 import { trimHolder } from '../../places/embedded/rest.ts';
-import { type Health, serveHealth } from './health.ts';
 import { NETWORK_HELP, networkDefinition } from './network-options.ts';
+
+/** Below the nodes' ports; repeated in `node/health.sh`. */
+const HEALTH_PORT = 1632;
+/** Shorter than a health check may take. */
+const CHECK_TIMEOUT_MS = 3000;
 
 const FOLDER = '/data';
 const LOG_LINES_SHOWN = 15;
@@ -102,4 +108,50 @@ function forgotten(folder: string): string {
 
 function say(text: string): void {
   process.stderr.write(`${forTerminal(text)}\n`);
+}
+
+interface Health {
+  /** Call when the start is complete. */
+  usable(cluster: Cluster): void;
+  close(): Promise<void>;
+}
+
+/**
+ * The image's health check (`node/health.sh`): one HTTP answer, determined anew, so that a hanging network is
+ * unhealthy.
+ * @throws HarnessError `PORT_IN_USE`
+ */
+async function serveHealth(): Promise<Health> {
+  let cluster: Cluster | undefined;
+
+  async function problem(): Promise<string | undefined> {
+    if (cluster === undefined) return 'the network is starting';
+    try {
+      await checkCluster(cluster);
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  const server = process.getBuiltinModule('node:http').createServer((_request, response) => {
+    void problem().then((text) =>
+      response.writeHead(text === undefined ? 200 : 503).end(`${text ?? 'healthy'}\n`),
+    );
+  });
+  await checkPortsFree([{ port: HEALTH_PORT, by: 'the health check' }]);
+  await listening(server, { ...LOOPBACK, port: HEALTH_PORT });
+  return {
+    usable(started) {
+      cluster = started;
+    },
+    close: () => endServer(server),
+  };
+}
+
+/** @throws when a node or the chain does not answer */
+async function checkCluster({ nodes, chain, clock }: Cluster): Promise<void> {
+  using limit = clock.deadline(CHECK_TIMEOUT_MS);
+  const { signal } = limit;
+  await Promise.all([chain.height(signal), ...nodes.map(({ client }) => client.readiness(signal))]);
 }

@@ -1,6 +1,6 @@
 /** A tampered node's control endpoint on loopback: `POST /reload` rereads faults, `POST /flush` writes counts. */
 import { randomUUID } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
+import { endServer, LOOPBACK, listening } from '../../base/calls.ts';
 import { type Controlled, writeControl } from './settings.ts';
 
 /** `ServeControl` for other processes. */
@@ -20,15 +20,8 @@ export async function serveControl(dataDir: string, controlled: Controlled): Pro
     }
     response.writeHead(204).end();
   });
-  server.listen({ host: '127.0.0.1', port: 0 });
-  await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject));
+  const port = await listening(server, LOOPBACK);
   server.unref();
-  writeControl(dataDir, { port: (server.address() as AddressInfo).port, token, pid: process.pid });
-  return {
-    [Symbol.asyncDispose]: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  writeControl(dataDir, { port, token, pid: process.pid });
+  return { [Symbol.asyncDispose]: () => endServer(server) };
 }

@@ -10,6 +10,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { isAlive, type ProcessId, stateOf } from '../../base/machine/processes.ts';
 import type { Flavour, NodePlan } from '../../flavours/flavour.ts';
 import { writeTampered } from '../../flavours/tampered/settings.ts';
+import type { DriverOptions } from '../driver.ts';
 import {
   type Capabilities,
   type ClusterParts,
@@ -25,7 +26,6 @@ import {
 import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { TapControl } from '../links/tap/events.ts';
-import type { DriverOptions } from '../options.ts';
 import { ProcessDriver } from '../process.ts';
 import { Holding } from './holding.ts';
 import { writeEmbedded } from './node-file.ts';

@@ -2,18 +2,20 @@
  * Which process holds a cluster's embedded nodes: this one or a background process. A file in the cluster's folder
  * tells later commands.
  */
+
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { Clock } from '../../../formats/clock.ts';
+import type { Served } from '../../base/calls.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { readJson, writeJson } from '../../base/json-file.ts';
 import { fileLog } from '../../base/logs/file-log.ts';
 import { isAlive, ownProcess, type ProcessId, spawnProgram } from '../../base/machine/processes.ts';
 import { until } from '../../base/wait.ts';
 import { holderProgram } from '../../flavours/svc-program.ts';
-import type { DriverOptions } from '../options.ts';
+import type { DriverOptions } from '../driver.ts';
 import { EmbeddedHost } from './host.ts';
-import { type NodeHost, remoteHost, type Served, serveHost } from './wire.ts';
+import { type NodeHost, remoteHost, serveHost } from './wire.ts';
 
 const START_TIMEOUT_MS = 30_000;
 

@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../../base/errors.ts';
 import { LinkProxy, type ProxyLine, type ProxyOptions } from './proxy.ts';
-import { serveLinks } from './serve.ts';
+import { serveLinks } from './remote.ts';
 
 const [, , file = ''] = process.argv;
 const token = process.env['SVCNET_LABEL'] ?? '';
@@ -15,9 +15,6 @@ process.once('SIGTERM', () => process.exit(0));
 // Ctrl-C is for the process that started this one.
 process.on('SIGINT', () => undefined);
 if (process.env['SVC_STOP_WITH_PARENT'] === '1') process.stdin.once('close', () => process.exit(0)).resume();
-
-/** For processes of this machine alone. */
-const LOOPBACK = { host: '127.0.0.1', port: 0 } as const;
 
 function print(line: ProxyLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -27,7 +24,8 @@ const options = JSON.parse(readFileSync(file, 'utf8')) as ProxyOptions;
 const proxy = new LinkProxy(options);
 try {
   await proxy.start();
-  print({ ready: true, control: await serveLinks(proxy, token, options.control ?? LOOPBACK) });
+  const { port } = await serveLinks(proxy, token, options.control);
+  print({ ready: true, control: port });
 } catch (error) {
   const { code = 'FAILED' } = error as NodeJS.ErrnoException;
   print({ ready: false, code, message: messageOf(error) });

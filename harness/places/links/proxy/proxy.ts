@@ -1,8 +1,10 @@
 /**
  * Stands before every node's p2p port: nodes advertise its addresses, so it can delay, hold or break their traffic.
  */
+
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
+import type { CallAddress } from '../../../base/calls.ts';
 import { type LinkControl, type LinkEffect, type LinkRule, Rules } from '../rules.ts';
 import type { TapBatch, TapControl } from '../tap/events.ts';
 import type { MessageEffect, MessageRule } from '../tap/faults/rule.ts';
@@ -12,7 +14,6 @@ import { BypassConnections } from './bypass.ts';
 import { Connection, SOCKET_OPTIONS } from './connection.ts';
 import { type DiallerLookup, SocketDiallers } from './diallers.ts';
 import type { Budget } from './flow.ts';
-import type { ControlAddress } from './serve.ts';
 
 export interface Route {
   readonly node: string;
@@ -40,7 +41,7 @@ export interface ProxyOptions {
    */
   readonly diallers?: 'sockets' | 'addresses';
   /** Where it takes commands; default: a free loopback port. */
-  readonly control?: ControlAddress;
+  readonly control?: CallAddress;
 }
 
 export type ProxyLine =

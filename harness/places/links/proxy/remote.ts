@@ -1,11 +1,24 @@
-/** A link proxy in another process, see `serve.ts`. */
-import { requestDirectly } from '../../../base/direct.ts';
+/** A link proxy in another process. */
+import { type CallAddress, callRemote, type Served, serveCalls } from '../../../base/calls.ts';
 import { HarnessError, messageOf } from '../../../base/errors.ts';
 import type { LinkControl } from '../rules.ts';
 import type { TapControl } from '../tap/events.ts';
 
 /** Limit of a call: a proxy answers at once, but a busy machine gets time. */
 const CALL_TIMEOUT_MS = 10_000;
+const METHODS = [
+  ...(['begin', 'effect', 'end'] as const),
+  ...(['tapped', 'beginMessages', 'messageEffect', 'endMessages'] as const),
+];
+
+/** @param at default: for processes of this machine alone */
+export function serveLinks(
+  control: LinkControl & TapControl,
+  token: string,
+  at?: CallAddress,
+): Promise<Served> {
+  return serveCalls(control, METHODS, token, at);
+}
 
 /**
  * @param url of its control endpoint
@@ -15,25 +28,16 @@ export function remoteLinks(
   url: string,
   { token, knowsDiallers }: { readonly token: string; readonly knowsDiallers: boolean },
 ): LinkControl & TapControl {
-  async function call<T>(method: keyof (LinkControl & TapControl), ...given: readonly unknown[]): Promise<T> {
-    let document: { readonly result: T; readonly message?: string };
-    let status: number;
-    try {
-      const answered = await requestDirectly(`${url}/${method}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify(given),
-        signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
-      });
-      status = answered.statusCode;
-      document = (await answered.body.json()) as typeof document;
-    } catch (error) {
-      throw new HarnessError('FAULT_REFUSED', `the link proxy does not answer: ${messageOf(error)}`, {
-        cause: error,
-      });
-    }
-    if (status === 200) return document.result;
-    throw new HarnessError('FAULT_REFUSED', `the link proxy: ${document.message ?? `status ${status}`}`);
+  const unanswered = (cause: unknown) =>
+    new HarnessError('FAULT_REFUSED', `the link proxy does not answer: ${messageOf(cause)}`, { cause });
+  async function call<T>(method: (typeof METHODS)[number], ...given: readonly unknown[]): Promise<T> {
+    const answer = await callRemote(`${url}/${method}`, given, {
+      token,
+      timeoutMs: CALL_TIMEOUT_MS,
+      unanswered,
+    });
+    if ('result' in answer) return answer.result as T;
+    throw new HarnessError('FAULT_REFUSED', `the link proxy: ${answer.refused}`);
   }
   async function ended(method: 'end' | 'endMessages', id: string): Promise<void> {
     try {

@@ -23,11 +23,11 @@ export type { CollectionOptions } from '../node/files/collection/collection.ts';
 export { type Encryption, randomEncryption } from '../node/files/encryption.ts';
 export type { RedundancyLevel } from '../node/files/redundancy/redundancy.ts';
 export { inOnePiece, type SplitOptions, type SplitResult, split } from '../node/files/splitter.ts';
-export { allAtMost } from './base/all-at-most.ts';
 export { messageOf } from './base/errors.ts';
 export { formatMs, grouped, plural } from './base/format.ts';
 export { readTree, type TreeFile, tarOf } from './base/tree.ts';
 export type { Probe, ProbeResult } from './base/wait.ts';
+export { allAtMost } from './base/wait.ts';
 export {
   type Books,
   type ChainBooks,

@@ -3,6 +3,7 @@
  * fixed sleep.
  */
 import type { Clock } from '../../formats/clock.ts';
+import { atMost } from '../../node/env/turns/at-most.ts';
 import { expectTimeout } from './arguments.ts';
 import { HarnessError, interrupted, messageOf } from './errors.ts';
 import { formatMs } from './format.ts';
@@ -120,4 +121,31 @@ export async function orMissing<T>(
   } catch (error) {
     return { missing: `${prefix}: ${messageOf(error)}` };
   }
+}
+
+/**
+ * Runs the tasks, at most `limit` at a time; after the first failure no more are started.
+ * @returns the result of each, in the order of the tasks
+ */
+export async function allAtMost<T>(limit: number, works: readonly (() => Promise<T>)[]): Promise<T[]> {
+  const results: T[] = [];
+  await atMost(
+    limit,
+    works.map((work, index) => async () => {
+      results[index] = await work();
+    }),
+  );
+  return results;
+}
+
+/**
+ * `Promise.all` that rejects only when every task has ended: nothing still runs when the caller tidies up.
+ * @throws the first failure in order of tasks
+ */
+export async function awaitAll<T>(works: readonly Promise<T>[]): Promise<T[]> {
+  const outcomes = await Promise.allSettled(works);
+  return outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
 }

@@ -48,7 +48,7 @@ import {
   openNew,
   openRunning,
 } from './opening.ts';
-import { readDefinition } from './plan/written.ts';
+import { readDefinition } from './plan/schema.ts';
 import { saveSnapshot } from './snapshots/save.ts';
 import type { SnapshotRecord } from './snapshots/snapshot.ts';
 import { meshTimeoutFor, timeoutFor } from './start/start-deadline.ts';

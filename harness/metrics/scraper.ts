@@ -4,10 +4,9 @@
  * nodes there are and the longer a reading takes, the less often it happens.
  */
 import type { Clock } from '../../formats/clock.ts';
-import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
 import { processUsage } from '../base/machine/usage.ts';
-import { pause } from '../base/wait.ts';
+import { allAtMost, pause } from '../base/wait.ts';
 import { NetworkTotals } from './network-totals.ts';
 import { type Scrape, SeriesNumbers } from './scrape.ts';
 import type { SeriesId } from './series.ts';

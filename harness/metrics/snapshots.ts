@@ -1,7 +1,7 @@
 /** Nodes' metrics, each at its own moment. */
 import type { Clock } from '../../formats/clock.ts';
-import { allAtMost } from '../base/all-at-most.ts';
 import { messageOf } from '../base/errors.ts';
+import { allAtMost } from '../base/wait.ts';
 import { parseExposition } from './exposition.ts';
 import type { ScrapedNode } from './scraper.ts';
 import type { MetricsSnapshot } from './summary.ts';

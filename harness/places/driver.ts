@@ -2,13 +2,13 @@
  * A driver decides where a cluster's nodes and chain run; flavours know what a node does. A handle identifies a
  * running part. Only its driver reads it, also in another process, from the state on disk.
  */
-
 import type { Clock } from '../../formats/clock.ts';
 import type { PartLog } from '../base/logs/file-log.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import type { Counts } from '../flavours/tampered/settings.ts';
 import { DRIVER_FACTS, type DriverName } from './facts.ts';
 import type { ProxyOptions } from './links/proxy/proxy.ts';
+import type { NetworkShape } from './links/regions.ts';
 import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
 
@@ -326,4 +326,48 @@ export interface Driver {
   disposeNow(cluster: ClusterParts): void;
   /** Releases the driver's own resources; parts keep running. */
   close(): Promise<void>;
+}
+
+/** Ends all running parts, which keep their data. */
+export function haltAll(driver: Driver, cluster: ClusterParts, graceMs: number): Promise<Disposed> {
+  return driver.halt?.(cluster, graceMs) ?? driver.dispose(cluster, graceMs);
+}
+
+/** What a driver is told about its one cluster. */
+export interface DriverOptions {
+  /** The time of its waits. */
+  readonly clock: Clock;
+  /** Parts stop when this process ends, however it ends. */
+  readonly stopWithParent: boolean;
+  /** Folder of compiled code: for node processes, embedded nodes or the chain. */
+  readonly compileCache: (of: 'nodes' | 'embedded' | 'tools') => string;
+  /** A repeated start: existing parts are not made anew. */
+  readonly isAgain?: boolean;
+  /** The cluster's token; every process is started under it. */
+  readonly token: string;
+  /** Of the cluster: what is simulated follows from it. */
+  readonly seed: string;
+  /** Name of the cluster. */
+  readonly name: string;
+  /** Whether a simulation writes down every frame. */
+  readonly frames: boolean;
+  /** Folder of everything the cluster keeps. */
+  readonly folder: string;
+  /** IPv4 address of this machine that the nodes and the chain listen on. */
+  readonly listen: string;
+  /** Whether our nodes' clocks and disks can fail. */
+  readonly machineFaults: boolean;
+  /** Whether nodes with sockets use a link proxy. */
+  readonly linkFaults: boolean;
+  /** Whether messages are seen, by the proxy or in memory. */
+  readonly tap: boolean;
+  /** Links of simulated nodes. Default: all arrives at once. */
+  readonly network?: NetworkShape | undefined;
+  readonly embedded: {
+    /** How embedded nodes reach peers: TCP if one is a process. */
+    readonly transport: 'memory' | 'tcp';
+    readonly store: 'memory' | 'disk';
+    /** Whether nodes share results computed from the same bytes. */
+    readonly shareResults: boolean;
+  };
 }

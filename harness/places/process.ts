@@ -1,5 +1,5 @@
 /** One operating-system process per part on this machine: needs nothing but this package. */
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { reachableHost } from '../../chain/listen.ts';
@@ -26,30 +26,32 @@ import { makeFolder } from '../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../flavours/flavour.ts';
 import { flipOnDisk } from '../flavours/tampered/flip.ts';
 import { removeTampered } from '../flavours/tampered/settings.ts';
-import {
-  type Address,
-  type Capabilities,
-  type ChainUrls,
-  type ClusterParts,
-  type Disposed,
-  type Driver,
-  type Exit,
-  type Handle,
-  type Observed,
-  type Part,
-  type Place,
-  type Site,
-  type Started,
-  type Stats,
-  type StoredPart,
+import type {
+  Address,
+  Capabilities,
+  ChainUrls,
+  ClusterParts,
+  Disposed,
+  Driver,
+  DriverOptions,
+  Exit,
+  Handle,
+  Observed,
+  Part,
+  Place,
+  Site,
+  Started,
+  Stats,
+  StoredPart,
 } from './driver.ts';
 import type { DriverName } from './facts.ts';
-import { guardOrphan, guardPaused } from './guards.ts';
 import { proxyPort } from './link-proxy.ts';
 import { remoteLinks } from './links/proxy/remote.ts';
 import type { LinkControl } from './links/rules.ts';
 import type { TapControl } from './links/tap/events.ts';
-import type { DriverOptions } from './options.ts';
+
+/** Time between asking an orphan to stop and killing it. */
+const ORPHAN_GRACE_S = 5;
 
 type ProcessDriverOptions = Pick<
   DriverOptions,
@@ -290,4 +292,30 @@ function processOfHandle(handle: Handle): ProcessId {
 
 function keyOf({ pid, startedAt }: ProcessId): string {
   return `${pid} ${startedAt}`;
+}
+
+/**
+ * A program that does not watch its parent is watched by a shell that does: the shell's standard input closes
+ * when this process ends. The shell ends with the program, so that it never signals a reused pid.
+ */
+function guardOrphan({ id, exited }: Spawned): void {
+  const script = `read -r _; kill -s TERM -- -${id.pid}; sleep ${ORPHAN_GRACE_S}; kill -s KILL -- -${id.pid}`;
+  const guard = spawnGuard(script);
+  const drop = async () => {
+    await exited;
+    guard.kill('SIGKILL');
+  };
+  void drop();
+}
+
+/** When this process ends, the shell resumes a paused node, which then stops like others. */
+function guardPaused(id: ProcessId): ChildProcess {
+  return spawnGuard(`read -r _; kill -s CONT -- -${id.pid}`);
+}
+
+function spawnGuard(script: string): ChildProcess {
+  const guard = spawn('/bin/sh', ['-c', script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] });
+  guard.on('error', () => guard.stdin?.destroy());
+  guard.unref();
+  return guard;
 }

@@ -1,10 +1,9 @@
 import type { Clock } from '../../formats/clock.ts';
 import { AttachedDriver } from './attached.ts';
 import { DockerDriver } from './docker/driver.ts';
-import type { Driver } from './driver.ts';
+import type { Driver, DriverOptions } from './driver.ts';
 import { EmbeddedDriver } from './embedded/driver.ts';
 import type { DriverName } from './facts.ts';
-import type { DriverOptions } from './options.ts';
 import { ProcessDriver } from './process.ts';
 import { SimulatedDriver } from './simulated/driver.ts';
 

@@ -1,9 +1,9 @@
 /** A network that svcnet did not start, as found, and contradictions between its file, nodes and chain. */
 
 import type { Clock } from '../../../formats/clock.ts';
-import { allAtMost } from '../../base/all-at-most.ts';
 import { HarnessError } from '../../base/errors.ts';
 import { mistakeLines } from '../../base/foreign-text.ts';
+import { allAtMost } from '../../base/wait.ts';
 import { Chain } from '../../chain/chain.ts';
 import type { ChainRecord } from '../../chain/record.ts';
 import { plainHex } from '../../client/json.ts';

@@ -2,12 +2,11 @@
 
 import type { z } from 'zod';
 import type { Clock } from '../../../formats/clock.ts';
-import { allAtMost } from '../../base/all-at-most.ts';
 import { valueText } from '../../base/arguments.ts';
 import { HarnessError, interrupted, messageOf } from '../../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../../base/foreign-text.ts';
 import { suggestion } from '../../base/format.ts';
-import { orLate } from '../../base/wait.ts';
+import { allAtMost, orLate } from '../../base/wait.ts';
 import { startedWithout } from '../../places/driver.ts';
 import { type ActiveFault, ActiveFaults } from './active.ts';
 import { type Breakage, Broken, isSame } from './broken.ts';

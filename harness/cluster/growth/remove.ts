@@ -7,7 +7,7 @@ import type { ClusterNode } from '../nodes/cluster-node.ts';
 import { isThere } from '../nodes/node-run.ts';
 import { leftError, type OpenContext, whySaved } from '../nodes/open-nodes.ts';
 import { numbersGiven } from '../plan/facts.ts';
-import { readDefinition, writtenDefinition } from '../plan/written.ts';
+import { readDefinition, writtenDefinition } from '../plan/schema.ts';
 import { abandonedNodes, changeRecord, endJoining, whyUpgraded } from '../state/change.ts';
 import { type ClusterRecord, isOwnCluster, readRecord, readRun, removeNodeFiles } from '../state/state.ts';
 import type { GrowthContext } from './add.ts';

@@ -13,7 +13,7 @@ import { withGroup } from '../plan/definition.ts';
 import { groupsByNumber } from '../plan/facts.ts';
 import { type ClusterPlan, planCluster } from '../plan/plan.ts';
 import type { Definition, NodeGroup } from '../plan/schema.ts';
-import { readDefinition, writtenDefinition } from '../plan/written.ts';
+import { readDefinition, writtenDefinition } from '../plan/schema.ts';
 import { checkPorts, createNodes } from '../start/node-setup.ts';
 import { checkPrograms, prepare } from '../start/startup.ts';
 import { beginUpgrading, changeRecord } from '../state/change.ts';

@@ -11,7 +11,7 @@ import { cannotWrite, HarnessError } from '../../base/errors.ts';
 import { plural } from '../../base/format.ts';
 import { readJson } from '../../base/json-file.ts';
 import { ownProcess } from '../../base/machine/processes.ts';
-import { writtenDefinition } from '../plan/written.ts';
+import { writtenDefinition } from '../plan/schema.ts';
 import { moveInto, removeFolder } from '../state/move.ts';
 import {
   type ClusterRecord,

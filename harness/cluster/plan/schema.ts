@@ -44,3 +44,26 @@ export type NodeGroup = Written['nodes'][number] & {
   readonly declared?: FlavourInput | undefined;
 };
 type Written = z.output<typeof schema>;
+
+interface Marked {
+  readonly $bigint: string;
+}
+
+/** @returns JSON that can be read back, with marked bigints */
+export function writtenDefinition(definition: unknown): unknown {
+  const text = JSON.stringify(definition, (_key, value: unknown) =>
+    typeof value === 'bigint' ? ({ $bigint: value.toString() } satisfies Marked) : value,
+  );
+  return JSON.parse(text) as unknown;
+}
+
+/** @param written by this version's `writtenDefinition` */
+export function readDefinition(written: unknown): Definition {
+  return JSON.parse(JSON.stringify(written), (_key, value: unknown) =>
+    isMarked(value) ? BigInt(value.$bigint) : value,
+  ) as Definition;
+}
+
+function isMarked(value: unknown): value is Marked {
+  return typeof value === 'object' && value !== null && '$bigint' in value;
+}

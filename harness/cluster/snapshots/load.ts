@@ -5,7 +5,7 @@ import { parseDefinition } from '../plan/definition.ts';
 import type { DefinitionInput } from '../plan/definition-input.ts';
 import { CLUSTER_OPTIONS } from '../plan/options/table.ts';
 import type { Definition } from '../plan/schema.ts';
-import { readDefinition } from '../plan/written.ts';
+import { readDefinition } from '../plan/schema.ts';
 import { clusterFolder } from '../state/state.ts';
 import { copyFolder } from './copy.ts';
 import { checkUsable, findSnapshot, inside, type Snapshot } from './snapshot.ts';

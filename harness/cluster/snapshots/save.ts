@@ -6,11 +6,10 @@
 
 import { existsSync } from 'node:fs';
 import type { Clock } from '../../../formats/clock.ts';
-import { awaitAll } from '../../base/await-all.ts';
 import { HarnessError, interrupted, messageOf, throwIfInterrupted } from '../../base/errors.ts';
 import { runProgram } from '../../base/machine/processes.ts';
 import { typed } from '../../base/typed.ts';
-import { orAborted } from '../../base/wait.ts';
+import { awaitAll, orAborted } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
 import { isOurs } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
@@ -18,7 +17,7 @@ import type { Driver } from '../../places/driver.ts';
 import type { ClusterNode } from '../nodes/cluster-node.ts';
 import type { NodeSight } from '../nodes/node-run.ts';
 import { clusterName } from '../plan/fields.ts';
-import { readDefinition, writtenDefinition } from '../plan/written.ts';
+import { readDefinition, writtenDefinition } from '../plan/schema.ts';
 import { beginSaving } from '../state/change.ts';
 import { compileCacheDir } from '../state/compile-cache.ts';
 import { removeFolder } from '../state/move.ts';

@@ -5,6 +5,7 @@
 import type { Clock } from '../../../formats/clock.ts';
 import type { HarnessError } from '../../base/errors.ts';
 import { pause } from '../../base/wait.ts';
+import type { Handle } from '../../places/driver.ts';
 
 /** Long enough to cost a start nothing: each look asks for every part. */
 const PAUSE_MS = 500;
@@ -60,4 +61,15 @@ export class PartWatch {
       .find((outcome) => outcome.status === 'fulfilled' && outcome.value !== undefined);
     if (why?.status === 'fulfilled') this.#lost.abort(why.value);
   }
+}
+
+/** What has to end when a start fails. */
+export interface Launched {
+  /** Before this, nothing has been created or reported. */
+  begun: boolean;
+  readonly parts: { readonly name: string; readonly handle: Handle }[];
+  /** Looks after the parts that were ready once. */
+  readonly watch: PartWatch;
+  /** Connections. */
+  readonly open: { close(): Promise<void> }[];
 }

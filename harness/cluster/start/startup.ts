@@ -7,9 +7,8 @@ import { HarnessError, messageOf, throwIfInterrupted } from '../../base/errors.t
 import { writeJson } from '../../base/json-file.ts';
 import { Chain } from '../../chain/chain.ts';
 import { flavourOf } from '../../flavours/table.ts';
-import { type Driver, LINK_PROXY } from '../../places/driver.ts';
+import { type Driver, haltAll, LINK_PROXY } from '../../places/driver.ts';
 import { DRIVER_FACTS } from '../../places/facts.ts';
-import { haltAll } from '../../places/halt.ts';
 import type { ProxyOptions, Route } from '../../places/links/proxy/proxy.ts';
 import { ClusterNode } from '../nodes/cluster-node.ts';
 import { openNodes } from '../nodes/open-nodes.ts';
@@ -29,9 +28,9 @@ import {
 } from '../state/state.ts';
 import { chainPortAgain, isFixed, livingBatches } from './again.ts';
 import { type StartedChain, startChain } from './chain-start.ts';
-import type { Launched } from './launched.ts';
 import { checkPorts, createNodes } from './node-setup.ts';
 import { startInWaves } from './node-waves.ts';
+import type { Launched } from './part-watch.ts';
 import { PartWatch } from './part-watch.ts';
 import { hasPreparation, prepareState } from './prepared.ts';
 import type { StartContext } from './start-context.ts';

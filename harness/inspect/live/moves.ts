@@ -1,5 +1,5 @@
 /** Chunk moves between nodes, from chunk events: a sample, as there are more than a page can show. */
-import { allAtMost } from '../../base/all-at-most.ts';
+import { allAtMost } from '../../base/wait.ts';
 import type { ChunkEvents } from '../../client/types.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import type { ChunkMove } from '../../web/picture/live.ts';

@@ -3,7 +3,7 @@
  * connects. Every request is independent; a node that does not answer does not affect the others.
  */
 import type { Clock } from '../../../formats/clock.ts';
-import { allAtMost } from '../../base/all-at-most.ts';
+import { allAtMost } from '../../base/wait.ts';
 import type { Settlements } from '../../client/money-types.ts';
 import type { Backlog, StatusRecord, Topology } from '../../client/types.ts';
 import { unlessOff } from '../../cluster/books/node-books.ts';

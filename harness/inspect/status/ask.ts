@@ -2,8 +2,9 @@
  * What the nodes of a cluster report about themselves at one moment. Every request is independent: a node that does
  * not answer, or answers only some requests, does not affect the others' answers.
  */
-import { allAtMost } from '../../base/all-at-most.ts';
+
 import { messageOf } from '../../base/errors.ts';
+import { allAtMost } from '../../base/wait.ts';
 import { ClientError, type ClientErrorClass } from '../../client/errors.ts';
 import type { Balance, ChequebookBalance, Settlements } from '../../client/money-types.ts';
 import type { NodeClient } from '../../client/node-client.ts';

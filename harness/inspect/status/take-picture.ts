@@ -1,6 +1,6 @@
 /** A picture of a network, with `status`'s requests; silent nodes do not affect others. */
 import type { Clock } from '../../../formats/clock.ts';
-import { allAtMost } from '../../base/all-at-most.ts';
+import { allAtMost } from '../../base/wait.ts';
 import type { Chain } from '../../chain/chain.ts';
 import type { Settlements } from '../../client/money-types.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';

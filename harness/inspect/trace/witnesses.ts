@@ -1,8 +1,8 @@
 /** Which nodes can be asked about chunks, and what each can report. */
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import type { ChunkEvent } from '../../../node/env/chunk-events.ts';
-import { allAtMost } from '../../base/all-at-most.ts';
 import { messageOf } from '../../base/errors.ts';
+import { allAtMost } from '../../base/wait.ts';
 import { ClientError } from '../../client/errors.ts';
 import type { NodeClient } from '../../client/node-client.ts';
 import type { ClusterNode } from '../../cluster/nodes/cluster-node.ts';

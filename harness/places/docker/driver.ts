@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import { makeFolder } from '../../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../../flavours/flavour.ts';
+import type { DriverOptions } from '../driver.ts';
 import {
   type Capabilities,
   type ChainUrls,
@@ -28,7 +29,6 @@ import {
 import { proxyPort } from '../link-proxy.ts';
 import { remoteLinks } from '../links/proxy/remote.ts';
 import type { LinkControl } from '../links/rules.ts';
-import type { DriverOptions } from '../options.ts';
 import { controlAddress, urlAt } from './addresses.ts';
 import { containerSpec, type PartContainer } from './container.ts';
 import { createContainer, limitMemory, startContainer, stopContainer } from './containers.ts';

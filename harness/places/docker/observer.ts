@@ -2,8 +2,7 @@
 import { constants } from 'node:os';
 import type { Clock } from '../../../formats/clock.ts';
 import { sizeText } from '../../../formats/units.ts';
-import type { Exit, Observed } from '../driver.ts';
-import type { DriverOptions } from '../options.ts';
+import type { DriverOptions, Exit, Observed } from '../driver.ts';
 import type { ContainerEntry, ContainerState } from './engine/documents.ts';
 import { type Engine, statusOf } from './engine/engine.ts';
 import { ownedBy } from './names.ts';

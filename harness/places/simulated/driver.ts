@@ -9,6 +9,7 @@ import { HarnessError } from '../../base/errors.ts';
 import { fileLog, type PartLog } from '../../base/logs/file-log.ts';
 import type { Flavour, NodePlan } from '../../flavours/flavour.ts';
 import { type Counts, writeTampered } from '../../flavours/tampered/settings.ts';
+import type { DriverOptions } from '../driver.ts';
 import {
   type Capabilities,
   type ChainUrls,
@@ -28,7 +29,6 @@ import { writeEmbedded } from '../embedded/node-file.ts';
 import type { DriverName } from '../facts.ts';
 import type { LinkControl } from '../links/rules.ts';
 import type { TapControl } from '../links/tap/events.ts';
-import type { DriverOptions } from '../options.ts';
 import { type SimulatedChain, startSimulatedChain } from './chain.ts';
 import { FRAMES_FILE } from './frame-log.ts';
 import { Simulation } from './simulation.ts';

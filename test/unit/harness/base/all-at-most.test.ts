@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allAtMost } from '../../../../harness/base/all-at-most.ts';
+import { allAtMost } from '../../../../harness/base/wait.ts';
 
 test('results are in the order of the tasks, whichever ends first, and no more run at once than allowed', async () => {
   let under = 0;

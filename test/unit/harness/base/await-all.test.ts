@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { awaitAll } from '../../../../harness/base/await-all.ts';
+import { awaitAll } from '../../../../harness/base/wait.ts';
 
 test('results come in the order of the tasks', async () => {
   const late = Promise.withResolvers<string>();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { writeJson } from '../../../../harness/base/json-file.ts';
 import { parseDefinition } from '../../../../harness/cluster/plan/definition.ts';
-import { writtenDefinition } from '../../../../harness/cluster/plan/written.ts';
+import { writtenDefinition } from '../../../../harness/cluster/plan/schema.ts';
 import { currentHead, inside, type SnapshotRecord } from '../../../../harness/cluster/snapshots/snapshot.ts';
 import { stepsOf, type UpFlags, up } from '../../../../harness/commands/up.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';

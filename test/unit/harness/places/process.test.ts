@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Flavour, NodePlan } from '../../../../harness/flavours/flavour.ts';
 import { isTampered, writeFault, writeTampered } from '../../../../harness/flavours/tampered/settings.ts';
-import type { DriverOptions } from '../../../../harness/places/options.ts';
+import type { DriverOptions } from '../../../../harness/places/driver.ts';
 import { ProcessDriver } from '../../../../harness/places/process.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
-import { readDefinition, writtenDefinition } from '../../../../../harness/cluster/plan/written.ts';
+import { readDefinition, writtenDefinition } from '../../../../../harness/cluster/plan/schema.ts';
 
 test('a definition is read back from JSON unchanged, including large numbers and lists', () => {
   const definition = parseDefinition(

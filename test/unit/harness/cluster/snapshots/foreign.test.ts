@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { parseDefinition } from '../../../../../harness/cluster/plan/definition.ts';
-import { writtenDefinition } from '../../../../../harness/cluster/plan/written.ts';
+import { writtenDefinition } from '../../../../../harness/cluster/plan/schema.ts';
 import { openSnapshot } from '../../../../../harness/cluster/snapshots/load.ts';
 import { currentHead, inside, listSnapshots } from '../../../../../harness/cluster/snapshots/snapshot.ts';
 import { listAllSnapshots, removeOneSnapshot } from '../../../../../harness/commands/snapshot.ts';

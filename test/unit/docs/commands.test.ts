@@ -6,10 +6,10 @@ import { SUITES } from '../../../harness/run/suites.ts';
 import { wholeCommandLine } from '../../reference/commands.ts';
 import { files, read } from './repository.ts';
 
-const PAGES = files().filter((path) => path === 'README.md' || /^docs\/.*\.md$/.test(path));
+const PAGES = files().filter((path) => path === 'README.md' || /^docs\/.*\.(md|svg)$/.test(path));
 
-/** Words of a command below `svcnet`, as typed in a clone, with the package, or with the installed program. */
-const TYPED = /(?:npm run (?:-s )?svcnet --|npx svcnet|^svcnet) +([a-z][^\n#")`|<]*)/gm;
+/** Words of a command below `svcnet`, as typed in a clone, with the package, with the installed program, or in a picture. */
+const TYPED = /(?:npm run (?:-s )?svcnet --|npx svcnet|^svcnet|>(?:\$ )?svcnet) +([a-z][^\n#")`|<;]*)/gm;
 
 interface Line {
   readonly page: string;

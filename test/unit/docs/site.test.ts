@@ -14,6 +14,19 @@ test('every page of docs is linked from the README, directly or by other pages',
   expect(pages.filter((page) => !reached.has(page))).toEqual([]);
 });
 
+test('every picture is shown by a page', () => {
+  const shown = files()
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) =>
+      [...read(path).matchAll(/!\[[^\]]{20,}\]\(([^)\s]+)\)/g)].map(([, target = '']) =>
+        posix.join(posix.dirname(path), target),
+      ),
+    );
+  const pictures = files().filter((path) => /^docs\/pictures\/.*\.(svg|webp)$/.test(path));
+  expect(pictures.length).toBeGreaterThan(0);
+  expect(pictures.filter((path) => !shown.includes(path))).toEqual([]);
+});
+
 test('the README has at most 200 lines', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(200);
 });

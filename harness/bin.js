@@ -10,7 +10,7 @@ if (major > neededMajor || (major === neededMajor && minor >= neededMinor)) {
 } else {
   const clone = import.meta.url.includes('/node_modules/')
     ? ''
-    : '; npm ci installs it, unless scripts are ignored (ignore-scripts) or NODE_ENV is production';
+    : '; npm run svcnet -- uses the one that npm ci installs (not with ignore-scripts or NODE_ENV=production)';
   process.stderr.write(
     `svcnet needs Node.js ${NEEDED} or newer, this is ${version} (${process.execPath})${clone}\n`,
   );

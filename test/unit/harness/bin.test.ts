@@ -17,7 +17,7 @@ test.each(['20.20.2', '24.8.0'])('a clone on Node.js %s says what it needs and w
   expect(onNode(version)).toEqual({
     status: 2,
     stdout: '',
-    stderr: `svcnet needs Node.js 24.9 or newer, this is ${version} (${process.execPath}); npm ci installs it, unless scripts are ignored (ignore-scripts) or NODE_ENV is production\n`,
+    stderr: `svcnet needs Node.js 24.9 or newer, this is ${version} (${process.execPath}); npm run svcnet -- uses the one that npm ci installs (not with ignore-scripts or NODE_ENV=production)\n`,
   });
 });
 

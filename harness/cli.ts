@@ -16,6 +16,10 @@ const interruption = new AbortController();
 /** Decides the exit code whatever the command says: by a signal, or because its output is lost. */
 let endedBy: number | undefined;
 
+/** Why output is lost. A command that is interrupted by it says so itself. */
+let lostOutput: string | undefined;
+let hasEnded = false;
+
 /**
  * Where all state is; what a command loads is compiled once for all, which halves the time. Only where a state directory
  * exists: commands that only read must not create one.
@@ -58,9 +62,18 @@ function outputFailed(name: string, error: NodeJS.ErrnoException): void {
     return;
   }
   endedBy ??= EXIT.usage;
-  // It may have ended: what it has written last fails later.
+  if (lostOutput !== undefined) return;
+  lostOutput = `cannot write to ${name}: ${error.message}`;
+  end(lostOutput);
+  // What it has written last fails later.
+  if (hasEnded) sayLost();
+}
+
+/** For a command that has ended as if all were well. */
+function sayLost(): void {
+  if (lostOutput === undefined) return;
   process.exitCode = endedBy;
-  end(`cannot write to ${name}: ${error.message}`);
+  process.stderr.write(`error: ${lostOutput}\n`);
 }
 
 function end(why: string): void {
@@ -79,6 +92,8 @@ export async function main(): Promise<void> {
   const around = { stateDir, stdout, stderr, env, signal: interruption.signal };
   const code = await runLine(process.argv.slice(2), around);
   process.exitCode = endedBy ?? code ?? EXIT.interrupted;
+  hasEnded = code !== undefined;
+  if (hasEnded) sayLost();
 }
 
 if (import.meta.main) await main();

@@ -1,3 +1,4 @@
+import type { PartLog } from '../base/logs/file-log.ts';
 import { logEntry, logValue } from '../base/logs/log-entry.ts';
 import { clip, wrap } from '../base/terminal/table.ts';
 import { paint } from '../report/console.ts';
@@ -7,29 +8,89 @@ import { onCluster } from './on-cluster.ts';
 /** Indentation of wrapped lines. */
 const INDENT = '    ';
 
-export interface LogsFlags extends ClusterFlags {
+interface LogsFlags extends ClusterFlags {
   readonly follow?: boolean;
   readonly lines: number;
 }
 
-/** @param part name of a node, or `chain` */
-export async function logs(part: string, flags: LogsFlags, context: CommandContext): Promise<void> {
-  const { name, log } = await onCluster(flags, context, (cluster) => ({
-    name: cluster.name,
-    log: cluster.logOf(part),
-  }));
-  if (context.json && flags.follow !== true) {
-    const lines = (await log.tail(flags.lines)).map(logValue);
-    context.out(`${JSON.stringify({ name, node: part, log: log.where, lines }, null, 2)}\n`);
+interface Part {
+  readonly part: string;
+  readonly log: PartLog;
+}
+
+/** @param named names of nodes, `chain`, `link-proxy`; none: all nodes */
+export async function logs(
+  named: readonly string[],
+  { follow, lines: limit, ...flags }: LogsFlags,
+  context: CommandContext,
+): Promise<void> {
+  const { name, parts } = await onCluster(flags, context, (cluster) => {
+    const names = named.length > 0 ? [...new Set(named)] : cluster.nodes.map((node) => node.name);
+    return { name: cluster.name, parts: names.map((part) => ({ part, log: cluster.logOf(part) })) };
+  });
+  if (follow === true) return await followed(parts, limit, context);
+  const tails = await Promise.all(parts.map(async ({ log }) => await log.tail(limit)));
+  if (context.json) {
+    const all = parts.map(({ part, log }, at) => ({
+      node: part,
+      log: log.where,
+      lines: (tails[at] ?? []).map(logValue),
+    }));
+    context.out(`${JSON.stringify({ name, logs: all }, null, 2)}\n`);
     return;
   }
-  // With --json, one document per line, as in the log.
-  const show = (line: string) =>
-    context.out(`${context.json ? JSON.stringify(logValue(line)) : forPeople(line, context).join('\n')}\n`);
-  if (!context.json && (await log.tail(1)).length === 0)
-    context.note(`  ${part} has logged nothing yet: ${log.where}\n`);
-  const lines = flags.follow === true ? log.follow(context.signal, flags.lines) : await log.tail(flags.lines);
-  for await (const line of lines) show(line);
+  await noteEmpty(parts, context);
+  const show = printer(parts, context);
+  for (const { part, line } of inOrder(parts.map(({ part }, at) => ({ part, lines: tails[at] ?? [] })))) {
+    show(part, line);
+  }
+}
+
+async function followed(parts: readonly Part[], limit: number, context: CommandContext): Promise<void> {
+  if (!context.json) await noteEmpty(parts, context);
+  const show = printer(parts, context);
+  const failed = new AbortController();
+  const signal = AbortSignal.any([context.signal, failed.signal]);
+  try {
+    await Promise.all(
+      parts.map(async ({ part, log }) => {
+        for await (const line of log.follow(signal, limit)) show(part, line);
+      }),
+    );
+  } finally {
+    failed.abort();
+  }
+}
+
+async function noteEmpty(parts: readonly Part[], context: CommandContext): Promise<void> {
+  for (const { part, log } of parts) {
+    if ((await log.tail(1)).length === 0) context.note(`  ${part} has logged nothing yet: ${log.where}\n`);
+  }
+}
+
+/** The oldest first, whether a time is written with `T` or, as by a Bee, with a space; a line without one follows the line before it. */
+function inOrder(logs: readonly { readonly part: string; readonly lines: readonly string[] }[]) {
+  const all = logs.flatMap(({ part, lines }) => {
+    let time = '';
+    return lines.map((line) => {
+      time = logEntry(line)?.time.replace(' ', 'T') ?? time;
+      return { part, line, time };
+    });
+  });
+  return logs.length === 1 ? all : all.toSorted((a, b) => (a.time < b.time ? -1 : Number(a.time > b.time)));
+}
+
+/** With --json, a document per line. Lines of several logs begin with their node. */
+function printer(parts: readonly Part[], context: CommandContext): (part: string, line: string) => void {
+  if (context.json) {
+    return (node, line) => context.out(`${JSON.stringify({ node, line: logValue(line) })}\n`);
+  }
+  const names = parts.length === 1 ? 0 : Math.max(...parts.map(({ part }) => part.length)) + 2;
+  const width = Math.max(context.width - names, 1);
+  return (part, line) => {
+    const head = part.padEnd(names).slice(0, names);
+    for (const text of forPeople(line, { ...context, width })) context.out(`${head}${text}\n`);
+  };
 }
 
 /** `12:30:01.123 warn  pushsync  receipt is shallow  po=3 peer=…`. Cut at the width, except warnings and errors. */

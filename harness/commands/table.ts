@@ -121,8 +121,8 @@ export const COMMANDS: readonly (CommandRow | GroupRow)[] = [
     action: async () => (await import('./tap.ts')).tap,
   },
   {
-    usage: 'logs [options] <node>',
-    about: 'show the log of a node or the chain',
+    usage: 'logs [options] [nodes...]',
+    about: 'show the logs of nodes or the chain',
     options: async () => (await nodes()).logs,
     action: async () => (await import('./logs.ts')).logs,
   },

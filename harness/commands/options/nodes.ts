@@ -19,12 +19,12 @@ export const status: CommandOptions = {
 };
 
 export const logs: CommandOptions = {
-  arguments: ["name of a node, or 'chain'"],
+  arguments: ["names of nodes, or 'chain' (default: all nodes)"],
   options: {
     ...ONE_CLUSTER,
-    '-f, --follow': 'follow the log',
+    '-f, --follow': 'follow the logs',
     '-l, --lines <count>': {
-      help: 'number of latest lines to show first',
+      help: 'number of latest lines of each log to show first',
       parse: whole(0, 100_000),
       default: 50,
     },

@@ -1,13 +1,18 @@
-/** Starts on disks that cannot be written: they end with the folder, the reason and a remedy, and leave nothing behind. */
+/** Disks and outputs that cannot be written: starts end with the folder, the reason and a remedy, and leave nothing behind. */
 
-import { existsSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../harness/base/machine/clock.ts';
 import { Cluster } from '../../../harness/cluster/cluster.ts';
 import { startChain } from '../../../harness/cluster/start/chain-start.ts';
 import { ProcessDriver } from '../../../harness/places/process.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { CLI } from '../svcnet.ts';
 
 const folder = temporaryFolder('svcnet-disk');
 
@@ -63,4 +68,24 @@ test('an impossible state folder is named', async () => {
     message: `cannot write to ${stateDir}: a file is where a folder should be (ENOTDIR); choose another with SVCNET_STATE`,
   });
   expect(existsSync(stateDir)).toBe(false);
+});
+
+test('a command whose output cannot be written says so and ends with 2', async () => {
+  // On any system; to a full disk it is the same.
+  const unwritable = openSync(import.meta.filename, 'r');
+  try {
+    const child = spawn(process.execPath, [CLI, 'schema'], { stdio: ['ignore', unwritable, 'pipe'] });
+    const [said, [code]] = await Promise.all([
+      text(child.stderr as Readable),
+      once(child, 'close') as Promise<[number | null]>,
+    ]);
+    expect({ code, said }).toEqual({
+      code: 2,
+      said: expect.stringMatching(/^error: cannot write to standard output: EBADF/) as string,
+    });
+    const mute = spawn(process.execPath, [CLI, 'schema'], { stdio: ['ignore', unwritable, unwritable] });
+    expect(await once(mute, 'close')).toEqual([2, null]);
+  } finally {
+    closeSync(unwritable);
+  }
 });

@@ -8,6 +8,11 @@ const withoutBee =
 /** Unit tests that put something in the place of a module, which must not be loaded before. */
 const REPLACING_MODULES = ['test/unit/store/lock-store.test.ts'];
 
+/** Cluster tests whose files are many and short, so that to load all modules again for each file is much of their time. */
+const SHARING = [
+  'test/cluster/{api,chain,node,official-client,onchain,p2p,platform,postage,store,swap,ui}/**/*.test.ts',
+];
+
 /** What all unit tests together run at the least, in whole per cents. Most of `chain` and of commands runs in clusters. */
 const FLOORS = {
   lines: 71,
@@ -56,8 +61,20 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'cluster',
+          include: SHARING,
+          // The same.
+          isolate: false,
+          restoreMocks: true,
+          unstubEnvs: true,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'isolated',
           include: ['test/!(unit)/**/*.test.ts', ...REPLACING_MODULES],
+          exclude: SHARING,
         },
       },
     ],

@@ -230,6 +230,16 @@ test('no test is left out, alone, expected to fail or tried again', () => {
   expect(wrong).toEqual([]);
 });
 
+test('what test files share registers nothing when it is loaded, which happens once per process', () => {
+  const shared = readSources(/^test\/(unit|cluster|storm)\//).filter(
+    ({ path }) => !path.endsWith('.test.ts'),
+  );
+  const wrong = shared.filter(({ text }) =>
+    /^(export )?(const .* = use\w+|(before|after)(All|Each)|test|describe)\b(\.each)?\(/m.test(text),
+  );
+  expect(wrong.map(({ path }) => path)).toEqual([]);
+});
+
 test('imports name the file that defines the thing', () => {
   const wrong = files.flatMap(({ path, imports }) =>
     imports.filter((target) => !/\.(ts|json)$/.test(target)).map((target) => `${path} imports ${target}`),

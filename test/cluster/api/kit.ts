@@ -1,5 +1,5 @@
 /** APIs on real sockets, in front of a node that is simulated. */
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../../formats/clock.ts';
 import { listen } from '../../../node/api/listen.ts';
 import { type Api, createApi } from '../../../node/api/server.ts';
@@ -27,11 +27,6 @@ const PLAIN: ApiOptions = {
   idleTimeoutMs: 120_000,
 };
 
-const running: Api[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((api) => api.stop()));
-});
-
 /** One that has not been started, and that nobody stops. */
 export async function newApi(
   options: Partial<ApiOptions>,
@@ -46,7 +41,7 @@ export async function newApi(
 export async function startApi(options: Partial<ApiOptions>, clock?: Clock): Promise<Running> {
   const made = await newApi(options, clock);
   await made.api.start();
-  running.push(made.api);
+  onTestFinished(() => made.api.stop());
   const address = String(made.api.addresses.main);
   return { ...made, address, port: Number(address.split(':')[1]) };
 }

@@ -2,7 +2,7 @@
 import { MaxUint256, zeroPadValue } from 'ethers';
 import { batchId } from '../../../chain/deployment/deploy.ts';
 import vectors from '../../vectors/contracts.json' with { type: 'json' };
-import { deployer, player, second, useNetwork } from './network.ts';
+import { deployer, type Network, player, second, useNetwork } from './network.ts';
 
 export const PRICE = 24_000n;
 
@@ -10,11 +10,19 @@ export const AMOUNT = 10_000_000n;
 
 export const { roles, postageScenario: scenario } = vectors;
 
-export const net = useNetwork(async (network) => {
-  for (const owner of [deployer, player, second]) {
-    await network.send(network.token, 'approve', [network.postageStamp.address, MaxUint256], { from: owner });
-  }
-});
+let net: { readonly current: Network };
+
+/** For the tests of the file that calls it, and what it does with them below. */
+export function usePostage(): { readonly current: Network } {
+  net = useNetwork(async (network) => {
+    for (const owner of [deployer, player, second]) {
+      await network.send(network.token, 'approve', [network.postageStamp.address, MaxUint256], {
+        from: owner,
+      });
+    }
+  });
+  return net;
+}
 
 export const nonceOf = (n: number) => zeroPadValue(`0x${n.toString(16).padStart(2, '0')}`, 32);
 

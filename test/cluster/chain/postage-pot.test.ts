@@ -6,14 +6,16 @@ import {
   counts,
   create,
   creation,
-  net,
   PRICE,
   paidNext,
   refusal,
   roles,
   stamp,
+  usePostage,
   view,
 } from './postage-kit.ts';
+
+const net = usePostage();
 
 describe('expiry', () => {
   test('moves the payments of chunks to the pot and removes empty batches', async () => {

@@ -9,7 +9,6 @@ import {
   counts,
   create,
   creation,
-  net,
   nonceOf,
   PRICE,
   paidNext,
@@ -17,8 +16,11 @@ import {
   roles,
   scenario,
   stamp,
+  usePostage,
   view,
 } from './postage-kit.ts';
+
+const net = usePostage();
 
 describe('a fresh PostageStamp', () => {
   async function fresh(): Promise<Contract> {

@@ -2,15 +2,15 @@
  * Every scenario of the package passes in virtual time, with little data: new ones are added to the table automatically.
  * Some pass on other drivers as well. Each driver has a file, so that they run side by side.
  */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { StartingDriver } from '../../../harness/places/facts.ts';
 import type { ScenarioResult } from '../../../harness/report/result.ts';
 import { bundledScenarios, loadScenario } from '../../../harness/run/catalogue.ts';
 import { planScenarios, runScenarios } from '../../../harness/run/runner.ts';
 import type { Scenario } from '../../../harness/run/scenario.ts';
+import { temporaryFolder } from '../../temporary-folder.ts';
 
 /** Parameters of a run instead of the defaults. */
 interface Small {
@@ -103,9 +103,6 @@ export const NOT_SIMULATED: Readonly<Record<string, string>> = {
 
 const NODES_MAX = 4;
 
-const folder = mkdtempSync(join(tmpdir(), 'svcnet-catalogue-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
 const scenarios = await Promise.all(bundledScenarios().map(loadScenario));
 
 export function everyScenarioPasses(): void {
@@ -177,6 +174,7 @@ function seen({ name, result, assertions, ledger, error, skipReason }: ScenarioR
 }
 
 async function run(driver: StartingDriver, group: readonly Scenario[]) {
+  const folder = temporaryFolder('svcnet-catalogue');
   const name = `${driver}-${group[0]?.name}`;
   const options = Object.assign(
     {},

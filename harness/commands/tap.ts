@@ -1,7 +1,5 @@
 /** `svcnet tap`: what nodes say to each other, a line or a packet of a capture for each message, as it passes. */
-import { statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { HarnessError, messageOf } from '../base/errors.ts';
 import { inLine } from '../base/foreign-text.ts';
@@ -12,10 +10,9 @@ import { isMeant, type TapOptions } from '../cluster/heard.ts';
 import type { TapEvent, TapValue } from '../places/links/tap/events.ts';
 import { capturedPacket, captureHeader } from '../places/links/tap/pcapng.ts';
 import { paint } from '../report/console.ts';
-import { partFolders } from '../report/folder.ts';
-import { MESSAGES_FILE } from '../report/messages/message-file.ts';
-import { messageFiles, readMessages } from '../report/messages/read-messages.ts';
-import { findRun } from '../report/read-run.ts';
+import type { RecordedEvent } from '../report/messages/message-file.ts';
+import { readMessages } from '../report/messages/read-messages.ts';
+import { recordLabel, recordsOf } from '../report/read-run.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
@@ -26,6 +23,9 @@ interface TapFlags extends ClusterFlags {
   readonly force?: boolean;
   readonly read?: string;
 }
+
+/** Of a record: which cluster of the run it is from, where there were several. */
+type PrintedEvent = RecordedEvent & { readonly part?: string };
 
 const DISSECTOR = fileURLToPath(new URL('../places/links/tap/svcnet.lua', import.meta.url));
 
@@ -69,17 +69,18 @@ async function* recorded(
   run: string,
   selection: Pick<TapOptions, 'protocol'> & { readonly nodes: readonly string[] },
   { stateDir, note, signal }: CommandContext,
-): AsyncGenerator<TapEvent> {
-  const files = recordsOf(run, stateDir);
+): AsyncGenerator<PrintedEvent> {
   const unseen = new Set(selection.nodes);
   const names = new Set<string>();
-  for await (const event of readMessages(files, (what) => note(`  ${what}\n`))) {
-    if (signal.aborted) return;
-    for (const name of [event.from, event.to]) {
-      unseen.delete(name);
-      if (names.size < NAMES_MAX) names.add(name);
+  for (const { part, files } of recordsOf(run, stateDir)) {
+    for await (const event of readMessages(files, (what) => note(`  ${what}\n`))) {
+      if (signal.aborted) return;
+      for (const name of [event.from, event.to]) {
+        unseen.delete(name);
+        if (names.size < NAMES_MAX) names.add(name);
+      }
+      if (isMeant(event, selection)) yield part === '' ? event : { ...event, part };
     }
-    if (isMeant(event, selection)) yield event;
   }
   const [missing] = unseen;
   if (missing === undefined) return;
@@ -89,20 +90,8 @@ async function* recorded(
   );
 }
 
-/** Those of its parts are one after the other. */
-function recordsOf(run: string, stateDir: string): string[] {
-  if (statSync(run, { throwIfNoEntry: false })?.isFile() === true) return [run];
-  const folder = findRun(run, stateDir);
-  const parts = partFolders(folder).map((part) => join(folder, part));
-  const files = [folder, ...parts].flatMap(messageFiles);
-  if (files.length > 0) return files;
-  throw new HarnessError('RUN_NOT_FOUND', `${folder}: no messages are in it, expected ${MESSAGES_FILE}`, {
-    hint: 'A run keeps them when its cluster has a tap: svcnet run … --tap. Of several runs, name the folder of one.',
-  });
-}
-
 async function print(
-  events: AsyncIterable<TapEvent>,
+  events: AsyncIterable<PrintedEvent>,
   { write, force }: { readonly write: string | undefined; readonly force: boolean | undefined },
   context: CommandContext,
 ): Promise<void> {
@@ -179,11 +168,13 @@ async function captureToPipe(events: AsyncIterable<TapEvent>, context: CommandCo
 }
 
 /** `12:00:01.203 node-0 -> node-3   pushsync     delivery   3f2a09c4… (4104 B)  stamp batch 9c1d77aa…` */
-function line(event: TapEvent, { style, width }: CommandContext): string {
-  const { at, from, to, protocol, kind, name, fields } = event;
+function line(event: PrintedEvent, { style, width }: CommandContext): string {
+  const { at, from, to, protocol, kind, name, fields, part = '', cluster } = event;
+  const origin = part === '' && cluster === undefined ? [] : [recordLabel(part, cluster)];
   const what = name === '' ? kind : name;
   const text = [
     new Date(at).toISOString().slice(11, 23),
+    ...origin,
     inLine(`${from} -> ${to}`).padEnd(WIDTH.nodes),
     inLine(protocol).padEnd(WIDTH.protocol),
     inLine(what).padEnd(WIDTH.name),

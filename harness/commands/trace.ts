@@ -1,19 +1,28 @@
-import { EXIT } from '../base/errors.ts';
+import { EXIT, HarnessError } from '../base/errors.ts';
 import { trace as traced } from '../inspect/trace/document.ts';
-import { traceText } from '../inspect/trace/text.ts';
+import { recordedTrace } from '../inspect/trace/recorded.ts';
+import { recordedText, traceText } from '../inspect/trace/text.ts';
+import { recordsOf } from '../report/read-run.ts';
 import { answer, type ClusterFlags, type CommandContext } from './context.ts';
 import { onCluster } from './on-cluster.ts';
 
 export interface TraceFlags extends ClusterFlags {
   /** Number of chunks whose route is shown. */
   readonly chunks: number;
+  /** Its record is read instead of a cluster. */
+  readonly run?: string;
 }
 
 /** Chunks between two progress lines. */
 const PROGRESS_CHUNKS = 500;
 
-/** @param reference 64 or 128 lower-case hex digits @returns exit code: 1 when no node stores a chunk */
+/**
+ * @param reference 64 or 128 lower-case hex digits
+ * @returns exit code: 1 when no node stores a chunk, or no message of the record is about it
+ */
 export async function trace(reference: string, flags: TraceFlags, context: CommandContext): Promise<number> {
+  const { run } = flags;
+  if (run !== undefined) return await fromRecord(run, reference, flags, context);
   return onCluster(flags, context, async (cluster) => {
     const { signal } = context;
     const document = await traced({
@@ -30,4 +39,23 @@ export async function trace(reference: string, flags: TraceFlags, context: Comma
     answer(context, document, traceText(document, context));
     return document.content.missing.length === 0 ? EXIT.success : EXIT.checkFailed;
   });
+}
+
+/** @throws HarnessError `USAGE`, `RUN_NOT_FOUND`, `RUN_INVALID` */
+async function fromRecord(
+  run: string,
+  reference: string,
+  { name, chunks }: TraceFlags,
+  context: CommandContext,
+): Promise<number> {
+  if (name !== undefined || chunks > 1) {
+    const other = name === undefined ? '--chunks' : '--name';
+    throw new HarnessError('USAGE', `--run and ${other} exclude each other`, {
+      hint: 'A record tells the route of one chunk, and not which chunks are below it: pass the address of each.',
+    });
+  }
+  const { stateDir, signal } = context;
+  const document = await recordedTrace(run, reference, { records: recordsOf(run, stateDir), signal });
+  answer(context, document, recordedText(document, context));
+  return document.clusters.length === 0 ? EXIT.checkFailed : EXIT.success;
 }

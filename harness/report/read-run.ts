@@ -5,7 +5,9 @@ import { HarnessError } from '../base/errors.ts';
 import { suggestion } from '../base/format.ts';
 import { readJson } from '../base/json-file.ts';
 import { expectFile } from '../base/own-folder.ts';
-import { REPORT_FILE, REPORT_SCHEMA } from './folder.ts';
+import { partFolders, REPORT_FILE, REPORT_SCHEMA } from './folder.ts';
+import { MESSAGES_FILE } from './messages/message-file.ts';
+import { messageFiles } from './messages/read-messages.ts';
 import type { RunResult } from './result.ts';
 import { checkedResult } from './result-shape.ts';
 
@@ -30,6 +32,35 @@ export function findRun(name: string, stateDir: string): string {
         ? `Expected the folder of a run; ${runs} has none yet.`
         : `Expected the folder of a run, or the name of one in ${runs}; the last ones: ${known.slice(-5).join(', ')}`,
   });
+}
+
+/** What nodes said to each other in a run, or in one part of it. */
+export interface RunRecord {
+  /** Its folder in that of the run; empty: the run itself. */
+  readonly part: string;
+  /** Oldest first. */
+  readonly files: readonly string[];
+}
+
+/**
+ * @param run as for `findRun`, or a file of messages @returns those of its parts one after the other
+ * @throws HarnessError `RUN_NOT_FOUND`
+ */
+export function recordsOf(run: string, stateDir: string): RunRecord[] {
+  if (statSync(run, { throwIfNoEntry: false })?.isFile() === true) return [{ part: '', files: [run] }];
+  const folder = findRun(run, stateDir);
+  const records = ['', ...partFolders(folder)]
+    .map((part) => ({ part, files: messageFiles(join(folder, part)) }))
+    .filter(({ files }) => files.length > 0);
+  if (records.length > 0) return records;
+  throw new HarnessError('RUN_NOT_FOUND', `${folder}: no messages are in it, expected ${MESSAGES_FILE}`, {
+    hint: 'A run keeps them when its cluster has a tap: svcnet run … --tap. Of several runs, name the folder of one.',
+  });
+}
+
+/** Where a run keeps what is left of a cluster, in its folder. @param cluster undefined: the first of its part */
+export function recordLabel(part: string, cluster = 1): string {
+  return [...(part === '' ? [] : [part]), `cluster-${cluster}`].join('/');
 }
 
 function isFolder(path: string): boolean {

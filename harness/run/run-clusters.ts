@@ -18,22 +18,27 @@ import type { FlavourName } from '../flavours/flavour.ts';
 import { DRIVER_DEFAULT, DRIVER_FACTS, type DriverName } from '../places/facts.ts';
 import { isTapped, linksFail, machinesFail, nodesWanted, ownResized } from './kinds.ts';
 import { type Present, unmetNeed } from './needs.ts';
-import type { RunMetrics } from './run-metrics.ts';
 import type { PlannedScenario, RunOptions } from './run-options.ts';
 
 type Kind = Omit<DefinitionInput, 'name' | 'seed'>;
 
+/** What follows each cluster of a run while it exists. */
+export interface ClusterWatch {
+  watch(cluster: Cluster): Promise<void> | void;
+  /** For the last time, before the nodes are stopped. */
+  release(): Promise<void>;
+}
+
 /** The clusters of a run: a running one, or fresh ones, each kept while scenarios ask for its kind. */
 export class Clusters implements AsyncDisposable {
   readonly #options: RunOptions;
-  readonly #metrics: Pick<RunMetrics, 'watch' | 'release'>;
+  readonly #watches: readonly ClusterWatch[];
   #current: { readonly kind: string; readonly cluster: Cluster } | undefined;
   #kept = 0;
 
-  /** @param metrics watches each cluster while it exists */
-  constructor(options: RunOptions, metrics: Pick<RunMetrics, 'watch' | 'release'>) {
+  constructor(options: RunOptions, watches: readonly ClusterWatch[]) {
     this.#options = options;
-    this.#metrics = metrics;
+    this.#watches = watches;
   }
 
   /** @returns undefined: a fresh one would not suit */
@@ -50,7 +55,7 @@ export class Clusters implements AsyncDisposable {
     await this.close();
     const cluster = await openCluster(this.#options, kind);
     this.#current = { kind: key, cluster };
-    await this.#metrics.watch(cluster);
+    for (const one of this.#watches) await one.watch(cluster);
     return cluster;
   }
 
@@ -65,7 +70,7 @@ export class Clusters implements AsyncDisposable {
     this.#current = undefined;
     if (cluster === undefined) return;
     try {
-      await this.#metrics.release();
+      await this.#release();
       await this.#keepEvidence(cluster);
     } finally {
       await (this.#options.attachTo === undefined ? cluster.stop() : cluster.detach());
@@ -80,11 +85,15 @@ export class Clusters implements AsyncDisposable {
       return undefined;
     }
     const { cluster } = this.#current;
-    await this.#metrics.release();
+    await this.#release();
     await this.#keepEvidence(cluster);
     this.#current = undefined;
     await cluster.detach();
     return cluster.name;
+  }
+
+  async #release(): Promise<void> {
+    for (const one of this.#watches) await one.release();
   }
 
   #keepEvidence(cluster: Cluster): Promise<void> {

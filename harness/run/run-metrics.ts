@@ -10,7 +10,6 @@ import { Scraper } from '../metrics/scraper.ts';
 import { METRICS_FILE, SeriesFile } from '../metrics/series-file.ts';
 import { TestbedMetrics } from '../metrics/testbed.ts';
 import type { RunOptions } from './run-options.ts';
-import { MessageWatch } from './watch/messages.ts';
 
 /** Time for the dashboards' Prometheus, which scrapes every few seconds, to read the final values. */
 const LAST_SCRAPE_WITHIN_MS = 6000;
@@ -23,7 +22,6 @@ export class RunMetrics implements AsyncDisposable {
   /** What could not be measured, a line each; the run goes on without it. */
   readonly problems: string[] = [];
   readonly #scraper: Scraper;
-  readonly #messages: MessageWatch;
   readonly #name: string;
   readonly #signal: AbortSignal;
   #endpoint: MetricsEndpoint | undefined;
@@ -31,7 +29,7 @@ export class RunMetrics implements AsyncDisposable {
   #watched = false;
 
   private constructor(
-    { name, report, signal }: Pick<RunOptions, 'name' | 'report' | 'signal'>,
+    { name, signal }: Pick<RunOptions, 'name' | 'signal'>,
     testbed: TestbedMetrics,
     { scraper, endpoint }: { scraper: Scraper; endpoint: MetricsEndpoint | undefined },
   ) {
@@ -40,7 +38,6 @@ export class RunMetrics implements AsyncDisposable {
     this.testbed = testbed;
     this.#scraper = scraper;
     this.#endpoint = endpoint;
-    this.#messages = new MessageWatch(report, this.problems);
   }
 
   /** @throws HarnessError `PORT_IN_USE` */
@@ -49,7 +46,7 @@ export class RunMetrics implements AsyncDisposable {
     const file = new SeriesFile(report);
     const scraper = new Scraper({ testbed, signal, onScrape: (scrape, ids) => file.append(scrape, ids) });
     const endpoint = metricsPort === undefined ? undefined : await serveTestbed(testbed, metricsPort);
-    return new RunMetrics({ name, report, signal }, testbed, { scraper, endpoint });
+    return new RunMetrics({ name, signal }, testbed, { scraper, endpoint });
   }
 
   /** File of the run's folder; undefined: there was no cluster to read. */
@@ -63,7 +60,6 @@ export class RunMetrics implements AsyncDisposable {
     // Zero for a cluster started by something else.
     if (totalMs > 0) this.testbed.clusterReady(totalMs / 1000);
     this.#scraper.watch(cluster);
-    this.#messages.watch(cluster, totalMs > 0 ? 'first' : false);
     this.#watched = true;
     this.#announced?.withdraw();
     this.#announced = undefined;
@@ -78,7 +74,6 @@ export class RunMetrics implements AsyncDisposable {
 
   /** Reads the nodes once more, before they are stopped. */
   async release(): Promise<void> {
-    await this.#messages.release();
     try {
       await this.#scraper.release();
     } catch (error) {

@@ -49,6 +49,7 @@ import {
   type StepProgress,
 } from './scenario.ts';
 import { MemberWatch } from './watch/members.ts';
+import { MessageWatch } from './watch/messages.ts';
 import { SafetyWatch } from './watch/safety.ts';
 
 /** Log lines of each node shown with a failure; the whole logs are in the run's folder. */
@@ -117,7 +118,8 @@ async function runAll(options: RunOptions, book: RunBook): Promise<RunResult> {
   await writeRecipe(options);
   await using metrics = await RunMetrics.open(options);
   const { testbed } = metrics;
-  await using clusters = new Clusters(options, metrics);
+  const messages = new MessageWatch(options.report, metrics.problems);
+  await using clusters = new Clusters(options, [messages, metrics]);
   for (const planned of options.planned) {
     const { name } = planned.scenario;
     options.onScenario?.({ name });

@@ -16,6 +16,8 @@ export const trace: CommandOptions = {
       parse: whole(1, CHUNKS_MAX),
       default: 1,
     },
+    '--run <run>':
+      'read the route from the messages that a run has kept, given its folder, its name, last, or its message file',
   },
   note: `
 Every node is asked whether it stores the chunk; svc nodes also report its route if they record chunk events:
@@ -23,7 +25,10 @@ Every node is asked whether it stores the chunk; svc nodes also report its route
 In a cluster with a tap, messages between nodes tell the route through the others, such as Bees:
   svcnet up -n 0 --with bee=4 --tap
   svcnet trace REFERENCE
-Exits with 1 when no node stores a chunk.`,
+A run on such a cluster keeps the messages:
+  svcnet run lost-receipt
+  svcnet trace ADDRESS --run last
+Exits with 1 when no node stores a chunk, or no message of the run is about it.`,
 };
 
 function reference(text: string): string {

@@ -86,7 +86,7 @@ function hasArrived(event: TapEvent): boolean {
   return !done.includes('dropped') && !done.includes('answered');
 }
 
-class Listener {
+export class Listener {
   readonly #overlays: ReadonlyMap<string, string>;
   readonly #wanted: string | undefined;
   readonly #told = new Map<string, ChunkEvent[]>();
@@ -101,6 +101,11 @@ class Listener {
 
   of(node: string): readonly ChunkEvent[] {
     return this.#told.get(node) ?? [];
+  }
+
+  /** Of all nodes of which something was heard. */
+  testimonies(): Testimony[] {
+    return Array.from(this.#told, ([node, events]) => ({ node, overlay: this.#overlay(node), events }));
   }
 
   hear(event: TapEvent): void {

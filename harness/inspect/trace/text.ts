@@ -3,6 +3,7 @@ import { formatMs, plural } from '../../base/format.ts';
 import { wrap } from '../../base/terminal/table.ts';
 import { type ConsoleStyle, paint } from '../../report/console.ts';
 import type { Belonging, ChunkDocument, TraceDocument } from './document.ts';
+import type { RecordedTrace } from './recorded.ts';
 import type { Attempt, Hop, Moment, Route } from './route.ts';
 
 export interface TextStyle {
@@ -40,6 +41,20 @@ export function traceText(document: TraceDocument, page: TextStyle): string[] {
   return remarks.length === 0
     ? lines
     : [...lines, '', ...remarks.map((line) => paint(page.style, 'dim', line))];
+}
+
+/** The routes that a record tells, by cluster where it had several. */
+export function recordedText({ chunk, clusters, recorded, notes }: RecordedTrace, page: TextStyle): string[] {
+  const remarks = notes.flatMap((note) => wrap(`${INDENT}! ${note}`, page.width, `${INDENT}  `));
+  return [
+    paint(page.style, 'bold', `${INDENT}${chunk}`),
+    ...(clusters.length === 0 ? labelled('route', 'no message of the record is about it', page) : []),
+    ...clusters.flatMap(({ cluster, route }) => [
+      ...(recorded.length > 1 ? ['', ...labelled('cluster', cluster, page)] : []),
+      ...routeLines(route, page),
+    ]),
+    ...(remarks.length === 0 ? [] : ['', ...remarks.map((line) => paint(page.style, 'dim', line))]),
+  ];
 }
 
 function contentLines(content: TraceDocument['content'], page: TextStyle): string[] {

@@ -2,7 +2,7 @@
  * `messages.jsonl.gz` in a run's folder: what the nodes of a tapped cluster have said to each other. Lines in order:
  *
  *   {"schema":1,"before":0}      how many events the run had before those of this file
- *   {"at":1700000000000,"from":"node-0",…}   an event of the tap
+ *   {"at":1700000000000,"from":"node-0",…}   an event of the tap, with "cluster":2 of the run's second cluster
  *   {"missed":3}                 as many passed too fast to be recorded
  *
  * The file is a row of gzip members, each of whole lines, so a run that is killed loses little. A file that is full
@@ -23,6 +23,12 @@ export const MESSAGES_SCHEMA = 1;
 /** Events in each of the two files: some three megabytes. */
 const EVENTS_MAX = 100_000;
 const zipped = promisify(gzip);
+
+/** A message of a run. */
+export type RecordedEvent = TapEvent & {
+  /** Which cluster of the run its nodes are of, from 2 on; absent: the first. */
+  readonly cluster?: number;
+};
 
 /** Writes the files of one run. */
 export class MessageFile {
@@ -48,7 +54,7 @@ export class MessageFile {
   }
 
   /** @throws HarnessError `CANNOT_WRITE`: the file may end in the midst of a member, and takes nothing more */
-  async append(events: readonly TapEvent[], missed = 0): Promise<void> {
+  async append(events: readonly RecordedEvent[], missed = 0): Promise<void> {
     try {
       if (this.#inFile >= this.#eventsMax) await this.#rotate();
       const head = this.#begun ? [] : [{ schema: MESSAGES_SCHEMA, before: this.#count }];

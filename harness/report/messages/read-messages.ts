@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { cannotRead, HarnessError } from '../../base/errors.ts';
 import { expectFile } from '../../base/own-folder.ts';
 import type { TapEvent, TapValue } from '../../places/links/tap/events.ts';
-import { MESSAGES_FILE, MESSAGES_SCHEMA, OLDER_MESSAGES_FILE } from './message-file.ts';
+import { MESSAGES_FILE, MESSAGES_SCHEMA, OLDER_MESSAGES_FILE, type RecordedEvent } from './message-file.ts';
 
 /** Longer than any line that a tap makes. */
 const LINE_MAX = 1 << 20;
@@ -28,11 +28,11 @@ export function messageFiles(folder: string): string[] {
 /**
  * @throws HarnessError `RUN_INVALID` naming file and line, `STATE_INVALID`, `CANNOT_READ`
  */
-export async function* readMessages(files: readonly string[], onLack: OnLack): AsyncGenerator<TapEvent> {
+export async function* readMessages(files: readonly string[], onLack: OnLack): AsyncGenerator<RecordedEvent> {
   for (const file of files) yield* messagesOf(file, onLack);
 }
 
-async function* messagesOf(file: string, onLack: OnLack): AsyncGenerator<TapEvent> {
+async function* messagesOf(file: string, onLack: OnLack): AsyncGenerator<RecordedEvent> {
   expectFile(dirname(file), file);
   let number = 0;
   let missed = 0;
@@ -110,10 +110,10 @@ function isCount(value: unknown): value is number {
 
 function isEvent(
   line: Readonly<Record<string, unknown>>,
-): line is Readonly<Record<string, unknown>> & TapEvent {
-  const { at, kind, fields, bytes } = line;
+): line is Readonly<Record<string, unknown>> & RecordedEvent {
+  const { at, kind, fields, bytes, cluster = 1 } = line;
   const isTime = typeof at === 'number' && at >= 0 && at < 8.64e15;
-  if (!isTime || !isCount(bytes) || !KINDS.includes(kind)) return false;
+  if (!isTime || !isCount(bytes) || !isCount(cluster) || !KINDS.includes(kind)) return false;
   return TEXTS.every((name) => typeof line[name] === 'string') && isFields(fields, 0);
 }
 

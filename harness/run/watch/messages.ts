@@ -20,6 +20,8 @@ export class MessageWatch {
   #following: Promise<void> | undefined;
   #missed = 0;
   #dropped = 0;
+  /** Clusters of the run so far. */
+  #clusters = 0;
 
   /** @param folder of the run @param problems gets a line for each thing that could not be recorded */
   constructor(folder: string, problems: string[]) {
@@ -27,9 +29,10 @@ export class MessageWatch {
     this.#problems = problems;
   }
 
-  /** @param since `first`: what is kept of the past as well */
-  watch(cluster: Pick<Cluster, 'capabilities' | 'tap'>, since: 'first' | false): void {
+  /** What is said from now on, and what was said during its start if the run has started it. */
+  watch(cluster: Pick<Cluster, 'capabilities' | 'tap' | 'timings'>): void {
     const file = this.#file;
+    this.#clusters++;
     if (file === undefined || !cluster.capabilities.has('tap')) return;
     this.#ended = new AbortController();
     let missed = 0;
@@ -37,7 +40,8 @@ export class MessageWatch {
       missed += count;
       this.#missed += count;
     };
-    const events = cluster.tap({ kept: since, signal: this.#ended.signal, onMissed });
+    const kept = cluster.timings.totalMs > 0 ? 'first' : false;
+    const events = cluster.tap({ kept, signal: this.#ended.signal, onMissed });
     const taken = () => {
       const count = missed;
       missed = 0;
@@ -47,8 +51,12 @@ export class MessageWatch {
   }
 
   async #follow(file: MessageFile, events: AsyncIterable<TapEvent>, missed: () => number): Promise<void> {
+    const cluster = this.#clusters;
     try {
-      await copied(events, async (batch) => await file.append(batch, missed()));
+      await copied(events, async (batch) => {
+        const labelled = cluster === 1 ? batch : batch.map((event) => ({ ...event, cluster }));
+        await file.append(labelled, missed());
+      });
     } catch (error) {
       this.#file = undefined;
       this.#problems.push(`${MESSAGES_FILE} ends early: ${messageOf(error)}`);

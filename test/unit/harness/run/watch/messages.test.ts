@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../../harness/base/machine/clock.ts';
 import { until } from '../../../../../harness/base/wait.ts';
+import type { Cluster } from '../../../../../harness/cluster/cluster.ts';
 import type { TapEvent } from '../../../../../harness/places/links/tap/events.ts';
 import { MESSAGES_FILE } from '../../../../../harness/report/messages/message-file.ts';
 import { messageFiles, readMessages } from '../../../../../harness/report/messages/read-messages.ts';
@@ -23,12 +24,20 @@ async function kept(folder: string): Promise<number[]> {
   return times;
 }
 
+function clusterOf(events: () => AsyncGenerator<TapEvent>) {
+  return {
+    capabilities: new Set(['tap'] as const),
+    tap: events,
+    timings: { totalMs: 0 } as Cluster['timings'],
+  };
+}
+
 function watched(name: string, events: () => AsyncGenerator<TapEvent>) {
   const folder = join(root, name);
   mkdirSync(folder);
   const problems: string[] = [];
   const watch = new MessageWatch(folder, problems);
-  watch.watch({ capabilities: new Set(['tap'] as const), tap: events }, false);
+  watch.watch(clusterOf(events));
   return { folder, problems, watch };
 }
 
@@ -60,4 +69,19 @@ test('a message is in the file although nothing more is said', async () => {
   await watch.release();
   expect(await kept(folder)).toEqual([1, 2]);
   expect(problems).toEqual([]);
+});
+
+test('messages of a second cluster say so, also when the first had no tap', async () => {
+  const said = async function* () {
+    yield event(1);
+  };
+  const { folder, watch } = watched('two clusters', said);
+  await watch.release();
+  watch.watch({ ...clusterOf(said), capabilities: new Set() });
+  await watch.release();
+  watch.watch(clusterOf(said));
+  await watch.release();
+  const clusters: (number | undefined)[] = [];
+  for await (const { cluster } of readMessages(messageFiles(folder), () => undefined)) clusters.push(cluster);
+  expect(clusters).toEqual([undefined, 3]);
 });

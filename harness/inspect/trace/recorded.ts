@@ -1,0 +1,71 @@
+/** The route of a chunk as the record of a run tells it, without a node: from what the nodes said to each other. */
+import { interrupted } from '../../base/errors.ts';
+import { inLine } from '../../base/foreign-text.ts';
+import { readMessages } from '../../report/messages/read-messages.ts';
+import { type RunRecord, recordLabel } from '../../report/read-run.ts';
+import { Listener } from './overheard.ts';
+import { type Route, routeOf } from './route.ts';
+
+export interface RecordedTrace {
+  /** As given. */
+  readonly run: string;
+  /** As given, in lower case. */
+  readonly reference: string;
+  /** Of the chunk: 64 hex digits, those of the reference's root. */
+  readonly chunk: string;
+  /** Clusters of the run whose nodes spoke of the chunk. */
+  readonly clusters: readonly RecordedRoute[];
+  /** All clusters of which messages are kept. */
+  readonly recorded: readonly string[];
+  /** What is missing. */
+  readonly notes: readonly string[];
+}
+
+export interface RecordedRoute {
+  /** Where the run keeps what is left of it, such as `cluster-2`, or `part-2/cluster-1` of one that ran in parallel. */
+  readonly cluster: string;
+  readonly route: Route;
+}
+
+const ADDRESS_DIGITS = 64;
+/** A record from elsewhere may name anything. */
+const NAME_MAX = 100;
+const DETAIL_MAX = 200;
+
+/**
+ * @param run as given @param reference 64 or 128 hex digits, lower case
+ * @throws HarnessError `RUN_INVALID`, `CANNOT_READ`
+ */
+export async function recordedTrace(
+  run: string,
+  reference: string,
+  { records, signal }: { readonly records: readonly RunRecord[]; readonly signal: AbortSignal },
+): Promise<RecordedTrace> {
+  const chunk = reference.slice(0, ADDRESS_DIGITS);
+  const notes: string[] = [];
+  const listeners = new Map<string, Listener>();
+  for (const { part, files } of records) {
+    for await (const event of readMessages(files, (lack) =>
+      notes.push(part === '' ? lack : `${part}: ${lack}`),
+    )) {
+      if (signal.aborted) throw interrupted(signal);
+      const label = recordLabel(part, event.cluster);
+      const listener = listeners.get(label) ?? new Listener(new Map(), chunk);
+      listeners.set(label, listener);
+      const { from, to, fields } = event;
+      const { err } = fields;
+      const detail = typeof err === 'string' ? { err: inLine(err, DETAIL_MAX) } : {};
+      listener.hear({
+        ...event,
+        from: inLine(from, NAME_MAX),
+        to: inLine(to, NAME_MAX),
+        fields: { ...fields, ...detail },
+      });
+    }
+  }
+  const clusters = [...listeners]
+    .map(([cluster, listener]) => ({ cluster, told: listener.testimonies() }))
+    .filter(({ told }) => told.length > 0)
+    .map(({ cluster, told }) => ({ cluster, route: routeOf(told, (name) => name) }));
+  return { run, reference, chunk, clusters, recorded: [...listeners.keys()], notes };
+}

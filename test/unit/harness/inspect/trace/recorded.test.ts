@@ -1,0 +1,101 @@
+/** The route of a chunk from the messages that a run has kept, without a node. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { tap } from '../../../../../harness/commands/tap.ts';
+import { trace } from '../../../../../harness/commands/trace.ts';
+import { RECIPE_FILE } from '../../../../../harness/report/folder.ts';
+import { MessageFile, type RecordedEvent } from '../../../../../harness/report/messages/message-file.ts';
+import { temporaryFolder } from '../../../../temporary-folder.ts';
+import { contextOf } from '../../commands/kit.ts';
+
+const root = temporaryFolder('svcnet-trace-record');
+const ADDRESS = 'ab'.repeat(32);
+const BYTES = { delivery: 4104, receipt: 100 } as const;
+
+/** A push of the chunk from one node to another. */
+function push(from: string, to: string, more: Partial<RecordedEvent> = {}): RecordedEvent[] {
+  const stream = { stream: 'c0/1', protocol: 'pushsync', id: '/swarm/pushsync', ...more };
+  const said = (name: keyof typeof BYTES, at: number, ends: { from: string; to: string }): RecordedEvent => ({
+    at,
+    ...ends,
+    ...stream,
+    kind: 'message',
+    name,
+    fields: { address: ADDRESS },
+    bytes: BYTES[name],
+  });
+  return [said('delivery', 1000, { from, to }), said('receipt', 1020, { from: to, to: from })];
+}
+
+async function folderWith(name: string, events: readonly RecordedEvent[]): Promise<string> {
+  const folder = join(root, name);
+  mkdirSync(folder, { recursive: true });
+  await new MessageFile(folder).append(events);
+  return folder;
+}
+
+test('the route of a chunk is read from the record of a run', async () => {
+  const run = await folderWith('one', push('node-0', 'node-1'));
+  const context = contextOf(root);
+  expect(await trace(`${ADDRESS}${'00'.repeat(32)}`, { run, chunks: 1 }, context)).toBe(0);
+  const text = context.printed();
+  expect(text).toContain('node-0 pushed it, receipt of node-1');
+  expect(text).toContain('node-1 got it from node-0, stored it and signed the receipt');
+  expect(text).not.toContain('cluster');
+  expect(await trace('cd'.repeat(32), { run, chunks: 1 }, context)).toBe(1);
+  expect(context.printed()).toContain('no message of the record is about it');
+});
+
+test('clusters of one run, whose nodes have the same names, are told apart, and so are its parts', async () => {
+  const run = await folderWith('several', [
+    ...push('node-0', 'node-1'),
+    ...push('node-0', 'node-2', { cluster: 2 }),
+  ]);
+  const part = await folderWith('several/part-2', push('node-0', 'node-3'));
+  writeFileSync(join(part, RECIPE_FILE), '{}');
+  const context = contextOf(root, true);
+  await trace(ADDRESS, { run, chunks: 1 }, context);
+  const { clusters } = JSON.parse(context.printed()) as {
+    clusters: { cluster: string; route: { pushes: { storer: string }[] } }[];
+  };
+  expect(clusters.map(({ cluster, route }) => [cluster, route.pushes[0]?.storer])).toEqual([
+    ['cluster-1', 'node-1'],
+    ['cluster-2', 'node-2'],
+    ['part-2/cluster-1', 'node-3'],
+  ]);
+  const page = contextOf(root);
+  await trace(ADDRESS, { run, chunks: 1 }, page);
+  expect(page.printed()).toContain('cluster     part-2/cluster-1');
+  await tap([], { read: run }, page);
+  expect(page.printed()).toMatch(/^00:00:01\.000 cluster-2 node-0 -> node-2/m);
+  expect(page.printed()).toMatch(/^00:00:01\.000 node-0 -> node-1/m);
+  expect(page.printed()).toMatch(/^00:00:01\.000 part-2\/cluster-1 node-0 -> node-3/m);
+});
+
+test('what a record lacks is said, and what it calls a node or an error is a short line', async () => {
+  const name = `node-0\n\u001b[31m${'x'.repeat(1000)}`;
+  const [delivery, receipt] = push(name, 'node-1') as [RecordedEvent, RecordedEvent];
+  const run = join(root, 'foreign');
+  mkdirSync(run);
+  const refusal = { ...receipt, fields: { err: `no\n\u001b[31m${'x'.repeat(1000)}` } };
+  await new MessageFile(run).append([delivery, refusal], 3);
+  const context = contextOf(root);
+  await trace(ADDRESS, { run, chunks: 1 }, context);
+  expect(context.printed()).toContain('! 3 messages passed too fast to be recorded');
+  expect(context.printed()).not.toContain('\u001b');
+  expect(context.printed().length).toBeLessThan(3000);
+});
+
+test('a record and a running cluster, or chunks below it, exclude each other', async () => {
+  const context = contextOf(root);
+  const run = join(root, 'one');
+  await expect(trace(ADDRESS, { run, chunks: 2 }, context)).rejects.toMatchObject({
+    code: 'USAGE',
+    message: '--run and --chunks exclude each other',
+  });
+  await expect(trace(ADDRESS, { run, chunks: 1, name: 'net' }, context)).rejects.toThrow('--run and --name');
+  await expect(trace(ADDRESS, { run: 'nothing', chunks: 1 }, context)).rejects.toMatchObject({
+    code: 'RUN_NOT_FOUND',
+  });
+});

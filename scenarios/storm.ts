@@ -27,6 +27,7 @@ import { watchSlots } from './steps/stamps.ts';
 import { verifyLedger, workingNodes } from './steps/steps.ts';
 import { expectNone, placed, readBack, refusals, sync, whole } from './steps/storm/checks.ts';
 import { plannedKills } from './steps/storm/drawn.ts';
+import { expired, shortBatch } from './steps/storm/expiry.ts';
 import { growth, usesOf } from './steps/storm/growth.ts';
 import { StormLoad } from './steps/storm/load.ts';
 import { NEIGHBOURHOODS, STORM_PARAMETERS, type StormContext } from './steps/storm/parameters.ts';
@@ -76,6 +77,7 @@ export default defineScenario({
     if (faults.includes(POWER_CUT)) context.requires('power');
     const kinds = given?.faults.map(({ request }) => request.kind) ?? faults;
     if (kinds.some((kind) => kind === ARRIVAL || kind === DEPARTURE)) requireElastic(context);
+    const short = await shortBatch(context);
     const before = await checkBooks(context);
     const uses = await usesOf(context);
     const load = await rage(context, given, before);
@@ -92,6 +94,7 @@ export default defineScenario({
     await placed(context, load.operations);
     await balance(context, load, before);
     await refusals(context);
+    if (short !== undefined) await expired(context, short);
     await growth(context, uses);
     await verifyLedger(context);
     const { taken } = load.operations.departures;

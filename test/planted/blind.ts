@@ -6,7 +6,7 @@ import type { Bug } from './bugs.ts';
 import { ROUND_TRIP } from './hunt.ts';
 
 export interface BlindBug extends Bug {
-  /** Options of the cheapest storm that is known to find it; of `expired-stays`, which no storm finds, of any. */
+  /** Options of the cheapest storm that is known to find it. */
   readonly storm: readonly string[];
 }
 

@@ -10,6 +10,7 @@ import type { Fault } from '../../../../harness/cluster/faults/fault.ts';
 import { Faults } from '../../../../harness/cluster/faults/faults.ts';
 import { ClusterNode } from '../../../../harness/cluster/nodes/cluster-node.ts';
 import {
+  after,
   all,
   answers,
   changes,
@@ -35,15 +36,16 @@ const noSlots = answers(StampsClient.prototype, 'buckets', () => ({
   bucketUpperBound: 16,
   buckets: [],
 }));
-/** No node has a chunk that this file asks for. */
-function noChunkFor(file: string): Lie {
+/** What nodes have of the chunks that this file asks for: all of them, or none. */
+function chunksFor(file: string, held: boolean): Lie {
   return () => {
     const holds = Reflect.get<ClusterNode, 'holds'>(ClusterNode.prototype, 'holds');
     vi.spyOn(ClusterNode.prototype, 'holds').mockImplementation(function (this: ClusterNode, ...given) {
-      return isCalledFrom(file) ? Promise.resolve(false) : holds.apply(this, given);
+      return isCalledFrom(file) ? Promise.resolve(held) : holds.apply(this, given);
     });
   };
 }
+const noChunkFor = (file: string): Lie => chunksFor(file, false);
 /** A token more than there is, while everything goes on. */
 const oneTokenMore: Lie = () => {
   const view = Reflect.get<Chain, 'view'>(Chain.prototype, 'view');
@@ -55,10 +57,15 @@ const oneTokenMore: Lie = () => {
 };
 const noMesh = fails(Cluster.prototype, 'meshed', late);
 const noTags = answers(TagsClient.prototype, 'list', () => []);
-const nothingIsTaken = all(
-  fails(BytesClient.prototype, 'upload', refusal(503)),
-  fails(FilesClient.prototype, 'upload', refusal(503)),
-  fails(ChunksClient.prototype, 'upload', refusal(503)),
+/** Once the storm begins. */
+const nothingIsTaken = after(
+  NodeClient.prototype,
+  'balances',
+  all(
+    fails(BytesClient.prototype, 'upload', refusal(503)),
+    fails(FilesClient.prototype, 'upload', refusal(503)),
+    fails(ChunksClient.prototype, 'upload', refusal(503)),
+  ),
 );
 const nothingIsServed = all(
   fails(BytesClient.prototype, 'download', refusal(404)),
@@ -187,6 +194,12 @@ export const STORMS: readonly Mutation[] = [
     all(moreOwed, waits(1000, 'steps/money.ts')),
     /work after the faults adds no difference between the ends of a link/,
     /nothing is lost or made: balances, cheques and tokens add up/,
+  ],
+  [
+    'storm',
+    CALM,
+    all(chunksFor('steps/storm/expiry.ts', true), waits(1000, 'steps/storm/expiry.ts')),
+    /chunks of an expired batch leave the reserves/,
   ],
   ['storm', CALM, everLarger, /memory, handles and disk of every node stay within bounds/],
 ];

@@ -1,0 +1,70 @@
+/** A batch that ends while a storm goes on, whatever happens to the nodes that hold its chunks. */
+import type { ClusterNode } from 'svcnet';
+import { batchAmount, buyBatch } from 'svcnet/scenario';
+import { freshChunk, storers } from '../presence.ts';
+import { inTime, workingNodes } from '../steps.ts';
+import type { StormContext } from './parameters.ts';
+
+const DEPTH = 17;
+const CHUNKS = 16;
+/** Enough to fill it, also where blocks come faster than uploads. */
+const BLOCKS_MIN = 30;
+const MINED_AT_ONCE = 5;
+const GONE_WITHIN_MS = 60_000;
+
+export interface ShortBatch {
+  /** Addresses of all chunks that were stamped with it. */
+  readonly chunks: readonly string[];
+}
+
+/** Before the storm. Its middle is the batch's end. @returns undefined where blocks cannot be mined on demand */
+export function shortBatch(context: StormContext): Promise<ShortBatch | undefined> {
+  return context.step('short batch', async () => {
+    const { cluster, parameters, signal } = context;
+    const { chain } = cluster;
+    if (!chain.controlled || chain.steady) {
+      context.unchecked('the end of a batch: blocks are not mined on demand here');
+      return undefined;
+    }
+    const random = context.random('expiry');
+    const nodes = workingNodes(cluster.nodes);
+    const node = nodes[random.below(nodes.length)] as ClusterNode;
+    const ttlMs = Math.max(parameters.duration / 2, BLOCKS_MIN * chain.blockTimeMs);
+    const amount = batchAmount(ttlMs, await chain.batchTerms());
+    const batch = await buyBatch(cluster, node, { amount, depth: DEPTH, label: 'short' }, signal);
+    const chunks: string[] = [];
+    for (let n = 0; n < CHUNKS; n++) {
+      const { data, address } = freshChunk(random);
+      await node.chunks.upload(data, { batch, signal });
+      chunks.push(address);
+    }
+    return { chunks };
+  });
+}
+
+/** No node keeps what nobody pays for. Of others than ours it is not known when they look. */
+export function expired(context: StormContext, { chunks }: ShortBatch): Promise<void> {
+  return context.step('expiry', async (progress) => {
+    const { cluster } = context;
+    const probe = async (signal: AbortSignal) => {
+      const nodes = storers(cluster.nodes).filter(({ flavour }) => flavour === 'svc');
+      for (const node of nodes) {
+        const held = await Promise.all(chunks.map((chunk) => node.holds(chunk, signal)));
+        const left = held.filter(Boolean).length;
+        if (left === 0) continue;
+        await cluster.chain.mine(MINED_AT_ONCE);
+        return `${node.name} still has ${left} of ${chunks.length}`;
+      }
+      return undefined;
+    };
+    const missing = await inTime('chunks of the expired batch are gone', probe, {
+      ...context,
+      timeoutMs: GONE_WITHIN_MS,
+    });
+    context.expect('chunks of an expired batch leave the reserves', missing === undefined, {
+      observed: missing ?? `all ${chunks.length} gone everywhere`,
+      expected: `gone within ${GONE_WITHIN_MS / 1000} s and its blocks`,
+    });
+    progress.detail(`${chunks.length} chunks`);
+  });
+}

@@ -140,10 +140,12 @@ export {
 export { parseScheduleDocument } from './run/schedule/document.ts';
 export {
   ARRIVAL,
+  DISK_SLOW,
   DRAWN_FAULTS,
   type DrawBounds,
   drawFaults,
   LINK_WORDS,
+  MACHINE_WORDS,
   POWER_CUT,
   type RandomIntegers,
 } from './run/schedule/draw.ts';

@@ -5,12 +5,14 @@
 import {
   ARRIVAL,
   type Books,
+  DISK_SLOW,
   defineScenario,
   drawFaults,
   effectText,
   inertAmong,
   LINK_WORDS,
   linkGaps,
+  MACHINE_WORDS,
   POWER_CUT,
   parseScheduleDocument,
   pause,
@@ -58,7 +60,7 @@ export default defineScenario({
     credit: 'network',
     neighbourhoods: NEIGHBOURHOODS,
     linkFaults: ({ faults }) => faults.some((word) => LINK_WORDS.includes(word)),
-    machineFaults: ({ faults }) => faults.includes(POWER_CUT),
+    machineFaults: ({ faults }) => faults.some((word) => MACHINE_WORDS.includes(word)),
     optionsFor: ({ reserve, faults }) => ({
       'reserve-capacity': reserve,
       // Others confirm what they have not synced.
@@ -75,6 +77,7 @@ export default defineScenario({
     const given = schedule === '' ? undefined : await scheduleOf(context, schedule);
     if (faults.some((word) => LINK_WORDS.includes(word))) context.requires('linkFaults');
     if (faults.includes(POWER_CUT)) context.requires('power');
+    if (faults.includes(DISK_SLOW)) context.requires('disk');
     const kinds = given?.faults.map(({ request }) => request.kind) ?? faults;
     if (kinds.some((kind) => kind === ARRIVAL || kind === DEPARTURE)) requireElastic(context);
     const short = await shortBatch(context);

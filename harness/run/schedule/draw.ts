@@ -26,12 +26,14 @@ export interface DrawBounds {
 /** Faults of a schedule: as many as one every 360 ms for an hour. */
 export const FAULTS_MAX = 10_000;
 
-/** Added to the round trips of a slow node, milliseconds. */
+/** Added to the round trips of a slow node, or to the writes of a slow disk, milliseconds. */
 const LATENCY_MIN_MS = 50;
 const LATENCY_RANGE_MS = 450;
 
 /** Word of a fault that only simulated nodes with machine faults can have. */
 export const POWER_CUT = 'power-cut';
+/** Word of a fault that nodes with machine faults can have. */
+export const DISK_SLOW = 'disk-slow';
 /** Word for a node that joins and then leaves for good, on clusters that can get more nodes. */
 export const ARRIVAL = 'add';
 
@@ -47,15 +49,18 @@ const DRAWN: Readonly<Record<string, Draw>> = {
     kind: 'link',
     from: [oneOf(nodes, random)],
     to: ['all'],
-    latency: LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS),
+    latency: slowBy(random),
   }),
   reset: (nodes, random) => ({ kind: 'link', from: [oneOf(nodes, random)], to: ['all'], reset: true }),
   [POWER_CUT]: (nodes, random) => ({ kind: POWER_CUT, node: oneOf(nodes, random) }),
+  [DISK_SLOW]: (nodes, random) => ({ kind: DISK_SLOW, node: oneOf(nodes, random), by: slowBy(random) }),
   [ARRIVAL]: () => ({ kind: ARRIVAL }),
 };
 
 /** Words whose faults need a cluster with link faults. */
 export const LINK_WORDS: readonly string[] = ['partition', 'isolate', 'slow', 'reset'];
+/** Words whose faults need a cluster with machine faults. */
+export const MACHINE_WORDS: readonly string[] = [POWER_CUT, DISK_SLOW];
 
 /**
  * Draws at least one fault, unless there is no word: one that fits, if gaps are too long or the first would
@@ -119,6 +124,10 @@ function drawOf(word: string): Draw {
 /** From half to one and a half times the average. */
 function gap(everyMs: number, random: RandomIntegers): number {
   return Math.ceil(everyMs / 2) + random.below(everyMs + 1);
+}
+
+function slowBy(random: RandomIntegers): number {
+  return LATENCY_MIN_MS + random.below(LATENCY_RANGE_MS);
 }
 
 function oneOf<T>(list: readonly T[], random: RandomIntegers): T {

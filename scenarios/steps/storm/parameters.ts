@@ -1,5 +1,12 @@
 /** Parameters of a storm. */
-import { ARRIVAL, DRAWN_FAULTS, POWER_CUT, parameter, type ScenarioContext } from 'svcnet/scenario';
+import {
+  ARRIVAL,
+  DISK_SLOW,
+  DRAWN_FAULTS,
+  POWER_CUT,
+  parameter,
+  type ScenarioContext,
+} from 'svcnet/scenario';
 
 export const STORM_PARAMETERS = {
   duration: parameter('duration', 60_000, 'duration, without healing and checking', { min: 1 }),
@@ -7,7 +14,7 @@ export const STORM_PARAMETERS = {
     'list',
     ['kill', 'pause', 'partition', 'slow'],
     'kinds of faults to draw from; none: only the load',
-    { oneOf: DRAWN_FAULTS, vary: DRAWN_FAULTS, varySimulated: [POWER_CUT, ARRIVAL] },
+    { oneOf: DRAWN_FAULTS, vary: DRAWN_FAULTS, varySimulated: [POWER_CUT, DISK_SLOW, ARRIVAL] },
   ),
   'fault-every': parameter('duration', 5000, 'average interval between faults', {
     min: 1,

@@ -34,13 +34,16 @@ test('every value is drawn within its bounds, and the bounds are reached', () =>
   expect(new Set(all.map(({ faults }) => faults)).size).toBeGreaterThan(50);
 });
 
-test('the power of nodes is cut in simulations alone', () => {
-  const faultsOf = (simulated: boolean) =>
-    SEEDS.map((seed) => vary(seed, { scenarios: [storm], simulated, given: NOTHING }).set.join(' '));
-  const cuts = (simulated: boolean) => faultsOf(simulated).filter((one) => one.includes('power-cut'));
-  expect(cuts(true).length).toBeGreaterThan(SEEDS.length / 3);
-  expect(cuts(false)).toEqual([]);
-});
+test.each(['power-cut', 'disk-slow'])(
+  '%s needs machine faults, and is drawn for simulations alone',
+  (word) => {
+    const faultsOf = (simulated: boolean) =>
+      SEEDS.map((seed) => vary(seed, { scenarios: [storm], simulated, given: NOTHING }).set.join(' '));
+    const cuts = (simulated: boolean) => faultsOf(simulated).filter((one) => one.includes(word));
+    expect(cuts(true).length).toBeGreaterThan(SEEDS.length / 3);
+    expect(cuts(false)).toEqual([]);
+  },
+);
 
 test('what is drawn can be said on the command line', () => {
   const networks = SEEDS.slice(0, 50).map((seed) =>

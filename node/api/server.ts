@@ -9,7 +9,6 @@ import { Expressions } from '../env/expression.ts';
 import { heapLimit } from '../env/heap.ts';
 import { SharedRoom } from '../env/turns/shared-room.ts';
 import { TurnAllowance } from '../env/turns/turn-allowance.ts';
-import { observeRequest } from './access.ts';
 import { type Admission, type AdmissionOptions, createAdmission } from './admission/admission.ts';
 import { createMatcher } from './by-host.ts';
 import { Reads } from './content/reads.ts';
@@ -24,13 +23,16 @@ import { createRequestIds, REQUEST_ID_HEADER } from './exchange/request-id.ts';
 import { acceptUpgrades, type Upgrades } from './exchange/websocket.ts';
 import { createGates } from './gates.ts';
 import type { Listener, Listening } from './listen.ts';
-import { API_METRICS } from './metrics.ts';
+import { API_METRICS, type ApiMetrics } from './metrics.ts';
 import { type Target, targetOf } from './paths.ts';
 import { dataRoutes, type Port } from './route/route.ts';
 import { ROUTES } from './routes/table.ts';
 import type { NodeServices } from './services.ts';
 import { tracedRequest } from './traced.ts';
 import { httpDate } from './values/http-date.ts';
+
+/** Counted for an answer that its client did not await. */
+const CLIENT_GONE_STATUS = 499;
 
 /**
  * Files and manifest nodes per turn, each mostly a chunk to hash and stamp: together two ms. One packet may
@@ -242,5 +244,35 @@ class ServerStoppingError extends Error {
   constructor() {
     super('the node is stopping');
     this.name = 'ServerStoppingError';
+  }
+}
+
+interface AccessDeps {
+  readonly services: Pick<NodeServices, 'clock' | 'log'>;
+  readonly metrics: ApiMetrics;
+  readonly port: Port;
+}
+
+/**
+ * Counts, times and logs every request, including those whose client did not wait for the answer. To be called when the
+ * request has arrived.
+ */
+function observeRequest(exchange: Exchange, deps: AccessDeps): void {
+  const { clock, log } = deps.services;
+  const { id, method, response } = exchange;
+  const startMs = clock.monotonic();
+  let recorded = false;
+  deps.metrics.requestCount.inc();
+  response.once('finish', () => record(response.statusCode));
+  response.once('close', () => record(CLIENT_GONE_STATUS));
+
+  function record(status: number): void {
+    if (recorded) return;
+    recorded = true;
+    const durationMs = clock.monotonic() - startMs;
+    deps.metrics.responseCodeCount.inc({ code: String(status), method });
+    deps.metrics.responseDuration.observe(durationMs / 1000);
+    if (!log.isLevelEnabled('debug')) return;
+    log.debug({ id, method, route: exchange.route, status, durationMs, port: deps.port }, 'request answered');
   }
 }

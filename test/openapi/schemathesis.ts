@@ -17,7 +17,7 @@ import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { type Dialect, dialectOf } from '../../node/api/dialect.ts';
 import { ApiError, type ApiErrorCode, errorBody, statusOf } from '../../node/api/errors.ts';
-import { refusalsOf } from '../../node/api/route/refusals.ts';
+import { refusalsOf } from '../../node/api/route/openapi.ts';
 import { ROUTES } from '../../node/api/routes/table.ts';
 import { type Document, examplesOf, give, WITHDRAWAL_ADDRESS } from './examples.ts';
 

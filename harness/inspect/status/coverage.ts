@@ -1,7 +1,10 @@
-/** Neighbourhoods without a node: their chunks have no place. */
+/**
+ * Neighbourhoods without a node: their chunks have no place. A node covers the addresses that begin like its own overlay.
+ */
+import { addressPrefix } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { plural } from '../../base/format.ts';
-import { uncovered } from '../ledger/coverage.ts';
+import type { Storer } from '../ledger/placement.ts';
 import type { NodeAnswers } from './ask.ts';
 
 /** Listing more adds nothing if the radius is far too large for the number of nodes. */
@@ -43,4 +46,23 @@ function unlisted(nodes: readonly NodeAnswers[]): string[] {
       : [],
   );
   return [...new Set(met)].filter((overlay) => !own.has(overlay));
+}
+
+/**
+ * Largest address ranges outside every storer's radius.
+ * @returns first bits, as `0` and `1`, in order; none without storers
+ */
+export function uncovered(storers: readonly Storer[]): string[] {
+  if (storers.length === 0) return [];
+  const covered = new Set(storers.map(({ overlay, radius }) => addressPrefix(overlay, radius)));
+  return gaps('', covered);
+}
+
+/** Descends only into partly covered ranges: at most as many steps as the radii of all storers together. */
+function gaps(prefix: string, covered: ReadonlySet<string>): string[] {
+  if (covered.has(prefix)) return [];
+  const within = [...covered].filter((other) => other.startsWith(prefix));
+  if (within.length === 0) return [prefix];
+  const inside = new Set(within);
+  return [...gaps(`${prefix}0`, inside), ...gaps(`${prefix}1`, inside)];
 }

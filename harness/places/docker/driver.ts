@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import type { PartLog } from '../../base/logs/file-log.ts';
 import { makeFolder } from '../../base/own-folder.ts';
 import type { Flavour, NodePlan, NodePorts } from '../../flavours/flavour.ts';
-import type { DriverOptions } from '../driver.ts';
 import {
   type Capabilities,
   type ChainUrls,
   type ClusterParts,
   type Disposed,
   type Driver,
+  type DriverOptions,
   type Handle,
   type ImageWatch,
   LINK_PROXY,
@@ -37,8 +37,7 @@ import { Engine, unless } from './engine/engine.ts';
 import { succeedOnce } from './engine/succeed-once.ts';
 import { namedImage, ownImage, runProgram } from './image.ts';
 import { containerLog } from './log.ts';
-import { labelsOf, partName, partOf } from './names.ts';
-import { Networks } from './networks.ts';
+import { labelsOf, networkName, type Owner, ownedBy, partName, partOf } from './names.ts';
 import { ContainerObserver, listContainers } from './observer.ts';
 import { chainContainer, placeChain } from './parts/chain.ts';
 import { proxyContainer } from './parts/link-proxy.ts';
@@ -228,4 +227,51 @@ export class DockerDriver implements Driver {
 
 function idOf(handle: Handle): string {
   return String(handle['container']);
+}
+
+/**
+ * A cluster's networks: one for all containers and, with a link proxy, one for each node that would dial past it. Such a
+ * node reaches only the proxy and the chain there: engines pass nothing from one network to another.
+ */
+class Networks {
+  readonly #engine: Engine;
+  readonly #owner: Owner;
+  /** Makes the network of all. @returns its name */
+  readonly shared = succeedOnce(() => this.#create(networkName(this.#owner)));
+
+  constructor(engine: Engine, owner: Owner) {
+    this.#engine = engine;
+    this.#owner = owner;
+  }
+
+  /** Creates a node's network with the chain on it. @returns its name */
+  async ownOf(part: string): Promise<string> {
+    const name = await this.#create(partName(this.#owner, part));
+    await this.#connect('chain', [name]);
+    return name;
+  }
+
+  /** Before the proxy starts, after all nodes were created. */
+  async connectProxy(): Promise<void> {
+    const filters = ownedBy(this.#owner.token);
+    const all = await this.#engine.ask((docker) => docker.networks(filters));
+    const shared = networkName(this.#owner);
+    await this.#connect(
+      LINK_PROXY,
+      all.map(({ Name }) => Name).filter((name) => name !== shared),
+    );
+  }
+
+  /** A part that is already connected is no failure: a repeated start connects again. */
+  async #connect(part: string, networks: readonly string[]): Promise<void> {
+    const container = partName(this.#owner, part);
+    await this.#engine.ask((docker) =>
+      Promise.all(networks.map((name) => unless([403], docker.connectNetwork(name, container, [part])))),
+    );
+  }
+
+  async #create(name: string): Promise<string> {
+    await this.#engine.ask((docker) => unless([409], docker.createNetwork(name, labelsOf(this.#owner))));
+    return name;
+  }
 }

@@ -2,12 +2,12 @@
  * Who may request what, decided before any part of a request runs: the host name, the token, then the page for which
  * a browser asks. `docs/reference/access.md` says what each keeps out.
  */
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Cors } from '../cors.ts';
 import { ApiError } from '../errors.ts';
 import { effectOf, type Port, type Route } from '../route/route.ts';
 import { createHostCheck } from './hosts.ts';
-import { createTokenCheck, type Tokens } from './tokens.ts';
 
 export interface AdmissionOptions {
   /** Besides addresses and `localhost`; `*` for any. */
@@ -79,4 +79,52 @@ function isForeign({ headers }: IncomingMessage, cors: Pick<Cors, 'accepts'>): b
   if (origin !== undefined) return !cors.accepts(origin, host);
   const site = headers['sec-fetch-site'];
   return site === 'cross-site' || site === 'same-site';
+}
+
+/** Full: every operation. Read: those without an effect. */
+type Scope = 'full' | 'read';
+
+/** Token texts; empty or absent: there is no such token. */
+export interface Tokens {
+  /** Full on both ports. */
+  readonly api?: string;
+  /** Read-only on both ports. */
+  readonly apiRead?: string;
+  /** Full on the debug port. */
+  readonly debug?: string;
+}
+
+interface TokenCheck {
+  /** Whether the port requires a token at all. */
+  readonly required: boolean;
+  /** @param authorization header of the request @returns undefined: it holds no token of this port */
+  scopeOf(authorization: string | undefined): Scope | undefined;
+}
+
+/** Bearer tokens (RFC 6750) and their access. Only hashes are kept. */
+export function createTokenCheck({ api, apiRead, debug }: Tokens, port: Port): TokenCheck {
+  const given: readonly (readonly [token: string | undefined, Scope])[] = [
+    [api, 'full'],
+    [apiRead, 'read'],
+    [port === 'debug' ? debug : undefined, 'full'],
+  ];
+  const known = given.flatMap(([token = '', scope]) =>
+    token === '' ? [] : [{ digest: digestOf(token), scope }],
+  );
+  return {
+    required: known.length > 0,
+    scopeOf(authorization = '') {
+      const token = /^bearer +(\S+) *$/i.exec(authorization)?.[1];
+      if (token === undefined) return undefined;
+      const digest = digestOf(token);
+      // Always compares all of them: the time reveals neither how much of a token is right nor which one it is.
+      const scopes = known.filter((one) => timingSafeEqual(one.digest, digest)).map(({ scope }) => scope);
+      return scopes.includes('full') ? 'full' : scopes[0];
+    },
+  };
+}
+
+/** The same length for every token. */
+function digestOf(token: string): Buffer {
+  return hash('sha256', token, 'buffer');
 }

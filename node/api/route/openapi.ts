@@ -1,18 +1,18 @@
 /** The OpenAPI document of one listener, written from the route table. */
-import type { Dialect } from '../dialect.ts';
-import { CANONICAL_SEGMENT } from '../dialect.ts';
-import { ApiError, errorBody, inDialect, statusOf } from '../errors.ts';
+import { CANONICAL_SEGMENT, type Dialect } from '../dialect.ts';
+import { ApiError, type ApiErrorCode, errorBody, inDialect, statusOf } from '../errors.ts';
+import { GATE_REFUSALS } from '../gates.ts';
 import { GAS_HEADERS } from '../values/gas.ts';
 import {
   type AnyParam,
   type HeaderTable,
   type ParamTable,
   paramsIn,
+  REFUSED,
   type Source,
   wireName,
 } from '../values/params.ts';
-import { refusalsOf } from './refusals.ts';
-import type { Port, Route } from './route.ts';
+import { effectOf, type Port, type Route } from './route.ts';
 import { type SchemaName, schemas } from './schemas.ts';
 
 const CONTENT_TYPES = {
@@ -134,4 +134,48 @@ function contentOf({ response, method, mediaType }: Route, dialect: Dialect): Re
 
 function refTo(name: SchemaName): { $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
+}
+
+/**
+ * Which errors an operation can answer, read from its row: what admits requests, its gates, its parameters, its body,
+ * and the errors that the row itself names. Each once, in the order in which they are tested.
+ */
+export function refusalsOf(row: Route, dialect: Dialect): readonly ApiErrorCode[] {
+  return [
+    ...new Set([
+      ...admissionRefusals(row),
+      ...row.gates.flatMap((gate) => GATE_REFUSALS[gate]),
+      ...paramRefusals(row, dialect),
+      ...(row.bodyLimit === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
+      ...(row.body !== undefined && dialect.strictRequests ? (['INVALID_HEADER_PARAMS'] as const) : []),
+      ...(row.body === undefined && row.bodyLimit === undefined ? [] : (['BODY_IDLE'] as const)),
+      ...(row.refusals ?? []),
+      ...Object.values(row.errors ?? {}),
+      ...(row.serverErrors ?? []),
+      row.failure ?? 'INTERNAL',
+    ]),
+  ];
+}
+
+function admissionRefusals(row: Route): readonly ApiErrorCode[] {
+  if (row.forProbes === true) return ['HOST_REFUSED'];
+  const changing = effectOf(row) === undefined ? [] : (['TOKEN_SCOPE', 'ORIGIN_REFUSED'] as const);
+  return ['HOST_REFUSED', 'TOKEN_REQUIRED', ...changing];
+}
+
+function paramRefusals({ params, query, headers }: Route, dialect: Dialect): readonly ApiErrorCode[] {
+  const tables = { path: params, query, header: headers };
+  return (Object.keys(tables) as Source[]).flatMap((source) => {
+    const read = paramsIn(tables[source] ?? {}, dialect).map(([, param]) => param);
+    return [
+      ...(read.some((param) => canBeWrong(param, source)) ? [REFUSED[source]] : []),
+      // Names would be looked up by a service that this node lacks.
+      ...(read.some(({ kind }) => kind.byName === true) ? (['SERVICE_UNAVAILABLE'] as const) : []),
+    ];
+  });
+}
+
+/** A part of a path is never missing. */
+function canBeWrong({ kind, checks, required }: AnyParam, source: Source): boolean {
+  return kind.never !== 'refused' || checks.length > 0 || (required && source !== 'path');
 }

@@ -3,7 +3,7 @@ import { transcrypt } from '../../../formats/crypto/counter-mode.ts';
 import { sharedSecret } from '../../../formats/crypto/ecdh.ts';
 import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { keccak256 } from '../../../formats/crypto/keccak.ts';
-import { accessKeyOf, grant, newAccessList } from '../../../node/act/access-list.ts';
+import { accessKeyOf, grant, newAccessList } from '../../../node/act/access-control.ts';
 import { decodeGrantees, encodeGrantees } from '../../../node/act/grantees.ts';
 import { History } from '../../../node/act/history.ts';
 import { KeyValues } from '../../../node/act/key-values.ts';

@@ -6,7 +6,7 @@ import { equalBytes, toHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { systemRandom } from '../../../formats/random.ts';
 import { createAccessControl } from '../../../node/act/access-control.ts';
-import type { Tokens } from '../../../node/api/admission/tokens.ts';
+import type { Tokens } from '../../../node/api/admission/admission.ts';
 import { type DialectName, dialectOf } from '../../../node/api/dialect.ts';
 import type { Listener } from '../../../node/api/listen.ts';
 import { createListeners } from '../../../node/api/server.ts';

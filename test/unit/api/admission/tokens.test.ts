@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTokenCheck } from '../../../../node/api/admission/tokens.ts';
+import { createTokenCheck } from '../../../../node/api/admission/admission.ts';
 
 const TOKENS = { api: 'full-full-full-full', apiRead: 'read-read-read-read', debug: 'debug-debug-debug' };
 

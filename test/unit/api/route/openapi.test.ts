@@ -5,7 +5,7 @@ import { makeCac } from '../../../../formats/chunk/cac.ts';
 import { toHex } from '../../../../formats/crypto/hex.ts';
 import { dialectOf } from '../../../../node/api/dialect.ts';
 import { ERRORS } from '../../../../node/api/errors.ts';
-import { refusalsOf } from '../../../../node/api/route/refusals.ts';
+import { refusalsOf } from '../../../../node/api/route/openapi.ts';
 import type { Method } from '../../../../node/api/route/route.ts';
 import { type SchemaName, schemas } from '../../../../node/api/route/schemas.ts';
 import { ROUTES } from '../../../../node/api/routes/table.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { uncovered } from '../../../../../harness/inspect/ledger/coverage.ts';
+import { uncovered } from '../../../../../harness/inspect/status/coverage.ts';
 
 const storer = (bits: string, radius: number) => {
   const overlay = new Uint8Array(32);

@@ -1,6 +1,6 @@
 /** Access to the live page. */
 import { expect, test } from 'vitest';
-import { judge, SECURITY_HEADERS } from '../../../../../harness/inspect/live/guard.ts';
+import { judge, SECURITY_HEADERS } from '../../../../../harness/inspect/live/server.ts';
 
 const TOKEN = 'tHe-ToKeN_0123456789abcdefghijkl';
 const own = { method: 'GET', url: `/${TOKEN}/`, host: '127.0.0.1:4711' };

@@ -6,7 +6,7 @@ import type { AgentOptions, Agent as HttpAgent } from 'node:http';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, request } from 'undici';
 import { shownUrl } from '../../formats/shown-url.ts';
 import { HarnessError } from './errors.ts';
-import { connectorFor, isInMemory, MemoryAgent } from './memory/servers.ts';
+import { connectorFor, isInMemory, MemoryAgent } from './memory-servers.ts';
 
 const { Agent: SocketAgent } = process.getBuiltinModule('node:http');
 const { Agent: TlsAgent } = process.getBuiltinModule('node:https');

@@ -1,7 +1,6 @@
 /** How chunks travel between this node and the others, and the messages that travel in chunks. */
 import { isResponsible } from '../../formats/chunk/address.ts';
 import type { Chunk } from '../../formats/chunk/chunk.ts';
-import { createGsoc, type Gsoc } from '../gsoc/gsoc.ts';
 import type { NodeOptions } from '../options.ts';
 import { createPullsync, type Pullsync } from '../protocols/pullsync/pullsync.ts';
 import { createPusher, type Pusher } from '../protocols/pushsync/pusher.ts';
@@ -9,6 +8,7 @@ import { createPushsync, type Pushsync } from '../protocols/pushsync/pushsync.ts
 import { refusingHost } from '../protocols/refusal.ts';
 import { createRetrieval, type Retrieval } from '../protocols/retrieval/retrieval.ts';
 import { SERVED_AS, tracedHost, tracedPushsync, tracedRetrieval } from '../protocols/tracing.ts';
+import { createGsoc, type Gsoc } from '../pss/gsoc.ts';
 import { createPss, type Pss } from '../pss/pss.ts';
 import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';

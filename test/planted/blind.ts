@@ -148,7 +148,7 @@ export const BLIND_BUGS: readonly BlindBug[] = [
     storm: [...calm(4, '4s'), ...SMALL],
     edits: [
       {
-        file: 'gsoc/gsoc.ts',
+        file: 'pss/gsoc.ts',
         from: '      const id = toHex(chunk.identity);\n',
         to: '      const id = toHex(chunk.address);\n',
       },

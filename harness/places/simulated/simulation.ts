@@ -7,7 +7,7 @@ import { seededRandom } from '../../../formats/random.ts';
 import { shownUrl } from '../../../formats/shown-url.ts';
 import { createApiServer } from '../../../node/api/listen.ts';
 import type { MemoryFrame } from '../../../node/p2p/memory-link.ts';
-import { memoryHost, refusedBy, serveInMemory } from '../../base/memory/servers.ts';
+import { memoryHost, refusedBy, serveInMemory } from '../../base/memory-servers.ts';
 import { serveHere } from '../../flavours/tampered/control.ts';
 import { EmbeddedHost } from '../embedded/host.ts';
 import { linksOf, type NetworkShape } from '../links/regions.ts';

@@ -1,13 +1,13 @@
 /** What nodes see of the chain's endpoint, through a gate. */
 import { z } from 'zod';
-import type { RpcFault } from '../../../../chain/gate/faults.ts';
-import { WRONG_ANSWERS } from '../../../../chain/gate/wrong-answers.ts';
-import { HarnessError } from '../../../base/errors.ts';
-import { formatMs } from '../../../base/format.ts';
-import type { Chain } from '../../../chain/chain.ts';
-import type { FaultKind } from '../fault.ts';
-import { delay, type FaultField, nodeName } from '../fields.ts';
-import { PERCENT, whole } from '../machines/fields.ts';
+import type { RpcFault } from '../../../chain/gate/faults.ts';
+import { WRONG_ANSWERS } from '../../../chain/gate/wrong-answers.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { formatMs } from '../../base/format.ts';
+import type { Chain } from '../../chain/chain.ts';
+import type { FaultKind } from './fault.ts';
+import { delay, type FaultField, nodeName } from './fields.ts';
+import { PERCENT, whole } from './machines/fields.ts';
 
 const SLOW_MS = 1_000;
 /** The chain keeps the state of no more blocks than this. */

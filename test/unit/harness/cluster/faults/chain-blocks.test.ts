@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { CHAIN_STALL } from '../../../../../../harness/cluster/faults/chain/blocks.ts';
-import type { FaultContext, FaultStart } from '../../../../../../harness/cluster/faults/fault.ts';
-import { ManualClock } from '../../../../protocols/manual-clock.ts';
+import { CHAIN_STALL } from '../../../../../harness/cluster/faults/chain-blocks.ts';
+import type { FaultContext, FaultStart } from '../../../../../harness/cluster/faults/fault.ts';
+import { ManualClock } from '../../../protocols/manual-clock.ts';
 
 test('a block that comes just before a stall is none of those that the stall withholds', async () => {
   let height = 7;

@@ -4,7 +4,7 @@ import type { Chunk } from '../../../formats/chunk/chunk.ts';
 import { parseSoc, signSoc } from '../../../formats/chunk/soc.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
-import { createGsoc, type Gsoc } from '../../../node/gsoc/gsoc.ts';
+import { createGsoc, type Gsoc } from '../../../node/pss/gsoc.ts';
 import vectors from '../../vectors/messaging.json' with { type: 'json' };
 
 interface Case {

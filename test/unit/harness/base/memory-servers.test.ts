@@ -6,8 +6,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { connectionsTo, directDispatcher, socketAgent } from '../../../../../harness/base/direct.ts';
-import { memoryHost, serveInMemory } from '../../../../../harness/base/memory/servers.ts';
+import { connectionsTo, directDispatcher, socketAgent } from '../../../../harness/base/direct.ts';
+import { memoryHost, serveInMemory } from '../../../../harness/base/memory-servers.ts';
 
 const HOST = memoryHost('node-0', 'net');
 const URL_OF_IT = `http://${HOST}:1633`;

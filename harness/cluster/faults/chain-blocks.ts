@@ -1,12 +1,12 @@
 /** Faults of the chain's blocks: none, slow ones, or the last ones replaced. */
 import { z } from 'zod';
-import { HarnessError } from '../../../base/errors.ts';
-import { formatMs, plural } from '../../../base/format.ts';
-import { type ProbeResult, until } from '../../../base/wait.ts';
-import type { Chain } from '../../../chain/chain.ts';
-import type { Effect, FaultContext, FaultKind } from '../fault.ts';
-import { duration } from '../fields.ts';
-import { flag, whole } from '../machines/fields.ts';
+import { HarnessError } from '../../base/errors.ts';
+import { formatMs, plural } from '../../base/format.ts';
+import { type ProbeResult, until } from '../../base/wait.ts';
+import type { Chain } from '../../chain/chain.ts';
+import type { Effect, FaultContext, FaultKind } from './fault.ts';
+import { duration } from './fields.ts';
+import { flag, whole } from './machines/fields.ts';
 
 const TARGET = ['chain'] as const;
 /** A second fault would end the first one's effect with its own. */

@@ -1,11 +1,11 @@
 /** Checks whether content can be retrieved from the network, and re-uploads it: `node-behaviour.md` 4.3. */
 import type { ChunkGetter } from '../../formats/chunk/chunk.ts';
-import type { ContentGetter } from '../files/redundancy/siblings.ts';
-import { isMissing, traverse } from '../files/traversal.ts';
-import { isMalformed } from '../files/tree.ts';
-import type { Uploader } from '../files/upload.ts';
 import type { Postage } from '../postage/ports.ts';
 import type { LocalStore } from '../store/ports.ts';
+import type { ContentGetter } from './redundancy/siblings.ts';
+import { isMissing, traverse } from './traversal.ts';
+import { isMalformed } from './tree.ts';
+import type { Uploader } from './upload.ts';
 
 /** Chunks requested at once. A check is patient, so it leaves most of the node's capacity to others. */
 const CHECKS_AT_ONCE = 16;

@@ -7,7 +7,7 @@ import { type Chunk, SPAN_SIZE } from '../../formats/chunk/chunk.ts';
 import { socParts } from '../../formats/chunk/soc.ts';
 import type { Clock } from '../../formats/clock.ts';
 import { toHex } from '../../formats/crypto/hex.ts';
-import { type Deliver, Subscriptions } from '../pss/subscriptions.ts';
+import { type Deliver, Subscriptions } from './subscriptions.ts';
 
 export interface Gsoc {
   /** @param address of the chunk, 32 bytes @param deliver gets wrapped payloads, without span @throws SubscriptionError */

@@ -7,6 +7,7 @@ import { statePath } from '../cluster/state/state-folder.ts';
 import { KNOWN_DIFFERENCES } from '../conformance/known-differences.ts';
 import type { Fact } from '../inspect/differences/canonical.ts';
 import { compareObservations, type Observation } from '../inspect/differences/compare.ts';
+import { priceFacts } from '../inspect/differences/prices.ts';
 import { ScenarioWatch } from '../inspect/differences/watch.ts';
 import { StepDisplay } from '../report/console.ts';
 import { newRunFolder, runMoment } from '../report/new-run-folder.ts';
@@ -117,17 +118,22 @@ function expectAble(planned: readonly PlannedScenario[], { name }: Side, options
 async function observe(side: Side, options: RunOptions, say: (text: string) => void): Promise<Observation> {
   rmSync(join(options.report, FACTS_FILE), { force: true });
   const facts: Fact[] = [];
+  const prices: Fact[] = [];
   const ended = new Set<string>();
   let version = '';
   const run = await startedTwice(
     () => {
       facts.length = 0;
+      prices.length = 0;
       return runScenarios({
         ...options,
         observe: (context, name) => {
           const watch = new ScenarioWatch(context, name);
           return async () => {
             facts.push(...(await watch.facts()));
+            // Nothing that its chunks and stamps change is compared after this.
+            if (ended.size === options.planned.length - 1)
+              prices.push(...(await priceFacts(context.cluster, context.signal)));
             ended.add(name);
             const node = context.cluster.nodes.find(({ running }) => running);
             version = (await node?.client.health(context.signal))?.version ?? '';
@@ -147,6 +153,7 @@ async function observe(side: Side, options: RunOptions, say: (text: string) => v
     facts.push({ kind: 'result', what: `${name}: ends as`, seen: result });
   for (const { name } of run.scenarios.filter(({ result }) => result === 'failed'))
     say(`  ! ${name} failed on ${side.name}: ${run.report}\n`);
-  writeFileSync(join(options.report, FACTS_FILE), `${JSON.stringify(facts, undefined, 2)}\n`);
-  return { name: side.name, flavour: side.flavour, version, facts };
+  const all = [...prices, ...facts];
+  writeFileSync(join(options.report, FACTS_FILE), `${JSON.stringify(all, undefined, 2)}\n`);
+  return { name: side.name, flavour: side.flavour, version, facts: all };
 }

@@ -28,7 +28,7 @@ export const diff: CommandOptions = {
   },
   note: `
 Runs the scenarios on each network in turn, in the swarm dialect, and compares HTTP answers, where chunks are stored and
-what was paid. Exits with 0 when every difference is known and explained, with 1 when one is not, with 2 when the
+what each node charges for one. Exits with 0 when every difference is known and explained, with 1 when one is not, with 2 when the
 networks cannot be compared. Give a flavour twice to see whether it always behaves the same way.
 
 Examples:

@@ -69,19 +69,47 @@ async function diff(flavours: readonly string[], ...words: readonly string[]) {
   return { code, ...(JSON.parse(stdout) as { compared: readonly Compared[]; report: string }) };
 }
 
-test('what is equal but for its program has no difference, a price off by one and a wrong order are named', async () => {
-  const flavours = ['svc', other('none'), other('price'), other('order')];
+/** What a network answered otherwise, as a report names it: what, ours, its own. */
+function named({ differences = [] }: Partial<Compared>, flavour: string) {
+  return differences.map(({ what, seen }) => [what, seen['svc'], seen[flavour]]);
+}
+
+test('what is equal but for its program has no difference; wrong prices and a wrong order are named', async () => {
+  const flavours = ['svc', other('none'), other('pushsync'), other('retrieval'), other('order')];
   const words = ['--nodes', '3', '--set', 'size=20000', '--', 'run', 'file-retrieval'];
   const { code, compared, report } = await diff(flavours, ...words);
   expect(code).toBe(1);
-  const [none, price, order] = compared;
+  const [none, pushsync, retrieval, order] = compared;
   expect(none?.differences).toEqual([]);
-  expect(none?.compared).toBeGreaterThan(20);
-  expect(price?.counts).toEqual({ money: expect.any(Number) as number });
-  const [off] = price?.differences ?? [];
-  expect(off?.what).toMatch(/^file-retrieval: price of what node-\d and node-\d did$/);
-  expect(off?.seen['svc']).toBe('a multiple of 10000');
-  expect(off?.seen[flavours[2] as string]).toBe('no multiple of 10000');
+  expect(none?.compared).toBeGreaterThan(80);
+
+  expect(pushsync?.counts).toEqual({ money: expect.any(Number) as number });
+  const pushes = named({ ...pushsync }, flavours[2] as string);
+  for (const [proximity, price] of [320_000, 310_000, 300_000].entries())
+    expect(pushes).toContainEqual([
+      expect.stringMatching(
+        new RegExp(`^pushsync from a light peer to node-1, chunk [0-9a-f]{8} at proximity ${proximity}$`),
+      ),
+      `${price} accounting units`,
+      `${price + 1} accounting units`,
+    ]);
+  expect(pushes.map(([what]) => what).filter((what) => what?.startsWith('retrieval'))).toEqual([]);
+  // Its nodes pay less than is charged.
+  const ends = 'file-retrieval: both ends of each link';
+  expect(pushes).toContainEqual([
+    ends,
+    'count the same',
+    expect.stringMatching(/node-\d says -?\d+ of node-\d/),
+  ]);
+
+  const [first] = named({ ...retrieval }, flavours[3] as string);
+  expect(first).toEqual([
+    expect.stringMatching(/^retrieval from a light peer to node-0, chunk [0-9a-f]{8} at proximity 0$/),
+    '320000 accounting units',
+    '330000 accounting units',
+  ]);
+  expect(retrieval?.counts).toEqual({ money: expect.any(Number) as number });
+
   const [wrong] = order?.differences ?? [];
   expect(wrong?.what).toMatch(/^file-retrieval: node-0 POST \/bzz.* → .*(?:body\.reference|etag)$/);
   expect(order?.counts).toHaveProperty('placement');

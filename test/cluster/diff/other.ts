@@ -2,15 +2,17 @@
 import type { Edit } from '../../planted/bugs.ts';
 import { plant } from '../../planted/plant.ts';
 
+/** What a node charges for a chunk of a peer. @param more accounting units */
+function served(protocol: string, more: string): Edit {
+  const from = 'accounting.price(host.overlay, address)';
+  return { file: `protocols/${protocol}/serving.ts`, from, to: `${from} + ${more}` };
+}
+
 const CHANGES: Readonly<Record<string, readonly Edit[]>> = {
   none: [],
-  price: [
-    {
-      file: 'accounting/rules.ts',
-      from: 'BigInt(MAX_PO + 1 - po) * pricePerProximity)',
-      to: 'BigInt(MAX_PO + 1 - po) * pricePerProximity + 1n)',
-    },
-  ],
+  pushsync: [served('pushsync', '1n')],
+  // A multiple of the unit of prices.
+  retrieval: [served('retrieval', '10_000n')],
   order: [
     {
       file: 'manifest/metadata.ts',

@@ -1,0 +1,52 @@
+/** What each node of a network charges for a chunk, by its proximity. */
+import { ClientError } from '../../client/errors.ts';
+import type { Cluster } from '../../cluster/cluster.ts';
+import { Mismatch } from '../../conformance/row.ts';
+import { termsOf } from '../../conformance/wire/prices.ts';
+import { flavourOf } from '../../flavours/table.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
+import type { Fact } from './canonical.ts';
+
+const DIGITS_SHOWN = 8;
+
+/**
+ * Uses the network: chunks are stored, and stamps of the nodes' batches.
+ * @returns none for nodes that share a process: no peer from outside reaches them
+ */
+export async function priceFacts(
+  { nodes, chain, clock, driver }: Pick<Cluster, 'nodes' | 'chain' | 'clock' | 'driver'>,
+  signal: AbortSignal,
+): Promise<Fact[]> {
+  const networkId = BigInt(chain.networkId);
+  if (DRIVER_FACTS[driver].shared && nodes.every((node) => flavourOf(node).embedded !== undefined)) return [];
+  const priced = nodes.filter(({ running, mode }) => running && mode === 'full');
+  const facts = priced.map(async ({ name, overlay, p2p, client }): Promise<Fact[]> => {
+    const stamp = (address: string) => client.chunks.stamp(address, { signal });
+    const balance = async (peer: string) =>
+      (await client.balances(signal)).find((row) => row.peer === peer)?.balance ?? 0n;
+    try {
+      const terms = await termsOf({ overlay, p2p, networkId, stamp, balance }, { clock, signal });
+      return [
+        fact(`${name} lends a light peer`, units(terms.threshold)),
+        ...terms.prices.map(({ service, chunk, proximity, charged }) =>
+          fact(
+            `${service} from a light peer to ${name}, chunk ${chunk.slice(0, DIGITS_SHOWN)} at proximity ${proximity}`,
+            units(charged),
+          ),
+        ),
+      ];
+    } catch (error) {
+      if (!(error instanceof Mismatch || error instanceof ClientError)) throw error;
+      return [fact(`${name} serves a light peer`, `no: ${error.message}`)];
+    }
+  });
+  return (await Promise.all(facts)).flat();
+}
+
+function fact(what: string, seen: string): Fact {
+  return { kind: 'money', what, seen };
+}
+
+function units(amount: bigint | undefined): string {
+  return amount === undefined ? 'nothing' : `${amount} accounting units`;
+}

@@ -18,6 +18,7 @@ function watched() {
     nodes: [{ name: 'node-0', overlay: '00', running: true, mode: 'full', client }],
     batches: [{ id: OWN, node: 'node-0' }],
     settled: () => Promise.resolve([]),
+    driver: 'process',
     chain: { contracts: {}, words: () => Promise.resolve([1n]) },
   };
   const given = { cluster, ledger: { entries: [] }, signal: new AbortController().signal };

@@ -1,20 +1,16 @@
 /** `svcnet diff` with a node program that is ours but for one line, as a flavour file describes it. */
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Compared } from '../../../harness/inspect/differences/compare.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { writeProgram } from '../program.ts';
 import { svcnetHere } from '../svcnet.ts';
 
 let folder: string;
 beforeAll(() => {
   folder = temporaryFolder('svcnet-diff');
-  const program = join(folder, 'other');
-  writeFileSync(
-    program,
-    `#!/bin/sh\nexec '${process.execPath}' '${join(import.meta.dirname, 'other.ts')}' "$@"\n`,
-  );
-  chmodSync(program, 0o755);
+  writeProgram(join(folder, 'other'), join(import.meta.dirname, 'other.ts'));
 });
 
 /** @param change as `other.ts` names it @returns path of the flavour file */

@@ -3,7 +3,7 @@
  * variables and a TOML file, and reads its keys as hex, raw bytes and PEM.
  */
 import { randomBytes } from 'node:crypto';
-import { chmodSync, cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ import { readFlavour } from '../../../harness/cluster/plan/document/flavour-file
 import { checkConformance } from '../../../harness/conformance/check.ts';
 import { isRed } from '../../../harness/conformance/row.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { writeProgram } from '../program.ts';
 import { svcnetHere } from '../svcnet.ts';
 
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -22,9 +23,7 @@ beforeAll(() => {
   folder = temporaryFolder('svcnet-flavour');
   file = join(folder, 'ant.flavour.yaml');
   cpSync(join(HERE, 'ant.flavour.yaml'), file);
-  const program = join(folder, 'ant');
-  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${join(HERE, 'ant.ts')}' "$@"\n`);
-  chmodSync(program, 0o755);
+  writeProgram(join(folder, 'ant'), join(HERE, 'ant.ts'));
 });
 
 let net: Cluster;

@@ -1,7 +1,7 @@
 /** Nodes that get another program or mode while their network runs: the same keys, ports and data. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ import { Cluster } from '../../../harness/cluster/cluster.ts';
 import type { FlavourInput } from '../../../harness/flavours/declared/input.ts';
 import { EmbeddedDriver } from '../../../harness/places/embedded/driver.ts';
 import { temporaryFolder } from '../../temporary-folder.ts';
+import { writeProgram } from '../program.ts';
 import { svcnetHere } from '../svcnet.ts';
 import { haltAll } from './halt.ts';
 
@@ -19,8 +20,7 @@ const MAIN = fileURLToPath(new URL('../../../node/main.ts', import.meta.url));
 /** Our own node as a program of others, which reads and writes the very same data directory. */
 function ownProgram(folder: string, name: string): FlavourInput {
   const program = join(folder, name);
-  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`);
-  chmodSync(program, 0o755);
+  writeProgram(program, MAIN);
   return {
     name,
     program,

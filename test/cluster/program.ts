@@ -1,0 +1,11 @@
+/** A TypeScript source as a program of others, which the harness starts by its path. */
+import { writeFileSync } from 'node:fs';
+
+/**
+ * Reads and leaves compiled code in the folder of this run: the harness, which knows nothing of such a program, has it do
+ * without, so each start would compile all of it again.
+ */
+export function writeProgram(path: string, source: string): void {
+  const script = `#!/bin/sh\nunset NODE_DISABLE_COMPILE_CACHE\nexec '${process.execPath}' '${source}' "$@"\n`;
+  writeFileSync(path, script, { mode: 0o755 });
+}

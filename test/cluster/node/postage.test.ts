@@ -76,6 +76,9 @@ describe('a batch bought over the API', () => {
       txHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
     });
     batch = json['batchID'] as string;
+    const receipt = await net.chain.call('eth_getTransactionReceipt', [json['txHash']]);
+    const to = net.chain.contracts.postageStamp.toLowerCase();
+    expect(receipt).toMatchObject({ status: '0x1', to });
     const listed = (await node.stamps.list()).find(({ batchID }) => batchID === batch);
     expect(listed).toMatchObject({
       label: 'mine',

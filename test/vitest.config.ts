@@ -10,7 +10,7 @@ const REPLACING_MODULES = ['test/unit/store/lock-store.test.ts'];
 
 /** Cluster tests whose files are many and short, so that to load all modules again for each file is much of their time. */
 const SHARING = [
-  'test/cluster/{api,chain,node,official-client,onchain,p2p,platform,postage,store,swap,ui}/**/*.test.ts',
+  'test/cluster/{api,chain,harness,node,official-client,onchain,p2p,platform,postage,store,swap,ui}/**/*.test.ts',
 ];
 
 /** What all unit tests together run at the least, in whole per cents. Most of `chain` and of commands runs in clusters. */

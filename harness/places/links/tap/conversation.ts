@@ -4,7 +4,7 @@
  * said, message by message.
  */
 import { toHex } from '../../../../formats/crypto/hex.ts';
-import { decodeMessage } from '../../../../node/p2p/codec/codec.ts';
+import { decodeOwned } from '../../../../node/p2p/codec/codec.ts';
 import type { MessageTable } from '../../../../node/p2p/codec/message.ts';
 import { FrameReader } from '../../../../node/p2p/stream/framing.ts';
 import { HeadersMessage } from '../../../../node/p2p/stream/headers.ts';
@@ -117,7 +117,7 @@ export class Conversation {
       const line = this.#isAgreed || this.#openedAt !== undefined ? NO_LINE : side.arrived.line();
       if (line === NO_LINE) return this.#said(side, side.arrived.rest());
       if (typeof line !== 'string') return;
-      this.#handOn(side, encodeLine(line));
+      this.#handOnLine(side, line);
       if (line === MULTISTREAM) continue;
       this.#open(side, line);
     }
@@ -138,7 +138,7 @@ export class Conversation {
         return this.#said(side, side.arrived.rest());
       }
       if (typeof line !== 'string') return;
-      this.#handOn(side, encodeLine(line));
+      this.#handOnLine(side, line);
       if (line === REFUSED) {
         this.end(false, 'refused');
         this.#openedAt = undefined;
@@ -179,6 +179,10 @@ export class Conversation {
     diverted?.ended(false);
   }
 
+  #handOnLine({ isOpener }: Side, line: string): void {
+    this.#deps.diverted?.raw(isOpener, encodeLine(line));
+  }
+
   #handOn({ isOpener }: Side, bytes: Uint8Array | undefined): void {
     if (bytes !== undefined) this.#deps.diverted?.raw(isOpener, bytes);
   }
@@ -207,7 +211,7 @@ export class Conversation {
   }
 
   #headers(side: Side, { show = {} }: ProtocolRow, bytes: Uint8Array): void {
-    const { headers } = decodeMessage(HeadersMessage, bytes);
+    const { headers } = decodeOwned(HeadersMessage, bytes);
     this.#deps.diverted?.untouched(side.isOpener, bytes);
     if (headers.length === 0) return;
     const values = Object.fromEntries(headers.map(({ key, value }) => [key, value]));
@@ -216,19 +220,24 @@ export class Conversation {
   }
 
   #message(side: Side, { name, table, show = {} }: MessageRow, bytes: Uint8Array): void {
-    const decoded: Readonly<Record<string, unknown>> = decodeMessage(table, bytes);
+    // Views: nothing of it outlives this call, but for an address.
+    const decoded: Readonly<Record<string, unknown>> = decodeOwned(table, bytes);
     const fields: Fields = shown(decoded, this.#deps.names, show);
-    if (decoded['addr'] instanceof Uint8Array) this.#address ??= decoded['addr'];
+    if (decoded['addr'] instanceof Uint8Array) this.#address ??= Uint8Array.from(decoded['addr']);
     const address = this.#address;
     const isNamed = fields['data'] === undefined || fields['address'] !== undefined;
-    const about: Fields = isNamed || address === undefined ? {} : { address: toHex(address) };
-    const protocol = this.#row?.name ?? this.#id;
-    const what = { protocol, message: name, table, decoded, address, awaited: this.#awaited(side) };
-    const verdict = this.#deps.diverted?.message(side.isOpener, bytes, what);
-    if (verdict?.answer !== undefined) this.#answer = withLength(verdict.answer);
-    const done = [...this.#origin(side), ...(verdict?.done ?? [])];
-    const fault: Fields = done.length === 0 ? {} : { fault: done.join(FAULT_SEPARATOR) };
-    this.#tell(side, 'message', { name, fields: { ...about, ...fields, ...fault }, bytes: bytes.length });
+    const about: Fields = isNamed || address === undefined ? fields : { address: toHex(address), ...fields };
+    const done = this.#origin(side);
+    const { diverted } = this.#deps;
+    if (diverted !== undefined) {
+      const protocol = this.#row?.name ?? this.#id;
+      const what = { protocol, message: name, table, decoded, address, awaited: this.#awaited(side) };
+      const verdict = diverted.message(side.isOpener, bytes, what);
+      if (verdict.answer !== undefined) this.#answer = withLength(verdict.answer);
+      done.push(...verdict.done);
+    }
+    const told = done.length === 0 ? about : { ...about, fault: done.join(FAULT_SEPARATOR) };
+    this.#tell(side, 'message', { name, fields: told, bytes: bytes.length });
   }
 
   /** What the acceptor is to say next, if that is what the message just said asks for. */
@@ -239,7 +248,7 @@ export class Conversation {
   }
 
   /** Of what its end itself has not said. */
-  #origin({ isOpener }: Side): readonly string[] {
+  #origin({ isOpener }: Side): string[] {
     if (isOpener) return this.#deps.isReplay === true ? ['replayed'] : [];
     return this.#isTakenOver ? ['made up'] : [];
   }

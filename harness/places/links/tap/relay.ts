@@ -245,5 +245,6 @@ function sizeOf(length: number): Buffer {
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
+  if (Buffer.isBuffer(bytes)) return bytes;
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }

@@ -19,15 +19,18 @@ const LIST_MAX = 32;
 
 /** The fields of a decoded message, except those that are empty. */
 export function shown(message: Readonly<Record<string, unknown>>, names: Names, shows: Shows): Shown {
-  const fields = Object.entries(message).filter(([, value]) => !isEmpty(value));
-  const told = fields.slice(0, LIST_MAX).map(([field, value]): [string, TapValue] => {
+  const told: [string, TapValue][] = [];
+  let count = 0;
+  // A loop: every message of a busy network passes here.
+  for (const field of Object.keys(message)) {
+    const value = message[field];
+    if (isEmpty(value) || ++count > LIST_MAX) continue;
     const show = Object.hasOwn(shows, field) ? shows[field] : undefined;
-    return [short(field), show === undefined ? plain(value) : orPlain(value, show, names)];
-  });
+    told.push([short(field), show === undefined ? plain(value) : orPlain(value, show, names)]);
+  }
   // A peer chooses the names of its headers, and how many there are.
-  const more: [string, TapValue][] =
-    fields.length > LIST_MAX ? [['…', `and ${fields.length - LIST_MAX} more`]] : [];
-  return Object.fromEntries([...told, ...more]);
+  if (count > LIST_MAX) told.push(['…', `and ${count - LIST_MAX} more`]);
+  return Object.fromEntries(told);
 }
 
 /** A message may be sound though a value in it is none that can be shown, such as a multiaddress of a new kind. */

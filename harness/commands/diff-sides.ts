@@ -27,6 +27,14 @@ export async function sidesOf({
   const given = flavours.split(',').map((text) => text.trim());
   if (given.length < 2)
     throw new HarnessError('USAGE', `--flavours: got ${flavours}, expected two or more, separated by commas`);
+  return sidesNamed(given, beeBinary);
+}
+
+/**
+ * @param given flavours or paths of flavour files, each perhaps with `@PROGRAM`
+ * @throws HarnessError `USAGE`, or what is wrong with a flavour file
+ */
+export function sidesNamed(given: readonly string[], beeBinary?: string): Promise<Side[]> {
   return Promise.all(
     given.map(async (text, index): Promise<Side> => {
       const before = given.slice(0, index).filter((other) => other === text).length;
@@ -39,15 +47,16 @@ export async function sidesOf({
           throw new HarnessError('USAGE', `--flavours: got ${text}, but ${flavour} takes no program`);
         return { name, folder: `${index + 1}-${flavour}`, flavour, ...(takesOne ? { binary } : {}) };
       }
-      if (!/[/.]/.test(text)) {
+      if (!/[/.]/.test(flavour)) {
         const known = HONEST_FLAVOURS.join(', ');
         throw new HarnessError(
           'USAGE',
           `--flavours: got '${text}', expected ${known} or the path of a flavour file${suggestion(text, HONEST_FLAVOURS)}`,
         );
       }
-      const declared = await readFlavour(text, '--flavours');
-      return { name, folder: `${index + 1}-${declared.name}`, flavour: declared.name, declared };
+      const declared = await readFlavour(flavour, '--flavours');
+      const binary = path.length > 0 ? path.join('@') : undefined;
+      return { name, folder: `${index + 1}-${declared.name}`, flavour: declared.name, binary, declared };
     }),
   );
 }

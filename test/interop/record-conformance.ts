@@ -1,7 +1,7 @@
 /**
- * Writes `docs/reference/conformance.md`: `npm run record:conformance` with SVCNET_BEE_BINARY as for `npm run test:interop`. Our
- * node in both dialects and as a light node, our contracts, and each Bee over HTTP and on the wire, each in a small
- * network of its own.
+ * Writes `docs/reference/conformance.md`: `npm run record:conformance -- bee@./bee-2.8.1 ./ant.flavour.yaml`. Our node in
+ * both dialects and as a light node, our contracts, and each of these implementations over HTTP and on the wire, each in
+ * a small network of its own. A flavour file takes another version of its program as `FILE@PROGRAM`.
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { MACHINE_CLOCK } from '../../harness/base/machine/clock.ts';
 import { Cluster } from '../../harness/cluster/cluster.ts';
 import type { ClusterNode } from '../../harness/cluster/nodes/cluster-node.ts';
 import { spareAccounts } from '../../harness/cluster/plan/seed.ts';
+import { type Side, sidesNamed } from '../../harness/commands/diff-sides.ts';
 import { chainConformance } from '../../harness/conformance/chain/conformance.ts';
 import { type Graded, grade } from '../../harness/conformance/grade.ts';
 import { httpConformance } from '../../harness/conformance/http/conformance.ts';
@@ -17,7 +18,6 @@ import { type Column, publishedMatrix } from '../../harness/conformance/publishe
 import { totalsOf } from '../../harness/conformance/row.ts';
 import { wireConformance } from '../../harness/conformance/wire/conformance.ts';
 import { sampled } from '../cluster/conformance/sampled.ts';
-import { BEES, of, startMixed } from './kit.ts';
 
 const PAGE = fileURLToPath(new URL('../../docs/reference/conformance.md', import.meta.url));
 const SEED = 62n;
@@ -76,28 +76,40 @@ async function ourWireAndChain(): Promise<Column[]> {
   ];
 }
 
-async function bee({ name, binary }: (typeof BEES)[number]): Promise<Column[]> {
-  const beeOptions = { 'storage-incentives-enable': true };
-  await using net = await startMixed({ binary, own: 1, bees: 2, seed: SEED, beeOptions });
-  const bees = of('bee', net);
-  const http = httpConformance({ target: at(bees, 0).api, second: at(bees, 1).api, dialect: 'swarm' });
+/** @param side a flavour, or a flavour file, perhaps with a program of its own */
+async function theirs({ name, flavour, binary, declared }: Side): Promise<Column[]> {
+  const incentives = flavour === 'bee' ? { 'storage-incentives-enable': true } : {};
+  await using net = await Cluster.start({
+    flavours: declared === undefined ? [] : [declared],
+    nodes: [
+      { count: 1 },
+      { flavour, count: 2, options: incentives, ...(binary === undefined ? {} : { binary }) },
+    ],
+    seed: SEED,
+  });
+  const nodes = net.nodes.filter((node) => node.flavour === flavour);
+  const { dialect } = at(nodes, 0).client;
+  const http = httpConformance({ target: at(nodes, 0).api, second: at(nodes, 1).api, dialect: dialect.name });
   const sampling = http.rows.filter(({ group }) => group === 'game');
   const first = await graded(name, { ...http, rows: http.rows.filter(({ group }) => group !== 'game') });
   // Later: a Bee tells heights by the clock, and buys no batch for minutes after blocks on demand.
   await sampled(net);
   const { report } = await graded(name, { ...http, rows: sampling });
   const rows = [...first.report.rows, ...report.rows];
-  const wire = await graded(name, onTheWire(net, at(bees, 1), 0));
-  const title = `Bee ${/^version (\d+\.\d+\.\d+)/.exec(report.implementation)?.[1] ?? name}`;
+  const wire = await graded(name, onTheWire(net, at(nodes, 1), 0));
+  const [, version = name] = /^version (\d+\.\d+\.\d+)/.exec(report.implementation) ?? [];
+  const title = `${flavour === 'bee' ? 'Bee' : flavour} ${version}`;
   return [{ ...first.report, rows, totals: totalsOf(rows) }, wire.report].map((one) => ({
     title,
     report: one,
   }));
 }
 
-if (BEES.length === 0) throw new Error('SVCNET_BEE_BINARY names no program: the page has columns of Bees');
+const sides = await sidesNamed(process.argv.slice(2));
+if (sides.length === 0)
+  throw new Error('expected flavours and flavour files, such as bee@/path/to/bee-2.8.1');
 const columns: Column[] = [await ourHttp('svc'), await ourHttp('swarm'), ...(await ourWireAndChain())];
-for (const one of BEES) columns.push(...(await bee(one)));
+for (const side of sides) columns.push(...(await theirs(side)));
 // `http`, `wire`, `chain` in this order, whichever came first.
 const order = ['http', 'wire', 'chain'];
 columns.sort((a, b) => order.indexOf(a.report.kind) - order.indexOf(b.report.kind));

@@ -9,7 +9,7 @@ export const diff: CommandOptions = {
   arguments: ['after --: run, and names of scenarios or paths of their files'],
   options: {
     '--flavours <list>': {
-      help: 'two or more, separated by commas: svc, bee, NAME@PROGRAM or the path of a flavour file; the others are compared with the first',
+      help: 'two or more, separated by commas: svc, bee or the path of a flavour file, with @PROGRAM for another program; the others are compared with the first',
       required: 'always',
     },
     '-n, --nodes <count>': {
@@ -34,5 +34,5 @@ networks cannot be compared. Give a flavour twice to see whether it always behav
 Examples:
   svcnet diff --flavours svc,bee --bee-binary ./bee -- run upload retrieval
   svcnet diff --flavours bee@./bee-2.7.1,bee@./bee-2.8.1 --seed 7 -- run upload
-  svcnet diff --flavours svc,./ant.flavour.yaml --set count=2 -- run manifest`,
+  svcnet diff --flavours svc,./ant.flavour.yaml@./ant-0.2 --set count=2 -- run manifest`,
 };

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { diff } from '../../../../harness/commands/diff.ts';
+import { sidesOf } from '../../../../harness/commands/diff-sides.ts';
 import { temporaryFolder } from '../../../temporary-folder.ts';
 import { contextOf, flagsOf } from './kit.ts';
 
@@ -46,6 +47,17 @@ test('refuses a scenario that a network of one of the flavours could not run, by
   const wrong = diff(['run', 'byzantine'], { flavours: 'svc,svc', set: [] }, contextOf(NOWHERE));
   await expect(wrong).rejects.toThrow(/^byzantine cannot run on svc: it needs /);
   expect(existsSync(NOWHERE)).toBe(false);
+});
+
+test('one flavour file is several networks, each with the program behind its @', async () => {
+  const file = join(import.meta.dirname, '../../../../examples/bee-flavour/bee.flavour.yaml');
+  const sides = await sidesOf({ flavours: `svc,${file}@/bees/2.7.1,${file}@/bees/2.8.1,${file}` });
+  expect(sides.map(({ flavour, declared, binary }) => [flavour, declared?.name, binary])).toEqual([
+    ['svc', undefined, undefined],
+    ['beefile', 'beefile', '/bees/2.7.1'],
+    ['beefile', 'beefile', '/bees/2.8.1'],
+    ['beefile', 'beefile', undefined],
+  ]);
 });
 
 test('words behind -- are its own, and options before it are read', async () => {

@@ -15,7 +15,6 @@ import {
   answers,
   changes,
   fails,
-  impatience,
   isCalledFrom,
   type Lie,
   lasts,
@@ -183,7 +182,7 @@ export const STORMS: readonly Mutation[] = [
   [
     'storm',
     CALM,
-    all(noChunkFor('inspect/ledger/placement.ts'), impatience),
+    all(noChunkFor('inspect/ledger/placement.ts'), waits(1000, CHECKS)),
     /chunks are on every node of their neighbourhood/,
   ],
   ['storm', CALM, noChunkFor('inspect/ledger/ledger.ts'), /every acknowledged chunk is held by a node/],

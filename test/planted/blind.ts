@@ -1,5 +1,5 @@
 /**
- * Ten more bugs, written by a reviewer of the node who had not read what the storm checks and what load it makes. Each with
+ * More bugs, written by two reviewers of the node who had not read what the storm checks and what load it makes. Each with
  * a storm that is cheap to run again.
  */
 import type { Bug } from './bugs.ts';
@@ -54,6 +54,31 @@ const PAYING = [
   '--set=faults=kill',
   '--set=sizes=1000000',
   '--set=pace=1s',
+] as const;
+
+/** A neighbourhood of one node, which is slow to write. */
+const SLOW_DISKS = [
+  '--network=20ms',
+  '--nodes=3',
+  '--set=duration=6s',
+  '--set=fault-every=1s',
+  '--set=fault-for=2s',
+  '--set=faults=disk-slow,kill',
+  '--set=sizes=4096,32KiB',
+  '--set=pace=500ms',
+] as const;
+
+/** Few chunks, so that a node that was killed mostly lacks one of a bin. */
+const FEW_CHUNKS = [
+  ROUND_TRIP,
+  '--nodes=4',
+  '--set=duration=8s',
+  '--set=fault-every=800ms',
+  '--set=fault-for=1s',
+  '--set=faults=kill,power-cut',
+  '--set=sizes=4096',
+  '--set=pace=1500ms',
+  '--set=lanes=1',
 ] as const;
 
 export const BLIND_BUGS: readonly BlindBug[] = [
@@ -175,6 +200,59 @@ export const BLIND_BUGS: readonly BlindBug[] = [
         file: 'neighbourhood/reserve-worker.ts',
         from: 'postage.awaited(batchId)) continue;\n',
         to: 'postage.awaited(batchId)) break;\n',
+      },
+    ],
+  },
+  {
+    name: 'receipt-unawaited',
+    about: 'a storer signs while its write is under way',
+    storm: SLOW_DISKS,
+    edits: [
+      {
+        file: 'protocols/pushsync/serving.ts',
+        from: '    await store.reserve.put(chunk, stamp);\n    this.#observer',
+        to: '    store.reserve.put(chunk, stamp).catch(() => undefined);\n    this.#observer',
+      },
+    ],
+  },
+  {
+    name: 'lowest-value-kept',
+    about: 'a batch that is worth less than the first one expires with the first one',
+    storm: KILLS,
+    edits: [
+      {
+        file: 'postage/batch-store.ts',
+        from: '    if (this.#lowestValue === undefined || batch.value < this.#lowestValue) this.#lowestValue = batch.value;\n  }\n\n  #remove',
+        to: '    this.#lowestValue ??= batch.value;\n  }\n\n  #remove',
+      },
+    ],
+  },
+  {
+    name: 'released-twice',
+    about: 'a reservation of credit that was used is given back as well',
+    storm: PAYING,
+    edits: [
+      {
+        file: 'accounting/accounting.ts',
+        from: '        if (!open) return;\n        open = false;\n        if (account.peer !== peer) return;\n        account.reserved -= price;',
+        to: '        if (account.peer !== peer) return;\n        account.reserved -= price;',
+      },
+    ],
+  },
+  {
+    name: 'last-of-bin',
+    about: 'the only chunk of a bin that came while a peer was away is not pulled',
+    storm: FEW_CHUNKS,
+    edits: [
+      {
+        file: 'neighbourhood/pull-peer.ts',
+        from: "    if (bin.read.next() <= bin.cursor) this.#start(bin, 'historical');",
+        to: "    if (bin.read.next() < bin.cursor) this.#start(bin, 'historical');",
+      },
+      {
+        file: 'neighbourhood/pull-peer.ts',
+        from: "kind === 'historical' ? start > bin.cursor :",
+        to: "kind === 'historical' ? start >= bin.cursor :",
       },
     ],
   },

@@ -1,7 +1,7 @@
 import { type Cashout, type Cheque, type ClusterNode, HarnessError } from 'svcnet';
 import { defineScenario, fromHex, parameter, type ScenarioContext, until } from 'svcnet/scenario';
 import { cashAndWait, checkBooks, needCheques, settle, uploadPaid } from './steps/money.ts';
-import { batchOf, chosenNode, inTime, otherNodes } from './steps/steps.ts';
+import { batchOf, chosenNode, inTime, missingOf, otherNodes } from './steps/steps.ts';
 
 const parameters = {
   size: parameter('size', 2 ** 21, 'size of the upload that is paid for', { min: 1 }),
@@ -248,15 +248,8 @@ function makeWhole(context: Context, issuer: ClusterNode, held: readonly Held[])
 function serveAgain(context: Context, issuer: ClusterNode, tag: number): Promise<void> {
   return context.step('serve again', async (progress) => {
     const { cluster, signal } = context;
-    const late = await cluster
-      .synced({ node: issuer.name, tag }, { timeoutMs: SYNCED_WITHIN_MS, signal })
-      .then(
-        () => undefined,
-        (error: unknown) => {
-          if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
-          throw error;
-        },
-      );
+    const limits = { timeoutMs: SYNCED_WITHIN_MS, signal };
+    const late = await missingOf(cluster.synced({ node: issuer.name, tag }, limits));
     context.expect('the network serves the node again once its chequebook is funded', late === undefined, {
       observed: late ?? 'the upload is synced',
       expected: 'the upload is synced',

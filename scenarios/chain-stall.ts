@@ -1,7 +1,7 @@
 import { type ClusterNode, HarnessError } from 'svcnet';
 import { batchAmount, defineScenario, formatMs, parameter, type ScenarioContext } from 'svcnet/scenario';
 import { checkBooks } from './steps/money.ts';
-import { chosenNode, inTime, verifyLedger, workingNodes } from './steps/steps.ts';
+import { chosenNode, inTime, missingOf, verifyLedger, workingNodes } from './steps/steps.ts';
 import { beside, expectSuccess, TRAFFIC } from './steps/traffic.ts';
 
 const parameters = {
@@ -80,13 +80,7 @@ function completes(
   return context.step('purchase', async () => {
     const { batchID } = await purchase;
     const limits = { timeoutMs: USABLE_WITHIN_MS, signal: context.signal, buyer: buyer.name };
-    const missing = await context.cluster.usable(batchID, limits).then(
-      () => undefined,
-      (error: unknown) => {
-        if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
-        throw error;
-      },
-    );
+    const missing = await missingOf(context.cluster.usable(batchID, limits));
     context.expect('the purchase completes once blocks come', missing === undefined, {
       observed: missing ?? 'usable',
       expected: 'usable',

@@ -14,7 +14,7 @@ import {
   until,
   violations,
 } from 'svcnet/scenario';
-import { batchOf, inTime, type Limits } from './steps.ts';
+import { batchOf, inTime, type Limits, missingOf } from './steps.ts';
 
 /** An account without an owner, 40 hex digits: what scenarios send to it is not lost, but away. */
 export const AWAY = 'decaf0000000000000000000000000000decaf00';
@@ -57,16 +57,10 @@ export function settle<T extends ParameterTable>(
   return context.step('settle', async (progress) => {
     const startedAt = cluster.clock.monotonic();
     let books: readonly NodeBooks[] = [];
-    const missing = await cluster.settled({ timeoutMs, signal }).then(
-      (settled) => {
-        books = settled;
-        return undefined;
-      },
-      (error: unknown) => {
-        if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
-        throw error;
-      },
-    );
+    const settled = async () => {
+      books = await cluster.settled({ timeoutMs, signal });
+    };
+    const missing = await missingOf(settled());
     context.expect('both ends of each link count the same', missing === undefined, {
       observed: missing ?? `${books.length} nodes agree`,
       expected: 'balances that cancel out, settlements that arrived',

@@ -201,8 +201,14 @@ export async function inTime(
     const missing = await check(signal);
     return missing === undefined ? { done: undefined } : { missing };
   };
+  return missingOf(until<undefined>(`not so: ${what}`, probe, { clock, timeoutMs, signal: ended }));
+}
+
+/** @returns what a wait still missed when its time was over; undefined: it ended in time */
+export async function missingOf(wait: Promise<unknown>): Promise<string | undefined> {
   try {
-    return await until<undefined>(`not so: ${what}`, probe, { clock, timeoutMs, signal: ended });
+    await wait;
+    return undefined;
   } catch (error) {
     if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
     throw error;

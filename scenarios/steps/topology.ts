@@ -1,7 +1,7 @@
 /** What connection and routing scenarios share: a look at all nodes, repeated until nothing is wrong. */
-import { type ClusterNode, HarnessError } from 'svcnet';
+import type { ClusterNode } from 'svcnet';
 import { type ParameterTable, parameter, type ScenarioContext } from 'svcnet/scenario';
-import { inTime } from './steps.ts';
+import { inTime, missingOf } from './steps.ts';
 
 /** Problems shown of a longer list. */
 const LINES_SHOWN = 20;
@@ -54,17 +54,11 @@ export async function expectRules<T extends ParameterTable & typeof WITHIN>(
  * Waits for the links that a cluster of this size must have: in a large one a node is not connected to all others.
  * @returns what was still missing at the end, if anything
  */
-export async function missingLinks(
+export function missingLinks(
   { cluster, signal }: Pick<ScenarioContext, 'cluster' | 'signal'>,
   timeoutMs: number,
 ): Promise<string | undefined> {
-  try {
-    await cluster.meshed({ timeoutMs, signal });
-    return undefined;
-  } catch (error) {
-    if (error instanceof HarnessError && error.code === 'WAIT_TIMEOUT') return error.message;
-    throw error;
-  }
+  return missingOf(cluster.meshed({ timeoutMs, signal }));
 }
 
 /** Checks each running node. @returns what is wrong, in the order of the nodes */

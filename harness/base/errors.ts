@@ -131,6 +131,13 @@ const UNREADABLE: Readonly<Record<string, string>> = {
 };
 const WRITING = new Set(['mkdir', 'open', 'write', 'rename', 'copyfile', 'cp', 'fsync', 'close', 'access']);
 
+/** Why a file that a command was asked to write is not there. @param hint for one that exists */
+export function fileRefused(path: string, error: unknown, hint: string): HarnessError {
+  return (error as NodeJS.ErrnoException).code === 'EEXIST'
+    ? new HarnessError('USAGE', `${path} already exists`, { hint })
+    : new HarnessError('USAGE', `cannot write ${path}: ${messageOf(error)}`, { cause: error });
+}
+
 /**
  * Why a folder is unwritable.
  * @param error whatever was thrown; causes are examined

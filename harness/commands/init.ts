@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { fileRefused } from '../base/errors.ts';
 import { typed, typedForOutput } from '../base/typed.ts';
 import { CLUSTER_FILE } from '../cluster/plan/editor/cluster-file.ts';
 import { answer, type CommandContext } from './context.ts';
@@ -13,12 +13,7 @@ export function init(path: string, flags: InitFlags, context: CommandContext): P
   try {
     writeFileSync(path, CLUSTER_FILE, { flag: flags.force === true ? 'w' : 'wx' });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new HarnessError('USAGE', `${path} already exists`, {
-        hint: 'Choose another path, or overwrite the file with --force.',
-      });
-    }
-    throw new HarnessError('USAGE', `cannot write ${path}: ${messageOf(error)}`, { cause: error });
+    throw fileRefused(path, error, 'Choose another path, or overwrite the file with --force.');
   }
   answer(context, { file: path }, [
     `  wrote ${path}`,

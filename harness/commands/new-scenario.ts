@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { fileRefused } from '../base/errors.ts';
 import { makeFolder } from '../base/own-folder.ts';
 import { typed } from '../base/typed.ts';
 import { findsPackage } from '../run/catalogue.ts';
@@ -20,12 +20,7 @@ export function newScenario(name: string, { folder }: NewFlags, context: Command
     makeFolder(folder);
     writeFileSync(path, scenarioTemplate(name), { flag: 'wx' });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new HarnessError('USAGE', `${path} already exists`, {
-        hint: 'Choose another name, or another folder with --folder.',
-      });
-    }
-    throw new HarnessError('USAGE', `cannot write ${path}: ${messageOf(error)}`, { cause: error });
+    throw fileRefused(path, error, 'Choose another name, or another folder with --folder.');
   }
   const shown = isAbsolute(path) || path.startsWith('..') ? path : `./${path}`;
   answer(context, { file: path }, [

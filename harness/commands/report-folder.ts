@@ -1,15 +1,15 @@
 /** A report's folder while its run writes to it. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { cannotWrite, HarnessError } from '../base/errors.ts';
-import { entriesOf, makeFolder } from '../base/own-folder.ts';
+import { HarnessError } from '../base/errors.ts';
+import { entriesOf } from '../base/own-folder.ts';
 import { takeTurn } from '../cluster/state/turn.ts';
 import {
+  inReport,
   LEDGER_FILE,
   RECIPE_FILE,
   REPEAT_FILE,
   REPORT_FILE,
-  REPORT_REMEDY,
   SCHEDULE_FILE,
   SEEDS_FILE,
 } from '../report/folder.ts';
@@ -34,13 +34,8 @@ export interface ReportFolder extends Disposable {
 export function reportFolder(given: string | undefined, fresh: () => string): ReportFolder {
   const folder = resolve(given ?? fresh());
   if (given !== undefined) expectReport(folder);
-  try {
-    makeFolder(folder);
-    const turn = takeTurn(folder, 'reporting', ({ pid }) => inUse(folder, pid));
-    return { folder, [Symbol.dispose]: () => turn[Symbol.dispose]() };
-  } catch (error) {
-    throw cannotWrite(folder, error, REPORT_REMEDY);
-  }
+  const turn = inReport(folder, () => takeTurn(folder, 'reporting', ({ pid }) => inUse(folder, pid)));
+  return { folder, [Symbol.dispose]: () => turn[Symbol.dispose]() };
 }
 
 function expectReport(folder: string): void {

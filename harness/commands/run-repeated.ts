@@ -1,11 +1,10 @@
 /** `svcnet run --repeat`: the same run with several seeds, one after the other. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cannotWrite, EXIT, HarnessError, messageOf } from '../base/errors.ts';
-import { makeFolder } from '../base/own-folder.ts';
+import { EXIT, HarnessError, messageOf } from '../base/errors.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { renderRepeated, renderRun } from '../report/console.ts';
-import { REPEAT_FILE, REPORT_REMEDY } from '../report/folder.ts';
+import { inReport, REPEAT_FILE } from '../report/folder.ts';
 import type { FailedStart, RepeatedRun, RunResult } from '../report/result.ts';
 import { answer, type CommandContext } from './context.ts';
 
@@ -65,23 +64,15 @@ async function runOrFailure(
 
 /** What an earlier repetition has left in the folder must not be taken for the result of this one. */
 function forgetEarlier(folder: string): void {
-  try {
-    rmSync(join(folder, REPEAT_FILE), { force: true });
-  } catch (error) {
-    throw cannotWrite(folder, error, REPORT_REMEDY);
-  }
+  inReport(folder, () => rmSync(join(folder, REPEAT_FILE), { force: true }));
 }
 
 /** @throws HarnessError `CANNOT_WRITE` */
 function keep(runs: readonly (RunResult | FailedStart)[], folder: string): RepeatedRun {
   const failedSeeds = runs.filter(({ passed }) => !passed).map(({ seed }) => seed);
   const repeated = { passed: failedSeeds.length === 0, failedSeeds, failures: failuresIn(runs), runs };
-  try {
-    makeFolder(folder);
-    writeFileSync(join(folder, REPEAT_FILE), `${JSON.stringify(repeated, undefined, 2)}\n`);
-  } catch (error) {
-    throw cannotWrite(folder, error, REPORT_REMEDY);
-  }
+  const text = `${JSON.stringify(repeated, undefined, 2)}\n`;
+  inReport(folder, () => writeFileSync(join(folder, REPEAT_FILE), text));
   return repeated;
 }
 

@@ -3,16 +3,15 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { VERSION } from '../../formats/version.ts';
-import { cannotWrite, EXIT, interrupted } from '../base/errors.ts';
+import { EXIT, interrupted } from '../base/errors.ts';
 import { inLine, LONG_LINE_MAX } from '../base/foreign-text.ts';
 import { grouped } from '../base/format.ts';
 import { MACHINE_CLOCK } from '../base/machine/clock.ts';
 import { sourceCommit } from '../base/machine/source-commit.ts';
-import { makeFolder } from '../base/own-folder.ts';
 import { shellWord, typed } from '../base/typed.ts';
 import { seedToJson } from '../cluster/plan/seed.ts';
 import { type ConsoleStyle, paint, StepDisplay } from '../report/console.ts';
-import { REPORT_REMEDY, SEEDS_FILE } from '../report/folder.ts';
+import { inReport, SEEDS_FILE } from '../report/folder.ts';
 import type { FailedSeed, RunResult, SeedsRun, SmallestRun } from '../report/result.ts';
 import { signaturesOf } from '../run/replay/signature.ts';
 import { answer, type CommandContext } from './context.ts';
@@ -127,12 +126,8 @@ function groupedByKind(failures: readonly FailedSeed[]): SeedsRun['kinds'] {
 
 /** @throws HarnessError `CANNOT_WRITE` */
 function keep(result: SeedsRun, folder: string): void {
-  try {
-    makeFolder(folder);
-    writeFileSync(join(folder, SEEDS_FILE), `${JSON.stringify(result, undefined, 2)}\n`);
-  } catch (error) {
-    throw cannotWrite(folder, error, REPORT_REMEDY);
-  }
+  const text = `${JSON.stringify(result, undefined, 2)}\n`;
+  inReport(folder, () => writeFileSync(join(folder, SEEDS_FILE), text));
 }
 
 /** One shell line. @param code that gives this run */

@@ -1,7 +1,7 @@
 /** `svcnet tap`: what nodes say to each other, a line or a packet of a capture for each message, as it passes. */
 import { open } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { HarnessError, messageOf } from '../base/errors.ts';
+import { fileRefused, HarnessError } from '../base/errors.ts';
 import { inLine } from '../base/foreign-text.ts';
 import { plural, suggestion } from '../base/format.ts';
 import { clip } from '../base/terminal/table.ts';
@@ -131,12 +131,7 @@ async function writing<T>(file: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new HarnessError('USAGE', `${file} already exists`, {
-        hint: 'Choose another path, or overwrite the file with --force.',
-      });
-    }
-    throw new HarnessError('USAGE', `cannot write ${file}: ${messageOf(error)}`, { cause: error });
+    throw fileRefused(file, error, 'Choose another path, or overwrite the file with --force.');
   }
 }
 

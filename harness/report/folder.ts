@@ -78,14 +78,21 @@ function numberOf(part: string): number {
  * @throws HarnessError `CANNOT_WRITE`
  */
 export function createReport(folder: string, asked: readonly unknown[] = []): void {
-  try {
-    makeFolder(folder);
+  inReport(folder, () => {
     const written = [REPORT_FILE, JUNIT_FILE, REPORT_PAGE, REPORT_TEXT, RECIPE_FILE, SCHEDULE_FILE];
     const files = [...GROWING, ...written];
     const named = new Set(asked.filter((value) => typeof value === 'string').map((value) => resolve(value)));
     for (const path of files.map((name) => join(folder, name)))
       if (!named.has(resolve(path))) rmSync(path, { force: true });
     for (const name of partFolders(folder)) rmSync(join(folder, name), { recursive: true });
+  });
+}
+
+/** Works in a report's folder, which is made if it is missing. @throws HarnessError `CANNOT_WRITE` */
+export function inReport<T>(folder: string, work: () => T): T {
+  try {
+    makeFolder(folder);
+    return work();
   } catch (error) {
     throw cannotWrite(folder, error, REPORT_REMEDY);
   }

@@ -8,9 +8,7 @@ import { dirname } from 'node:path';
 import { closerTo } from '../../../formats/chunk/address.ts';
 import { fromHex } from '../../../formats/crypto/hex.ts';
 import { atMost } from '../../../node/env/turns/at-most.ts';
-import { cannotWrite } from '../../base/errors.ts';
-import { makeFolder } from '../../base/own-folder.ts';
-import { REPORT_REMEDY } from '../../report/folder.ts';
+import { inReport } from '../../report/folder.ts';
 import type { LedgerResult, Loss } from '../../report/result.ts';
 
 /** An acknowledged upload. */
@@ -71,13 +69,8 @@ export class Ledger {
     this.entries.push(entry);
     for (const chunk of entry.chunks) if (!this.#origins.has(chunk)) this.#origins.set(chunk, entry);
     if (this.#path === undefined) return;
-    const folder = dirname(this.#path);
-    try {
-      makeFolder(folder);
-      appendFileSync(this.#path, `${JSON.stringify(entry)}\n`);
-    } catch (error) {
-      throw cannotWrite(folder, error, REPORT_REMEDY);
-    }
+    const path = this.#path;
+    inReport(dirname(path), () => appendFileSync(path, `${JSON.stringify(entry)}\n`));
   }
 
   /** Chunks no longer expected on nodes; uploads stay on record. */

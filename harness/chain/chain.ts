@@ -2,7 +2,6 @@
  * The chain of a cluster, reached through JSON-RPC and, if svcnet started it (`cluster/start/chain-start.ts`),
  * through a control endpoint.
  */
-
 import { createAccount } from '../../chain/account.ts';
 import type { RpcFault } from '../../chain/gate/faults.ts';
 import type { GateCount } from '../../chain/gate/gate.ts';
@@ -20,7 +19,6 @@ import { Authorization } from '../base/token.ts';
 import { until } from '../base/wait.ts';
 import { HttpClient } from '../client/http.ts';
 import { prefixed } from '../client/json.ts';
-import type { BreakWitness } from './break-witness.ts';
 import { type Contracts, knownContracts } from './contracts.ts';
 import type { ChainRecord, ChainSetup } from './record.ts';
 
@@ -446,4 +444,14 @@ export class Chain {
 
 async function command(control: HttpClient, path: string): Promise<void> {
   await (await control.request({ method: 'POST', path })).bytes();
+}
+
+/** Keeps the list of what this process breaks. */
+export interface BreakWitness {
+  /**
+   * @param target node, or `chain` @param text such as `the chain was paused`
+   * @param what of the target it affects, until `mended`; absent: it takes no time
+   */
+  broke(target: string, text: string, what?: string): void;
+  mended(target: string, what: string): void;
 }

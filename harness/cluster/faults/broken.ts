@@ -5,7 +5,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../../../formats/clock.ts';
-import type { BreakWitness } from '../../chain/break-witness.ts';
+import type { BreakWitness } from '../../chain/chain.ts';
 import type { Fault } from './fault.ts';
 
 /** The oldest entries are dropped, but no fault that lasts: a run over days breaks more than a report can show. */

@@ -5,7 +5,7 @@ import { HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
 import { type LogEntry, logEntry } from '../../base/logs/log-entry.ts';
 import { type Probe, type ProbeResult, until } from '../../base/wait.ts';
-import type { BreakWitness } from '../../chain/break-witness.ts';
+import type { BreakWitness } from '../../chain/chain.ts';
 import type { Uploaded } from '../../client/types.ts';
 import type { Counts } from '../../flavours/tampered/settings.ts';
 import {

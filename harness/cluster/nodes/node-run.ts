@@ -1,7 +1,7 @@
 /** A node's run: record, last state, and what this process did to it. */
 import { HarnessError } from '../../base/errors.ts';
 import type { LogPosition, PartLog } from '../../base/logs/file-log.ts';
-import type { BreakWitness } from '../../chain/break-witness.ts';
+import type { BreakWitness } from '../../chain/chain.ts';
 import { type Driver, type Exit, exitText, type Handle, type Observed } from '../../places/driver.ts';
 import { type NodeRecord, type RunRecord, type RunState, readRun, writeRun } from '../state/state.ts';
 

@@ -1,9 +1,8 @@
 import type { DialectName } from '../../client/dialect.ts';
 import type { FlavourInput } from '../../flavours/declared/input.ts';
-import type { FlavourName, NodeMode } from '../../flavours/flavour.ts';
+import type { FlavourName, NodeKeys, NodeMode } from '../../flavours/flavour.ts';
 import type { TamperSettings } from '../../flavours/tampered/settings.ts';
 import type { NodeGroup } from './schema.ts';
-import type { NodeIdentity } from './seed.ts';
 
 /** @param index its number */
 export function nodeName(index: number): string {
@@ -37,7 +36,7 @@ export interface PlannedNode {
   readonly resources: NodeGroup['resources'];
   /** Its surroundings can fail, or it breaks rules; undefined: neither. */
   readonly tampered: TamperSettings | undefined;
-  readonly identity: NodeIdentity;
+  readonly identity: NodeKeys;
   /** Names of its only peers; undefined: any. */
   readonly peers: readonly string[] | undefined;
 }

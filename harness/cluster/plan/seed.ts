@@ -7,6 +7,7 @@ import { fromHex, toHex } from '../../../formats/crypto/hex.ts';
 import { overlayAddress } from '../../../formats/crypto/overlay.ts';
 import { createSigner } from '../../../formats/crypto/signer.ts';
 import { HarnessError } from '../../base/errors.ts';
+import type { NodeKeys } from '../../flavours/flavour.ts';
 import { ed25519Identity } from '../../flavours/svc-keys.ts';
 
 /** Bound for `randomInt`; such a seed is short to type and exact as a JSON number. */
@@ -16,17 +17,6 @@ const SEED_BITS = 64n;
 export const OVERLAY_NONCE = new Uint8Array(32);
 /** All tries fail with a probability of e^-40. */
 const TRIES_PER_EXPECTED = 40;
-
-/** Keys and addresses of one node. */
-export interface NodeIdentity {
-  readonly keys: { readonly swarm: Uint8Array; readonly pss: Uint8Array; readonly libp2p: Uint8Array };
-  /** 40 lower-case hex digits. */
-  readonly ethereum: string;
-  /** 64 lower-case hex digits. */
-  readonly overlay: string;
-  /** Base58 libp2p identity of a node with an Ed25519 key. */
-  readonly peerId: string;
-}
 
 export function drawSeed(): bigint {
   return BigInt(randomInt(DRAWN_SEED_BOUND));
@@ -87,7 +77,7 @@ export interface NodeOrigin {
 }
 
 /** A hash is a valid scalar except once in 2^128. */
-export function deriveNode(origin: NodeOrigin): NodeIdentity {
+export function deriveNode(origin: NodeOrigin): NodeKeys {
   const key = (kind: string) => derive(origin.seed, 'node', origin.index, kind);
   const account =
     origin.privateKey === undefined ? minedAccount(origin) : accountOf(fromHex(origin.privateKey), origin);

@@ -220,10 +220,12 @@ function renderScenario(scenario: ScenarioResult, style: ConsoleStyle): string {
     lines.push(`  ${'part'.padEnd(NAME_WIDTH)} ${scenario.folder} of the report has its logs`, '');
   if (scenario.metrics.length > 0) lines.push(...operationTable(scenario.metrics, style), '');
   if (scenario.figures.length > 0) lines.push(...figureTable(scenario.figures, style), '');
-  const { acknowledged, found } = scenario.ledger;
+  const { acknowledged, found, missing } = scenario.ledger;
   if (acknowledged > 0) {
+    const outcome =
+      found + missing === 0 ? 'nobody looked for them afterwards' : `${grouped(found)} found on the network`;
     lines.push(
-      `  ${'ledger'.padEnd(NAME_WIDTH)} ${grouped(acknowledged)} ${acknowledged === 1 ? 'chunk' : 'chunks'} acknowledged, ${grouped(found)} found on the network`,
+      `  ${'ledger'.padEnd(NAME_WIDTH)} ${grouped(acknowledged)} ${acknowledged === 1 ? 'chunk' : 'chunks'} acknowledged, ${outcome}`,
     );
   }
   for (const text of scenario.unchecked ?? [])

@@ -58,10 +58,10 @@ ${verdict(run)}
 ${whatFailed(failures)}
 ${notRecorded(run)}
 ${scenarioList(run)}
-${environment(run, pictures)}
 ${baseline !== undefined && html`<p class="muted">Changes are against run ${baseline.run}.</p>`}
 ${run.scenarios.map((scenario, i) => scenarioSection({ run, scenario, i, before: before(i), usage, said: said[i] }))}
 ${resources(used, [...new Set(run.scenarios.flatMap(({ folder }) => folder ?? []))])}
+${environment(run, pictures)}
 </main>
 ${embeddedJson(DATA_ID, data)}
 <script>${new Html(script)}</script>
@@ -74,9 +74,9 @@ ${embeddedJson(DATA_ID, data)}
 function links(scenarios: readonly ScenarioResult[], failures: number): Html {
   return html`<ul>
 ${failures > 0 && html`<li><a href="#failures">What failed</a></li>`}
-<li><a href="#environment">Environment</a></li>
 ${scenarios.map(({ name }, i) => html`<li><a href="#scenario-${i}">${name}</a></li>`)}
 <li><a href="#resources">Resources</a></li>
+<li><a href="#environment">Environment</a></li>
 </ul>`;
 }
 

@@ -61,7 +61,7 @@ function failureCard(failure: Failure): Html {
       : html` at <strong>${clock(at - origin, true)}</strong> (${utc(new Date(at).toISOString())})`;
   return html`<article class="failure">
 <h3><span aria-hidden="true">✖</span> ${title}</h3>
-<p class="where">scenario ${failure.scenario}${when}</p>
+<p class="where">scenario ${failure.scenario}${expected !== undefined && ': this condition was false'}${when}</p>
 <dl>${expected !== undefined && html`<dt>expected</dt><dd>${expected}</dd>`}${observed !== undefined && html`<dt>observed</dt><dd class="observed">${observed}</dd>`}</dl>
 ${before.length > 0 && html`<h4>What had happened before</h4><ul class="before">${before.map((event) => html`<li><span class="mono">${clock(event.at - origin, true)}</span> ${event.text}${at !== undefined && at > event.at && html` <span class="muted">– ${duration(at - event.at)} before</span>`}</li>`)}</ul>`}
 ${evidence !== undefined && html`<h4>Evidence</h4><pre tabindex="0" aria-label="Evidence">${evidence}</pre>`}

@@ -18,6 +18,11 @@ import { debtText, networkText, orNothing, reserveText, tokens } from './text.ts
 const LINKS_SHOWN = 60;
 const EVENTS_SHOWN = 60;
 
+const RING_HELP =
+  'Overlay addresses go clockwise around the ring, from 0 at the top. Choose a node for its state, peers and log. Traffic is what nodes charge each other for chunks.';
+const NO_EVENT =
+  'Nothing has happened since svcnet ui began to watch. Faults, nodes that die or return, changes of the storage radius and cheques appear here; try svcnet kill node-0.';
+
 const NODE_COLUMNS = [
   { title: 'node' },
   { title: 'state' },
@@ -186,8 +191,8 @@ class Page {
     setText(
       this.#sight,
       cluster.chunkSight === 'on'
-        ? 'Each moving dash is a chunk on its way from one node to another; of many, a sample is drawn. Grey links are as wide as what their nodes charge each other.'
-        : 'Single chunks cannot be seen: no node keeps their events. Links are as wide as what their nodes charge each other. To see chunks travel, start the cluster with: svcnet up --trace',
+        ? `${RING_HELP} Each moving dash is a chunk on its way; of many, a sample is drawn.`
+        : `${RING_HELP} To see chunks travel, start the cluster with: svcnet up --trace`,
     );
     this.#ring.update();
     const frame = frameOf(rows, marksOf(events));
@@ -281,8 +286,7 @@ function showEvents(list: HTMLOListElement, events: readonly UiEvent[]): void {
       ),
     ),
   );
-  if (shown.length === 0)
-    list.append(element('li', { class: 'none' }, 'Nothing has happened since svcnet ui began to watch.'));
+  if (shown.length === 0) list.append(element('li', { class: 'none' }, NO_EVENT));
 }
 
 function showFacts(list: HTMLElement, facts: readonly (readonly [string, string])[]): void {

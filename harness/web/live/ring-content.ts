@@ -6,17 +6,30 @@ import { type Model, troubleOf } from './model.ts';
 
 interface LinkMode {
   readonly text: string;
+  /** What the legend calls such a link. */
+  readonly legend?: string;
   readonly connections?: boolean;
   readonly colour?: string;
   readonly weight?: (link: LinkView) => number;
 }
 
 export const LINK_MODES = {
-  traffic: { text: 'with traffic now', colour: '--muted', weight: ({ flow }) => flow },
-  all: { text: 'all connections', connections: true },
-  debts: { text: 'who owes whom', colour: '--series-4', weight: ({ balance }) => Math.abs(Number(balance)) },
+  traffic: {
+    text: 'with traffic now',
+    legend: 'link, wider: more traffic',
+    colour: '--muted',
+    weight: ({ flow }) => flow,
+  },
+  all: { text: 'all connections', legend: 'connection', connections: true },
+  debts: {
+    text: 'who owes whom',
+    legend: 'link, wider: more owed',
+    colour: '--series-4',
+    weight: ({ balance }) => Math.abs(Number(balance)),
+  },
   cheques: {
     text: 'paid by cheque',
+    legend: 'link, wider: more paid',
     colour: '--series-2',
     weight: ({ paidByA, paidByB }) => Number(paidByA) + Number(paidByB),
   },
@@ -43,10 +56,20 @@ export interface RingModes {
   sizes: keyof typeof SIZE_MODES;
 }
 
-const LEGEND: readonly LegendLine[] = [
-  { text: 'neighbourhood', colour: '--phase-line', width: 6 },
-  ...Object.values(CHUNK_KINDS).map(({ text, colour }) => ({ text, colour, width: 4 })),
-];
+/** Every symbol that the ring may show, whether or not one is there now. */
+function legendOf(
+  { legend, colour = '--muted' }: LinkMode,
+  { text }: SizeMode,
+  sight: boolean,
+): LegendLine[] {
+  const kinds = sight ? Object.values(CHUNK_KINDS) : [];
+  return [
+    { text: 'neighbourhood', colour: '--phase-line', width: 6 },
+    ...(legend === undefined ? [] : [{ text: legend, colour, width: 2 }]),
+    ...kinds.map((kind) => ({ ...kind, width: 4 })),
+    ...(text === SIZE_MODES.same.text ? [] : [{ text: `larger node: more ${text}` }]),
+  ];
+}
 
 export function ringContent(model: Model, modes: RingModes): RingContent {
   const links: LinkMode = LINK_MODES[modes.links];
@@ -61,6 +84,6 @@ export function ringContent(model: Model, modes: RingModes): RingContent {
     links: Array.from(model.links.values(), (link) => ({ ...link, weight: links.weight?.(link) ?? 0 })),
     connections: links.connections ?? false,
     colour: links.colour ?? '--muted',
-    legend: LEGEND,
+    legend: legendOf(links, sizes, model.cluster.chunkSight === 'on'),
   };
 }

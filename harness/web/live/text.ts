@@ -48,11 +48,19 @@ function trafficText(model: Model): string {
     .map((name) => ({ name, rate: model.total(name) }))
     .filter(({ rate }) => rate !== null && rate > 0);
   if (model.rows.length < 2) return 'Rates are known after the second look.';
-  if (rates.length === 0) return 'No chunk moves at the moment.';
+  if (rates.length === 0)
+    return isEmpty(model)
+      ? `No node stores a chunk. To see chunks move: svcnet run upload --name ${model.cluster.name}`
+      : 'No chunk moves at the moment.';
   const texts = rates.map(
     ({ name, rate }) => `${name} ${quantity(Math.max(1, Math.round(rate ?? 0)), 'count')}`,
   );
   return `Chunks per second: ${texts.join(', ')}.`;
+}
+
+function isEmpty({ nodes }: Model): boolean {
+  const known = nodes.flatMap(({ reserve }) => reserve ?? []);
+  return known.length > 0 && known.every((reserve) => reserve === 0);
 }
 
 const LISTED_MAX = 5;

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { MACHINE_CLOCK } from '../../../../harness/base/machine/clock.ts';
 import { createRecorder } from '../../../../harness/metrics/recorder.ts';
 import { SeriesFile } from '../../../../harness/metrics/series-file.ts';
+import { consoleStyle, renderRun } from '../../../../harness/report/console.ts';
 import { failuresOf } from '../../../../harness/report/failures.ts';
 import { writePages, writeReport } from '../../../../harness/report/folder.ts';
 import { reportMarkdown } from '../../../../harness/report/markdown.ts';
@@ -104,6 +105,12 @@ describe('figures', () => {
     const [headline] = headlines(unknown);
     expect(headline?.verdict).toBeUndefined();
     expect(headline?.detail).toBe('10 acknowledged, not looked for');
+    expect(
+      reportMarkdown({ run: runResult([unknown]), failures: [], used: undefined, messages: [] }),
+    ).toContain('10 chunks acknowledged, nobody looked for them');
+    expect(renderRun(runResult([unknown]), consoleStyle({}, {}))).toContain(
+      '10 chunks acknowledged, nobody looked for them',
+    );
   });
 
   test('errors are counted by class, with one example', () => {

@@ -85,6 +85,22 @@ test('the network is described in sentences that name the nodes in trouble', () 
   );
 });
 
+test('an empty network says how to see chunks move', () => {
+  const told = (reserves: readonly (number | null)[]) =>
+    networkText(
+      new Model({
+        cluster: clusterView(),
+        nodes: reserves.map((reserve, i) => nodeView(i, { reserve })),
+        links: [],
+        rows: [row(1, []), row(2, [])],
+        events: [],
+      }),
+    );
+  expect(told([0, null])).toContain(`svcnet run upload --name ${clusterView().name}`);
+  expect(told([0, 1])).toContain('No chunk moves');
+  expect(told([null, null])).toContain('No chunk moves');
+});
+
 test('a debt names the debtor, whichever end reports it', () => {
   const nodes = [nodeView(0), nodeView(1)];
   expect(debtText(linkView(0, 1, { balance: '1200' }), nodes)).toBe('node-1 owes node-0 1,200');

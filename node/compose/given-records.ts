@@ -14,13 +14,16 @@ interface Place {
 
 /** Records of peers that a node starts with. They never change: nodes of one process share them. */
 export class GivenRecords {
-  readonly records: readonly AddressRecord[];
   readonly #byOverlay: ReadonlyMap<string, AddressRecord>;
   #places: ReadonlyMap<string, Place> | undefined;
 
   constructor(records: readonly AddressRecord[]) {
-    this.records = records;
     this.#byOverlay = new Map(records.map((record) => [toHex(record.overlay), record]));
+  }
+
+  /** All but those of this overlay, in their order. */
+  except(overlayHex: string): Iterable<readonly [string, AddressRecord]> {
+    return this.#byOverlay.entries().filter(([id]) => id !== overlayHex);
   }
 
   /** Of this overlay. */
@@ -32,10 +35,10 @@ export class GivenRecords {
   placeOf(remoteId: string): Place | undefined {
     // Read when first needed.
     this.#places ??= new Map(
-      this.records.flatMap(({ overlay, underlay }) => {
+      this.#byOverlay.entries().flatMap(([overlay, { underlay }]) => {
         const underlays = decodeUnderlays(underlay);
         const id = peerIdOf(underlays[0] ?? '');
-        return id === undefined ? [] : [[id, { overlay: toHex(overlay), underlays }]];
+        return id === undefined ? [] : [[id, { overlay, underlays }] as const];
       }),
     );
     return this.#places.get(remoteId);

@@ -1,6 +1,6 @@
 /** Which peers this node is connected to, the debts on both sides, and the peers' places in the address space. */
 
-import { equalBytes, toHex } from '../../formats/crypto/hex.ts';
+import { toHex } from '../../formats/crypto/hex.ts';
 import { type AccountingService, createAccounting } from '../accounting/accounting.ts';
 import { paymentTerms } from '../accounting/terms.ts';
 import { createWarmUp, type WarmUp } from '../neighbourhood/warmup.ts';
@@ -45,7 +45,7 @@ export function openNetwork(options: NodeOptions, deps: NetworkDeps): Network {
   const { clock, random, metrics, module, store, parts, networkId, serving, given } = deps;
   const addressBook = createAddressBook(store.state(ADDRESS_BOOK), {
     inUse: (id) => host.peer(id) !== undefined || (accounting.balance(id)?.balance ?? 0n) !== 0n,
-    given: given.records.filter(({ overlay }) => !equalBytes(overlay, deps.overlay)),
+    given: given.except(toHex(deps.overlay)),
   });
   const isGiven = (id: string) => given.of(id) !== undefined;
   const isCommon = (id: string) => isGiven(id) && addressBook.get(id)?.timestamp === given.of(id)?.timestamp;

@@ -54,6 +54,8 @@ export function createPuller(options: PullerOptions, deps: PullerDeps): Puller {
 }
 
 const MS_PER_MINUTE = 60_000;
+/** Ends a pause between two rounds. One object for all: an error for each peer would cost more than the round. */
+const NEWS = new Error('something has changed');
 
 class ReservePuller implements Puller {
   readonly #deps: PullerDeps;
@@ -99,7 +101,7 @@ class ReservePuller implements Puller {
     };
     deps.host.onConnected((peer) => this.#connected(peer));
     deps.host.onDisconnected((peer) => this.#disconnected(peer));
-    deps.reserve.onRadius(() => this.#wake.abort());
+    deps.reserve.onRadius(() => this.#wake.abort(NEWS));
   }
 
   start(): void {
@@ -110,7 +112,7 @@ class ReservePuller implements Puller {
 
   async stop(): Promise<void> {
     this.#stopped.abort();
-    this.#wake.abort();
+    this.#wake.abort(NEWS);
     await this.#managing;
     for (const peer of this.#peers.keys()) this.#disconnected(peer);
     await Promise.all(this.#leaving.values());
@@ -125,7 +127,7 @@ class ReservePuller implements Puller {
     if (peer.closed.aborted || this.#stopped.signal.aborted) return;
     if (!this.#deps.topology.peers().includes(peer)) return;
     this.#peers.set(peer, new PullPeer(peer, this.#peerDeps));
-    this.#wake.abort();
+    this.#wake.abort(NEWS);
   }
 
   #disconnected(peer: Peer): void {
@@ -135,7 +137,7 @@ class ReservePuller implements Puller {
     const left = Promise.all([this.#leaving.get(peer.overlayHex), pulled.stop()]).finally(() => {
       if (this.#leaving.get(peer.overlayHex) !== left) return;
       this.#leaving.delete(peer.overlayHex);
-      this.#wake.abort();
+      this.#wake.abort(NEWS);
     });
     this.#leaving.set(peer.overlayHex, left);
   }

@@ -17,8 +17,8 @@ export class Bins {
   readonly #known: readonly Map<string, KnownPeer>[] = emptyBins();
   readonly #connected: readonly Map<string, Peer>[] = emptyBins();
   readonly #connectedIds = new Set<string>();
-  /** All connected peers, shallow to deep; rebuilt when they change, because every chunk walks over it. */
-  #flat: readonly Peer[] = [];
+  /** All connected peers, shallow to deep, until they change: every chunk walks over them. */
+  #flat: readonly Peer[] | undefined;
   #knownCount = 0;
 
   constructor(own: Uint8Array) {
@@ -29,9 +29,8 @@ export class Bins {
     return proximityOrder(this.#own, overlay);
   }
 
-  /** @returns false when the peer was known */
-  addKnown(overlayHex: string): boolean {
-    const overlay = fromHex(overlayHex);
+  /** @param overlay the same, neither copied nor changed @returns false when the peer was known */
+  addKnown(overlayHex: string, overlay: Uint8Array): boolean {
     const bin = this.#known[this.binOf(overlay)] as Map<string, KnownPeer>;
     if (bin.has(overlayHex)) return false;
     bin.set(overlayHex, { overlayHex, overlay });
@@ -50,10 +49,10 @@ export class Bins {
   }
 
   connect(peer: Peer): void {
-    this.addKnown(peer.overlayHex);
+    this.addKnown(peer.overlayHex, peer.overlay);
     (this.#connected[this.binOf(peer.overlay)] as Map<string, Peer>).set(peer.overlayHex, peer);
     this.#connectedIds.add(peer.overlayHex);
-    this.#rebuild();
+    this.#flat = undefined;
   }
 
   /** @returns false when it was not connected */
@@ -62,7 +61,7 @@ export class Bins {
     if (bin.get(peer.overlayHex) !== peer) return false;
     bin.delete(peer.overlayHex);
     this.#connectedIds.delete(peer.overlayHex);
-    this.#rebuild();
+    this.#flat = undefined;
     return true;
   }
 
@@ -89,7 +88,7 @@ export class Bins {
     return this.#connectedIds.has(overlayHex);
   }
 
-  known(bin: number): Iterable<KnownPeer> {
+  known(bin: number): IteratorObject<KnownPeer> {
     return (this.#known[bin] as Map<string, KnownPeer>).values();
   }
 
@@ -106,15 +105,16 @@ export class Bins {
   }
 
   get all(): readonly Peer[] {
+    this.#flat ??= this.#connected.flatMap((bin) => [...bin.values()]);
     return this.#flat;
+  }
+
+  get connectedCount(): number {
+    return this.#connectedIds.size;
   }
 
   get knownCount(): number {
     return this.#knownCount;
-  }
-
-  #rebuild(): void {
-    this.#flat = this.#connected.flatMap((bin) => [...bin.values()]);
   }
 }
 

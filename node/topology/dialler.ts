@@ -25,6 +25,7 @@ import {
   REDIAL_MS,
   RETRY_MS,
   ROUND_MS,
+  SLOTS,
   saturation,
 } from './rules.ts';
 
@@ -158,7 +159,8 @@ export class Dialler {
     return pause;
   }
 
-  #due(): KnownPeer[] {
+  /** Found as they are asked for: hundreds may be due, of whom a few may be dialled now. */
+  *#due(): Iterable<KnownPeer> {
     const { bins, host } = this.#deps;
     const radius = this.#options.storageRadius();
     const full = saturation({ radius, known: this.#knownCount() });
@@ -173,23 +175,20 @@ export class Dialler {
       !this.#running.has(overlayHex) &&
       !bins.isConnected(overlayHex) &&
       !isRefused(overlayHex);
-    const due: KnownPeer[] = [];
     for (let index = 0; index < BINS; index++) {
       const connected = this.#serving(index);
       // How many peers the bin lacks, not counting those being dialled.
       const room = full - connected.length - (dialled[index] ?? 0);
       // Before any known peer is looked at: there may be hundreds, and every event leads here.
       if (room <= 0 && index >= radius) continue;
-      const candidates = [...bins.known(index)].filter(free);
-      if (candidates.length === 0) continue;
+      const candidates = () => bins.known(index).filter(free);
       const bin = { own: host.overlay, index, connected };
-      const balanced = balancedCandidates(bin, candidates);
-      const others = candidates.filter((peer) => !balanced.includes(peer));
       // Below the radius a bin gets a peer for each slot, even beyond the number that fills it.
-      const count = index < radius ? Math.max(room, balanced.length) : room;
-      due.push(...[...balanced, ...others].slice(0, count));
+      const balanced = balancedCandidates(bin, candidates(), index < radius ? SLOTS : room);
+      yield* balanced;
+      const left = room - balanced.length;
+      if (left > 0) yield* candidates().filter((peer) => !balanced.includes(peer)).take(left);
     }
-    return due;
   }
 
   /** Number of peers in each bin that are being dialled. */

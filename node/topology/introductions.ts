@@ -66,8 +66,9 @@ export class Introductions {
 
   /** Tells a new full peer of its audience, and the audience of it. */
   introduce(peer: Peer, audience: readonly Peer[]): void {
-    for (const other of audience) this.tell(other, [peer]);
-    this.tellNewcomer(peer, audience);
+    const others = this.#unacquainted(peer, audience);
+    for (const other of others) this.#inform(other, [peer]);
+    this.#informNewcomer(peer, others);
   }
 
   /**
@@ -75,7 +76,8 @@ export class Introductions {
    * moment were not told of it, and hear of it now.
    */
   reached(peer: Peer, place: Place): void {
-    for (const other of this.#chosen(peer, place, () => true)) this.tell(other, [peer]);
+    const all = this.#chosen(peer, place, () => true);
+    for (const other of this.#unacquainted(peer, all)) this.#inform(other, [peer]);
     this.tell(peer, this.audience(peer, place));
   }
 
@@ -83,6 +85,14 @@ export class Introductions {
    * Runs in the background; a peer that does not listen is left alone. No peer is told about another twice.
    */
   tell(peer: Peer, others: readonly Peer[]): void {
+    this.#inform(peer, this.#unacquainted(peer, others));
+  }
+
+  tellNewcomer(peer: Peer, audience: readonly Peer[]): void {
+    this.#informNewcomer(peer, this.#unacquainted(peer, audience));
+  }
+
+  #inform(peer: Peer, others: readonly Peer[]): void {
     const told = this.#introduced.get(peer);
     const news = others.filter((other) => told?.has(other) !== true);
     this.#announce(peer, news).catch((err: unknown) =>
@@ -90,7 +100,7 @@ export class Introductions {
     );
   }
 
-  tellNewcomer(peer: Peer, audience: readonly Peer[]): void {
+  #informNewcomer(peer: Peer, audience: readonly Peer[]): void {
     this.#announce(peer, audience).catch((err: unknown) => {
       this.#deps.log.debug({ err, peer: peer.overlayHex }, 'announcement failed');
       const moot = peer.closed.aborted || this.#deps.stopped.aborted;
@@ -109,9 +119,13 @@ export class Introductions {
     }
   }
 
-  async #announce(peer: Peer, all: readonly Peer[]): Promise<void> {
+  /** Those of them that do not know the peer from the start, nor it them. */
+  #unacquainted(peer: Peer, others: readonly Peer[]): readonly Peer[] {
     const { isCommon } = this.#deps;
-    const others = isCommon(peer.overlayHex) ? all.filter(({ overlayHex }) => !isCommon(overlayHex)) : all;
+    return isCommon(peer.overlayHex) ? others.filter(({ overlayHex }) => !isCommon(overlayHex)) : others;
+  }
+
+  async #announce(peer: Peer, others: readonly Peer[]): Promise<void> {
     if (others.length === 0) return;
     const told = this.#introduced.get(peer) ?? new WeakSet();
     this.#introduced.set(peer, told);

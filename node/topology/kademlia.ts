@@ -6,7 +6,7 @@
  */
 import { BINS, MAX_PO } from '../../formats/chunk/address.ts';
 import type { Clock } from '../../formats/clock.ts';
-import { toHex } from '../../formats/crypto/hex.ts';
+import { fromHex, toHex } from '../../formats/crypto/hex.ts';
 import type { Random } from '../../formats/random.ts';
 import type { Logger } from '../env/logger.ts';
 import type { Metrics, MetricsOf } from '../env/metrics.ts';
@@ -110,10 +110,10 @@ class KademliaTable implements Kademlia {
     this.#deps = deps;
     this.#own = toHex(host.overlay);
     this.#bins = new Bins(host.overlay);
-    this.#tiers = new Tiers(host.overlay);
     const dedicated = options.dedicatedBootnodes ? options.bootnodes : [];
     this.#bootnodeIds = new Set(dedicated.flatMap((bootnode) => peerIdOf(bootnode) ?? []));
     this.#counters = new PeerCounters(deps);
+    this.#tiers = new Tiers(host.overlay, () => this.#usable(), this.#counters);
     this.#metrics = deps.metrics.register(KADEMLIA_METRICS);
     this.#metrics.ownReachability.set({ reachability_status: options.reachable ? 'Public' : 'Private' }, 1);
     this.#passes = new BootnodePasses(options.bootnodes, { ...deps, metrics: this.#metrics });
@@ -193,7 +193,7 @@ class KademliaTable implements Kademlia {
   }
 
   connectedCount(): number {
-    return this.#bins.all.length;
+    return this.#bins.connectedCount;
   }
 
   storageRadius(): number {
@@ -212,7 +212,7 @@ class KademliaTable implements Kademlia {
 
   rated(overlayHex: string, rating: { healthy: boolean; latencyMs?: number }): void {
     if (rating.latencyMs !== undefined) this.measured(overlayHex, rating.latencyMs);
-    if (this.#counters.rated(overlayHex, rating.healthy)) this.#arrange();
+    if (this.#counters.rated(overlayHex, rating.healthy)) this.#tiers.changed();
   }
 
   snapshot(): TopologySnapshot {
@@ -234,7 +234,9 @@ class KademliaTable implements Kademlia {
   addKnown(overlaysHex: readonly string[]): void {
     let news = false;
     for (const id of overlaysHex) {
-      if (id !== this.#own && this.#bins.addKnown(id)) news = true;
+      if (id === this.#own) continue;
+      const overlay = this.#deps.addressBook.get(id)?.overlay ?? fromHex(id);
+      if (this.#bins.addKnown(id, overlay)) news = true;
     }
     if (news) this.#changed();
   }
@@ -287,7 +289,7 @@ class KademliaTable implements Kademlia {
       this.#metrics.inbound.inc();
       this.#dialler.connected(peer.overlayHex);
     }
-    this.#arrange();
+    this.#tiers.changed();
     this.#introductions.introduce(peer, audience);
     // Bees do so only for peers that dialled in: an early light node then knows few peers for ever.
     if (!this.#bootnodes.has(peer.overlayHex)) {
@@ -327,7 +329,7 @@ class KademliaTable implements Kademlia {
     this.#counters.disconnected(peer.overlayHex);
     this.#dialler.disconnected(peer.overlayHex);
     this.#prober.disconnected(peer);
-    this.#arrange();
+    this.#tiers.changed();
     this.#changed();
   }
 
@@ -342,7 +344,7 @@ class KademliaTable implements Kademlia {
   #probed(peer: Peer, reachability: Reachability): void {
     this.#metrics.reachability.inc({ peers_reachability_status: reachability });
     if (!this.#counters.probed(peer.overlayHex, reachability)) return;
-    this.#arrange();
+    this.#tiers.changed();
     if (reachability !== 'Public') return;
     // Reachable peers count towards saturation and are announced to others.
     if (!this.#bootnodes.has(peer.overlayHex)) this.#introductions.reached(peer, this.#placeOf(peer));
@@ -359,10 +361,6 @@ class KademliaTable implements Kademlia {
     return this.#bootnodes.size === 0
       ? connected
       : connected.filter(({ overlayHex }) => !this.#bootnodes.has(overlayHex));
-  }
-
-  #arrange(): void {
-    this.#tiers.rebuild(this.#usable(), this.#counters);
   }
 
   #drop(peer: Peer, reason: string): void {
@@ -382,7 +380,7 @@ class KademliaTable implements Kademlia {
       // Any event from here on triggers another round.
       this.#wake = new AbortController();
       const settled = () => this.#wake.abort(NEWS);
-      const lonely = this.#passes.isDue(this.#bins.all.length > 0) && this.#dialler.dialling === 0;
+      const lonely = this.#passes.isDue(this.#bins.connectedCount > 0) && this.#dialler.dialling === 0;
       if (lonely) this.#passes.dial(signal, settled);
       // Peers come to a bootnode by themselves; it only has to know the other bootnodes.
       if (!this.#options.bootnodeMode) this.#dialler.round(signal, settled);
@@ -457,7 +455,7 @@ class KademliaTable implements Kademlia {
   }
 
   #changed(): void {
-    this.#metrics.connected.set(this.#bins.all.length);
+    this.#metrics.connected.set(this.#bins.connectedCount);
     this.#metrics.known.set(this.#bins.knownCount);
     this.#metrics.depth.set(this.storageRadius());
     this.#metrics.connectedDepth.set(this.#bins.depth(NEIGHBOURS_LOW_WATERMARK));

@@ -99,15 +99,18 @@ export function bootnodePauseMs(failedPasses: number): number {
 
 /**
  * The slots of a bin without a connected peer, and the known peers that could fill them, one per slot, oldest first.
+ * @param max of them: no further candidate is looked at
  */
 export function balancedCandidates<T extends { readonly overlay: Uint8Array }>(
   bin: { own: Uint8Array; index: number; connected: Iterable<{ readonly overlay: Uint8Array }> },
   candidates: Iterable<T>,
+  max = SLOTS,
 ): T[] {
   const filled = new Set<number | undefined>([undefined]);
   for (const { overlay } of bin.connected) filled.add(slotOf(bin.own, overlay, bin.index));
   const chosen: T[] = [];
   for (const candidate of candidates) {
+    if (chosen.length === max || filled.size > SLOTS) break;
     const slot = slotOf(bin.own, candidate.overlay, bin.index);
     if (filled.has(slot)) continue;
     filled.add(slot);

@@ -1,6 +1,6 @@
 /**
  * Finds the peer closest to a chunk. Every chunk asks, so the peers are kept in the form that this needs: by bin,
- * once for each tier, rebuilt when a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
+ * once for each tier, until a peer comes, goes or is rated. `p2p-protocols.md` 4.8 and 6.7.
  */
 import { closerTo, isResponsible, proximityOrder } from '../../formats/chunk/address.ts';
 import type { Peer } from '../p2p/host.ts';
@@ -15,20 +15,21 @@ type ByBin = readonly (readonly Peer[])[];
 
 export class Tiers {
   readonly #own: Uint8Array;
-  /** Tiers: reachable and healthy peers, reachable ones, all. A tier equal to the one before it is left out. */
-  #tiers: readonly ByBin[] = [];
+  readonly #usable: () => ByBin;
+  readonly #standing: Standing;
+  /** Made when a chunk asks: while a node starts, peers come faster than chunks. */
+  #tiers: readonly ByBin[] | undefined;
 
-  constructor(own: Uint8Array) {
+  /** @param usable connected peers that may be chosen, by proximity order to us */
+  constructor(own: Uint8Array, usable: () => ByBin, standing: Standing) {
     this.#own = own;
+    this.#usable = usable;
+    this.#standing = standing;
   }
 
-  /** @param bins connected peers that may be chosen, by proximity order to us */
-  rebuild(bins: ByBin, standing: Standing): void {
-    const reachable = narrowed(bins, ({ overlayHex }) => standing.isPublic(overlayHex));
-    const healthy = narrowed(reachable, ({ overlayHex }) => standing.isHealthy(overlayHex));
-    this.#tiers = [healthy, reachable, bins].filter(
-      (tier, i, all) => i === 0 || countOf(tier) !== countOf(all[i - 1] as ByBin),
-    );
+  /** Peers or their standing have changed. */
+  changed(): void {
+    this.#tiers = undefined;
   }
 
   /**
@@ -43,6 +44,7 @@ export class Tiers {
     skip: ReadonlySet<string>,
     closerThan?: Uint8Array,
   ): Peer | undefined {
+    this.#tiers ??= tiersOf(this.#usable(), this.#standing);
     const bin = proximityOrder(this.#own, address);
     let further: Peer | undefined;
     for (const tier of this.#tiers) {
@@ -88,6 +90,15 @@ function closestIn(
     if (!skip.has(peer.overlayHex)) closest = peer;
   }
   return closest;
+}
+
+/** Reachable and healthy peers, reachable ones, all. A tier equal to the one before it is left out. */
+function tiersOf(bins: ByBin, standing: Standing): readonly ByBin[] {
+  const reachable = narrowed(bins, ({ overlayHex }) => standing.isPublic(overlayHex));
+  const healthy = narrowed(reachable, ({ overlayHex }) => standing.isHealthy(overlayHex));
+  return [healthy, reachable, bins].filter(
+    (tier, i, all) => i === 0 || countOf(tier) !== countOf(all[i - 1] as ByBin),
+  );
 }
 
 function narrowed(bins: ByBin, may: (peer: Peer) => boolean): ByBin {

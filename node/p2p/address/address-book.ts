@@ -17,9 +17,10 @@ interface AddressBookOptions {
   /** Whether the peer is connected, or owes or is owed something. Default: no peer is. */
   readonly inUse?: (overlayHex: string) => boolean;
   /**
-   * Records that the node was given for this start. They reach the disk only once their nodes have presented them.
+   * Records that the node was given for this start, by overlay. They reach the disk only once their nodes have presented
+   * them.
    */
-  readonly given?: readonly AddressRecord[];
+  readonly given?: Iterable<readonly [string, AddressRecord]>;
 }
 
 /**
@@ -31,19 +32,20 @@ export function createAddressBook(
   { inUse = () => false, given = [] }: AddressBookOptions = {},
 ): AddressBook {
   const records = new Map<string, AddressRecord>();
+  /** Overlays whose records are on disk. */
+  const saved = new Set<string>();
   for (const [key, value] of state.entries(PREFIX)) {
-    records.set(key.slice(PREFIX.length), decodeMessage(BzzAddress, value));
+    const overlayHex = key.slice(PREFIX.length);
+    records.set(overlayHex, decodeMessage(BzzAddress, value));
+    saved.add(overlayHex);
   }
-  /** Overlays whose records are not on disk yet. */
-  const unsaved = new Set<string>();
-  for (const record of given) {
-    const overlayHex = toHex(record.overlay);
+  for (const [overlayHex, record] of given) {
     if (record.timestamp <= (records.get(overlayHex)?.timestamp ?? NO_TIME)) continue;
     records.set(overlayHex, record);
-    unsaved.add(overlayHex);
+    saved.delete(overlayHex);
   }
   const remove = async (overlayHex: string) => {
-    unsaved.delete(overlayHex);
+    saved.delete(overlayHex);
     if (records.delete(overlayHex)) await state.remove(PREFIX + overlayHex);
   };
   const forgetOldest = async (newest: string) => {
@@ -54,11 +56,11 @@ export function createAddressBook(
     }
   };
   const write = async (overlayHex: string, record: AddressRecord) => {
-    unsaved.delete(overlayHex);
+    saved.add(overlayHex);
     try {
       await state.put(PREFIX + overlayHex, encodeMessage(BzzAddress, record));
     } catch (error) {
-      if (records.has(overlayHex)) unsaved.add(overlayHex);
+      saved.delete(overlayHex);
       throw error;
     }
   };
@@ -70,7 +72,7 @@ export function createAddressBook(
       const known = records.get(overlayHex);
       // Peers keep introducing themselves with the same record.
       const isKnown = known !== undefined && equalRecords(known, record);
-      if (isKnown && !unsaved.has(overlayHex)) return;
+      if (isKnown && saved.has(overlayHex)) return;
       const kept = isKnown ? known : copyRecord(record);
       records.set(overlayHex, kept);
       try {

@@ -28,6 +28,15 @@ test('one candidate is chosen for every slot without a connected peer, the oldes
   expect(balancedCandidates(bin, candidates).map(({ prefix }) => prefix)).toEqual(['88', '90']);
 });
 
+test('candidates that are not needed are not looked at', () => {
+  const bin = { own, index: 0, connected: [] };
+  const looked: string[] = [];
+  const all = ['80', '88', '90', '98'].map((prefix) => ({ prefix, overlay: overlay(prefix) }));
+  const candidates = all.values().filter(({ prefix }) => looked.push(prefix) > 0);
+  expect(balancedCandidates(bin, candidates, 2).map(({ prefix }) => prefix)).toEqual(['80', '88']);
+  expect(looked).not.toContain('98');
+});
+
 test('a peer is given up after four failed dials, a neighbour after six', () => {
   const stranger = { own, overlay: overlay('80'), radius: 1 };
   const neighbour = { own, overlay: overlay('80'), radius: 0 };

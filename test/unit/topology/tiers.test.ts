@@ -17,13 +17,11 @@ function tiersOf(
   const bins = Array.from({ length: BINS }, (_, bin) =>
     peers.filter(({ overlay: address }) => proximityOrder(own, address) === bin),
   );
-  const tiers = new Tiers(own);
   const ids = (prefixes: readonly string[] = []) => prefixes.map((prefix) => prefix.padEnd(64, '0'));
-  tiers.rebuild(bins, {
+  return new Tiers(own, () => bins, {
     isPublic: (id) => ids(standing.reachable).includes(id),
     isHealthy: (id) => ids(standing.healthy).includes(id),
   });
-  return tiers;
 }
 
 const nobody = new Set<string>();
@@ -38,6 +36,15 @@ test('a healthy peer that can be reached comes before a closer one that is neith
   expect(prefixOf(tiersOf(peers, { reachable: ['80', 'c0'] }).closest(address, FAR, nobody))).toBe('c0');
   const rated = { reachable: ['80', 'c0'], healthy: ['80', 'ff'] };
   expect(prefixOf(tiersOf(peers, rated).closest(address, FAR, nobody))).toBe('80');
+});
+
+test('peers that have come since the last chunk are found', () => {
+  const bins: Peer[][] = Array.from({ length: BINS }, () => []);
+  const tiers = new Tiers(own, () => bins, { isPublic: () => true, isHealthy: () => true });
+  expect(tiers.closest(overlay('ff'), FAR, nobody)).toBeUndefined();
+  bins[0]?.push(peer('ff'));
+  tiers.changed();
+  expect(prefixOf(tiers.closest(overlay('ff'), FAR, nobody))).toBe('ff');
 });
 
 test('when a tier is used up the next one follows', () => {
@@ -90,12 +97,11 @@ property.prop([overlays, overlays, fc.nat({ max: 12 }), fc.infiniteStream(fc.nat
   (present, addresses, radius, ranks) => {
     const peers = present.map((address) => fakePeer(address));
     const rank = new Map(peers.map(({ overlayHex }) => [overlayHex, ranks.next().value as number]));
-    const tiers = new Tiers(own);
     const bins = Array.from({ length: BINS }, (_, bin) =>
       peers.filter(({ overlay: address }) => proximityOrder(own, address) === bin),
     );
     // 0: unknown, 1: healthy but not reachable, 2: reachable, 3: both.
-    tiers.rebuild(bins, {
+    const tiers = new Tiers(own, () => bins, {
       isPublic: (id) => (rank.get(id) ?? 0) >= 2,
       isHealthy: (id) => (rank.get(id) ?? 0) % 2 === 1,
     });

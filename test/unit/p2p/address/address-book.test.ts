@@ -85,7 +85,7 @@ test('only a limited number of records is kept: the oldest is forgotten, unless 
 test('a given record is known, older ones and those of this disk give way to newer ones', async () => {
   const state = memoryRecords();
   await createAddressBook(state).put(recordOf(2, 7n));
-  const given = [recordOf(1, 5n), recordOf(2, 6n)];
+  const given = [recordOf(1, 5n), recordOf(2, 6n)].map((record) => [toHex(record.overlay), record] as const);
   const book = createAddressBook(state, { given });
   expect(book.get(toHex(recordOf(1, 5n).overlay))).toEqual(recordOf(1, 5n));
   expect(book.get(toHex(recordOf(2, 7n).overlay))?.timestamp).toBe(7n);
@@ -94,7 +94,7 @@ test('a given record is known, older ones and those of this disk give way to new
 test('a given record is on disk once its node has shown it', async () => {
   const state = memoryRecords();
   const record = recordOf(1, 5n);
-  const book = createAddressBook(state, { given: [record] });
+  const book = createAddressBook(state, { given: [[toHex(record.overlay), record]] });
   expect(createAddressBook(state).overlays()).toEqual([]);
   await book.put(recordOf(1, 5n));
   expect(createAddressBook(state).get(toHex(record.overlay))).toEqual(record);

@@ -9,6 +9,7 @@ import { awaitAll } from '../../base/wait.ts';
 import type { NodePorts } from '../../flavours/flavour.ts';
 import { flavourOf } from '../../flavours/table.ts';
 import type { Driver, Place } from '../../places/driver.ts';
+import { DRIVER_FACTS } from '../../places/facts.ts';
 import type { Route } from '../../places/links/proxy/proxy.ts';
 import { chequebookOf } from '../plan/chain-options.ts';
 import { type ChainFacts, type ClusterPlan, placeNodes } from '../plan/plan.ts';
@@ -21,6 +22,9 @@ import { sharesRecords, writePeerRecords } from './peer-records.ts';
 
 /** Digits of the token: enough to tell clusters of one name apart, too few to control one. */
 const TOKEN_SHOWN = 8;
+
+/** Of the machine, for nodes that have none there: their driver says where they are. */
+const NO_PORTS: NodePorts = { p2p: 0, api: 0, debug: 0 };
 
 export interface NodeSetup {
   readonly clock: Pick<Clock, 'now'>;
@@ -46,14 +50,17 @@ export async function createNodes(
   const folder = clusterFolder(stateDir, record.name);
   const { underlays } = plan.definition;
   const proxied = driver.proxied === true;
-  const { ports, behind } = await choosePorts(plan.definition, {
-    numbers: plan.nodes.map(({ index }) => index),
-    proxied,
-    keeper: portKeeper(stateDir, record),
-    before: before?.nodes.map(portsOf),
-    // What containers publish is fixed.
-    isFixed: driver.halt !== undefined,
-  });
+  const { simulated } = DRIVER_FACTS[driver.name];
+  const { ports, behind } = simulated
+    ? { ports: plan.nodes.map(() => NO_PORTS), behind: [] }
+    : await choosePorts(plan.definition, {
+        numbers: plan.nodes.map(({ index }) => index),
+        proxied,
+        keeper: portKeeper(stateDir, record),
+        before: before?.nodes.map(portsOf),
+        // What containers publish is fixed.
+        isFixed: driver.halt !== undefined,
+      });
   const places = plan.nodes.map((node, index) => {
     const { name } = node;
     const all = at(ports, index);

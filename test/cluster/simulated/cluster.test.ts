@@ -1,8 +1,8 @@
 /** Whole clusters in virtual time: the same classes, nodes and contracts as anywhere, without sockets. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { requestDirectly } from '../../../harness/base/direct.ts';
 import { Cluster, type ClusterOptions } from '../../../harness/index.ts';
 import { regionOf, roundTripMs } from '../../../harness/places/links/regions.ts';
@@ -173,6 +173,14 @@ test('nodes that are cut off from each other find each other again', async () =>
 test('is not saved: no driver could start it again', async () => {
   await using net = await start();
   await expect(net.saveSnapshot('one')).rejects.toMatchObject({ code: 'SNAPSHOT_REFUSED' });
+});
+
+test('its nodes take no port of this machine', async () => {
+  const claims = mkdtempSync(join(stateDir, 'claims-'));
+  vi.stubEnv('XDG_RUNTIME_DIR', claims);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await using _net = await start();
+  expect(readdirSync(claims)).toEqual([]);
 });
 
 test('nothing of it is left when it has stopped', async () => {
